@@ -1,0 +1,282 @@
+//! `evaluation.json`: what a comparison found, as data. It names no path and no time of its own, so that the same two
+//! runs always give the same bytes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CaseId, Extra, RiskLevel, RunId, Side};
+
+/// The version of the evaluation document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum EvaluationSchema {
+    /// `evaluation.v1`
+    #[default]
+    #[serde(rename = "evaluation.v1")]
+    V1,
+}
+
+/// What a comparison found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Always `evaluation.v1`.
+    pub schema_version: EvaluationSchema,
+    /// The program that compared, and its version.
+    pub evaluator_version: String,
+    /// The run that is known to be good.
+    pub baseline: ComparedRun,
+    /// The run under test.
+    pub new: ComparedRun,
+    /// How many cases have each verdict; every verdict is listed, with 0 too.
+    pub counts: BTreeMap<Verdict, u64>,
+    /// Whether it may go out.
+    pub gate: Gate,
+    /// One for each case of either side: in the baseline's order, then those that only the new side has.
+    pub cases: Vec<CaseEvaluation>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// One of the two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparedRun {
+    /// The run's id.
+    pub run_id: RunId,
+    /// When it started, in ISO 8601.
+    pub generated_at: String,
+    /// The program that wrote it.
+    pub runner_version: String,
+    /// The commit it ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repo_commit: Option<String>,
+    /// True where that checkout had uncommitted changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty: Option<bool>,
+    /// Cases it set out to ask.
+    pub cases_selected: u64,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// What is said of one case: the first that applies, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// An artifact of either side breaks the contract.
+    Invalid,
+    /// The case is on the baseline side only.
+    Missing,
+    /// The case is on the new side only.
+    Added,
+    /// New could not be run, baseline could.
+    Broken,
+    /// Baseline could not be run, new could.
+    Recovered,
+    /// Neither side could be run.
+    StillBroken,
+    /// An expectation fails that held; evidence is gone; a risk rose without evidence.
+    Regressed,
+    /// An expectation holds that failed.
+    Improved,
+    /// They differ, and nothing says whether for better or worse.
+    Changed,
+    /// They differ, but no more than the baseline differs from itself.
+    Noisy,
+    /// No difference after the rules of comparison.
+    Unchanged,
+}
+
+impl Verdict {
+    /// All verdicts, first match first.
+    pub const ALL: [Verdict; 11] = [
+        Verdict::Invalid,
+        Verdict::Missing,
+        Verdict::Added,
+        Verdict::Broken,
+        Verdict::Recovered,
+        Verdict::StillBroken,
+        Verdict::Regressed,
+        Verdict::Improved,
+        Verdict::Changed,
+        Verdict::Noisy,
+        Verdict::Unchanged,
+    ];
+
+    /// The word that stands in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Invalid => "invalid",
+            Verdict::Missing => "missing",
+            Verdict::Added => "added",
+            Verdict::Broken => "broken",
+            Verdict::Recovered => "recovered",
+            Verdict::StillBroken => "still_broken",
+            Verdict::Regressed => "regressed",
+            Verdict::Improved => "improved",
+            Verdict::Changed => "changed",
+            Verdict::Noisy => "noisy",
+            Verdict::Unchanged => "unchanged",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether it may go out, with every rule that was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// True only where the outcome is `passed`.
+    pub passed: bool,
+    /// The answer.
+    pub outcome: GateOutcome,
+    /// Every rule, those that passed too.
+    pub rules: Vec<GateRule>,
+}
+
+/// What the gate says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateOutcome {
+    /// Every rule holds.
+    Passed,
+    /// A rule is broken.
+    Failed,
+    /// Too little was compared to say.
+    NotEnoughData,
+}
+
+/// One rule of the gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateRule {
+    /// Its stable name.
+    pub code: String,
+    /// How the actual value is held against the limit.
+    pub bound: Bound,
+    /// The limit; absent where there is none, and the value is for information.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// What was counted.
+    pub actual: u64,
+    /// Whether it holds.
+    pub passed: bool,
+}
+
+/// How a value is held against its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// It may not be greater.
+    AtMost,
+    /// It may not be less.
+    AtLeast,
+}
+
+/// What was found in one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseEvaluation {
+    /// The case.
+    pub case_id: CaseId,
+    /// Its title in the cases file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What is said of it.
+    pub verdict: Verdict,
+    /// Why, the deciding reason first.
+    pub reasons: Vec<Reason>,
+    /// The first step at which the two sides differ in meaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_divergence: Option<Divergence>,
+    /// The highest risk of an action on either side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk_level: Option<RiskLevel>,
+    /// The expectations of the cases file, judged on both sides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<ExpectationResult>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// Why a case has its verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// A stable kebab-case name.
+    pub code: String,
+    /// One sentence with the values that moved.
+    pub message: String,
+    /// Where to look.
+    pub pointers: Vec<SidePointer>,
+}
+
+/// A place in the artifact of one side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SidePointer {
+    /// Whose artifact.
+    pub side: Side,
+    /// A JSON Pointer (RFC 6901) into it.
+    pub pointer: String,
+}
+
+/// The first step at which the two sides differ in meaning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// What kind of step differs.
+    pub kind: DivergenceKind,
+    /// Where, on the sides that have the step.
+    pub pointers: Vec<SidePointer>,
+    /// One sentence about it.
+    pub message: String,
+}
+
+/// What kind of step differs first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DivergenceKind {
+    /// Other tools were called, or in another order.
+    ToolSequence,
+    /// A tool was given other arguments.
+    ToolArgs,
+    /// A tool returned something else.
+    ToolResult,
+    /// Other documents were found, or looked for.
+    Retrieval,
+    /// The answer differs.
+    FinalOutput,
+    /// The proposed actions differ, though the events do not.
+    ProposedAction,
+    /// Events of a type that this version does not know differ.
+    OtherEvent,
+    /// One side could not be run.
+    RunnerError,
+}
+
+/// One expectation of the cases file, judged on both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectationResult {
+    /// The key in the cases file, such as `tool_required`.
+    pub code: String,
+    /// What was expected, in words.
+    pub expected: String,
+    /// How the baseline did; absent where it has no answer to judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Judgement>,
+    /// How new did; absent where it has no answer to judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<Judgement>,
+}
+
+/// How one side did on an expectation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Whether it was met.
+    pub passed: bool,
+    /// What was found, in words.
+    pub found: String,
+}

@@ -1,0 +1,203 @@
+//! Events: what the agent did, step by step. Types of a later version are kept whole and never an error.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::{Content, ContentType, Extra, Href, Millis, RiskLevel, Sha256Digest};
+
+/// One step of the agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// When it happened, in milliseconds since 1970-01-01T00:00:00Z.
+    pub ts: Millis,
+    /// What happened.
+    pub body: EventBody,
+}
+
+/// What happened, by the event's type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventBody {
+    /// The agent called a tool.
+    ToolCall(ToolCall),
+    /// A tool answered.
+    ToolResult(ToolResult),
+    /// The agent looked documents up.
+    Retrieval(Retrieval),
+    /// The agent gave its answer.
+    FinalOutput(FinalOutputEvent),
+    /// A type that this version does not know, with all its fields but `type` and `ts`.
+    Unknown {
+        /// The type.
+        kind: String,
+        /// The other fields.
+        fields: Map<String, Value>,
+    },
+}
+
+/// The agent called a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Unique among the calls of the artifact.
+    pub call_id: String,
+    /// The proposed action that the call carries out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<String>,
+    /// The tool's name.
+    pub tool: String,
+    /// What it was given.
+    pub args: Map<String, Value>,
+    /// How much harm the call could do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk_level: Option<RiskLevel>,
+    /// Why it is risky.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk_tags: Option<Vec<String>>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// A tool answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: String,
+    /// The proposed action that the call carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<String>,
+    /// Whether the tool did what it was asked.
+    pub status: ToolStatus,
+    /// How long the tool took.
+    pub latency_ms: Millis,
+    /// The payload, or what fits of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_summary: Option<Content>,
+    /// Where the whole payload is, when it is too large to stand here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_asset_href: Option<Href>,
+    /// The digest of that file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_asset_sha256: Option<Sha256Digest>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// Whether a tool did what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolStatus {
+    /// It did.
+    Ok,
+    /// It did not.
+    Error,
+}
+
+/// The agent looked documents up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Retrieval {
+    /// What it searched for.
+    pub query: String,
+    /// What it found, best first.
+    pub doc_ids: Vec<String>,
+    /// Hashes of the snippets it read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snippets_hashes: Option<Vec<String>>,
+    /// Where the snippets are, when they are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snippets_asset_href: Option<Href>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The agent gave its answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FinalOutputEvent {
+    /// How to read the content.
+    pub content_type: ContentType,
+    /// The answer.
+    pub content: Content,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Event {
+    /// The word in the event's `type` field.
+    pub fn kind(&self) -> &str {
+        match &self.body {
+            EventBody::ToolCall(_) => "tool_call",
+            EventBody::ToolResult(_) => "tool_result",
+            EventBody::Retrieval(_) => "retrieval",
+            EventBody::FinalOutput(_) => "final_output",
+            EventBody::Unknown { kind, .. } => kind,
+        }
+    }
+
+    /// The assets that the event links to.
+    pub fn asset_href(&self) -> Option<&Href> {
+        match &self.body {
+            EventBody::ToolResult(body) => body.payload_asset_href.as_ref(),
+            EventBody::Retrieval(body) => body.snippets_asset_href.as_ref(),
+            EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => None,
+        }
+    }
+
+    /// Fields that this version does not know.
+    pub fn extra(&self) -> &Extra {
+        match &self.body {
+            EventBody::ToolCall(body) => &body.extra,
+            EventBody::ToolResult(body) => &body.extra,
+            EventBody::Retrieval(body) => &body.extra,
+            EventBody::FinalOutput(body) => &body.extra,
+            EventBody::Unknown { fields, .. } => fields,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::<String, Value>::deserialize(deserializer)?;
+        let kind = match fields.shift_remove("type") {
+            Some(Value::String(kind)) => kind,
+            Some(_) => return Err(D::Error::custom("`type` is not a string")),
+            None => return Err(D::Error::missing_field("type")),
+        };
+        let ts = fields.shift_remove("ts").ok_or_else(|| D::Error::missing_field("ts"))?;
+        let ts = serde_json::from_value(ts).map_err(D::Error::custom)?;
+        let rest = Value::Object(fields);
+        let body = match kind.as_str() {
+            "tool_call" => serde_json::from_value(rest).map(EventBody::ToolCall),
+            "tool_result" => serde_json::from_value(rest).map(EventBody::ToolResult),
+            "retrieval" => serde_json::from_value(rest).map(EventBody::Retrieval),
+            "final_output" => serde_json::from_value(rest).map(EventBody::FinalOutput),
+            _ => serde_json::from_value(rest).map(|fields| EventBody::Unknown { kind, fields }),
+        };
+        Ok(Event { ts, body: body.map_err(D::Error::custom)? })
+    }
+}
+
+/// The wire form: the type and the time stand beside the fields of the body.
+#[derive(Serialize)]
+struct Wire<'a, B> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    ts: &'a Millis,
+    #[serde(flatten)]
+    body: &'a B,
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (kind, ts) = (self.kind(), &self.ts);
+        match &self.body {
+            EventBody::ToolCall(body) => Wire { kind, ts, body }.serialize(serializer),
+            EventBody::ToolResult(body) => Wire { kind, ts, body }.serialize(serializer),
+            EventBody::Retrieval(body) => Wire { kind, ts, body }.serialize(serializer),
+            EventBody::FinalOutput(body) => Wire { kind, ts, body }.serialize(serializer),
+            EventBody::Unknown { fields: body, .. } => Wire { kind, ts, body }.serialize(serializer),
+        }
+    }
+}

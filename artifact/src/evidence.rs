@@ -1,0 +1,183 @@
+//! Evidence refs: what an action rests on, and where that is found in the artifact.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Event, EventBody, Extra, Manifest};
+
+/// A pointer from an action to what it rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "EvidenceWire", into = "EvidenceWire")]
+pub struct EvidenceRef {
+    /// What is pointed at.
+    pub target: EvidenceTarget,
+    /// What this version does not know.
+    pub extra: Extra,
+}
+
+/// What an evidence ref points at: exactly one identifier for each kind.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EvidenceTarget {
+    /// The result of a tool call.
+    ToolResult {
+        /// The call's id.
+        call_id: String,
+    },
+    /// A document that was retrieved.
+    RetrievalDoc {
+        /// The document's id.
+        doc_id: String,
+    },
+    /// An event of the artifact: `events[3]`, or an id that the event itself carries.
+    Event {
+        /// The event's place or id.
+        id: String,
+    },
+    /// A file under `assets/`: its id in the manifest, or its href.
+    Asset {
+        /// The asset's id or href.
+        id: String,
+    },
+}
+
+/// The ref as it stands in the file.
+#[derive(Serialize, Deserialize)]
+struct EvidenceWire {
+    kind: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    doc_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    ToolResult,
+    RetrievalDoc,
+    Event,
+    Asset,
+}
+
+/// An evidence ref without the one identifier of its kind, or with another beside it.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "an evidence ref has exactly one identifier: `call_id` for tool_result, `doc_id` for retrieval_doc, `id` for event and asset"
+)]
+struct IdentifierError;
+
+impl TryFrom<EvidenceWire> for EvidenceRef {
+    type Error = IdentifierError;
+
+    fn try_from(wire: EvidenceWire) -> Result<Self, IdentifierError> {
+        let target = match (wire.kind, wire.call_id, wire.doc_id, wire.id) {
+            (Kind::ToolResult, Some(call_id), None, None) => EvidenceTarget::ToolResult { call_id },
+            (Kind::RetrievalDoc, None, Some(doc_id), None) => EvidenceTarget::RetrievalDoc { doc_id },
+            (Kind::Event, None, None, Some(id)) => EvidenceTarget::Event { id },
+            (Kind::Asset, None, None, Some(id)) => EvidenceTarget::Asset { id },
+            _ => return Err(IdentifierError),
+        };
+        Ok(EvidenceRef { target, extra: wire.extra })
+    }
+}
+
+impl From<EvidenceRef> for EvidenceWire {
+    fn from(evidence: EvidenceRef) -> Self {
+        let mut wire =
+            EvidenceWire { kind: Kind::ToolResult, call_id: None, doc_id: None, id: None, extra: evidence.extra };
+        match evidence.target {
+            EvidenceTarget::ToolResult { call_id } => wire.call_id = Some(call_id),
+            EvidenceTarget::RetrievalDoc { doc_id } => {
+                wire.kind = Kind::RetrievalDoc;
+                wire.doc_id = Some(doc_id);
+            }
+            EvidenceTarget::Event { id } => {
+                wire.kind = Kind::Event;
+                wire.id = Some(id);
+            }
+            EvidenceTarget::Asset { id } => {
+                wire.kind = Kind::Asset;
+                wire.id = Some(id);
+            }
+        }
+        wire
+    }
+}
+
+/// Where an evidence ref was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved {
+    /// In the event with this index.
+    Event(usize),
+    /// In the asset with this href.
+    Asset(String),
+}
+
+impl EvidenceTarget {
+    /// Where the target is: in the events, or among the assets that the manifest lists.
+    ///
+    /// An asset also resolves where an event links to its href, since then it needs no manifest. Whether the file is
+    /// there, and whole, is asked elsewhere.
+    pub fn resolve(&self, events: &[Event], manifest: Option<&Manifest>) -> Option<Resolved> {
+        let find = |holds: &dyn Fn(&Event) -> bool| events.iter().position(holds).map(Resolved::Event);
+        match self {
+            EvidenceTarget::ToolResult { call_id } => {
+                find(&|event| matches!(&event.body, EventBody::ToolResult(result) if result.call_id == *call_id))
+            }
+            EvidenceTarget::RetrievalDoc { doc_id } => {
+                find(&|event| matches!(&event.body, EventBody::Retrieval(found) if found.doc_ids.contains(doc_id)))
+            }
+            EvidenceTarget::Event { id } => match event_index(id) {
+                Some(index) => (index < events.len()).then_some(Resolved::Event(index)),
+                None => find(&|event| {
+                    ["event_id", "id"]
+                        .iter()
+                        .any(|key| event.extra().get(*key).and_then(|value| value.as_str()) == Some(id))
+                }),
+            },
+            EvidenceTarget::Asset { id } => {
+                let listed = manifest.and_then(|manifest| {
+                    manifest.items.iter().find(|item| item.asset_id == *id || item.href.as_str() == id)
+                });
+                let linked = || events.iter().filter_map(Event::asset_href).find(|href| href.as_str() == id);
+                listed.map(|item| &item.href).or_else(linked).map(|href| Resolved::Asset(href.to_string()))
+            }
+        }
+    }
+
+    /// The word in the ref's `kind` field.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            EvidenceTarget::ToolResult { .. } => "tool_result",
+            EvidenceTarget::RetrievalDoc { .. } => "retrieval_doc",
+            EvidenceTarget::Event { .. } => "event",
+            EvidenceTarget::Asset { .. } => "asset",
+        }
+    }
+
+    /// The identifier, whatever its field is called.
+    pub fn id(&self) -> &str {
+        match self {
+            EvidenceTarget::ToolResult { call_id: id }
+            | EvidenceTarget::RetrievalDoc { doc_id: id }
+            | EvidenceTarget::Event { id }
+            | EvidenceTarget::Asset { id } => id,
+        }
+    }
+}
+
+/// An event's count within its artifact, as the contract addresses it: `events[3]`.
+fn event_index(place: &str) -> Option<usize> {
+    place.strip_prefix("events[")?.strip_suffix(']')?.parse().ok()
+}
+
+impl fmt::Display for EvidenceTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} `{}`", self.kind(), self.id())
+    }
+}

@@ -1,0 +1,51 @@
+//! Exit codes: the one list of what the program tells its caller. `docs/exit-codes.md` says the same, and a test holds it to that.
+
+use std::process::ExitCode;
+
+/// What the program tells its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done; where there was a gate, it passed.
+    Done,
+    /// Findings: the gate failed, an artifact is invalid, a contract is not met.
+    Findings,
+    /// The command line or the configuration is wrong.
+    Usage,
+    /// Input or output could not be read or written.
+    Io,
+    /// Interrupted; what was finished is on disk.
+    Interrupted,
+}
+
+impl Exit {
+    /// All codes, in their order.
+    pub const ALL: [Exit; 5] = [Exit::Done, Exit::Findings, Exit::Usage, Exit::Io, Exit::Interrupted];
+
+    /// The number.
+    pub const fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Findings => 1,
+            Exit::Usage => 2,
+            Exit::Io => 3,
+            Exit::Interrupted => 4,
+        }
+    }
+
+    /// What it means.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Exit::Done => "done, gate passed",
+            Exit::Findings => "findings: the gate failed, an artifact is invalid, a contract is not met",
+            Exit::Usage => "usage or configuration",
+            Exit::Io => "input or output could not be read or written",
+            Exit::Interrupted => "interrupted; what was finished is on disk",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}

@@ -1,0 +1,210 @@
+//! Links between the files of a folder, and how they are followed without ever leaving it.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+/// A relative link with forward slashes that stays below the folder it is resolved against.
+///
+/// It is a path, not a URL: nothing in it is percent-decoded.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Href(String);
+
+/// Why a text is not a link within the folder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HrefError {
+    /// There is nothing.
+    #[error("the href is empty")]
+    Empty,
+    /// Starts at the root of a file system or a drive.
+    #[error("`{0}` is an absolute path")]
+    Absolute(String),
+    /// Starts with a URL scheme.
+    #[error("`{0}` is a URL, not a path within the folder")]
+    Scheme(String),
+    /// Climbs with `..`.
+    #[error("`{0}` leaves its folder")]
+    Escapes(String),
+    /// Holds a backslash, an empty or `.` segment, a colon or a control character.
+    #[error("`{}` is not written portably: use plain segments parted by `/`", .0.escape_debug())]
+    NotPortable(String),
+}
+
+impl HrefError {
+    /// True where following the text could lead out of the folder, not only astray within it.
+    pub const fn leaves_folder(&self) -> bool {
+        matches!(self, HrefError::Absolute(_) | HrefError::Scheme(_) | HrefError::Escapes(_))
+    }
+}
+
+fn check(text: &str) -> Result<(), HrefError> {
+    let bytes = text.as_bytes();
+    if bytes.is_empty() {
+        return Err(HrefError::Empty);
+    }
+    let drive = bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && !text[2..].starts_with("//");
+    if matches!(bytes[0], b'/' | b'\\') || drive {
+        return Err(HrefError::Absolute(text.to_owned()));
+    }
+    if text.contains("://") {
+        return Err(HrefError::Scheme(text.to_owned()));
+    }
+    if text.split(['/', '\\']).any(|segment| segment == "..") {
+        return Err(HrefError::Escapes(text.to_owned()));
+    }
+    let odd = |c: char| c == '\\' || c == ':' || c.is_control();
+    if text.contains(odd) || text.split('/').any(|segment| segment.is_empty() || segment == ".") {
+        return Err(HrefError::NotPortable(text.to_owned()));
+    }
+    Ok(())
+}
+
+/// Why a link could not be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// Nothing is there.
+    #[error("`{href}` does not exist")]
+    Missing {
+        /// The link.
+        href: Href,
+    },
+    /// A symbolic link on the way leads out of the folder.
+    #[error("`{href}` leads out of its folder through a symbolic link")]
+    Escapes {
+        /// The link.
+        href: Href,
+    },
+    /// What is there is a folder or a device.
+    #[error("`{href}` is not a file")]
+    NotAFile {
+        /// The link.
+        href: Href,
+    },
+    /// The system said no.
+    #[error("failed to follow `{href}`")]
+    Io {
+        /// The link.
+        href: Href,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Href {
+    /// The link as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The file it names below `root`, with symbolic links followed and none of them leaving `root`.
+    pub fn resolve(&self, root: &Utf8Path) -> Result<Utf8PathBuf, ResolveError> {
+        let href = || self.clone();
+        let follow = |path: &Utf8Path| {
+            path.canonicalize_utf8().map_err(|source| match source.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ResolveError::Missing { href: href() },
+                _ => ResolveError::Io { href: href(), source },
+            })
+        };
+        let (root, target) = (follow(root)?, follow(&root.join(&self.0))?);
+        if !target.starts_with(&root) {
+            return Err(ResolveError::Escapes { href: href() });
+        }
+        if !target.is_file() {
+            return Err(ResolveError::NotAFile { href: href() });
+        }
+        Ok(target)
+    }
+}
+
+impl FromStr for Href {
+    type Err = HrefError;
+
+    fn from_str(text: &str) -> Result<Self, HrefError> {
+        check(text)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Href {
+    type Error = HrefError;
+
+    fn try_from(text: String) -> Result<Self, HrefError> {
+        check(&text)?;
+        Ok(Self(text))
+    }
+}
+
+impl From<Href> for String {
+    fn from(href: Href) -> String {
+        href.0
+    }
+}
+
+impl fmt::Display for Href {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_within_the_folder_are_accepted() {
+        for text in ["a", "assets/a.json", "assets/..a", "assets/a..b/c", "assets/%2e%2e"] {
+            assert!(text.parse::<Href>().is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn links_that_leave_or_are_not_portable_are_refused() {
+        type Make = fn(String) -> HrefError;
+        let refused: [(&str, Make); 14] = [
+            ("/etc/passwd", HrefError::Absolute),
+            ("\\\\server\\share", HrefError::Absolute),
+            ("C:/x", HrefError::Absolute),
+            ("C:x", HrefError::Absolute),
+            ("file:///etc/passwd", HrefError::Scheme),
+            ("http://host/x", HrefError::Scheme),
+            ("..", HrefError::Escapes),
+            ("assets/../../x", HrefError::Escapes),
+            ("assets\\..\\..\\x", HrefError::Escapes),
+            ("assets//x", HrefError::NotPortable),
+            ("./assets/x", HrefError::NotPortable),
+            ("assets/", HrefError::NotPortable),
+            ("assets\\x", HrefError::NotPortable),
+            ("assets/a\nb", HrefError::NotPortable),
+        ];
+        for (text, make) in refused {
+            assert_eq!(text.parse::<Href>(), Err(make(text.to_owned())), "{text:?}");
+        }
+        assert_eq!("".parse::<Href>(), Err(HrefError::Empty));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_out_of_the_folder_is_not_followed() {
+        let outside = tempfile::tempdir().unwrap();
+        let inside = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(inside.path()).unwrap();
+        std::fs::create_dir(root.join("assets")).unwrap();
+        crate::write::write(
+            &Utf8Path::from_path(outside.path()).unwrap().join("secret"),
+            b"s",
+            crate::write::Durability::Cached,
+        )
+        .unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.join("assets/out")).unwrap();
+        std::os::unix::fs::symlink(root, root.join("assets/round")).unwrap();
+
+        let resolve = |text: &str| text.parse::<Href>().unwrap().resolve(root);
+        assert!(matches!(resolve("assets/out/secret"), Err(ResolveError::Escapes { .. })));
+        assert!(matches!(resolve("assets/none"), Err(ResolveError::Missing { .. })));
+        assert!(matches!(resolve("assets/round/assets"), Err(ResolveError::NotAFile { .. })));
+    }
+}

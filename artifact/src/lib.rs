@@ -1,0 +1,55 @@
+//! The contract: what a run of an agent leaves behind on disk, as types.
+//!
+//! Data flows one way. Bytes become a JSON value, the value is held against its schema ([`schema`]) and against the
+//! rules that a schema cannot say ([`check`]), and then becomes a type that cannot hold a bad value ([`Run`], [`Case`],
+//! …). Writing goes the other way, through [`store::RunWriter`] and the one atomic writer in [`write`].
+//!
+//! This crate knows no engine: it neither runs an agent nor compares two runs.
+//!
+//! ```
+//! use counterproof_artifact::{CaseId, Href};
+//!
+//! assert!("refund_001".parse::<CaseId>().is_ok());
+//! assert!("con.txt".parse::<CaseId>().is_err(), "a reserved name on Windows");
+//! assert!("../secrets.json".parse::<Href>().is_err(), "leaves the run folder");
+//! ```
+
+pub mod canonical;
+pub mod check;
+pub mod evaluation;
+pub mod exit;
+pub mod locate;
+pub mod schema;
+pub mod store;
+pub mod write;
+
+mod action;
+mod case;
+mod event;
+mod evidence;
+mod failure;
+mod href;
+mod manifest;
+mod name;
+mod number;
+mod run;
+mod side;
+mod tri;
+
+pub use action::{ProposedAction, RiskLevel};
+pub use canonical::Sha256Digest;
+pub use case::{Answer, Attempt, AttemptOutcome, Case, CaseSchema, Content, ContentType, FinalOutput, Outcome};
+pub use event::{Event, EventBody, FinalOutputEvent, Retrieval, ToolCall, ToolResult, ToolStatus};
+pub use evidence::{EvidenceRef, EvidenceTarget, Resolved};
+pub use exit::Exit;
+pub use failure::{FailureClass, FailureMeta, FailureMetaSchema, RunnerFailure};
+pub use href::{Href, HrefError, ResolveError};
+pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
+pub use name::{CaseId, NameError, RunId};
+pub use number::{Count, Millis};
+pub use run::{Backoff, Limits, RetryPolicy, Run, RunSchema, Stats};
+pub use side::Side;
+pub use tri::Tri;
+
+/// Fields of a document that this version does not know: kept as they were read, and written again behind the known ones.
+pub type Extra = serde_json::Map<String, serde_json::Value>;

@@ -1,0 +1,1 @@
+//! JSON Pointer → line and column.

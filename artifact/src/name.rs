@@ -1,0 +1,182 @@
+//! Ids that name a file: safe on Linux, macOS and Windows alike. Other ids (calls, actions) are plain strings.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest id in bytes: leaves room for every suffix we add under the usual limit of 255 bytes for a file name.
+const MAX_BYTES: usize = 128;
+
+/// Characters beside ASCII letters and digits that no file system, shell or URL path takes amiss.
+const PUNCTUATION: &str = "._-+=@,~()[]";
+
+/// Device names that Windows reserves, with any extension and in any case.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+
+/// Stems of the files that stand beside the cases in a run folder.
+const TAKEN: [&str; 2] = ["run", "evaluation"];
+
+/// Why a text cannot name a case or a run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// There is nothing.
+    #[error("the id is empty")]
+    Empty,
+    /// Longer than a file name may be, once suffixes are added.
+    #[error("the id is {0} bytes long; at most {MAX_BYTES} fit into a file name on every system")]
+    TooLong(usize),
+    /// A character outside of the portable set.
+    #[error(
+        "the id holds {found:?} at byte {index}; only ASCII letters, digits and {PUNCTUATION} are safe in a file name on every system"
+    )]
+    Character {
+        /// The offending character.
+        found: char,
+        /// Its byte offset.
+        index: usize,
+    },
+    /// A dot at either end: hidden on Unix, dropped on Windows.
+    #[error("the id starts or ends with a dot, which some systems hide or drop")]
+    EdgeDot,
+    /// A Windows device, such as `con` or `lpt1.txt`.
+    #[error("`{0}` is a reserved device name on Windows")]
+    Device(String),
+    /// `run` and `evaluation` would overwrite the documents beside the cases.
+    #[error("`{0}.json` is another document of the run folder")]
+    Taken(String),
+}
+
+fn check(text: &str) -> Result<(), NameError> {
+    if text.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if text.len() > MAX_BYTES {
+        return Err(NameError::TooLong(text.len()));
+    }
+    let portable = |c: char| c.is_ascii_alphanumeric() || PUNCTUATION.contains(c);
+    if let Some((index, found)) = text.char_indices().find(|&(_, c)| !portable(c)) {
+        return Err(NameError::Character { found, index });
+    }
+    if text.starts_with('.') || text.ends_with('.') {
+        return Err(NameError::EdgeDot);
+    }
+    let lower = text.to_ascii_lowercase();
+    let stem = lower.split('.').next().unwrap_or_default();
+    let numbered_device = |prefix: &str| {
+        stem.strip_prefix(prefix).is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit())
+    };
+    if DEVICES.contains(&stem) || numbered_device("com") || numbered_device("lpt") {
+        return Err(NameError::Device(text.to_owned()));
+    }
+    if TAKEN.contains(&lower.as_str()) {
+        return Err(NameError::Taken(text.to_owned()));
+    }
+    Ok(())
+}
+
+macro_rules! file_name_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Two ids with one key name the same file where the file system folds case.
+            pub fn collision_key(&self) -> String {
+                self.0.to_ascii_lowercase()
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                check(text)?;
+                Ok(Self(text.to_owned()))
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+
+            fn try_from(text: String) -> Result<Self, NameError> {
+                check(&text)?;
+                Ok(Self(text))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+file_name_id! {
+    /// Names a case, and with `.json` behind it the file of its artifact.
+    CaseId
+}
+
+file_name_id! {
+    /// Names a run, and the folder that holds it.
+    RunId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_ids_are_accepted() {
+        for id in
+            ["a", "refund_001", "suite.case-2", "test[param,1]", "console", "com", "lpt10", "run2", &"x".repeat(128)]
+        {
+            assert!(id.parse::<CaseId>().is_ok(), "{id}");
+        }
+    }
+
+    #[test]
+    fn ids_that_some_system_cannot_hold_are_refused() {
+        let cases = [
+            ("", NameError::Empty),
+            ("a/b", NameError::Character { found: '/', index: 1 }),
+            ("a\\b", NameError::Character { found: '\\', index: 1 }),
+            ("a b", NameError::Character { found: ' ', index: 1 }),
+            ("<script>", NameError::Character { found: '<', index: 0 }),
+            ("退款", NameError::Character { found: '退', index: 0 }),
+            ("a\0", NameError::Character { found: '\0', index: 1 }),
+            ("..", NameError::EdgeDot),
+            (".hidden", NameError::EdgeDot),
+            ("a.", NameError::EdgeDot),
+            ("NUL", NameError::Device("NUL".into())),
+            ("com1.tar.gz", NameError::Device("com1.tar.gz".into())),
+            ("Run", NameError::Taken("Run".into())),
+            ("evaluation", NameError::Taken("evaluation".into())),
+        ];
+        for (id, expected) in cases {
+            assert_eq!(id.parse::<CaseId>(), Err(expected), "{id:?}");
+        }
+        assert_eq!("x".repeat(129).parse::<CaseId>(), Err(NameError::TooLong(129)));
+    }
+
+    #[test]
+    fn ids_that_differ_only_in_case_share_a_key() {
+        let (upper, lower): (CaseId, CaseId) = ("Refund".parse().unwrap(), "refund".parse().unwrap());
+        assert_ne!(upper, lower);
+        assert_eq!(upper.collision_key(), lower.collision_key());
+    }
+}

@@ -1,0 +1,73 @@
+//! The contract's numbers. It says only "number", so a reader takes `15000` and `15000.0` alike.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Number;
+
+/// A span or a point of time in milliseconds, kept as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(Number);
+
+impl Millis {
+    /// Milliseconds, with a fraction where its writer gave one.
+    pub fn as_f64(&self) -> f64 {
+        self.0.as_f64().unwrap_or(f64::MAX)
+    }
+}
+
+impl From<u64> for Millis {
+    fn from(millis: u64) -> Self {
+        Self(millis.into())
+    }
+}
+
+/// How many: a whole number, zero or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[serde(transparent)]
+pub struct Count(u64);
+
+/// 2^53: beyond it a float no longer holds every whole number.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
+impl Count {
+    /// The count.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u64> for Count {
+    fn from(count: u64) -> Self {
+        Self(count)
+    }
+}
+
+impl From<usize> for Count {
+    fn from(count: usize) -> Self {
+        Self(count as u64)
+    }
+}
+
+impl PartialEq<u64> for Count {
+    fn eq(&self, other: &u64) -> bool {
+        self.0 == *other
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = Number::deserialize(deserializer)?;
+        if let Some(count) = number.as_u64() {
+            return Ok(Self(count));
+        }
+        match number.as_f64() {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "whole, not negative and in range"
+            )]
+            Some(float) if float >= 0.0 && float.fract() == 0.0 && float <= MAX_EXACT => Ok(Self(float as u64)),
+            _ => Err(serde::de::Error::custom(format!("{number} is not a whole number of zero or more"))),
+        }
+    }
+}

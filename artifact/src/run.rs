@@ -1,0 +1,134 @@
+//! `run.json`: one pass over the selected cases against one side.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CaseId, Count, Extra, Millis, RunId, Side};
+
+/// The version of the run document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum RunSchema {
+    /// `run.v1`
+    #[default]
+    #[serde(rename = "run.v1")]
+    V1,
+}
+
+/// What a run was: when, against what, with which settings, and how it went.
+///
+/// It is written when the run starts, without [`Run::stats`], and again when it ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Always `run.v1`.
+    pub schema_version: RunSchema,
+    /// Names the run and its folder.
+    pub run_id: RunId,
+    /// The side that the run stands for.
+    pub version: Side,
+    /// When the run started, in ISO 8601.
+    pub generated_at: String,
+    /// Where the agent was reached, without credentials.
+    pub base_url: String,
+    /// The cases file, relative to the folder that holds this document.
+    pub cases_path: String,
+    /// The runner's output folder, relative to the folder that holds this document.
+    pub out_dir: String,
+    /// The cases that the run set out to ask, in their order.
+    pub selected_case_ids: Vec<CaseId>,
+    /// The program that wrote the run, and its version.
+    pub runner_version: String,
+    /// The commit that was checked out where the runner ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repo_commit: Option<String>,
+    /// True where that checkout had uncommitted changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty: Option<bool>,
+    /// The version of Node.js, for runners that are written in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_version: Option<String>,
+    /// How long one attempt may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<Millis>,
+    /// How often an attempt that failed may be repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Count>,
+    /// How many cases are asked at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<Count>,
+    /// Which failures are tried again, and how soon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_policy: Option<RetryPolicy>,
+    /// How much of a response is kept, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// How the run went; absent while it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Stats>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// Which failures are tried again, and how soon.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    /// Classes of failure that are tried again, such as `timeout` or `http_5xx`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<String>>,
+    /// How the wait grows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<Backoff>,
+    /// True where the wait has a random part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<bool>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// How the wait between two attempts grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backoff {
+    /// It doubles from attempt to attempt.
+    Exponential,
+}
+
+/// How much of a response is kept, and where.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Limits {
+    /// Largest body that is kept whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_body_bytes: Option<Count>,
+    /// Longest snippet of a body within an artifact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_inline_snippet_bytes: Option<Count>,
+    /// Largest tool payload within an artifact; a larger one becomes an asset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_payload_inline_bytes: Option<Count>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// How a run went.
+///
+/// `cases_completed` and `cases_failed` add up to the number of artifacts; a producer that counts its failures among the
+/// completed cases is understood too.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Stats {
+    /// Cases selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases_total: Option<Count>,
+    /// Cases that the agent answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases_completed: Option<Count>,
+    /// Cases that ended as a runner failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases_failed: Option<Count>,
+    /// From the first request to the last artifact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<Millis>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}

@@ -1,0 +1,297 @@
+//! A run folder: opened for reading, created for writing. What the documents in it mean is not judged here.
+//!
+//! ```text
+//! runs/<side>/<runId>/run.json  <caseId>.json  assets/manifest.json  assets/…
+//! ```
+
+use std::fs;
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::de::DeserializeOwned;
+
+use crate::canonical::Sha256Hasher;
+use crate::write::{self, AtomicFile, Durability, WriteError};
+use crate::{AssetKind, Case, CaseId, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side};
+
+/// The run document, within a run folder.
+pub const RUN_FILE: &str = "run.json";
+/// The evaluator's document, within a run folder and within a report.
+pub const EVALUATION_FILE: &str = "evaluation.json";
+/// The folder of the assets, within a run folder.
+pub const ASSETS_FOLDER: &str = "assets";
+/// The assets' manifest, within a run folder.
+pub const MANIFEST_FILE: &str = "assets/manifest.json";
+
+/// Extensions that no browser runs when somebody opens the file from disk.
+pub const SAFE_EXTENSIONS: [&str; 3] = ["json", "txt", "bin"];
+
+/// A document that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system said no.
+    #[error("failed to read `{path}`")]
+    Io {
+        /// The file.
+        path: Utf8PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is there, but is not the document that it should be.
+    #[error("`{path}` is not a valid document")]
+    Document {
+        /// The file.
+        path: Utf8PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
+    },
+    /// No run folder of this side is there.
+    #[error("no run of side `{side}` under `{out}`")]
+    NoRun {
+        /// The folder that holds the sides.
+        out: Utf8PathBuf,
+        /// The side.
+        side: Side,
+    },
+}
+
+impl ReadError {
+    /// True where the file is not there at all.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, ReadError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Reads a whole file.
+pub fn read_bytes(path: &Utf8Path) -> Result<Vec<u8>, ReadError> {
+    fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })
+}
+
+fn read_document<T: DeserializeOwned>(path: &Utf8Path) -> Result<T, ReadError> {
+    let bytes = read_bytes(path)?;
+    serde_json::from_slice(&bytes).map_err(|source| ReadError::Document { path: path.to_owned(), source })
+}
+
+/// A run folder, opened for reading.
+#[derive(Debug, Clone)]
+pub struct RunReader {
+    folder: Utf8PathBuf,
+    run: Run,
+}
+
+impl RunReader {
+    /// Opens a run folder by its `run.json`.
+    pub fn open(folder: &Utf8Path) -> Result<Self, ReadError> {
+        let run = read_document(&folder.join(RUN_FILE))?;
+        Ok(Self { folder: folder.to_owned(), run })
+    }
+
+    /// Opens the newest run of a side below `out`: the one generated last, and of two the one with the greater id.
+    pub fn open_latest(out: &Utf8Path, side: Side) -> Result<Self, ReadError> {
+        let folder = out.join(side.as_str());
+        let runs = match folder.read_dir_utf8() {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(ReadError::NoRun { out: out.to_owned(), side });
+            }
+            Err(source) => return Err(ReadError::Io { path: folder, source }),
+        };
+        let mut latest: Option<RunReader> = None;
+        for entry in runs {
+            let entry = entry.map_err(|source| ReadError::Io { path: folder.clone(), source })?;
+            if !entry.path().join(RUN_FILE).is_file() {
+                continue;
+            }
+            let run = RunReader::open(entry.path())?;
+            let age = |reader: &RunReader| (reader.run.generated_at.clone(), reader.run.run_id.clone());
+            if latest.as_ref().is_none_or(|latest| age(latest) < age(&run)) {
+                latest = Some(run);
+            }
+        }
+        latest.ok_or_else(|| ReadError::NoRun { out: out.to_owned(), side })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Utf8Path {
+        &self.folder
+    }
+
+    /// The run document.
+    pub const fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Where the artifact of a case is, or would be.
+    pub fn case_path(&self, case: &CaseId) -> Utf8PathBuf {
+        self.folder.join(format!("{case}.json"))
+    }
+
+    /// Reads the artifact of a case, without judging it.
+    pub fn read_case(&self, case: &CaseId) -> Result<Case, ReadError> {
+        read_document(&self.case_path(case))
+    }
+
+    /// The assets' manifest, if there is one.
+    pub fn manifest(&self) -> Result<Option<Manifest>, ReadError> {
+        match read_document(&self.folder.join(MANIFEST_FILE)) {
+            Ok(manifest) => Ok(Some(manifest)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The ids of all files in the folder that are named like an artifact, sorted.
+    pub fn case_ids_on_disk(&self) -> Result<Vec<CaseId>, ReadError> {
+        let io = |source| ReadError::Io { path: self.folder.clone(), source };
+        let mut ids = Vec::new();
+        for entry in self.folder.read_dir_utf8().map_err(io)? {
+            let entry = entry.map_err(io)?;
+            // `run` and `evaluation` are no case ids, so their files fall out here too.
+            if let Some(id) = entry.file_name().strip_suffix(".json").and_then(|stem| stem.parse().ok()) {
+                ids.push(id);
+            }
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+}
+
+/// Why a run folder could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// Another run has this name.
+    #[error("the run folder `{0}` is there already")]
+    Exists(Utf8PathBuf),
+    /// The folder could not be made.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// A run folder under construction. It can be shared between threads.
+#[derive(Debug)]
+pub struct RunWriter {
+    folder: Utf8PathBuf,
+    side: Side,
+    items: Mutex<Vec<ManifestItem>>,
+}
+
+impl RunWriter {
+    /// Makes `<out>/<side>/<run_id>/`, which must not be there yet.
+    pub fn create(out: &Utf8Path, side: Side, run_id: &RunId) -> Result<Self, CreateError> {
+        let parent = out.join(side.as_str());
+        write::create_folder(&parent)?;
+        let folder = parent.join(run_id.as_str());
+        match fs::create_dir(&folder) {
+            Ok(()) => Ok(Self { folder, side, items: Mutex::default() }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists(folder)),
+            Err(source) => Err(WriteError { path: folder, source }.into()),
+        }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Utf8Path {
+        &self.folder
+    }
+
+    /// The side that the run stands for.
+    pub const fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Writes `run.json`, again when the run has ended.
+    pub fn write_run(&self, run: &Run) -> Result<(), WriteError> {
+        write::write_json(&self.folder.join(RUN_FILE), run, Durability::Synced)
+    }
+
+    /// Writes an artifact: when this returns, the case is complete, whatever happens next.
+    pub fn write_case(&self, case: &Case) -> Result<(), WriteError> {
+        write::write_json(&self.folder.join(format!("{}.json", case.case_id)), case, Durability::Synced)
+    }
+
+    /// Starts an asset with a plain file name, such as `refund_001.attempt2.body.bin`.
+    pub fn asset(&self, name: &str, kind: AssetKind, case: Option<&CaseId>) -> Result<AssetWriter<'_>, WriteError> {
+        let path = self.folder.join(ASSETS_FOLDER).join(name);
+        let refuse = |reason: String| WriteError { path: path.clone(), source: io::Error::other(reason) };
+        let href: Href = format!("{ASSETS_FOLDER}/{name}").parse().map_err(|error| refuse(format!("{error}")))?;
+        if name.contains('/') || !path.extension().is_some_and(|extension| SAFE_EXTENSIONS.contains(&extension)) {
+            return Err(refuse(format!("`{name}` is not a plain name with one of the extensions {SAFE_EXTENSIONS:?}")));
+        }
+        write::create_folder(&self.folder.join(ASSETS_FOLDER))?;
+        let file = AtomicFile::create(&path)?;
+        Ok(AssetWriter { run: self, href, kind, case: case.cloned(), file, hasher: Sha256Hasher::default() })
+    }
+
+    /// Writes an asset whole.
+    pub fn write_asset(
+        &self,
+        name: &str,
+        kind: AssetKind,
+        case: Option<&CaseId>,
+        bytes: &[u8],
+    ) -> Result<ManifestItem, WriteError> {
+        let mut asset = self.asset(name, kind, case)?;
+        asset.write_all(bytes).map_err(|source| WriteError { path: self.folder.join(asset.href.as_str()), source })?;
+        asset.finish()
+    }
+
+    /// Writes `assets/manifest.json`, if there are assets.
+    pub fn write_manifest(&self, generated_at: &str) -> Result<(), WriteError> {
+        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if items.is_empty() {
+            return Ok(());
+        }
+        items.sort_by(|a, b| a.href.cmp(&b.href));
+        let manifest = Manifest {
+            schema_version: ManifestSchema::V1,
+            generated_at: generated_at.to_owned(),
+            items,
+            extra: crate::Extra::new(),
+        };
+        write::write_json(&self.folder.join(MANIFEST_FILE), &manifest, Durability::Synced)
+    }
+}
+
+/// An asset under construction: hashed and counted on its way to the disk, gone when dropped before [`AssetWriter::finish`].
+#[derive(Debug)]
+pub struct AssetWriter<'run> {
+    run: &'run RunWriter,
+    href: Href,
+    kind: AssetKind,
+    case: Option<CaseId>,
+    file: AtomicFile,
+    hasher: Sha256Hasher,
+}
+
+impl AssetWriter<'_> {
+    /// Gives the asset its name and enters it into the manifest.
+    pub fn finish(self) -> Result<ManifestItem, WriteError> {
+        self.file.commit(Durability::Synced)?;
+        let (digest, size) = self.hasher.finish();
+        let asset_id = self.href.as_str().rsplit('/').next().unwrap_or_default().to_owned();
+        let item = ManifestItem {
+            asset_id,
+            href: self.href,
+            kind: self.kind,
+            side: self.case.as_ref().map(|_| self.run.side),
+            case_id: self.case,
+            size_bytes: size.into(),
+            sha256: Some(digest),
+            extra: crate::Extra::new(),
+        };
+        self.run.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
+        Ok(item)
+    }
+}
+
+impl Write for AssetWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

@@ -1,0 +1,138 @@
+//! The one atomic writer: a file is there whole or not at all, whatever happens to the process or the machine.
+//!
+//! Bytes go to a temporary file in the same folder, which then takes the target's name. With [`Durability::Synced`] the
+//! file and the folder's entry for it are on disk before a write returns.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+/// What the name of every temporary file starts with; one that stays behind after a crash belongs to no document.
+pub const TEMPORARY_PREFIX: &str = ".tmp-";
+
+/// Whether a write outlives a loss of power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// On disk when the write returns: for evidence.
+    Synced,
+    /// Whole, but the system writes it when it likes: for what can be made again.
+    Cached,
+}
+
+/// A file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to write `{path}`")]
+pub struct WriteError {
+    /// The file or folder.
+    pub path: Utf8PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl WriteError {
+    fn at(path: &Utf8Path) -> impl FnOnce(io::Error) -> WriteError {
+        let path = path.to_owned();
+        move |source| WriteError { path, source }
+    }
+}
+
+/// A file under construction: it takes its name with [`AtomicFile::commit`], and is gone when dropped before.
+#[derive(Debug)]
+pub struct AtomicFile {
+    path: Utf8PathBuf,
+    temporary: BufWriter<NamedTempFile>,
+}
+
+impl AtomicFile {
+    /// Starts a file that will stand at `path`, whose folder is there already.
+    pub fn create(path: &Utf8Path) -> Result<Self, WriteError> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(TEMPORARY_PREFIX);
+        // The crate makes private files; artifacts are for everyone whom the umask lets read them.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let temporary = builder.tempfile_in(folder_of(path)).map_err(WriteError::at(path))?;
+        Ok(Self { path: path.to_owned(), temporary: BufWriter::with_capacity(64 * 1024, temporary) })
+    }
+
+    /// Gives the file its name, replacing what stood there.
+    pub fn commit(self, durability: Durability) -> Result<(), WriteError> {
+        let path = self.path;
+        let at = || WriteError::at(&path);
+        let temporary = self.temporary.into_inner().map_err(|error| at()(error.into_error()))?;
+        if durability == Durability::Synced {
+            temporary.as_file().sync_all().map_err(at())?;
+        }
+        temporary.persist(&path).map_err(|error| at()(error.error))?;
+        if durability == Durability::Synced {
+            sync_folder(folder_of(&path)).map_err(at())?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.temporary.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.temporary.flush()
+    }
+}
+
+/// Writes `bytes` to `path`, whose folder is there already.
+pub fn write(path: &Utf8Path, bytes: &[u8], durability: Durability) -> Result<(), WriteError> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).map_err(WriteError::at(path))?;
+    file.commit(durability)
+}
+
+/// Writes a document as indented JSON with a final newline.
+pub fn write_json(path: &Utf8Path, document: &impl Serialize, durability: Durability) -> Result<(), WriteError> {
+    let mut file = AtomicFile::create(path)?;
+    serde_json::to_writer_pretty(&mut file, document).map_err(|error| WriteError::at(path)(error.into()))?;
+    file.write_all(b"\n").map_err(WriteError::at(path))?;
+    file.commit(durability)
+}
+
+/// Copies a file of any size.
+pub fn copy(from: &Utf8Path, to: &Utf8Path, durability: Durability) -> Result<(), WriteError> {
+    let mut source = File::open(from).map_err(WriteError::at(from))?;
+    let mut file = AtomicFile::create(to)?;
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read = source.read(&mut buffer).map_err(WriteError::at(from))?;
+        if read == 0 {
+            return file.commit(durability);
+        }
+        file.write_all(&buffer[..read]).map_err(WriteError::at(to))?;
+    }
+}
+
+/// Makes a folder and those above it.
+pub fn create_folder(path: &Utf8Path) -> Result<(), WriteError> {
+    fs::create_dir_all(path).map_err(WriteError::at(path))
+}
+
+fn folder_of(path: &Utf8Path) -> &Utf8Path {
+    match path.parent() {
+        Some(folder) if !folder.as_str().is_empty() => folder,
+        _ => Utf8Path::new("."),
+    }
+}
+
+/// A rename is safe only once the folder that lists it is.
+#[cfg(unix)]
+fn sync_folder(folder: &Utf8Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Windows cannot sync a folder; its file systems log renames.
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Utf8Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! The subcommands, one file each: an `Args` struct whose docs are the help, and one function.
+
+use std::ffi::OsString;
+
+use clap::{Parser, Subcommand};
+use counterproof_artifact::Exit;
+
+use crate::streams::Streams;
+
+mod compare;
+mod demo;
+mod demo_agent;
+mod run;
+mod schema;
+mod validate;
+
+/// Tells whether tonight's version of an AI agent is worse than yesterday's.
+///
+/// Runs a set of cases against an agent, keeps what it did as portable files, compares a new version with a baseline, and
+/// writes a report that opens from a folder.
+#[derive(Debug, Parser)]
+#[command(name = "counterproof", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Args),
+    Compare(compare::Args),
+    Validate(validate::Args),
+    Schema(schema::Args),
+    Demo(demo::Args),
+    DemoAgent(demo_agent::Args),
+}
+
+/// Runs the program with its arguments, the program's own name first.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let mut streams = Streams::of_process();
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors, and clap knows where each belongs.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
+        }
+    };
+    let result = match cli.command {
+        Command::Run(args) => run::run(&args, &mut streams),
+        Command::Compare(args) => compare::run(&args, &mut streams),
+        Command::Validate(args) => validate::run(&args, &mut streams),
+        Command::Schema(args) => schema::run(&args, &mut streams),
+        Command::Demo(args) => demo::run(&args, &mut streams),
+        Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),
+    };
+    result.unwrap_or_else(|error| error.report(&mut streams))
+}

@@ -1,0 +1,15 @@
+//! `counterproof schema`.
+
+use counterproof_artifact::Exit;
+
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+
+/// Print the JSON Schema of a document.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+/// Runs the command.
+pub(super) fn run(_args: &Args, _streams: &mut Streams) -> Result<Exit, CommandError> {
+    Err(CommandError::usage("not built yet"))
+}

@@ -1,0 +1,8 @@
+//! The command line: what was typed becomes a call into the crates that do the work, and what they say becomes text and
+//! an exit code. Nothing about a case is decided here.
+
+mod command_error;
+mod commands;
+mod streams;
+
+pub use commands::run;
