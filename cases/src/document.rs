@@ -1,0 +1,139 @@
+//! From the bytes of a file to its JSON values, by the format that the file's name tells.
+
+use std::cell::OnceCell;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::check::Position;
+use serde_json::Value;
+
+use crate::positions::Positions;
+use crate::problem::Problem;
+
+/// How a cases file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    JsonLines,
+    Yaml,
+}
+
+impl Format {
+    /// The format that the ending of a name stands for.
+    pub(crate) fn of(path: &Utf8Path) -> Option<Self> {
+        match path.extension()?.to_ascii_lowercase().as_str() {
+            "json" => Some(Format::Json),
+            "jsonl" | "ndjson" => Some(Format::JsonLines),
+            "yaml" | "yml" => Some(Format::Yaml),
+            _ => None,
+        }
+    }
+}
+
+/// One JSON value and the text it was read from: a whole file, or a line of JSON Lines.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) value: Value,
+    file: Utf8PathBuf,
+    text: String,
+    first_line: usize,
+    positions: OnceCell<Positions>,
+}
+
+/// Which part of a field a problem is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Part {
+    Key,
+    Value,
+}
+
+impl Document {
+    fn new(value: Value, file: &Utf8Path, text: &str, first_line: usize) -> Self {
+        Self { value, file: file.to_owned(), text: text.to_owned(), first_line, positions: OnceCell::new() }
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &Utf8Path {
+        &self.file
+    }
+
+    /// Where a field stands in the file.
+    pub(crate) fn position(&self, pointer: &str, part: Part) -> Option<Position> {
+        let positions = self.positions.get_or_init(|| Positions::of(&self.text));
+        let within = match part {
+            Part::Key => positions.key(pointer),
+            Part::Value => positions.value(pointer),
+        };
+        within.map(|Position { line, column }| Position { line: line + self.first_line - 1, column })
+    }
+}
+
+/// Reads the documents of a file.
+pub(crate) fn parse(file: &Utf8Path, format: Format, bytes: &[u8]) -> Result<Vec<Document>, Vec<Problem>> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+        Err(error) => return Err(not_utf8(file, bytes, error.valid_up_to())),
+    };
+    let one = |value| vec![Document::new(value, file, text, 1)];
+    match format {
+        Format::Json => parse_json(file, text, 1).map(one),
+        Format::Yaml => parse_yaml(file, text).map(one),
+        Format::JsonLines => parse_lines(file, text),
+    }
+}
+
+fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, Vec<Problem>> {
+    serde_json::from_str(text).map_err(|error| {
+        // At the end of the text serde_json counts column 0, or from bytes: good enough to find the place.
+        let position = Position { line: error.line().max(1) + first_line - 1, column: error.column().max(1) };
+        let what = error.to_string();
+        let what = what.split(" at line ").next().unwrap_or(&what);
+        syntax(file, Some(position), format!("the JSON cannot be read: {what}"), "correct the JSON there")
+    })
+}
+
+fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
+    // YAML 1.2: `no` is a word and `007` is an id.
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        leading_zero_numbers_as_strings: true,
+        underscored_numbers_as_strings: true,
+        with_snippet: false,
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let position = error.location().and_then(|location| {
+            let (line, column) = (usize::try_from(location.line()).ok()?, usize::try_from(location.column()).ok()?);
+            (line > 0).then_some(Position { line, column: column.max(1) })
+        });
+        let what = error.to_string();
+        // The position is told apart from the message, so it need not be told within.
+        let what = what.split(" at line ").next().unwrap_or(&what);
+        syntax(file, position, format!("the YAML cannot be read: {what}"), "correct the YAML there")
+    })
+}
+
+fn parse_lines(file: &Utf8Path, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
+    let (mut documents, mut problems) = (Vec::new(), Vec::new());
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match parse_json(file, line, index + 1) {
+            Ok(value) => documents.push(Document::new(value, file, line, index + 1)),
+            Err(mut found) => problems.append(&mut found),
+        }
+    }
+    if problems.is_empty() { Ok(documents) } else { Err(problems) }
+}
+
+fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Vec<Problem> {
+    let before = String::from_utf8_lossy(&bytes[..valid]);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let position = Some(Position { line, column });
+    syntax(file, position, "the file is not UTF-8 text".to_owned(), "save the file as UTF-8")
+}
+
+fn syntax(file: &Utf8Path, position: Option<Position>, message: String, remedy: &str) -> Vec<Problem> {
+    let file = file.to_owned();
+    vec![Problem { file, position, pointer: String::new(), case_id: None, message, remedy: remedy.to_owned() }]
+}
