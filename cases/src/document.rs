@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::check::Position;
 use serde_json::Value;
+use serde_saphyr::Error as YamlError;
 
 use crate::positions::Positions;
 use crate::problem::Problem;
@@ -104,10 +105,19 @@ fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
             let (line, column) = (usize::try_from(location.line()).ok()?, usize::try_from(location.column()).ok()?);
             (line > 0).then_some(Position { line, column: column.max(1) })
         });
-        let what = error.to_string();
+        // The parser's own words for these two are about its options.
+        let (what, remedy) = match error.without_snippet() {
+            YamlError::DuplicateMappingKey { key: Some(key), .. } => {
+                (format!("the key `{key}` is there twice"), "keep one of the two")
+            }
+            YamlError::MultipleDocuments { .. } => {
+                ("a second document starts".to_owned(), "write the cases as one list, without `---` between them")
+            }
+            other => (other.to_string(), "correct the YAML there"),
+        };
         // The position is told apart from the message, so it need not be told within.
         let what = what.split(" at line ").next().unwrap_or(&what);
-        syntax(file, position, format!("the YAML cannot be read: {what}"), "correct the YAML there")
+        syntax(file, position, format!("the YAML cannot be read: {what}"), remedy)
     })
 }
 

@@ -104,7 +104,7 @@ impl<'l, 'd> Fields<'l, 'd> {
     pub(crate) fn schema(&mut self, key: &str) -> Option<Value> {
         match self.map.shift_remove(key)? {
             schema @ (Value::Object(_) | Value::Bool(_)) => Some(schema),
-            other => self.mistyped(key, &other, "a JSON Schema, which is an object"),
+            other => self.mistyped(key, &other, "a JSON Schema"),
         }
     }
 

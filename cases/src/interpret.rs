@@ -25,7 +25,8 @@ pub(crate) fn interpret(document: &Document) -> Interpreted {
     let mut found = Interpreted::default();
     let mut refuse = |pointer: &str, value: &Value, expected: &str| {
         let mut log = Log::new(document, None);
-        log.error(pointer, format!("there is {}; expected {expected}", kind(value)), format!("write {expected}"));
+        let remedy = "put the cases between [ and ]";
+        log.error(pointer, format!("there is {}; expected {expected}", kind(value)), remedy);
         found.errors.append(&mut log.errors);
     };
     let (items, parent) = match &document.value {
@@ -60,6 +61,9 @@ pub(crate) fn interpret(document: &Document) -> Interpreted {
         if let (Some(spec), true) = (spec, errors.is_empty()) {
             found.cases.push((spec, pointer));
         }
+        // Fields are read in the order of the types; they are told in the order of the file.
+        errors.sort_by_key(|problem| problem.position);
+        warnings.sort_by_key(|problem| problem.position);
         found.errors.append(&mut errors);
         found.warnings.append(&mut warnings);
     }

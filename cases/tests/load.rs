@@ -117,7 +117,12 @@ fn expectations_that_are_not_known_are_kept_and_told() {
     let suite = Folder::with(&[("cases.yaml", text)]).load("cases.yaml").unwrap();
     let told: Vec<String> =
         suite.warnings.iter().map(|it| it.to_string().rsplit_once('/').unwrap().1.to_owned()).collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    cases.yaml:2:3: case `a`: `inputs` is kept, but has no meaning to this version (did you mean `input`?)
+    cases.yaml:6:5: case `a`: `expected.must_inclde` is no expectation that this version knows; it is not judged (did you mean `must_include`?)
+    cases.yaml:7:5: case `a`: `expected.semantic` is no expectation that this version knows; it is not judged (known here: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions)
+    cases.yaml:8:39: case `a`: `expected.retrieval_required.min` is no field that this version knows; it is not judged (known here: doc_ids)
+    "#);
     let extra = &suite.cases[0].expected.extra;
     assert_eq!(extra.keys().collect::<Vec<_>>(), ["must_inclde", "semantic"]);
 }
@@ -132,7 +137,23 @@ fn fields_of_the_wrong_type_are_all_told_at_once() {
   "c",
   {"id": "../d", "input": {"user": "x"}, "metadata": {"tags": null}}
 ]"#;
-    insta::assert_snapshot!(refusal("cases.json", text), @"");
+    insta::assert_snapshot!(refusal("cases.json", text), @r#"
+    cases.json:2:10: case `42`: `id` is the number 42; expected a text (put it in quotes: "42")
+    cases.json:2:23: case `42`: `title` is null; expected a text (give it a value, or leave the field out)
+    cases.json:2:47: case `42`: `input.user` is a list; expected a text (write a text)
+    cases.json:3:24: case `b`: `input` is a text; expected an object (write an object)
+    cases.json:3:59: case `b`: `expected.must_include` is a text; expected a list of texts (write it as a list: ["x"])
+    cases.json:3:87: case `b`: `expected.tool_required[1]` is the number 1; expected a text (put it in quotes: "1")
+    cases.json:4:38: case `b`: `expected.evidence_required_for_actions` is a text; expected true or false (write true or false)
+    cases.json:4:60: case `b`: `expected.json_schema` is a text; expected a JSON Schema (write a JSON Schema)
+    cases.json:4:87: case `b`: `expected.retrieval_required.doc_ids` is missing (list the ids of the documents)
+    cases.json:5:3: `id` is missing (give the case an `id` that no other case has)
+    cases.json:5:13: `input.user` is missing (write what the user says)
+    cases.json:5:44: `expected` is null; expected an object (give it a value, or leave the field out)
+    cases.json:6:3: there is a text; expected a case, which is an object (write an object with an `id` and an `input`)
+    cases.json:7:10: case `../d`: `id` cannot name a file: the id holds '/' at byte 2; only ASCII letters, digits and ._-+=@,~()[] are safe in a file name on every system (write an id of letters, digits, `_` and `-`)
+    cases.json:7:63: case `../d`: `metadata.tags` is null; expected a list of texts (give it a value, or leave the field out)
+    "#);
 }
 
 #[test]
@@ -141,7 +162,10 @@ fn ids_that_are_taken_are_told_with_the_place_of_the_first() {
         ("a.yaml", "- id: refund\n  input: {user: x}\n- id: refund\n  input: {user: x}\n"),
         ("b.jsonl", "\n{\"id\":\"Refund\",\"input\":{\"user\":\"x\"}}\n"),
     ]);
-    insta::assert_snapshot!(folder.refusal(""), @"");
+    insta::assert_snapshot!(folder.refusal(""), @r#"
+    a.yaml:3:7: case `refund`: the id `refund` is taken by the case at a.yaml:1 (give one of the two another id)
+    b.jsonl:2:7: case `Refund`: the id `Refund` differs from `refund` at a.yaml:1 by letter case alone, which some systems fold (give one of the two another id)
+    "#);
 }
 
 #[test]
@@ -157,21 +181,38 @@ fn files_that_cannot_be_parsed_are_told_with_line_and_column() {
         refusal("h.json", "7"),
         refusal("i.yaml", "cases: 7"),
     ];
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    a.json:2:10: the JSON cannot be read: expected value (correct the JSON there)
+    b.json:1:1: the JSON cannot be read: EOF while parsing a value (correct the JSON there)
+    c.jsonl:2:1: the JSON cannot be read: EOF while parsing an object (correct the JSON there)
+    c.jsonl:3:1: the JSON cannot be read: expected value (correct the JSON there)
+    d.yaml:2:10: the YAML cannot be read: unclosed bracket '{' (correct the YAML there)
+    e.yaml:2:3: the YAML cannot be read: the key `id` is there twice (keep one of the two)
+    f.yaml:3:1: the YAML cannot be read: a second document starts (write the cases as one list, without `---` between them)
+    g.json:1:128: the JSON cannot be read: recursion limit exceeded (correct the JSON there)
+    h.json:1:1: there is the number 7; expected a list of cases, or an object with a list called `cases` (put the cases between [ and ])
+    i.yaml:1:8: there is the number 7; expected a list of cases (put the cases between [ and ])
+    "#);
 }
 
 #[test]
 fn bytes_that_are_no_text_are_told_with_line_and_column() {
     let folder = Folder::with(&[]);
     std::fs::write(folder.path().join("a.json"), b"[\n \"\xff\"]").unwrap();
-    insta::assert_snapshot!(folder.refusal("a.json"), @"");
+    insta::assert_snapshot!(folder.refusal("a.json"), @"a.json:2:3: the file is not UTF-8 text (save the file as UTF-8)");
 }
 
 #[test]
 fn paths_without_cases_are_told() {
     let folder = Folder::with(&[("a.json", "[]"), ("b.yaml", "# nothing yet\n"), ("c.txt", "x"), ("d/readme.md", "")]);
     let told = ["a.json", "b.yaml", "c.txt", "d", "none.json"].map(|name| folder.refusal(name));
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    `a.json` holds no case: expected at least one with an `id` and an `input`
+    `b.yaml` holds no case: expected at least one with an `id` and an `input`
+    `c.txt` is no cases file: expected a name that ends in .json, .jsonl, .ndjson, .yaml or .yml
+    the folder `d` holds no cases file: expected .json, .jsonl, .ndjson, .yaml or .yml files
+    failed to read `none.json`
+    "#);
 }
 
 proptest! {
