@@ -1,1 +1,19 @@
-//! placeholder
+//! Two runs in, a comparison out: what moved, whether it matters, and whether the new version may go out.
+//!
+//! The line is `load` → `pair` → `evidence` → `diff` → `verdict` → `gate`, each a function from values to values; then
+//! [`report`] writes what came of it. One case pair flows through the whole line on one worker, so memory grows with the
+//! number of cases, not with their size.
+//!
+//! This crate never asks an agent: it reads what any producer wrote to the contract.
+
+pub mod comparison;
+pub mod diff;
+pub mod differences;
+pub mod divergence;
+pub mod evidence;
+pub mod expectations;
+pub mod gate;
+pub mod load;
+pub mod sentences;
+pub mod verdict;
+pub mod words;

@@ -1,0 +1,131 @@
+//! Events of the two sides, aligned: which steps are the same, which changed, which only one side took.
+//!
+//! Times, latencies and ids are not compared: they differ between any two runs. A result is known by the call that it
+//! answers.
+
+use std::collections::HashMap;
+
+use counterproof_artifact::{Event, EventBody, ToolCall, ToolResult};
+use serde_json::{Map, Value, json};
+
+use super::align::{self, Costs, Row};
+use super::distance::Leaves;
+use super::json::{self, JsonChange};
+use crate::load::LoadedAnswer;
+
+/// A row of the aligned events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRow {
+    /// Which events stand for each other.
+    pub row: Row,
+    /// What differs within a pair; pointers lead into the artifact of their side.
+    pub changes: Vec<JsonChange>,
+}
+
+impl EventRow {
+    /// True where a pair differs in nothing.
+    pub fn is_same(&self) -> bool {
+        matches!(self.row, Row::Both { .. }) && self.changes.is_empty()
+    }
+}
+
+/// An event, prepared to be compared.
+struct Step<'a> {
+    /// Events of different kinds never stand for each other: the type, and for calls and results the tool.
+    kind: (&'a str, &'a str),
+    /// What is compared, under the pointers of the artifact.
+    essence: Value,
+    /// What identifies the step among others of its kind.
+    identity: Leaves,
+    content: Leaves,
+    key: u64,
+}
+
+/// Aligns the events of two answers; the flag is false where the lists were too long to be exact.
+pub fn diff(baseline: &LoadedAnswer, new: &LoadedAnswer) -> (Vec<EventRow>, bool) {
+    let (old, other) = (steps(baseline), steps(new));
+    let keys = |steps: &[Step<'_>]| steps.iter().map(|step| step.key).collect::<Vec<_>>();
+    let pair = |i: usize, j: usize| {
+        let (a, b) = (&old[i], &other[j]);
+        (a.kind == b.kind).then(|| 0.1 + 0.9 * a.identity.distance(&b.identity) + 0.5 * a.content.distance(&b.content))
+    };
+    let alignment = align::align(&Costs { baseline_keys: &keys(&old), new_keys: &keys(&other), pair: &pair });
+    let compare = |row: &Row| match *row {
+        Row::Both { baseline: i, new: j } => {
+            let mut changes = json::diff(&old[i].essence, &other[j].essence);
+            for change in &mut changes {
+                change.prefix(&format!("/events/{i}"), &format!("/events/{j}"));
+            }
+            EventRow { row: *row, changes }
+        }
+        row => EventRow { row, changes: Vec::new() },
+    };
+    (alignment.rows.iter().map(compare).collect(), alignment.exact)
+}
+
+/// The calls of an answer by their ids.
+pub fn calls(events: &[Event]) -> HashMap<&str, &ToolCall> {
+    events
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::ToolCall(call) => Some((call.call_id.as_str(), call)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn steps(loaded: &LoadedAnswer) -> Vec<Step<'_>> {
+    let calls = calls(&loaded.answer.events);
+    loaded
+        .answer
+        .events
+        .iter()
+        .zip(&loaded.payloads)
+        .map(|(event, payload)| step(event, payload.as_ref(), &calls))
+        .collect()
+}
+
+fn step<'a>(event: &'a Event, payload: Option<&Value>, calls: &HashMap<&'a str, &'a ToolCall>) -> Step<'a> {
+    let no_identity = Map::new();
+    let (tool, identity, essence) = match &event.body {
+        EventBody::ToolCall(call) => (call.tool.as_str(), &call.args, call_essence(call)),
+        EventBody::ToolResult(result) => {
+            let call = calls.get(result.call_id.as_str());
+            (
+                call.map_or("", |call| &call.tool),
+                call.map_or(&no_identity, |call| &call.args),
+                result_essence(result, payload),
+            )
+        }
+        EventBody::Retrieval(found) => ("", &no_identity, json!({"query": found.query, "doc_ids": found.doc_ids})),
+        EventBody::FinalOutput(output) => {
+            ("", &no_identity, json!({"content_type": output.content_type, "content": output.content}))
+        }
+        EventBody::Unknown { fields, .. } => ("", &no_identity, Value::Object(fields.clone())),
+    };
+    let kind = (event.kind(), tool);
+    let identity = Leaves::of(identity);
+    let key = json::meaning_hash(&json!([kind.0, kind.1, essence, identity.fingerprint()]));
+    Step { kind, content: Leaves::of_value(&essence), essence, identity, key }
+}
+
+fn call_essence(call: &ToolCall) -> Value {
+    let mut essence = json!({"tool": call.tool, "args": call.args});
+    if let Some(level) = call.risk_level {
+        essence["risk_level"] = json!(level);
+    }
+    if let Some(tags) = &call.risk_tags {
+        let mut tags = tags.clone();
+        tags.sort_unstable();
+        essence["risk_tags"] = json!(tags);
+    }
+    essence
+}
+
+fn result_essence(result: &ToolResult, payload: Option<&Value>) -> Value {
+    let mut essence = json!({"status": result.status});
+    if let Some(payload) = payload {
+        essence["payload_summary"] = payload.clone();
+    }
+    essence
+}

@@ -1,0 +1,272 @@
+//! Differences of two JSON values, place by place. Key order never matters, and `50` equals `50.0`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Map, Number, Value};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// One place at which two values differ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonChange {
+    /// What the baseline has there; `None` where it has no such place.
+    pub baseline: Option<Place>,
+    /// What new has there; `None` where it has no such place.
+    pub new: Option<Place>,
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// A JSON Pointer (RFC 6901).
+    pub pointer: String,
+    /// The value there.
+    pub value: Value,
+}
+
+/// What happened at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// Only new has it.
+    Added,
+    /// Only the baseline has it.
+    Removed,
+    /// Another value of the same type.
+    Changed,
+    /// A value of another type.
+    TypeChanged,
+}
+
+impl JsonChange {
+    /// What happened.
+    pub fn kind(&self) -> ChangeKind {
+        match (&self.baseline, &self.new) {
+            (Some(baseline), Some(new)) if type_name(&baseline.value) == type_name(&new.value) => ChangeKind::Changed,
+            (Some(_), Some(_)) => ChangeKind::TypeChanged,
+            (Some(_), None) => ChangeKind::Removed,
+            (None, _) => ChangeKind::Added,
+        }
+    }
+
+    /// Puts a pointer of each side in front, so that the places lead into the documents that hold the values.
+    pub fn prefix(&mut self, baseline: &str, new: &str) {
+        for (place, prefix) in [(&mut self.baseline, baseline), (&mut self.new, new)] {
+            if let Some(place) = place {
+                place.pointer.insert_str(0, prefix);
+            }
+        }
+    }
+
+    /// The pointer to name it by: new's where there is one.
+    pub fn pointer(&self) -> &str {
+        self.new.as_ref().or(self.baseline.as_ref()).map_or("", |place| &place.pointer)
+    }
+}
+
+/// The JSON name of a value's type.
+pub const fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// True where two values mean the same.
+pub fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => same_number(a, b),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => same_object(a, b),
+        _ => a == b,
+    }
+}
+
+/// True where two objects mean the same.
+pub fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
+    a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
+}
+
+fn same_number(a: &Number, b: &Number) -> bool {
+    // Whole numbers compare exactly; a float would fold those beyond 2^53 together.
+    if let (Some(a), Some(b)) = (a.as_i128(), b.as_i128()) {
+        return a == b;
+    }
+    a.as_f64() == b.as_f64()
+}
+
+/// All places at which two values differ, in the order of the baseline's keys and then of new's.
+///
+/// Elements of arrays are matched by longest common subsequence (Myers 1986); a stretch in which nothing matches is
+/// compared element by element.
+pub fn diff(baseline: &Value, new: &Value) -> Vec<JsonChange> {
+    let mut walk = Walk { changes: Vec::new(), baseline: String::new(), new: String::new() };
+    walk.values(baseline, new);
+    walk.changes
+}
+
+/// All places at which two objects differ: see [`diff`].
+pub fn diff_objects(baseline: &Map<String, Value>, new: &Map<String, Value>) -> Vec<JsonChange> {
+    let mut walk = Walk { changes: Vec::new(), baseline: String::new(), new: String::new() };
+    walk.objects(baseline, new);
+    walk.changes
+}
+
+struct Walk {
+    changes: Vec<JsonChange>,
+    baseline: String,
+    new: String,
+}
+
+impl Walk {
+    fn values(&mut self, baseline: &Value, new: &Value) {
+        match (baseline, new) {
+            (Value::Object(baseline), Value::Object(new)) => self.objects(baseline, new),
+            (Value::Array(baseline), Value::Array(new)) => self.arrays(baseline, new),
+            _ if same(baseline, new) => {}
+            _ => self.report(Some(baseline), Some(new)),
+        }
+    }
+
+    fn objects(&mut self, baseline: &Map<String, Value>, new: &Map<String, Value>) {
+        for (key, value) in baseline {
+            self.below(Some(&escape(key)), Some(&escape(key)), |walk| match new.get(key) {
+                Some(other) => walk.values(value, other),
+                None => walk.report(Some(value), None),
+            });
+        }
+        for (key, value) in new.iter().filter(|(key, _)| !baseline.contains_key(*key)) {
+            self.below(None, Some(&escape(key)), |walk| walk.report(None, Some(value)));
+        }
+    }
+
+    fn arrays(&mut self, baseline: &[Value], new: &[Value]) {
+        let keys = |values: &[Value]| values.iter().map(meaning_hash).collect::<Vec<_>>();
+        for op in capture_diff_slices(Algorithm::Myers, &keys(baseline), &keys(new)) {
+            let DiffOp::Equal { .. } = op else {
+                let (left, right) = (op.old_range(), op.new_range());
+                for offset in 0..left.len().max(right.len()) {
+                    let (i, j) = (left.start + offset, right.start + offset);
+                    let old = (i < left.end).then(|| &baseline[i]);
+                    let other = (j < right.end).then(|| &new[j]);
+                    let (i, j) = (old.map(|_| i.to_string()), other.map(|_| j.to_string()));
+                    self.below(i.as_deref(), j.as_deref(), |walk| match (old, other) {
+                        (Some(old), Some(other)) => walk.values(old, other),
+                        (old, other) => walk.report(old, other),
+                    });
+                }
+                continue;
+            };
+        }
+    }
+
+    fn below(&mut self, baseline: Option<&str>, new: Option<&str>, work: impl FnOnce(&mut Self)) {
+        let lengths = (self.baseline.len(), self.new.len());
+        for (pointer, segment) in [(&mut self.baseline, baseline), (&mut self.new, new)] {
+            if let Some(segment) = segment {
+                pointer.push('/');
+                pointer.push_str(segment);
+            }
+        }
+        work(self);
+        self.baseline.truncate(lengths.0);
+        self.new.truncate(lengths.1);
+    }
+
+    fn report(&mut self, baseline: Option<&Value>, new: Option<&Value>) {
+        let place = |pointer: &str, value: &Value| Place { pointer: pointer.to_owned(), value: value.clone() };
+        self.changes.push(JsonChange {
+            baseline: baseline.map(|value| place(&self.baseline, value)),
+            new: new.map(|value| place(&self.new, value)),
+        });
+    }
+}
+
+/// One segment of a JSON Pointer.
+pub fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// Equal for values that mean the same.
+pub fn meaning_hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hash_meaning(value, &mut hasher);
+    hasher.finish()
+}
+
+fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
+    type_name(value).hash(hasher);
+    match value {
+        Value::Null => {}
+        Value::Bool(flag) => flag.hash(hasher),
+        Value::String(text) => text.hash(hasher),
+        // Zero has two signs but one meaning; integers and floats of one value share their bits as a float.
+        Value::Number(number) => (number.as_f64().unwrap_or(f64::MAX) + 0.0).to_bits().hash(hasher),
+        Value::Array(items) => items.iter().for_each(|item| hash_meaning(item, hasher)),
+        Value::Object(fields) => {
+            // Order must not matter, so the fields' hashes are added up.
+            let sum = fields.iter().fold(0u64, |sum, (key, value)| {
+                let mut field = DefaultHasher::new();
+                key.hash(&mut field);
+                hash_meaning(value, &mut field);
+                sum.wrapping_add(field.finish())
+            });
+            sum.hash(hasher);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn changes(baseline: &Value, new: &Value) -> Vec<(ChangeKind, String)> {
+        diff(baseline, new).iter().map(|change| (change.kind(), change.pointer().to_owned())).collect()
+    }
+
+    #[test]
+    fn key_order_and_number_form_do_not_matter() {
+        let (a, b) = (json!({"x": 50, "y": [1.0]}), json!({"y": [1], "x": 50.0}));
+        assert!(same(&a, &b));
+        assert_eq!(meaning_hash(&a), meaning_hash(&b));
+        assert_eq!(diff(&a, &b), []);
+    }
+
+    #[test]
+    fn large_whole_numbers_are_told_apart() {
+        assert!(!same(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992_u64)));
+    }
+
+    #[test]
+    fn each_kind_of_change_is_named_with_its_pointer() {
+        let found =
+            changes(&json!({"a": 1, "b": {"c/d": "x"}, "gone": 0}), &json!({"a": "1", "b": {"c/d": "y"}, "come": 0}));
+        assert_eq!(
+            found,
+            [
+                (ChangeKind::TypeChanged, "/a".to_owned()),
+                (ChangeKind::Changed, "/b/c~1d".to_owned()),
+                (ChangeKind::Removed, "/gone".to_owned()),
+                (ChangeKind::Added, "/come".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_element_put_in_front_does_not_shift_the_others() {
+        assert_eq!(changes(&json!([1, 2, 3]), &json!([0, 1, 2, 3])), [(ChangeKind::Added, "/0".to_owned())]);
+        let found = diff(&json!([{"id": 1, "n": 1}, 2]), &json!([0, {"id": 1, "n": 2}, 2]));
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+
+    #[test]
+    fn pointers_name_the_place_on_each_side() {
+        let found = diff(&json!({"list": [9, 1, 2]}), &json!({"list": [1, 2, 5]}));
+        assert_eq!(found[0].baseline.as_ref().unwrap().pointer, "/list/0");
+        assert_eq!(found[1].new.as_ref().unwrap().pointer, "/list/2");
+    }
+}

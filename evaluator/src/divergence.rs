@@ -1,0 +1,111 @@
+//! The first step at which the two sides differ in meaning. Why they do is for the cause.
+
+use counterproof_artifact::evaluation::{Divergence, DivergenceKind, SidePointer};
+use counterproof_artifact::{Event, EventBody, Side};
+
+use crate::diff::align::Row;
+use crate::diff::events::{self, EventRow};
+use crate::diff::output::OutputChange;
+use crate::differences::Differences;
+use crate::load::{Artifact, LoadedAnswer};
+use crate::sentences;
+use crate::words;
+
+/// The first divergence of two artifacts, if they diverge.
+pub fn first(baseline: &Artifact, new: &Artifact, differences: Option<&Differences>) -> Option<Divergence> {
+    if let (Some(old), Some(other), Some(differences)) = (baseline.answer(), new.answer(), differences) {
+        return of_events(old, other, &differences.events)
+            .or_else(|| of_actions(old, other, differences))
+            .or_else(|| of_outputs(differences));
+    }
+    let failed = |side: Side, artifact: &Artifact| {
+        artifact.failure().map(|loaded| (side, format!("{side}: {}", sentences::failure(&loaded.failure))))
+    };
+    let failures: Vec<_> = [failed(Side::Baseline, baseline), failed(Side::New, new)].into_iter().flatten().collect();
+    if failures.is_empty() {
+        return None;
+    }
+    let pointers = failures.iter().map(|(side, _)| at(*side, "/runner_failure".to_owned())).collect();
+    let messages: Vec<_> = failures.into_iter().map(|(_, message)| message).collect();
+    Some(Divergence { kind: DivergenceKind::RunnerError, pointers, message: messages.join("; ") })
+}
+
+fn at(side: Side, pointer: String) -> SidePointer {
+    SidePointer { side, pointer }
+}
+
+/// The places that a row of two aligned lists names, below the list's pointer.
+pub(crate) fn row_pointers(list: &str, row: Row) -> Vec<SidePointer> {
+    match row {
+        Row::Both { baseline, new } => {
+            vec![at(Side::Baseline, format!("{list}/{baseline}")), at(Side::New, format!("{list}/{new}"))]
+        }
+        Row::Removed(index) => vec![at(Side::Baseline, format!("{list}/{index}"))],
+        Row::Added(index) => vec![at(Side::New, format!("{list}/{index}"))],
+    }
+}
+
+fn of_events(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[EventRow]) -> Option<Divergence> {
+    let row = rows.iter().find(|row| !row.is_same())?;
+    let (events, index, loaded) = match row.row {
+        Row::Removed(index) => (&baseline.answer.events, index, baseline),
+        Row::Both { new: index, .. } | Row::Added(index) => (&new.answer.events, index, new),
+    };
+    let event = &events[index];
+    let name = step_name(event, loaded);
+    let (kind, message) = match row.row {
+        Row::Both { .. } => (changed_kind(event), format!("{name}: {}", sentences::changes(&row.changes))),
+        Row::Removed(_) => (sequence_kind(event), format!("{name} only in baseline")),
+        Row::Added(_) => (sequence_kind(event), format!("{name} only in new")),
+    };
+    Some(Divergence { kind, pointers: row_pointers("/events", row.row), message })
+}
+
+/// A step in words: the tool of a call or a result, the type of anything else.
+pub fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
+    match &event.body {
+        EventBody::ToolCall(call) => format!("call of {}", words::text(&call.tool, 60)),
+        EventBody::ToolResult(result) => {
+            let calls = events::calls(&loaded.answer.events);
+            let tool = calls.get(result.call_id.as_str()).map_or("an unknown call", |call| call.tool.as_str());
+            format!("result of {}", words::text(tool, 60))
+        }
+        EventBody::Retrieval(found) => format!("retrieval of “{}”", words::text(&found.query, 60)),
+        EventBody::FinalOutput(_) => "final output".to_owned(),
+        EventBody::Unknown { kind, .. } => format!("event {}", words::text(kind, 60)),
+    }
+}
+
+const fn changed_kind(event: &Event) -> DivergenceKind {
+    match event.body {
+        EventBody::ToolCall(_) => DivergenceKind::ToolArgs,
+        EventBody::ToolResult(_) => DivergenceKind::ToolResult,
+        EventBody::Retrieval(_) => DivergenceKind::Retrieval,
+        EventBody::FinalOutput(_) => DivergenceKind::FinalOutput,
+        EventBody::Unknown { .. } => DivergenceKind::OtherEvent,
+    }
+}
+
+const fn sequence_kind(event: &Event) -> DivergenceKind {
+    match event.body {
+        EventBody::ToolCall(_) | EventBody::ToolResult(_) => DivergenceKind::ToolSequence,
+        _ => changed_kind(event),
+    }
+}
+
+fn of_actions(baseline: &LoadedAnswer, new: &LoadedAnswer, differences: &Differences) -> Option<Divergence> {
+    let row = differences.actions.iter().find(|row| !row.is_same())?;
+    Some(Divergence {
+        kind: DivergenceKind::ProposedAction,
+        pointers: row_pointers("/proposed_actions", row.row),
+        message: sentences::action(row, &baseline.answer.proposed_actions, &new.answer.proposed_actions),
+    })
+}
+
+fn of_outputs(differences: &Differences) -> Option<Divergence> {
+    if differences.output == OutputChange::Same {
+        return None;
+    }
+    let pointers = Side::BOTH.map(|side| at(side, "/final_output/content".to_owned())).to_vec();
+    Some(Divergence { kind: DivergenceKind::FinalOutput, pointers, message: sentences::output(&differences.output) })
+}

@@ -1,0 +1,259 @@
+//! Expectations of the cases file: eight checks of an answer, each judged on both sides by the same code.
+
+use std::collections::HashMap;
+
+use counterproof_artifact::evaluation::{ExpectationResult, Judgement};
+use counterproof_artifact::{CaseId, Content, EventBody, ProposedAction, RiskLevel};
+use counterproof_cases::{CaseSpec, Expected};
+use jsonschema::{Draft, Validator};
+use serde_json::Value;
+
+use crate::evidence::FollowedRef;
+use crate::load::LoadedAnswer;
+use crate::words;
+
+/// Longest list of schema violations in one sentence.
+const VIOLATIONS_SHOWN: usize = 5;
+
+/// The expectations of all cases, ready to be judged.
+#[derive(Debug, Default)]
+pub struct Expectations {
+    by_case: HashMap<CaseId, Vec<Check>>,
+}
+
+/// A `json_schema` of the cases file that is no JSON Schema.
+#[derive(Debug, thiserror::Error)]
+#[error("case `{case_id}`: `expected.json_schema` is not a JSON Schema that can be used: {message}")]
+pub struct SchemaError {
+    /// The case.
+    pub case_id: CaseId,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+#[derive(Debug)]
+enum Check {
+    ActionRequired(Vec<String>),
+    ToolRequired(Vec<String>),
+    ToolSequence(Vec<String>),
+    RetrievalRequired(Vec<String>),
+    MustInclude(Vec<String>),
+    MustNotInclude(Vec<String>),
+    JsonSchema(Box<Validator>),
+    EvidenceRequired,
+}
+
+impl Expectations {
+    /// Takes the expectations of the cases, compiling their schemas.
+    pub fn compile(cases: &[CaseSpec]) -> Result<Self, SchemaError> {
+        let mut by_case = HashMap::new();
+        for case in cases {
+            let checks =
+                compile(&case.expected).map_err(|message| SchemaError { case_id: case.id.clone(), message })?;
+            if !checks.is_empty() {
+                by_case.insert(case.id.clone(), checks);
+            }
+        }
+        Ok(Self { by_case })
+    }
+
+    /// Judges what each side has of a case; a side without an answer is not judged.
+    pub fn judge(
+        &self,
+        case_id: &CaseId,
+        baseline: Option<Judged<'_>>,
+        new: Option<Judged<'_>>,
+    ) -> Vec<ExpectationResult> {
+        let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
+        checks
+            .iter()
+            .map(|check| ExpectationResult {
+                code: check.code().to_owned(),
+                expected: check.expected(),
+                baseline: baseline.map(|answer| check.judge(answer)),
+                new: new.map(|answer| check.judge(answer)),
+            })
+            .collect()
+    }
+}
+
+/// An answer with its evidence followed.
+#[derive(Clone, Copy)]
+pub struct Judged<'a> {
+    /// The answer.
+    pub answer: &'a LoadedAnswer,
+    /// The refs of each action.
+    pub evidence: &'a [Vec<FollowedRef>],
+}
+
+fn compile(expected: &Expected) -> Result<Vec<Check>, String> {
+    let mut checks = Vec::new();
+    checks.extend(expected.action_required.clone().map(Check::ActionRequired));
+    checks.extend(expected.tool_required.clone().map(Check::ToolRequired));
+    checks.extend(expected.tool_sequence.clone().map(Check::ToolSequence));
+    checks.extend(expected.must_include.clone().map(Check::MustInclude));
+    checks.extend(expected.must_not_include.clone().map(Check::MustNotInclude));
+    checks.extend(
+        expected.retrieval_required.as_ref().map(|required| Check::RetrievalRequired(required.doc_ids.clone())),
+    );
+    if let Some(schema) = &expected.json_schema {
+        // Agents' cases are written for draft-07, unless the schema itself says otherwise.
+        let options = jsonschema::options();
+        let options = if schema.get("$schema").is_some() { options } else { options.with_draft(Draft::Draft7) };
+        let validator = options.build(schema).map_err(|error| words::text(&error.to_string(), 200))?;
+        checks.push(Check::JsonSchema(Box::new(validator)));
+    }
+    if expected.evidence_required_for_actions == Some(true) {
+        checks.push(Check::EvidenceRequired);
+    }
+    Ok(checks)
+}
+
+impl Check {
+    const fn code(&self) -> &'static str {
+        match self {
+            Check::ActionRequired(_) => "action_required",
+            Check::ToolRequired(_) => "tool_required",
+            Check::ToolSequence(_) => "tool_sequence",
+            Check::RetrievalRequired(_) => "retrieval_required",
+            Check::MustInclude(_) => "must_include",
+            Check::MustNotInclude(_) => "must_not_include",
+            Check::JsonSchema(_) => "json_schema",
+            Check::EvidenceRequired => "evidence_required_for_actions",
+        }
+    }
+
+    fn expected(&self) -> String {
+        match self {
+            Check::ActionRequired(types) => format!("proposes {}", words::list(types)),
+            Check::ToolRequired(tools) => format!("calls {}", words::list(tools)),
+            Check::ToolSequence(tools) => format!("calls first {}", tools.join(" → ")),
+            Check::RetrievalRequired(ids) => format!("retrieves {}", words::list(ids)),
+            Check::MustInclude(phrases) => format!("says {}", words::list(&quoted(phrases))),
+            Check::MustNotInclude(phrases) => format!("does not say {}", words::list(&quoted(phrases))),
+            Check::JsonSchema(_) => "the output fits the case's JSON Schema".to_owned(),
+            Check::EvidenceRequired => "every action above low risk rests on evidence that resolves".to_owned(),
+        }
+    }
+
+    fn judge(&self, judged: Judged<'_>) -> Judgement {
+        let answer = &judged.answer.answer;
+        match self {
+            Check::ActionRequired(types) => {
+                let present: Vec<_> =
+                    answer.proposed_actions.iter().map(|action| action.action_type.as_str()).collect();
+                all_present(types, &present, "proposed", "not proposed")
+            }
+            Check::ToolRequired(tools) => all_present(tools, &called_tools(judged.answer), "called", "not called"),
+            Check::ToolSequence(tools) => {
+                let called = called_tools(judged.answer);
+                let passed = called.len() >= tools.len() && tools.iter().zip(&called).all(|(want, is)| want == is);
+                let first: Vec<_> = called.iter().take(tools.len().max(1)).copied().collect();
+                let found = if first.is_empty() {
+                    "no tool called".to_owned()
+                } else {
+                    format!("called first {}", first.join(" → "))
+                };
+                Judgement { passed, found }
+            }
+            Check::RetrievalRequired(ids) => {
+                let found = answer.events.iter().filter_map(|event| match &event.body {
+                    EventBody::Retrieval(retrieval) => Some(&retrieval.doc_ids),
+                    _ => None,
+                });
+                let found: Vec<_> = found.flatten().map(String::as_str).collect();
+                all_present(ids, &found, "retrieved", "not retrieved")
+            }
+            Check::MustInclude(phrases) => {
+                let output = searchable(&answer.final_output.content);
+                let missing: Vec<_> =
+                    phrases.iter().filter(|phrase| !output.contains(&phrase.to_lowercase())).collect();
+                let found = if missing.is_empty() {
+                    "all said".to_owned()
+                } else {
+                    format!("not said: {}", words::list(&quoted(&missing)))
+                };
+                Judgement { passed: missing.is_empty(), found }
+            }
+            Check::MustNotInclude(phrases) => {
+                let output = searchable(&answer.final_output.content);
+                let said: Vec<_> = phrases.iter().filter(|phrase| output.contains(&phrase.to_lowercase())).collect();
+                let found = if said.is_empty() {
+                    "none said".to_owned()
+                } else {
+                    format!("said: {}", words::list(&quoted(&said)))
+                };
+                Judgement { passed: said.is_empty(), found }
+            }
+            Check::JsonSchema(validator) => judge_schema(validator, &answer.final_output.content),
+            Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
+        }
+    }
+}
+
+fn quoted<S: AsRef<str>>(phrases: &[S]) -> Vec<String> {
+    phrases.iter().map(|phrase| format!("“{}”", words::text(phrase.as_ref(), 80))).collect()
+}
+
+fn all_present(wanted: &[String], present: &[&str], done: &str, not_done: &str) -> Judgement {
+    let missing: Vec<_> = wanted.iter().filter(|name| !present.contains(&name.as_str())).collect();
+    let found =
+        if missing.is_empty() { format!("all {done}") } else { format!("{not_done}: {}", words::list(&missing)) };
+    Judgement { passed: missing.is_empty(), found }
+}
+
+fn called_tools(loaded: &LoadedAnswer) -> Vec<&str> {
+    let calls = loaded.answer.events.iter().filter_map(|event| match &event.body {
+        EventBody::ToolCall(call) => Some(call.tool.as_str()),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// The output as phrases are looked for in it: a text as it is, an object as indented JSON, both in lower case.
+fn searchable(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.to_lowercase(),
+        Content::Json(object) => serde_json::to_string_pretty(object).unwrap_or_default().to_lowercase(),
+    }
+}
+
+fn judge_schema(validator: &Validator, content: &Content) -> Judgement {
+    let value = match content {
+        Content::Text(text) => Value::String(text.clone()),
+        Content::Json(object) => Value::Object(object.clone()),
+    };
+    let mut violations = validator.iter_errors(&value);
+    let shown: Vec<_> = violations
+        .by_ref()
+        .take(VIOLATIONS_SHOWN)
+        .map(|error| {
+            let place = error.instance_path().as_str();
+            let place = if place.is_empty() { "the output" } else { place };
+            format!("{place}: {}", words::text(&error.masked().to_string(), 160))
+        })
+        .collect();
+    let more = violations.count();
+    let found = match (shown.is_empty(), more) {
+        (true, _) => "it fits".to_owned(),
+        (false, 0) => shown.join("; "),
+        (false, more) => format!("{}; and {more} more", shown.join("; ")),
+    };
+    Judgement { passed: shown.is_empty(), found }
+}
+
+/// A risk that the agent does not state counts as medium; an action of low risk needs no evidence, but what it gives must resolve.
+fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> Judgement {
+    let lacking: Vec<_> = actions
+        .iter()
+        .zip(evidence)
+        .filter(|(action, refs)| {
+            let unresolved = refs.iter().any(|followed| followed.resolved.is_none());
+            unresolved || (refs.is_empty() && action.risk_level != RiskLevel::Low)
+        })
+        .map(|(action, _)| format!("{} ({})", words::text(&action.tool_name, 60), words::text(&action.action_id, 60)))
+        .collect();
+    let found =
+        if lacking.is_empty() { "all have it".to_owned() } else { format!("without: {}", words::list(&lacking)) };
+    Judgement { passed: lacking.is_empty(), found }
+}

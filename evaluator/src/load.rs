@@ -1,0 +1,161 @@
+//! Reading: two run folders, and from them the artifacts of one case at a time. What an artifact means is not decided here.
+
+use camino::Utf8Path;
+use counterproof_artifact::check::{self, Code, Finding};
+use counterproof_artifact::store::{ReadError, RunReader};
+use counterproof_artifact::{Answer, Case, CaseId, EventBody, Manifest, Outcome, RunnerFailure, Side};
+use serde_json::Value;
+
+/// Payloads longer than this are compared by their digest only.
+const PAYLOAD_UP_TO_BYTES: u64 = 8 * 1024 * 1024;
+
+/// One of the two runs, opened.
+#[derive(Debug)]
+pub struct ComparedRun {
+    reader: RunReader,
+    manifest: Option<Manifest>,
+}
+
+/// What one side has of a case.
+#[derive(Debug)]
+pub enum Artifact {
+    /// No file.
+    Absent,
+    /// A file that breaks the contract.
+    Invalid(Vec<Finding>),
+    /// The agent answered.
+    Answer(Box<LoadedAnswer>),
+    /// The runner got no answer.
+    Failure(Box<LoadedFailure>),
+}
+
+/// An answer, with what its links lead to.
+#[derive(Debug)]
+pub struct LoadedAnswer {
+    /// The whole artifact's common fields; its outcome is in `answer`.
+    pub case: CaseEnvelope,
+    /// What the agent answered.
+    pub answer: Answer,
+    /// For each event the payload of its tool result, from the event itself or from the asset it links to.
+    pub payloads: Vec<Option<Value>>,
+    /// The run's manifest, for what refers to an asset by its id.
+    pub manifest: Option<Manifest>,
+}
+
+/// A runner failure, with the artifact's common fields.
+#[derive(Debug)]
+pub struct LoadedFailure {
+    /// The whole artifact's common fields.
+    pub case: CaseEnvelope,
+    /// Why there is no answer.
+    pub failure: RunnerFailure,
+}
+
+/// What both kinds of artifact share.
+#[derive(Debug, Clone)]
+pub struct CaseEnvelope {
+    /// The workflow that the case belongs to.
+    pub workflow_id: Option<String>,
+    /// Every try.
+    pub attempts: Vec<counterproof_artifact::Attempt>,
+}
+
+impl Artifact {
+    /// The answer, where there is one.
+    pub fn answer(&self) -> Option<&LoadedAnswer> {
+        match self {
+            Artifact::Answer(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// The failure, where there is one.
+    pub fn failure(&self) -> Option<&LoadedFailure> {
+        match self {
+            Artifact::Failure(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// The fields that both kinds of artifact share.
+    pub fn envelope(&self) -> Option<&CaseEnvelope> {
+        match self {
+            Artifact::Answer(answer) => Some(&answer.case),
+            Artifact::Failure(failure) => Some(&failure.case),
+            Artifact::Absent | Artifact::Invalid(_) => None,
+        }
+    }
+}
+
+impl ComparedRun {
+    /// Takes an opened run; a manifest that cannot be read is a finding of the cases that need it, not an error here.
+    pub fn new(reader: RunReader) -> Self {
+        let manifest = reader.manifest().ok().flatten();
+        Self { reader, manifest }
+    }
+
+    /// The folder and the run document.
+    pub const fn reader(&self) -> &RunReader {
+        &self.reader
+    }
+
+    /// The assets' manifest.
+    pub const fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()
+    }
+
+    /// Every case that the run selected, then those that only lie on disk.
+    pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
+        let mut ids = self.reader.run().selected_case_ids.clone();
+        let known: std::collections::HashSet<_> = ids.iter().cloned().collect();
+        ids.extend(self.reader.case_ids_on_disk()?.into_iter().filter(|id| !known.contains(id)));
+        Ok(ids)
+    }
+
+    /// Reads and checks what the run has of a case.
+    pub fn load(&self, case_id: &CaseId) -> Artifact {
+        let folder = self.reader.folder();
+        if !self.reader.case_path(case_id).exists() {
+            return Artifact::Absent;
+        }
+        let side: Side = self.reader.run().version;
+        let checked = check::read_case(folder, side, case_id, self.manifest.as_ref());
+        // Evidence that does not resolve is judged against the other side, not as a broken artifact.
+        let (_, broken): (Vec<_>, Vec<_>) =
+            checked.findings.into_iter().partition(|finding| finding.code == Code::EvidenceUnresolved);
+        match checked.case {
+            Some(case) if broken.is_empty() => self.loaded(folder, case),
+            _ => Artifact::Invalid(broken),
+        }
+    }
+
+    fn loaded(&self, folder: &Utf8Path, case: Case) -> Artifact {
+        let envelope = CaseEnvelope { workflow_id: case.workflow_id, attempts: case.attempts.unwrap_or_default() };
+        match case.outcome {
+            Outcome::RunnerError(failure) => Artifact::Failure(Box::new(LoadedFailure { case: envelope, failure })),
+            Outcome::Ok(answer) => {
+                let payloads = answer.events.iter().map(|event| payload(folder, &event.body)).collect();
+                let manifest = self.manifest.as_ref().filter(|_| refers_to_assets(&answer)).cloned();
+                Artifact::Answer(Box::new(LoadedAnswer { case: envelope, answer, payloads, manifest }))
+            }
+        }
+    }
+}
+
+fn refers_to_assets(answer: &Answer) -> bool {
+    let refs = answer.proposed_actions.iter().flat_map(|action| &action.evidence_refs);
+    refs.into_iter().any(|evidence| matches!(evidence.target, counterproof_artifact::EvidenceTarget::Asset { .. }))
+}
+
+/// What a tool returned, wherever it is kept: the same payload compares equal inline and as an asset.
+fn payload(folder: &Utf8Path, body: &EventBody) -> Option<Value> {
+    let EventBody::ToolResult(result) = body else { return None };
+    let inline = || result.payload_summary.as_ref().and_then(|content| serde_json::to_value(content).ok());
+    let Some(href) = &result.payload_asset_href else { return inline() };
+    let path = href.resolve(folder).ok()?;
+    if path.metadata().ok()?.len() > PAYLOAD_UP_TO_BYTES {
+        return result.payload_asset_sha256.map(|digest| Value::String(digest.to_string())).or_else(inline);
+    }
+    let bytes = std::fs::read(&path).ok()?;
+    serde_json::from_slice(&bytes).ok().or_else(|| Some(Value::String(String::from_utf8_lossy(&bytes).into_owned())))
+}

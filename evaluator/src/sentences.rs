@@ -1,0 +1,134 @@
+//! Differences in words: one short sentence each, with the values that moved. The same words stand in every output.
+
+use counterproof_artifact::{ProposedAction, RunnerFailure};
+
+use crate::diff::actions::{ActionRow, EvidenceChange};
+use crate::diff::align::Row;
+use crate::diff::json::{ChangeKind, JsonChange};
+use crate::diff::output::OutputChange;
+use crate::diff::text::Origin;
+use crate::words;
+
+/// How many changed places one sentence names.
+const PLACES_NAMED: usize = 3;
+
+/// What a case's input cannot say, because there is none: the runner failed.
+pub fn failure(failure: &RunnerFailure) -> String {
+    let mut sentence = failure.class.to_string();
+    if let Some(status) = failure.status {
+        sentence += &format!(" {}", status.get());
+    }
+    for detail in [&failure.error_name, &failure.error_message].into_iter().flatten() {
+        sentence += &format!(", {}", words::text(detail, 120));
+    }
+    let attempts = failure.attempt.get();
+    if attempts > 1 {
+        sentence += &format!(" (after {attempts} attempts)");
+    }
+    sentence
+}
+
+/// The changed places of a pair: `amount 50 → 500, note added "x" and 2 more`.
+pub fn changes(changes: &[JsonChange]) -> String {
+    let mut sentences: Vec<_> = changes.iter().take(PLACES_NAMED).map(change).collect();
+    if changes.len() > PLACES_NAMED {
+        sentences.push(format!("{} more", changes.len() - PLACES_NAMED));
+    }
+    words::list(&sentences)
+}
+
+fn change(change: &JsonChange) -> String {
+    let place = place_name(change.pointer());
+    let value = |place: &Option<crate::diff::json::Place>| {
+        place.as_ref().map_or_else(String::new, |place| words::value(&place.value))
+    };
+    match change.kind() {
+        ChangeKind::Added => format!("{place} added {}", value(&change.new)),
+        ChangeKind::Removed => format!("{place} gone, was {}", value(&change.baseline)),
+        ChangeKind::Changed | ChangeKind::TypeChanged => {
+            format!("{place} {} → {}", value(&change.baseline), value(&change.new))
+        }
+    }
+}
+
+/// A pointer into an artifact as a reader would say it: without the list, the index and the field that hold everything.
+fn place_name(pointer: &str) -> String {
+    let mut segments: Vec<_> =
+        pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let within = match segments.first().map(String::as_str) {
+        Some("proposed_actions" | "events") => 2,
+        Some("final_output") => 1,
+        _ => 0,
+    };
+    segments.drain(..within.min(segments.len()));
+    let holder = ["params", "args", "payload_summary", "content"];
+    let name = match segments.as_slice() {
+        [first, rest @ ..] if !rest.is_empty() && holder.contains(&first.as_str()) => rest.join("."),
+        all => all.join("."),
+    };
+    words::text(&name, 80)
+}
+
+/// A row of the aligned actions that is not the same on both sides.
+pub fn action(row: &ActionRow, baseline: &[ProposedAction], new: &[ProposedAction]) -> String {
+    match row.row {
+        Row::Removed(index) => format!("{} no longer proposed", tool(&baseline[index])),
+        Row::Added(index) => format!("{} proposed, was not (risk {})", tool(&new[index]), new[index].risk_level),
+        Row::Both { new: index, .. } => {
+            let name = tool(&new[index]);
+            match (row.changes.is_empty(), row.evidence) {
+                (false, _) => format!("{name}: {}", changes(&row.changes)),
+                (true, EvidenceChange::Lost) => format!("{name}: its evidence is gone"),
+                (true, _) => format!("{name}: it rests on other evidence"),
+            }
+        }
+    }
+}
+
+fn tool(action: &ProposedAction) -> String {
+    words::text(&action.tool_name, 60)
+}
+
+/// How the final outputs differ.
+pub fn output(change: &OutputChange) -> String {
+    match change {
+        OutputChange::Same => "output the same".to_owned(),
+        OutputChange::Form => "output of another type".to_owned(),
+        OutputChange::Json(list) => format!("output: {}", changes(list)),
+        OutputChange::Text(text) => {
+            let only = |side: Origin| text.lines.iter().filter(|line| line.origin == side).count();
+            let (old, new) = (only(Origin::Baseline), only(Origin::New));
+            let words = |side: Origin| {
+                let lines = text.lines.iter().filter(|line| line.origin == side);
+                let marked: Vec<_> = lines.flat_map(|line| &line.parts).filter(|part| part.differs).collect();
+                marked.into_iter().map(|part| part.text.trim()).find(|text| !text.is_empty())
+            };
+            match (old, new, words(Origin::Baseline), words(Origin::New)) {
+                (1, 1, Some(old), Some(new)) => {
+                    format!("output: “{}” → “{}”", words::text(old, 60), words::text(new, 60))
+                }
+                _ => format!(
+                    "output: {} of baseline and {} of new differ",
+                    words::count(old, "line", "lines"),
+                    words::count(new, "line", "lines")
+                ),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::diff::json::diff;
+
+    #[test]
+    fn a_changed_place_is_named_with_both_values() {
+        let mut found =
+            diff(&json!({"params": {"amount": 50, "to": {"id": 1}}}), &json!({"params": {"amount": 500, "to": {}}}));
+        found.iter_mut().for_each(|change| change.prefix("/proposed_actions/0", "/proposed_actions/0"));
+        assert_eq!(changes(&found), "amount 50 → 500 and to.id gone, was 1");
+    }
+}

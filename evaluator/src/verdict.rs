@@ -1,0 +1,310 @@
+//! The verdict on one case: the first that applies, with every reason. `docs/verdicts.md` says the same in prose.
+
+use counterproof_artifact::evaluation::{ExpectationResult, Reason, SidePointer, Verdict};
+use counterproof_artifact::{EventBody, ProposedAction, RiskLevel, Side, ToolStatus};
+
+use crate::diff::actions::{ActionRow, EvidenceChange};
+use crate::diff::align::Row;
+use crate::diff::events::EventRow;
+use crate::diff::json::JsonChange;
+use crate::diff::output::OutputChange;
+use crate::differences::{Differences, WithEvidence};
+use crate::divergence::{row_pointers, step_name};
+use crate::evidence::resolved_count;
+use crate::load::{Artifact, LoadedAnswer};
+use crate::{sentences, words};
+
+/// More reasons of one kind than this are counted, not listed.
+const REASONS_LISTED: usize = 20;
+
+/// Two answers that can be compared, with all that was found about them.
+#[derive(Clone, Copy)]
+pub struct Compared<'a> {
+    /// The baseline's answer.
+    pub baseline: WithEvidence<'a>,
+    /// New's answer.
+    pub new: WithEvidence<'a>,
+    /// In what they differ.
+    pub differences: &'a Differences,
+    /// How they did on the expectations.
+    pub expectations: &'a [ExpectationResult],
+}
+
+/// The verdict on two artifacts; two answers are compared by the caller, whatever else they are is judged here.
+pub fn judge(
+    baseline: &Artifact,
+    new: &Artifact,
+    compare: impl FnOnce(&LoadedAnswer, &LoadedAnswer) -> (Verdict, Vec<Reason>),
+) -> (Verdict, Vec<Reason>) {
+    use Artifact::{Absent, Answer, Failure, Invalid};
+    let reason = |code: &str, message: String, pointers| vec![reason(code, message, pointers)];
+    match (baseline, new) {
+        (Invalid(_), _) | (_, Invalid(_)) => (Verdict::Invalid, violations(baseline, new)),
+        (Absent, Absent) => {
+            let message = "the case is selected, but neither side has an artifact of it".to_owned();
+            (Verdict::Invalid, reason("artifact-absent", message, Vec::new()))
+        }
+        (_, Absent) => {
+            (Verdict::Missing, reason("only-in-baseline", "new has no artifact of the case".to_owned(), Vec::new()))
+        }
+        (Absent, _) => {
+            (Verdict::Added, reason("only-in-new", "baseline has no artifact of the case".to_owned(), Vec::new()))
+        }
+        (Answer(_), Failure(new)) => {
+            let message = format!("new could not be run: {}", sentences::failure(&new.failure));
+            (Verdict::Broken, reason("runner-failure", message, at(Side::New, "/runner_failure")))
+        }
+        (Failure(old), Answer(_)) => {
+            let message = format!("baseline could not be run: {}", sentences::failure(&old.failure));
+            (Verdict::Recovered, reason("runner-failure-gone", message, at(Side::Baseline, "/runner_failure")))
+        }
+        (Failure(old), Failure(new)) => {
+            let message = format!(
+                "neither side could be run: baseline {}; new {}",
+                sentences::failure(&old.failure),
+                sentences::failure(&new.failure)
+            );
+            let pointers = Side::BOTH.map(|side| pointer(side, "/runner_failure")).to_vec();
+            (Verdict::StillBroken, reason("runner-failure-on-both-sides", message, pointers))
+        }
+        (Answer(old), Answer(new)) => compare(old, new),
+    }
+}
+
+/// The verdict on two answers.
+pub fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
+    let mut worse = expectations(compared.expectations, Turn::Worse);
+    worse.extend(lost_evidence(compared));
+    worse.extend(risks_without_evidence(compared));
+    let better = expectations(compared.expectations, Turn::Better);
+    let changes = changes(compared);
+    let verdict = if !worse.is_empty() {
+        Verdict::Regressed
+    } else if !better.is_empty() {
+        Verdict::Improved
+    } else if changes.is_empty() {
+        Verdict::Unchanged
+    } else {
+        Verdict::Changed
+    };
+    let reasons = worse.into_iter().chain(better).chain(changes).collect();
+    (verdict, reasons)
+}
+
+/// The highest risk that an action or a call of either side states.
+pub fn highest_risk<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Option<RiskLevel> {
+    let answers = artifacts.into_iter().filter_map(Artifact::answer);
+    let risks = answers.flat_map(|loaded| {
+        let of_calls = loaded.answer.events.iter().filter_map(|event| match &event.body {
+            EventBody::ToolCall(call) => call.risk_level,
+            _ => None,
+        });
+        loaded.answer.proposed_actions.iter().map(|action| action.risk_level).chain(of_calls)
+    });
+    // A stated level stands before one that is unknown.
+    risks.reduce(|highest, risk| if risk.exceeds(highest) || highest == RiskLevel::Unknown { risk } else { highest })
+}
+
+fn pointer(side: Side, pointer: impl Into<String>) -> SidePointer {
+    SidePointer { side, pointer: pointer.into() }
+}
+
+fn at(side: Side, place: impl Into<String>) -> Vec<SidePointer> {
+    vec![pointer(side, place)]
+}
+
+fn reason(code: &str, message: String, pointers: Vec<SidePointer>) -> Reason {
+    Reason { code: code.to_owned(), message, pointers }
+}
+
+fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    for (side, artifact) in [(Side::Baseline, baseline), (Side::New, new)] {
+        let Artifact::Invalid(findings) = artifact else { continue };
+        for finding in findings.iter().take(REASONS_LISTED) {
+            let message = format!("{side} breaks the contract: {}", words::text(&finding.message, 200));
+            reasons.push(reason(&finding.code.to_string(), message, at(side, finding.pointer.clone())));
+        }
+        if findings.len() > REASONS_LISTED {
+            let message = format!("{side} breaks the contract in {} more places", findings.len() - REASONS_LISTED);
+            reasons.push(reason("more-violations", message, at(side, "")));
+        }
+        if findings.is_empty() {
+            reasons.push(reason("unreadable", format!("{side} is not an artifact that can be read"), at(side, "")));
+        }
+    }
+    reasons
+}
+
+/// Which way an expectation went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Worse,
+    Better,
+}
+
+fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
+    let turned = results.iter().filter_map(|result| {
+        let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
+        let (code, went) = match turn {
+            Turn::Worse => ("expectation-failed", baseline.passed && !new.passed),
+            Turn::Better => ("expectation-met", !baseline.passed && new.passed),
+        };
+        let found = if turn == Turn::Worse { &new.found } else { &baseline.found };
+        let was = if turn == Turn::Worse { "" } else { "was " };
+        let message = format!("{}: {}; {was}{found}", result.code, result.expected);
+        let place = match result.code.as_str() {
+            "action_required" | "evidence_required_for_actions" => "/proposed_actions",
+            "tool_required" | "tool_sequence" | "retrieval_required" => "/events",
+            _ => "/final_output/content",
+        };
+        went.then(|| reason(code, message, Side::BOTH.map(|side| pointer(side, place)).to_vec()))
+    });
+    turned.collect()
+}
+
+fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
+    let actions = &compared.new.loaded.answer.proposed_actions;
+    let lost = compared.differences.actions.iter().filter(|row| row.evidence == EvidenceChange::Lost);
+    lost.filter_map(|row| {
+        let Row::Both { baseline, new } = row.row else { return None };
+        let (held, refs) = (&compared.baseline.evidence[baseline], &compared.new.evidence[new]);
+        let held = words::list(
+            &held
+                .iter()
+                .filter(|r| r.resolved.is_some())
+                .map(|r| words::text(&r.target.to_string(), 80))
+                .collect::<Vec<_>>(),
+        );
+        let astray: Vec<_> =
+            refs.iter().filter(|r| r.resolved.is_none()).map(|r| words::text(&r.target.to_string(), 80)).collect();
+        let tool = words::text(&actions[new].tool_name, 60);
+        let message = if astray.is_empty() {
+            format!("evidence for {tool} gone: baseline had {held}, new has none")
+        } else {
+            format!("evidence for {tool} leads nowhere: {}; baseline had {held}", words::list(&astray))
+        };
+        let pointers = row_pointers("/proposed_actions", row.row)
+            .into_iter()
+            .map(|place| pointer(place.side, format!("{}/evidence_refs", place.pointer)))
+            .collect();
+        Some(reason("evidence-lost", message, pointers))
+    })
+    .collect()
+}
+
+fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
+    let (old, new) = (&compared.baseline.loaded.answer.proposed_actions, &compared.new.loaded.answer.proposed_actions);
+    let highest_before = old.iter().map(|action| action.risk_level).reduce(|a, b| if b.exceeds(a) { b } else { a });
+    let unsupported = |index: usize| resolved_count(&compared.new.evidence[index]) == 0;
+    let rose = |row: &ActionRow| match row.row {
+        Row::Both { baseline, new: index } => {
+            let (before, after) = (old[baseline].risk_level, new[index].risk_level);
+            (after.exceeds(before) && unsupported(index))
+                .then(|| (index, format!("risk {before} → {after} without evidence")))
+        }
+        // A risky action out of nowhere is a rise for the case, unless the case was as risky before.
+        Row::Added(index) => {
+            let after = new[index].risk_level;
+            let exceeds = highest_before.map_or(after == RiskLevel::High, |before| after.exceeds(before));
+            (exceeds && after == RiskLevel::High && unsupported(index)).then(|| {
+                (index, "proposed without evidence, at high risk; baseline proposed nothing of that risk".to_owned())
+            })
+        }
+        Row::Removed(_) => None,
+    };
+    compared
+        .differences
+        .actions
+        .iter()
+        .filter_map(|row| {
+            let (index, what) = rose(row)?;
+            let message = format!("{}: {what}", words::text(&new[index].tool_name, 60));
+            Some(reason("risk-rose-without-evidence", message, row_pointers("/proposed_actions", row.row)))
+        })
+        .collect()
+}
+
+fn changes(compared: Compared<'_>) -> Vec<Reason> {
+    let Differences { actions, events, output, exact } = compared.differences;
+    let mut reasons: Vec<_> =
+        actions.iter().filter(|row| !row.is_same()).map(|row| action_change(row, compared)).collect();
+    if *output != OutputChange::Same {
+        let code = if *output == OutputChange::Form { "output-type-changed" } else { "output-changed" };
+        let pointers = Side::BOTH.map(|side| pointer(side, "/final_output/content")).to_vec();
+        reasons.push(reason(code, sentences::output(output), pointers));
+    }
+    reasons.extend(events.iter().filter(|row| !row.is_same()).filter_map(|row| event_change(row, compared)));
+    if reasons.len() > REASONS_LISTED {
+        let more = reasons.len() - REASONS_LISTED;
+        reasons.truncate(REASONS_LISTED);
+        reasons.push(reason("more-changes", format!("{more} more places differ"), Vec::new()));
+    }
+    if !exact && !reasons.is_empty() {
+        let message = "the lists were too long to be aligned exactly; the rows may not be the closest".to_owned();
+        reasons.push(reason("alignment-bounded", message, Vec::new()));
+    }
+    reasons
+}
+
+fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {
+    let (old, new): (&[ProposedAction], &[ProposedAction]) =
+        (&compared.baseline.loaded.answer.proposed_actions, &compared.new.loaded.answer.proposed_actions);
+    let touches = |field: &str| row.changes.iter().any(|change| in_field(change, field));
+    let code = match row.row {
+        Row::Added(_) => "action-added",
+        Row::Removed(_) => "action-removed",
+        Row::Both { .. } if touches("params") => "action-params-changed",
+        Row::Both { .. } if touches("risk_level") => "risk-changed",
+        Row::Both { .. } if !row.changes.is_empty() => "action-changed",
+        Row::Both { .. } => "evidence-changed",
+    };
+    reason(code, sentences::action(row, old, new), row_pointers("/proposed_actions", row.row))
+}
+
+/// True where a change lies in this field of an action, as in `/proposed_actions/0/params/amount`.
+fn in_field(change: &JsonChange, field: &str) -> bool {
+    change.pointer().split('/').nth(3) == Some(field)
+}
+
+fn event_change(row: &EventRow, compared: Compared<'_>) -> Option<Reason> {
+    let (old, new) = (compared.baseline.loaded, compared.new.loaded);
+    let (loaded, index) = match row.row {
+        Row::Removed(index) => (old, index),
+        Row::Both { new: index, .. } | Row::Added(index) => (new, index),
+    };
+    let event = &loaded.answer.events[index];
+    let name = step_name(event, loaded);
+    let (code, message) = match (&event.body, row.row) {
+        // The final output has its own reason, and a result comes and goes with its call.
+        (EventBody::FinalOutput(_), _) if compared.differences.output != OutputChange::Same => return None,
+        (EventBody::ToolResult(result), Row::Added(_)) if result.status == ToolStatus::Error => {
+            ("tool-error", format!("{name}: it failed; baseline made no such call"))
+        }
+        (EventBody::ToolResult(_), Row::Added(_) | Row::Removed(_)) => return None,
+        (EventBody::ToolResult(result), Row::Both { baseline, .. }) => {
+            let failed_before = matches!(&old.answer.events[baseline].body, EventBody::ToolResult(before) if before.status == ToolStatus::Error);
+            match (failed_before, result.status) {
+                (false, ToolStatus::Error) => ("tool-error", format!("{name}: it failed, and did not in baseline")),
+                (true, ToolStatus::Ok) => {
+                    ("tool-error-gone", format!("{name}: it failed in baseline, and no longer does"))
+                }
+                _ => ("tool-result-changed", format!("{name}: {}", sentences::changes(&row.changes))),
+            }
+        }
+        (EventBody::ToolCall(_), Row::Added(_)) => ("tool-call-added", format!("{name}: only in new")),
+        (EventBody::ToolCall(_), Row::Removed(_)) => ("tool-call-removed", format!("{name}: only in baseline")),
+        (EventBody::ToolCall(_), Row::Both { .. }) => {
+            ("tool-args-changed", format!("{name}: {}", sentences::changes(&row.changes)))
+        }
+        (EventBody::Retrieval(_), Row::Both { .. }) => {
+            ("retrieval-changed", format!("{name}: {}", sentences::changes(&row.changes)))
+        }
+        (EventBody::Retrieval(_), Row::Added(_)) => ("retrieval-changed", format!("{name}: only in new")),
+        (EventBody::Retrieval(_), Row::Removed(_)) => ("retrieval-changed", format!("{name}: only in baseline")),
+        (_, Row::Both { .. }) => ("event-changed", format!("{name}: {}", sentences::changes(&row.changes))),
+        (_, Row::Added(_)) => ("event-changed", format!("{name}: only in new")),
+        (_, Row::Removed(_)) => ("event-changed", format!("{name}: only in baseline")),
+    };
+    Some(reason(code, message, row_pointers("/events", row.row)))
+}
