@@ -1,1 +1,177 @@
-//! The schemas, compiled.
+//! The schemas of the documents, embedded and compiled once. They are the files under `schemas/`, which teach the
+//! contract; the rules that a schema cannot say are in [`crate::check`].
+//!
+//! Nothing is fetched: each schema stands alone.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+/// A kind of document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// `run.json`
+    Run,
+    /// `<caseId>.json`
+    Case,
+    /// `assets/….meta.json`
+    FailureMeta,
+    /// `assets/manifest.json`
+    AssetsManifest,
+    /// `evaluation.json`
+    Evaluation,
+}
+
+impl Kind {
+    /// All kinds, in the order in which the contract introduces them.
+    pub const ALL: [Kind; 5] = [Kind::Run, Kind::Case, Kind::FailureMeta, Kind::AssetsManifest, Kind::Evaluation];
+
+    /// What stands in the document's `schema_version`.
+    pub const fn schema_version(self) -> &'static str {
+        match self {
+            Kind::Run => "run.v1",
+            Kind::Case => "case.v1",
+            Kind::FailureMeta => "failure-meta.v1",
+            Kind::AssetsManifest => "assets-manifest.v1",
+            Kind::Evaluation => "evaluation.v1",
+        }
+    }
+
+    /// The schema as it is published.
+    pub const fn source(self) -> &'static str {
+        match self {
+            Kind::Run => include_str!("../../schemas/run.v1.schema.json"),
+            Kind::Case => include_str!("../../schemas/case.v1.schema.json"),
+            Kind::FailureMeta => include_str!("../../schemas/failure-meta.v1.schema.json"),
+            Kind::AssetsManifest => include_str!("../../schemas/assets-manifest.v1.schema.json"),
+            Kind::Evaluation => include_str!("../../schemas/evaluation.v1.schema.json"),
+        }
+    }
+
+    /// The schema's title.
+    pub fn title(self) -> &'static str {
+        self.document().get("title").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The schema as JSON.
+    pub fn document(self) -> &'static Value {
+        &self.compiled().document
+    }
+
+    /// The schema, ready to use.
+    pub(crate) fn validator(self) -> &'static Validator {
+        &self.compiled().validator
+    }
+
+    fn compiled(self) -> &'static Compiled {
+        static RUN: LazyLock<Compiled> = LazyLock::new(|| Compiled::of(Kind::Run));
+        static CASE: LazyLock<Compiled> = LazyLock::new(|| Compiled::of(Kind::Case));
+        static FAILURE_META: LazyLock<Compiled> = LazyLock::new(|| Compiled::of(Kind::FailureMeta));
+        static ASSETS_MANIFEST: LazyLock<Compiled> = LazyLock::new(|| Compiled::of(Kind::AssetsManifest));
+        static EVALUATION: LazyLock<Compiled> = LazyLock::new(|| Compiled::of(Kind::Evaluation));
+        match self {
+            Kind::Run => &RUN,
+            Kind::Case => &CASE,
+            Kind::FailureMeta => &FAILURE_META,
+            Kind::AssetsManifest => &ASSETS_MANIFEST,
+            Kind::Evaluation => &EVALUATION,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.schema_version())
+    }
+}
+
+/// A word that names no kind of document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no kind of document")]
+pub struct UnknownKind(String);
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    /// Takes the `schema_version`.
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        Kind::ALL.into_iter().find(|kind| kind.schema_version() == text).ok_or_else(|| UnknownKind(text.to_owned()))
+    }
+}
+
+#[derive(Debug)]
+struct Compiled {
+    document: Value,
+    validator: Validator,
+}
+
+impl Compiled {
+    #[expect(clippy::expect_used, reason = "the sources are part of the program, and a test compiles each of them")]
+    fn of(kind: Kind) -> Self {
+        let document: Value = serde_json::from_str(kind.source()).expect("an embedded schema is JSON");
+        let validator = jsonschema::draft202012::new(&document).expect("an embedded schema is a schema");
+        Self { document, validator }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `visit` with every object of a schema that describes a value or a property, and where it stands.
+    fn for_each_property(schema: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value)) {
+        let Some(object) = schema.as_object() else { return };
+        for (key, value) in object {
+            let below = format!("{path}/{key}");
+            match key.as_str() {
+                "properties" | "$defs" => {
+                    for (name, property) in value.as_object().into_iter().flatten() {
+                        visit(&format!("{below}/{name}"), property);
+                        for_each_property(property, &format!("{below}/{name}"), visit);
+                    }
+                }
+                "items" => for_each_property(value, &below, visit),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_schema_compiles_and_says_its_version_and_title() {
+        for kind in Kind::ALL {
+            let document = kind.document();
+            let version = kind.schema_version();
+            assert!(jsonschema::draft202012::meta::is_valid(document), "{version}");
+            assert_eq!(document["$schema"], "https://json-schema.org/draft/2020-12/schema");
+            assert_eq!(document["$id"], format!("urn:counterproof:schema:{version}"));
+            assert_eq!(document["properties"]["schema_version"]["const"], version);
+            assert!(kind.title().ends_with(&format!("({version})")), "{}", kind.title());
+            assert_eq!(version.parse::<Kind>(), Ok(kind));
+            assert!(!kind.validator().is_valid(&Value::Null));
+        }
+    }
+
+    #[test]
+    fn every_property_and_definition_has_a_description() {
+        for kind in Kind::ALL {
+            for_each_property(kind.document(), "", &mut |path, schema| {
+                let is_prohibition = schema.is_boolean();
+                let narrows = path.contains("/bodyIsKept/properties/");
+                let described = schema["description"].as_str().is_some_and(|text| text.ends_with('.'));
+                assert!(described || is_prohibition || narrows, "{kind}: {path}");
+            });
+        }
+    }
+
+    #[test]
+    fn no_schema_closes_an_object_to_unknown_fields() {
+        for kind in Kind::ALL {
+            assert!(!kind.source().contains("\"additionalProperties\": false"), "{kind}");
+            assert!(!kind.source().contains("unevaluated"), "{kind}");
+            assert!(!kind.source().contains("oneOf"), "{kind}: a failing oneOf does not say which field is wrong");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! One artifact, held against everything that its own bytes and its run folder can tell.
+
+use camino::Utf8Path;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::finding::{Finding, Findings};
+use super::folder::RunFolder;
+use super::value::items;
+use super::{Code, evidence, excerpt, failure, hrefs, names, parse, shape, steps};
+use crate::schema::Kind;
+use crate::{Case, CaseId, Manifest, Side};
+
+/// An artifact that was read and held against the contract.
+#[derive(Debug)]
+pub struct CheckedCase {
+    /// The artifact; `None` where the findings say why it cannot be one.
+    pub case: Option<Case>,
+    /// The file's bytes, empty where it could not be read.
+    pub bytes: Vec<u8>,
+    /// Everything that is wrong with it.
+    pub findings: Vec<Finding>,
+}
+
+/// Reads `<case_id>.json` in a run folder and holds it against the whole contract, its assets included.
+///
+/// To read many of one folder, make a [`RunFolder`] once: it looks assets up in an index.
+pub fn read_case(folder: &Utf8Path, side: Side, case_id: &CaseId, manifest: Option<&Manifest>) -> CheckedCase {
+    RunFolder::new(folder, side, manifest).read_case(case_id)
+}
+
+/// Holds a `case.v1` document against its schema and the rules that need no folder; pointers are set, positions are not.
+///
+/// Refs to assets are not judged, and links to them only as they are written.
+pub fn artifact(document: &Value) -> Vec<Finding> {
+    let mut findings = Findings::of(Utf8Path::new(""));
+    check(document, None, &mut findings);
+    findings.into_list()
+}
+
+impl RunFolder<'_> {
+    /// Reads `<case_id>.json` and holds it against the whole contract, its assets included.
+    pub fn read_case(&self, case_id: &CaseId) -> CheckedCase {
+        let path = self.path().join(format!("{case_id}.json"));
+        let mut findings = Findings::of(&path);
+        if !path.exists() {
+            findings.add(Code::CaseFileMissing, "", "the file is not there", "the artifact of the case");
+            return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
+        }
+        let Some(bytes) = super::file::read(&path, &mut findings) else {
+            return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
+        };
+        let document = parse::parse(&bytes, &mut findings);
+        let case = document.and_then(|document| {
+            let is_case = check_in(&document, case_id.as_str(), self, &mut findings);
+            is_case.then(|| typed(&document, &mut findings)).flatten()
+        });
+        CheckedCase { case, findings: findings.into_located(&bytes), bytes }
+    }
+}
+
+/// The artifact as a type. Whatever the schema and the rules let through becomes one; should one day something not, it is
+/// reported here and not lost.
+pub(super) fn typed(document: &Value, findings: &mut Findings) -> Option<Case> {
+    match Case::deserialize(document) {
+        Ok(case) => Some(case),
+        Err(error) => {
+            if findings.is_empty() {
+                let message = excerpt::visible(&error.to_string().chars().take(300).collect::<String>());
+                findings.add(Code::WrongValue, "", message, "a `case.v1` document");
+            }
+            None
+        }
+    }
+}
+
+/// An artifact in its run folder, under a file name. False where it is another document.
+pub(super) fn check_in(document: &Value, stem: &str, folder: &RunFolder<'_>, findings: &mut Findings) -> bool {
+    if !check(document, Some(folder), findings) {
+        return false;
+    }
+    names::file_name(document, stem, findings);
+    if let Some(side) = folder.side() {
+        names::side(&document["version"], "/version", side, "run", findings);
+    }
+    true
+}
+
+/// An artifact with or without its folder. False where it is another document.
+pub(super) fn check(document: &Value, folder: Option<&RunFolder<'_>>, findings: &mut Findings) -> bool {
+    if !shape::check(Kind::Case, document, findings) {
+        return false;
+    }
+    names::case_id(&document["case_id"], "/case_id", findings);
+    for (index, attempt) in items(document, "attempts") {
+        names::time(&attempt["started_at"], &format!("/attempts/{index}/started_at"), findings);
+    }
+    steps::check(document, findings);
+    evidence::check(document, folder, findings);
+    hrefs::check_events(document, folder, findings);
+    failure::check(document, folder, findings);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer() -> Value {
+        json!({
+            "schema_version": "case.v1", "case_id": "refund_001", "version": "new", "status": "ok",
+            "proposed_actions": [{
+                "action_id": "a1", "action_type": "refund", "tool_name": "refund", "params": {}, "risk_level": "high",
+                "risk_tags": [], "evidence_refs": [{"kind": "tool_result", "call_id": "c1"}]
+            }],
+            "events": [
+                {"type": "tool_call", "ts": 1, "call_id": "c1", "tool": "find", "args": {}},
+                {"type": "tool_result", "ts": 2.5, "call_id": "c1", "status": "ok", "latency_ms": 15000.0},
+                {"type": "thought", "ts": 3, "anything": null}
+            ],
+            "final_output": {"content_type": "text", "content": "done"}
+        })
+    }
+
+    fn failure() -> Value {
+        json!({
+            "schema_version": "case.v1", "case_id": "refund_001", "version": "new", "status": "runner_error",
+            "runner_failure": {
+                "class": "http_error", "url": "http://127.0.0.1/run-case", "attempt": 1, "status": 500,
+                "body_snippet": "oops", "full_body_saved_to": "assets/b.txt", "full_body_meta_saved_to": null
+            }
+        })
+    }
+
+    /// What is found when a valid document has one value replaced, or removed where the new one is `None`.
+    fn broken(mut document: Value, pointer: &str, value: Option<Value>) -> Vec<(Code, String)> {
+        match value {
+            Some(value) => *document.pointer_mut(pointer).unwrap() = value,
+            None => {
+                let (parent, key) = pointer.rsplit_once('/').unwrap();
+                document.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(key).unwrap();
+            }
+        }
+        artifact(&document).into_iter().map(|finding| (finding.code, finding.pointer)).collect()
+    }
+
+    #[test]
+    fn valid_artifacts_have_no_findings() {
+        assert_eq!(artifact(&answer()), []);
+        assert_eq!(artifact(&failure()), []);
+    }
+
+    #[test]
+    fn each_break_has_its_code_and_place() {
+        use Code::*;
+        type Break = (fn() -> Value, &'static str, Option<Value>, Code, &'static str);
+        let breaks: Vec<Break> = vec![
+            (answer, "/schema_version", None, MissingField, ""),
+            (answer, "/schema_version", Some(json!("case.v2")), UnknownSchemaVersion, "/schema_version"),
+            (answer, "/schema_version", Some(json!("invoice.v1")), UnknownSchemaVersion, "/schema_version"),
+            (answer, "/schema_version", Some(json!("run.v1")), WrongDocument, "/schema_version"),
+            (answer, "/schema_version", Some(json!(1)), WrongType, "/schema_version"),
+            (answer, "/case_id", Some(json!("../x")), UnsafeCaseId, "/case_id"),
+            (answer, "/case_id", Some(json!("NUL")), UnsafeCaseId, "/case_id"),
+            (answer, "/version", Some(json!("old")), WrongValue, "/version"),
+            (answer, "/version", Some(json!(null)), WrongType, "/version"),
+            (answer, "/status", Some(json!("failed")), WrongValue, "/status"),
+            (answer, "/final_output", None, MissingField, ""),
+            (answer, "/final_output", Some(json!(null)), WrongType, "/final_output"),
+            (answer, "/final_output/content", Some(json!([])), WrongType, "/final_output/content"),
+            (answer, "/proposed_actions/0/params", None, MissingField, "/proposed_actions/0"),
+            (
+                answer,
+                "/proposed_actions/0/risk_level",
+                Some(json!("critical")),
+                WrongValue,
+                "/proposed_actions/0/risk_level",
+            ),
+            (answer, "/events/0/args", Some(json!([])), WrongType, "/events/0/args"),
+            (answer, "/events/1/latency_ms", None, MissingField, "/events/1"),
+            (answer, "/events/2/ts", None, MissingField, "/events/2"),
+            (answer, "/events/2/type", None, MissingField, "/events/2"),
+            (answer, "/events/0", Some(json!({"type": "later", "ts": 1})), ResultWithoutCall, "/events/1/call_id"),
+            (failure, "/runner_failure", None, MissingField, ""),
+            (failure, "/runner_failure/class", Some(json!("http_5xx")), WrongValue, "/runner_failure/class"),
+            (failure, "/runner_failure/status", None, MissingField, "/runner_failure"),
+            (failure, "/runner_failure/attempt", Some(json!(0)), WrongValue, "/runner_failure/attempt"),
+            (failure, "/runner_failure/attempt", Some(json!(1.5)), WrongType, "/runner_failure/attempt"),
+            (failure, "/runner_failure/body_snippet", None, MissingField, "/runner_failure"),
+            (
+                failure,
+                "/runner_failure/full_body_saved_to",
+                Some(json!(null)),
+                SnippetWithoutBody,
+                "/runner_failure/full_body_saved_to",
+            ),
+            (
+                failure,
+                "/runner_failure/full_body_saved_to",
+                Some(json!("/b")),
+                AbsolutePath,
+                "/runner_failure/full_body_saved_to",
+            ),
+            (
+                failure,
+                "/runner_failure/full_body_meta_saved_to",
+                Some(json!("assets/../../b")),
+                HrefEscapes,
+                "/runner_failure/full_body_meta_saved_to",
+            ),
+        ];
+        for (document, pointer, value, code, place) in breaks {
+            let found = broken(document(), pointer, value.clone());
+            assert_eq!(found, [(code, place.to_owned())], "{pointer} = {value:?}");
+        }
+    }
+
+    #[test]
+    fn an_evidence_ref_has_exactly_one_identifier() {
+        let refs = "/proposed_actions/0/evidence_refs/0";
+        let with = |evidence| broken(answer(), refs, Some(evidence));
+        assert_eq!(with(json!({"kind": "retrieval_doc"})), [(Code::MissingField, refs.to_owned())]);
+        assert_eq!(
+            with(json!({"kind": "tool_result", "call_id": "c1", "id": "x"})),
+            [(Code::UnexpectedField, format!("{refs}/id"))]
+        );
+        assert_eq!(with(json!({"kind": "web", "id": "x"})), [(Code::WrongValue, format!("{refs}/kind"))]);
+    }
+
+    #[test]
+    fn an_attempt_that_ended_well_has_no_error_class() {
+        let mut document = answer();
+        document["attempts"] = json!([
+            {"attempt": 1, "started_at": "2026-01-31T12:00:00Z", "outcome": "runner_error", "error_class": "timeout"},
+            {"attempt": 2, "started_at": "yesterday", "outcome": "ok", "error_class": "timeout"}
+        ]);
+        let found: Vec<_> = artifact(&document).into_iter().map(|finding| (finding.code, finding.pointer)).collect();
+        assert_eq!(
+            found,
+            [
+                (Code::UnexpectedField, "/attempts/1/error_class".to_owned()),
+                (Code::BadTimestamp, "/attempts/1/started_at".to_owned())
+            ]
+        );
+    }
+
+    #[test]
+    fn all_findings_are_reported_at_once() {
+        let document = json!({"schema_version": "case.v1", "case_id": "a/b", "status": "ok", "events": [{}, 5], "proposed_actions": {}});
+        let codes: Vec<Code> = artifact(&document).iter().map(|finding| finding.code).collect();
+        use Code::*;
+        assert_eq!(codes.iter().filter(|code| **code == MissingField).count(), 4, "{codes:?}");
+        assert!(codes.contains(&WrongType) && codes.contains(&UnsafeCaseId), "{codes:?}");
+    }
+
+    #[test]
+    fn messages_are_bounded_and_teach() {
+        let mut document = answer();
+        document["final_output"]["content_type"] = json!("x".repeat(1_000_000));
+        document["events"][1].as_object_mut().unwrap().remove("latency_ms");
+        let findings = artifact(&document);
+        for finding in &findings {
+            assert!(finding.message.len() < 500 && finding.expected.len() < 500, "{finding:#?}");
+        }
+        assert!(
+            findings.iter().any(|finding| finding.expected == "`latency_ms`: How long the tool took, in milliseconds.")
+        );
+        assert!(findings.iter().any(|finding| finding.expected == "one of `text`, `json`"));
+    }
+
+    #[test]
+    fn a_file_of_countless_findings_has_a_bounded_list() {
+        let mut document = answer();
+        document["events"] = vec![json!(1); 5000].into();
+        let findings = artifact(&document);
+        assert_eq!(findings.len(), super::super::MOST_FINDINGS + 1);
+        let last = findings.last().unwrap();
+        assert_eq!((last.code, last.message.as_str()), (Code::MoreFindings, "4001 more findings are not listed"));
+    }
+
+    #[test]
+    fn shapes_from_before_the_contract_are_named() {
+        let shapes = [
+            json!({"case_id": "a", "version": "new", "proposed_actions": [], "events": [], "final_output": {}}),
+            json!({"case_id": "a", "version": "new", "runner_failure": {"type": "runner_fetch_failure"}}),
+            json!({"run_id": "r", "started_at": 1, "versions": ["baseline", "new"], "runner": {}}),
+        ];
+        for shape in shapes {
+            let findings = artifact(&shape);
+            assert_eq!(findings.len(), 1, "{findings:#?}");
+            assert_eq!(findings[0].code, Code::OlderFormat);
+            assert!(findings[0].message.contains("before `"), "{}", findings[0].message);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The rule that evidence resolves: every ref of an action leads to an event of its artifact or to an asset of its run.
+//!
+//! It gives the same answers as [`crate::EvidenceTarget::resolve`], but looks each id up in an index, so that many refs to
+//! many events cost no more than reading them.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::Code;
+use super::excerpt::quote;
+use super::finding::Findings;
+use super::folder::RunFolder;
+use super::value::items;
+use crate::Href;
+
+/// What the events of an artifact offer to refs.
+#[derive(Debug, Default)]
+struct Offered<'a> {
+    results: HashSet<&'a str>,
+    documents: HashSet<&'a str>,
+    event_ids: HashSet<&'a str>,
+    events: usize,
+    hrefs: HashSet<&'a str>,
+}
+
+impl<'a> Offered<'a> {
+    fn by(document: &'a Value) -> Self {
+        let mut offered = Offered::default();
+        for (index, event) in items(document, "events") {
+            offered.events = index + 1;
+            offered.event_ids.extend(["event_id", "id"].iter().filter_map(|key| event[key].as_str()));
+            match event["type"].as_str() {
+                Some("tool_result") => {
+                    offered.results.extend(event["call_id"].as_str());
+                    offered.hrefs.extend(event["payload_asset_href"].as_str());
+                }
+                Some("retrieval") => {
+                    offered.documents.extend(items(event, "doc_ids").filter_map(|(_, id)| id.as_str()));
+                    offered.hrefs.extend(event["snippets_asset_href"].as_str());
+                }
+                _ => {}
+            }
+        }
+        offered
+    }
+
+    fn has_event(&self, id: &str) -> bool {
+        let index = id.strip_prefix("events[").and_then(|rest| rest.strip_suffix(']'));
+        match index.and_then(|index| index.parse::<usize>().ok()) {
+            Some(index) => index < self.events,
+            None => self.event_ids.contains(id),
+        }
+    }
+}
+
+/// Asks of every ref whether it resolves. Without a folder, refs to assets are not judged.
+pub(super) fn check(document: &Value, folder: Option<&RunFolder<'_>>, findings: &mut Findings) {
+    let mut offered = None;
+    for (action_index, action) in items(document, "proposed_actions") {
+        for (index, evidence) in items(action, "evidence_refs") {
+            let offered = offered.get_or_insert_with(|| Offered::by(document));
+            let (field, what) = match evidence["kind"].as_str() {
+                Some("tool_result") => ("call_id", "a `tool_result` with this `call_id`"),
+                Some("retrieval_doc") => ("doc_id", "a `retrieval` with this document"),
+                Some("event") => ("id", "an event at this place, such as `events[3]`, or with this id"),
+                Some("asset") => ("id", "an `asset_id` or href of the manifest, or a file under `assets/`"),
+                _ => continue,
+            };
+            let Some(id) = evidence[field].as_str() else { continue };
+            let resolves = match evidence["kind"].as_str() {
+                Some("tool_result") => offered.results.contains(id),
+                Some("retrieval_doc") => offered.documents.contains(id),
+                Some("event") => offered.has_event(id),
+                _ => offered.hrefs.contains(id) || folder.is_none_or(|folder| has_asset(folder, id)),
+            };
+            if !resolves {
+                let pointer = format!("/proposed_actions/{action_index}/evidence_refs/{index}/{field}");
+                findings.add(Code::EvidenceUnresolved, pointer, format!("{} points at nothing", quote(id)), what);
+            }
+        }
+    }
+}
+
+/// The manifest lists the asset, or the id is the href of a file that is there.
+fn has_asset(folder: &RunFolder<'_>, id: &str) -> bool {
+    folder.lists(id)
+        || id.parse::<Href>().is_ok_and(|href| super::hrefs::is_asset(&href) && folder.measure(&href).is_ok())
+}

@@ -1,0 +1,150 @@
+//! The few lines of a file that a finding is about, bounded whatever the file looks like, and texts made fit to show.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use crate::locate::Position;
+
+/// Most bytes that are shown of one line on either side of a place.
+const REACH: usize = 160;
+
+/// Longest quotation from a document within a message, in characters.
+const LONGEST_QUOTE: usize = 80;
+
+/// A line of a file with the line before it, cut to a bounded length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The text. It is the file's own, so it may hold control characters.
+    pub text: String,
+    /// The number of its first line in the file, counted from 1.
+    pub first_line: usize,
+    /// The bytes of [`Excerpt::text`] that the finding is about.
+    pub span: Range<usize>,
+}
+
+impl Excerpt {
+    /// The excerpt around a span of a text, whose start is at `position`.
+    pub(super) fn around(text: &[u8], span: Range<usize>, position: Position) -> Self {
+        let start = span.start.min(text.len());
+        let line_start = text[..start].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        let reach = &text[start..text.len().min(start + REACH)];
+        let line_end = start + reach.iter().position(|&byte| byte == b'\n').unwrap_or(reach.len());
+
+        let mut excerpt = String::new();
+        let mut first_line = position.line;
+        if let Some(before) = line_start.checked_sub(1) {
+            let from = before.saturating_sub(REACH);
+            let previous = text[from..before].iter().rposition(|&byte| byte == b'\n');
+            // A line before that does not fit tells nothing.
+            if let Some(from) = previous.map(|newline| from + newline + 1).or((from == 0).then_some(0)) {
+                push(&mut excerpt, &text[from..before]);
+                excerpt.push('\n');
+                first_line -= 1;
+            }
+        }
+        let from = line_start.max(start.saturating_sub(REACH));
+        if from > line_start {
+            excerpt.push('…');
+        }
+        push(&mut excerpt, &text[from..start]);
+        let marked = excerpt.len();
+        let end = span.end.clamp(start, line_end);
+        push(&mut excerpt, &text[start..end]);
+        let marked = marked..excerpt.len();
+        push(&mut excerpt, &text[end..line_end]);
+        if line_end < text.len() && text[line_end] != b'\n' {
+            excerpt.push('…');
+        }
+        Self { text: excerpt, first_line, span: marked }
+    }
+}
+
+/// Appends bytes as text; what is cut in the middle of a character loses that character.
+fn push(text: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push('\u{fffd}');
+        }
+    }
+}
+
+/// True for characters that change how a terminal or a page shows its neighbours, or that are not seen at all: control
+/// characters, bidirectional controls, separators of lines, and characters without a width.
+pub fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A text with every invisible character spelled out, so that a hostile file cannot steer a terminal.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) {
+            let _ = write!(shown, "{}", c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// A text of a document between backticks, bounded and fit to show.
+pub(super) fn quote(text: &str) -> String {
+    let mut quoted = String::from("`");
+    for (count, c) in text.chars().enumerate() {
+        if count == LONGEST_QUOTE {
+            quoted.push('…');
+            break;
+        }
+        if is_invisible(c) {
+            let _ = write!(quoted, "{}", c.escape_unicode());
+        } else {
+            quoted.push(c);
+        }
+    }
+    quoted.push('`');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locate;
+
+    fn around(text: &str, span: Range<usize>) -> Excerpt {
+        let position = locate::positions(text.as_bytes(), &[span.start])[0];
+        Excerpt::around(text.as_bytes(), span, position)
+    }
+
+    #[test]
+    fn a_short_line_is_shown_whole_with_the_line_before_it() {
+        let text = "{\n  \"a\": 1,\n  \"b\": 2\n}";
+        let at = text.find('2').unwrap();
+        let excerpt = around(text, at..at + 1);
+        assert_eq!(excerpt.text, "  \"a\": 1,\n  \"b\": 2");
+        assert_eq!((excerpt.first_line, &excerpt.text[excerpt.span]), (2, "2"));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_on_both_sides() {
+        let text = "é".repeat(1000);
+        let excerpt = around(&text, 1000..1004);
+        assert!(excerpt.text.len() < 3 * REACH, "{}", excerpt.text.len());
+        assert_eq!(&excerpt.text[excerpt.span.clone()], "éé");
+        assert!(excerpt.text.starts_with('…') && excerpt.text.ends_with('…'));
+    }
+
+    #[test]
+    fn a_span_over_many_lines_is_marked_to_the_end_of_its_first() {
+        let excerpt = around("{\n 1\n}", 0..6);
+        assert_eq!((excerpt.text.as_str(), excerpt.span), ("{", 0..1));
+    }
+
+    #[test]
+    fn quotations_are_bounded_and_spell_out_what_steers_a_terminal() {
+        assert_eq!(quote("a\u{1b}[2J\u{202e}b"), "`a\\u{1b}[2J\\u{202e}b`");
+        assert_eq!(quote(&"x".repeat(5000)).chars().count(), LONGEST_QUOTE + 3);
+    }
+}

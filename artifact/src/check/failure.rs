@@ -1,0 +1,33 @@
+//! Rules about runner failures: a snippet has its whole body, and the body's metadata are true.
+
+use serde_json::Value;
+
+use super::Code;
+use super::finding::Findings;
+use super::folder::RunFolder;
+use super::hrefs;
+
+/// The links of a failure to its body and the body's metadata.
+pub(super) fn check(document: &Value, folder: Option<&RunFolder<'_>>, findings: &mut Findings) {
+    let failure = &document["runner_failure"];
+    let body = &failure["full_body_saved_to"];
+    if failure["body_snippet"].is_string() && body.is_null() {
+        findings.add(
+            Code::SnippetWithoutBody,
+            if failure.get("full_body_saved_to").is_some() {
+                "/runner_failure/full_body_saved_to"
+            } else {
+                "/runner_failure"
+            },
+            "`body_snippet` has a value, and `full_body_saved_to` has none",
+            "the href of the whole body, under `assets/`",
+        );
+    }
+    for field in ["full_body_saved_to", "full_body_meta_saved_to"] {
+        let pointer = format!("/runner_failure/{field}");
+        let href = hrefs::written(&failure[field], &pointer, findings);
+        if let (Some(href), Some(folder)) = (href, folder) {
+            hrefs::link(&href, &pointer, None, folder, findings);
+        }
+    }
+}

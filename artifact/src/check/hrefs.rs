@@ -1,0 +1,122 @@
+//! Rules about links: how an href is written, where it leads, and whether the file there is the one that was meant.
+
+use serde_json::Value;
+
+use super::Code;
+use super::excerpt::{quote, visible};
+use super::finding::Findings;
+use super::folder::{Mark, RunFolder};
+use super::value::items;
+use crate::href::HrefError;
+use crate::store::ASSETS_FOLDER;
+use crate::{Href, ResolveError, Sha256Digest};
+
+/// The links of an artifact's events to their assets.
+pub(super) fn check_events(document: &Value, folder: Option<&RunFolder<'_>>, findings: &mut Findings) {
+    for (index, event) in items(document, "events") {
+        let field = match event["type"].as_str() {
+            Some("tool_result") => "payload_asset_href",
+            Some("retrieval") => "snippets_asset_href",
+            _ => continue,
+        };
+        let Some(href) = written(&event[field], &format!("/events/{index}/{field}"), findings) else { continue };
+        let said = event["payload_asset_sha256"].as_str().filter(|_| field == "payload_asset_href");
+        let digest_pointer = format!("/events/{index}/payload_asset_sha256");
+        let digest = said.and_then(|text| text.parse().ok()).map(|digest| (digest, digest_pointer));
+        if let Some(folder) = folder {
+            link(&href, &format!("/events/{index}/{field}"), digest, folder, findings);
+        }
+    }
+}
+
+/// Reads an href under `assets/`; a bad one becomes a finding.
+pub(super) fn written(value: &Value, pointer: &str, findings: &mut Findings) -> Option<Href> {
+    let text = value.as_str()?;
+    match text.parse::<Href>() {
+        Ok(href) if is_asset(&href) => Some(href),
+        Ok(_) => {
+            let message = format!("{} is not under `assets/`", quote(text));
+            findings.add(Code::HrefOutsideAssets, pointer, message, "an href such as `assets/body.bin`");
+            None
+        }
+        Err(error) => {
+            let (code, what) = match error {
+                HrefError::Absolute(_) => (Code::AbsolutePath, "is an absolute path"),
+                HrefError::Scheme(_) => (Code::HrefEscapes, "is a URL, not a path within the folder"),
+                HrefError::Escapes(_) => (Code::HrefEscapes, "leaves its folder"),
+                HrefError::Empty | HrefError::NotPortable(_) => (Code::HrefNotPortable, "is not written portably"),
+            };
+            findings.add(code, pointer, format!("{} {what}", quote(text)), "an href such as `assets/body.bin`");
+            None
+        }
+    }
+}
+
+pub(super) fn is_asset(href: &Href) -> bool {
+    href.as_str().strip_prefix(ASSETS_FOLDER).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A path that need not stay in its folder, such as that of the cases file, but must not be bound to one machine.
+pub(super) fn relative(value: &Value, pointer: &str, findings: &mut Findings) {
+    let Some(text) = value.as_str() else { return };
+    let bytes = text.as_bytes();
+    let drive = bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
+    let file_url = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("file:"));
+    if drive || file_url || matches!(bytes.first(), Some(b'/' | b'\\')) {
+        let message = format!("{} is an absolute path", quote(text));
+        findings.add(Code::AbsolutePath, pointer, message, "a relative path, such as `cases/cases.json`");
+    }
+}
+
+/// Follows a link and holds the file against the digest beside the link and against the manifest.
+pub(super) fn link(
+    href: &Href,
+    pointer: &str,
+    digest: Option<(Sha256Digest, String)>,
+    folder: &RunFolder<'_>,
+    findings: &mut Findings,
+) {
+    if let Err(error) = folder.measure(href) {
+        let message = visible(&error.to_string());
+        let (code, expected) = match error {
+            ResolveError::Missing { .. } => (Code::AssetMissing, "a file at this place in the run folder"),
+            ResolveError::NotAFile { .. } => (Code::AssetMissing, "a file, not a folder or a device"),
+            ResolveError::Escapes { .. } => (Code::HrefEscapes, "a file within the run folder"),
+            ResolveError::Io { .. } => (Code::Unreadable, "a file that can be read"),
+        };
+        findings.add(code, pointer, message, expected);
+        return;
+    }
+    if let Some((said, digest_pointer)) = digest {
+        compare(href, Mark::Digest(said), &digest_pointer, folder, findings);
+    }
+    if !folder.judges_manifest() {
+        for mark in folder.listed_marks(href) {
+            compare(href, mark, pointer, folder, findings);
+        }
+    }
+}
+
+/// Holds a file that is there against a size or a digest.
+pub(super) fn compare(href: &Href, mark: Mark, pointer: &str, folder: &RunFolder<'_>, findings: &mut Findings) {
+    match mark {
+        Mark::Size(expected) => {
+            if let Ok(size) = folder.measure(href)
+                && size != expected
+            {
+                let message = format!("`{href}` has {size} bytes, and {expected} were recorded");
+                findings.add(Code::AssetSizeDiffers, pointer, message, format!("a file of {expected} bytes"));
+            }
+        }
+        Mark::Digest(expected) => match folder.digest(href) {
+            Ok(digest) if digest != expected => {
+                let message = format!("`{href}` has the SHA-256 {digest}, and {expected} was recorded");
+                findings.add(Code::AssetDigestDiffers, pointer, message, format!("a file with the SHA-256 {expected}"));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                findings.add(Code::Unreadable, pointer, visible(&error.to_string()), "a file that can be read")
+            }
+        },
+    }
+}

@@ -1,0 +1,27 @@
+//! The rules of the contract, applied: the file, JSON syntax, the schema, then the rules that a schema cannot say.
+//!
+//! Every rule has a [`Code`]. The rules look at the JSON value and not at the types, so that one wrong field hides no other:
+//! all findings of a file are reported at once. Nothing here stops at a file that cannot be read.
+
+mod case;
+mod code;
+mod evidence;
+mod excerpt;
+mod failure;
+mod file;
+mod finding;
+mod folder;
+mod hrefs;
+mod names;
+mod parse;
+mod shape;
+mod steps;
+mod value;
+
+pub use case::{CheckedCase, artifact, read_case};
+pub use code::Code;
+pub use excerpt::{Excerpt, is_invisible, visible};
+pub use finding::{Finding, MOST_FINDINGS};
+pub use folder::RunFolder;
+
+pub use crate::locate::Position;

@@ -1,0 +1,206 @@
+//! Bytes → JSON, once, with everything that can be wrong on the way.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::Code;
+use super::finding::Findings;
+use crate::locate;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Parses a document. `None` where the findings say why there is none.
+pub(super) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
+    let body = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let skipped = bytes.len() - body.len();
+    if skipped > 0 {
+        findings.add_at(Code::ByteOrderMark, 0..skipped, "the file starts with a byte order mark", "JSON without one");
+    }
+    if body.iter().all(u8::is_ascii_whitespace) {
+        findings.add(Code::EmptyFile, "", "the file is empty", "a JSON document");
+        return None;
+    }
+    let text = match std::str::from_utf8(body) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = skipped + error.valid_up_to();
+            let message = format!("byte {at} (0x{:02x}) is not UTF-8", bytes.get(at).copied().unwrap_or_default());
+            findings.add_at(Code::NotUtf8, at..at + 1, message, "UTF-8 text");
+            return None;
+        }
+    };
+    let has_duplicates = Cell::new(false);
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let parsed = ValueSeed(&has_duplicates).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    match parsed {
+        Ok(value) => {
+            if has_duplicates.get() {
+                report_duplicates(text, skipped, findings);
+            }
+            Some(value)
+        }
+        Err(error) => {
+            report_syntax(&error, text, skipped, findings);
+            None
+        }
+    }
+}
+
+fn report_duplicates(text: &str, skipped: usize, findings: &mut Findings) {
+    for duplicate in locate::duplicate_keys(text) {
+        let span = duplicate.span.start + skipped..duplicate.span.end + skipped;
+        let message =
+            format!("the key `{}` stands in its object twice", super::excerpt::visible(last(&duplicate.pointer)));
+        findings.add_with_span(Code::DuplicateKey, duplicate.pointer, Some(span), message, "every key once");
+    }
+}
+
+fn last(pointer: &str) -> &str {
+    pointer.rsplit('/').next().unwrap_or_default()
+}
+
+fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings: &mut Findings) {
+    let full = error.to_string();
+    let message = full.split(" at line ").next().unwrap_or(&full);
+    // The parser counts lines from 1 and bytes within a line from 1; at the end of the text it points behind it.
+    let line_start = match error.line() {
+        0 | 1 => 0,
+        line => text.match_indices('\n').nth(line - 2).map_or(text.len(), |(at, _)| at + 1),
+    };
+    let mut start = (line_start + error.column().saturating_sub(1)).min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let end = text[start..].chars().next().map_or(start, |c| start + c.len_utf8());
+    let (code, expected) = if message.starts_with("recursion limit") {
+        (Code::JsonTooDeep, "at most 127 levels")
+    } else {
+        (Code::JsonSyntax, "a JSON document")
+    };
+    findings.add_at(code, start + skipped..end + skipped, message, expected);
+}
+
+/// Builds a [`Value`] as serde_json does, and notes whether an object had a key twice: its own reader keeps the last
+/// value and says nothing.
+#[derive(Clone, Copy)]
+struct ValueSeed<'a>(&'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = entries.next_value_seed(self)?;
+            if object.insert(key, value).is_some() {
+                self.0.set(true);
+            }
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8Path;
+    use proptest::prelude::*;
+
+    use super::super::Finding;
+    use super::*;
+
+    fn parsed(bytes: &[u8]) -> (Option<Value>, Vec<Finding>) {
+        let mut findings = Findings::of(Utf8Path::new("x.json"));
+        let value = parse(bytes, &mut findings);
+        (value, findings.into_located(bytes))
+    }
+
+    fn only(bytes: &[u8]) -> (Code, usize, usize) {
+        let (_, findings) = parsed(bytes);
+        let [finding] = &findings[..] else { panic!("{findings:#?}") };
+        let position = finding.position.map_or((0, 0), |position| (position.line, position.column));
+        (finding.code, position.0, position.1)
+    }
+
+    #[test]
+    fn each_way_of_not_being_json_has_its_code_and_place() {
+        assert_eq!(only(b""), (Code::EmptyFile, 0, 0));
+        assert_eq!(only(b" \n"), (Code::EmptyFile, 1, 1));
+        assert_eq!(only(b"{\n  \"a\": \xff}"), (Code::NotUtf8, 2, 8));
+        assert_eq!(only("{\n \"é\": x}".as_bytes()), (Code::JsonSyntax, 2, 7));
+        assert_eq!(only(b"{\"a\": 1,\n").0, Code::JsonSyntax);
+        assert_eq!(only(b"{} {}"), (Code::JsonSyntax, 1, 4));
+        assert_eq!(only(b"[1e999]").0, Code::JsonSyntax);
+        assert_eq!(only(&[b'['; 1000]).0, Code::JsonTooDeep);
+        assert_eq!(only(b"{\"a\": 1,\n \"a\": 2}"), (Code::DuplicateKey, 2, 2));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_a_finding_and_the_rest_is_read() {
+        let (value, findings) = parsed(b"\xef\xbb\xbf{\"a\": 1}");
+        assert_eq!(value, Some(serde_json::json!({"a": 1})));
+        assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::ByteOrderMark]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_parsed_is_what_serde_json_parses(bytes: Vec<u8>, json in "[\\[\\]{}\",:\\\\a1.e +-]{0,40}") {
+            for bytes in [&bytes[..], json.as_bytes()] {
+                let (value, findings) = parsed(bytes);
+                let body = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+                prop_assert_eq!(&value, &serde_json::from_slice::<Value>(body).ok());
+                prop_assert!(value.is_some() || !findings.is_empty());
+            }
+        }
+    }
+}
