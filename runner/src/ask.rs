@@ -1,0 +1,118 @@
+//! One case from its first attempt to its artifact on disk. Which case is next is decided elsewhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterproof_artifact::CaseId;
+use counterproof_artifact::write::WriteError;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use crate::attempt::{Bounds, attempt};
+use crate::client::AgentClient;
+use crate::clock::Clock;
+use crate::event::{EventKind, FailureNote};
+use crate::interrupt::{Interrupt, Urgency};
+use crate::jitter::Jitter;
+use crate::keep::{self, Keeper, Kept};
+use crate::record::millis;
+use crate::retry::{Decision, Policy};
+
+/// What all cases of a run share.
+pub(crate) struct Asker {
+    pub(crate) client: AgentClient,
+    pub(crate) bounds: Bounds,
+    pub(crate) policy: Policy,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) jitter: Jitter,
+    pub(crate) keeper: Arc<Keeper>,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) events: mpsc::Sender<EventKind>,
+}
+
+/// How a case ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) attempts: u32,
+    /// What went wrong last; `None` where the agent answered.
+    pub(crate) failure: Option<FailureNote>,
+    pub(crate) reached: bool,
+}
+
+impl Asker {
+    /// Asks one case until it is complete; `None` where the run was told to abandon it.
+    pub(crate) async fn ask(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<Asked>, WriteError> {
+        self.tell(EventKind::CaseStarted { case_id: case_id.clone() }).await;
+        let (mut records, mut any_reached) = (Vec::new(), false);
+        for number in 1.. {
+            let attempt = attempt(number, &self.client, &*self.clock, self.bounds, request.clone());
+            let Some(tried) = self.unless_abandoned(attempt).await else { return Ok(None) };
+            let (keeper, id) = (self.keeper.clone(), case_id.clone());
+            let Kept { mut record, result, reached } = on_disk(move || keeper.keep(&tried, &id)).await?;
+            any_reached |= reached;
+            let (result, failure) = match result {
+                Ok(case) => (Ok(case), None),
+                Err(failure) => {
+                    if let Decision::Retry(wait) = self.policy.decide(&failure.failed, self.jitter.fraction()) {
+                        record.extra.insert("retry_delay_ms".to_owned(), millis(wait).into());
+                        records.push(record);
+                        let kind = EventKind::AttemptFailed {
+                            case_id: case_id.clone(),
+                            attempt: number,
+                            failure: failure.note,
+                            retry_in: wait,
+                        };
+                        self.tell(kind).await;
+                        if self.wait(wait).await.is_none() {
+                            return Ok(None);
+                        }
+                        continue;
+                    }
+                    (Err(failure.document), Some(failure.note))
+                }
+            };
+            records.push(record);
+            let (keeper, id) = (self.keeper.clone(), case_id.clone());
+            on_disk(move || {
+                let case = keep::artifact(result, &id, keeper.run.side(), records);
+                keeper.run.write_case(&case)
+            })
+            .await?;
+            self.tell(EventKind::CaseFinished { case_id, attempts: number, failure }).await;
+            return Ok(Some(Asked { attempts: number, failure, reached: any_reached }));
+        }
+        Ok(None)
+    }
+
+    async fn wait(&self, span: Duration) -> Option<()> {
+        self.unless_abandoned(tokio::time::sleep(span)).await?;
+        self.clock.waited(span);
+        Some(())
+    }
+
+    async fn unless_abandoned<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.interrupt.wait_for(Urgency::Abandon) => None,
+            done = work => Some(done),
+        }
+    }
+
+    async fn tell(&self, kind: EventKind) {
+        // Nobody listens any more only when the run is over.
+        let _ = self.events.send(kind).await;
+    }
+}
+
+/// Does work that touches the disk where it holds up no other case.
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
+) -> Result<T, WriteError> {
+    match spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(WriteError { path: "the run folder".into(), source: std::io::Error::other(error) }),
+        },
+    }
+}

@@ -1,0 +1,45 @@
+//! Large payloads of tools: moved out of the artifact into assets, with a digest and a summary left behind.
+
+use counterproof_artifact::store::RunWriter;
+use counterproof_artifact::write::WriteError;
+use counterproof_artifact::{AssetKind, Case, CaseId, Content, EventBody, Outcome, ToolResult};
+
+/// How much of a payload stays in the artifact once the whole of it has moved, in characters.
+const SUMMARY_CHARS: usize = 240;
+
+/// Moves every payload of more than `limit` bytes, as compact JSON, to `assets/full_payload_<side>_<case>_e<event>.json`.
+pub(crate) fn move_large(case: &mut Case, run: &RunWriter, limit: usize) -> Result<(), WriteError> {
+    let (case_id, side) = (case.case_id.clone(), case.version);
+    let Outcome::Ok(answer) = &mut case.outcome else { return Ok(()) };
+    for (index, event) in answer.events.iter_mut().enumerate() {
+        if let EventBody::ToolResult(result) = &mut event.body {
+            move_one(result, limit, run, &case_id, &format!("full_payload_{side}_{case_id}_e{index}.json"))?;
+        }
+    }
+    Ok(())
+}
+
+fn move_one(
+    result: &mut ToolResult,
+    limit: usize,
+    run: &RunWriter,
+    case_id: &CaseId,
+    name: &str,
+) -> Result<(), WriteError> {
+    let Some(payload) = &result.payload_summary else { return Ok(()) };
+    let json = match payload {
+        Content::Text(text) => serde_json::Value::from(text.as_str()),
+        Content::Json(object) => serde_json::Value::Object(object.clone()),
+    };
+    let compact = json.to_string();
+    if compact.len() <= limit {
+        return Ok(());
+    }
+    let item = run.write_asset(name, AssetKind::FullPayload, Some(case_id), format!("{json:#}\n").as_bytes())?;
+    let text = if let Content::Text(text) = payload { text } else { &compact };
+    let summary = text.chars().take(SUMMARY_CHARS).chain(['…']).collect();
+    result.payload_summary = Some(Content::Text(summary));
+    result.payload_asset_href = Some(item.href);
+    result.payload_asset_sha256 = item.sha256;
+    Ok(())
+}

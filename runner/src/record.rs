@@ -1,0 +1,71 @@
+//! `run.json`: what is known of a run before its first request, and after its last.
+
+use counterproof_artifact::{Run, RunSchema, Stats};
+use counterproof_cases::CaseSpec;
+use std::time::Duration;
+
+use camino::Utf8Path;
+
+use crate::checkout::Checkout;
+use crate::clock::Moment;
+use crate::event::Counts;
+use crate::relative::{absolute, relative};
+use crate::settings::Settings;
+
+/// The document as it is before the first request.
+pub(crate) fn started(
+    settings: &Settings,
+    cases: &[CaseSpec],
+    checkout: Option<&Checkout>,
+    folder: &Utf8Path,
+    start: Moment,
+) -> Run {
+    let folder = absolute(folder);
+    Run {
+        schema_version: RunSchema::V1,
+        run_id: settings.run_id.clone(),
+        version: settings.side,
+        generated_at: start.iso(),
+        base_url: settings.base_url.recorded().to_owned(),
+        cases_path: relative(&absolute(&settings.cases_path), &folder),
+        out_dir: relative(&absolute(&settings.out), &folder),
+        selected_case_ids: cases.iter().map(|case| case.id.clone()).collect(),
+        runner_version: concat!("counterproof ", env!("CARGO_PKG_VERSION")).to_owned(),
+        repo_commit: checkout.map(|checkout| checkout.commit.clone()),
+        dirty: checkout.map(|checkout| checkout.dirty),
+        node_version: None,
+        timeout_ms: Some(millis(settings.timeout).into()),
+        retries: Some(u64::from(settings.retry.retries).into()),
+        concurrency: Some(settings.concurrency.get().into()),
+        retry_policy: Some(settings.retry.document()),
+        limits: Some(settings.limits.document()),
+        stats: None,
+        extra: counterproof_artifact::Extra::new(),
+    }
+}
+
+/// The same document with how the run went.
+pub(crate) fn ended(run: Run, counts: &Counts, duration: Duration, interrupted: bool) -> Run {
+    let stats = Stats {
+        cases_total: Some(counts.selected.into()),
+        cases_completed: Some(counts.answered.into()),
+        cases_failed: Some(counts.failed.into()),
+        duration_ms: Some(millis(duration).into()),
+        extra: [
+            ("cases_retried".to_owned(), counts.retried.into()),
+            ("attempts_total".to_owned(), counts.attempts.into()),
+        ]
+        .into_iter()
+        .collect(),
+    };
+    let mut run = Run { stats: Some(stats), ..run };
+    if interrupted {
+        run.extra.insert("interrupted".to_owned(), true.into());
+    }
+    run
+}
+
+/// Whole milliseconds, the part behind the point cut off.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

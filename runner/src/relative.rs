@@ -1,0 +1,48 @@
+//! Paths as a run folder may hold them: relative to it, with forward slashes, and without the names of this machine.
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+
+/// `target`, seen from the folder `from`. Both must be absolute and free of `..`.
+///
+/// Where the two share nothing but the root, the way between them would spell out the whole of `target`; then only its
+/// last name is given.
+pub(crate) fn relative(target: &Utf8Path, from: &Utf8Path) -> String {
+    let shared = target.components().zip(from.components()).take_while(|(a, b)| a == b).map(|(a, _)| a);
+    let has_name = |component: &Utf8Component| matches!(component, Utf8Component::Normal(_));
+    let (shared, names) = shared.fold((0, 0), |(all, names), part| (all + 1, names + usize::from(has_name(&part))));
+    if names == 0 {
+        return target.file_name().unwrap_or(".").to_owned();
+    }
+    let up = from.components().skip(shared).map(|_| "..");
+    let down = target.components().skip(shared).map(|component| component.as_str());
+    let path: Vec<&str> = up.chain(down).collect();
+    if path.is_empty() { ".".to_owned() } else { path.join("/") }
+}
+
+/// The absolute form of a path: with symbolic links followed where it exists, by its words alone where it does not.
+pub(crate) fn absolute(path: &Utf8Path) -> Utf8PathBuf {
+    path.canonicalize_utf8().or_else(|_| camino::absolute_utf8(path)).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn way(target: &str, from: &str) -> String {
+        relative(Utf8Path::new(target), Utf8Path::new(from))
+    }
+
+    #[test]
+    fn the_way_goes_up_and_down() {
+        assert_eq!(way("/w/cases.json", "/w/runs/new/r1"), "../../../cases.json");
+        assert_eq!(way("/w/runs/new/r1/cases.json", "/w/runs/new/r1"), "cases.json");
+        assert_eq!(way("/w/runs", "/w/runs/new/r1"), "../..");
+        assert_eq!(way("/w", "/w"), ".");
+    }
+
+    #[test]
+    fn nothing_of_the_machine_is_told_where_only_the_root_is_shared() {
+        assert_eq!(way("/home/someone/cases.json", "/tmp/runs/new/r1"), "cases.json");
+        assert_eq!(way("/", "/tmp/runs"), ".");
+    }
+}

@@ -1,0 +1,243 @@
+//! A whole run: the folder, the cases with bounded concurrency, the end. How one case is asked is told elsewhere.
+
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::store::{CreateError, RunWriter};
+use counterproof_artifact::write::WriteError;
+use counterproof_cases::CaseSpec;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+
+use crate::agent::native;
+use crate::ask::{Asked, Asker};
+use crate::attempt::Bounds;
+use crate::checkout::Checkout;
+use crate::client::{AgentClient, ClientError};
+use crate::clock::{Clock, SystemClock};
+use crate::event::{Counts, EventKind, RunEvent};
+use crate::interrupt::{Interrupt, Urgency};
+use crate::jitter::Jitter;
+use crate::keep::Keeper;
+use crate::record::{self, millis};
+use crate::reporter::Reporter;
+use crate::settings::Settings;
+
+/// Events that may wait for the reporter; a reporter that is slower than that slows the run down.
+const WAITING_EVENTS: usize = 256;
+
+/// What a run takes from its surroundings.
+pub struct Environment {
+    /// Where times are read.
+    pub clock: Arc<dyn Clock>,
+    /// Where the random part of waits comes from.
+    pub jitter: Jitter,
+    /// What is checked out here, for `run.json`.
+    pub checkout: Option<Checkout>,
+    /// The handle by which the run is stopped.
+    pub interrupt: Interrupt,
+}
+
+impl Environment {
+    /// The real clock and real randomness, and no checkout.
+    pub fn of_system() -> Self {
+        Self {
+            clock: Arc::new(SystemClock::start()),
+            jitter: Jitter::from_system(),
+            checkout: None,
+            interrupt: Interrupt::default(),
+        }
+    }
+}
+
+/// How a run went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The run folder.
+    pub folder: Utf8PathBuf,
+    /// How many cases went which way.
+    pub counts: Counts,
+    /// True where any attempt got as far as the agent.
+    pub reached: bool,
+    /// True where the run was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// Why a run could not be made, or not be finished. A case that fails is no such error: it has its artifact.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The run folder could not be made.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The HTTP client could not be made.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The system gives no threads or no timers.
+    #[error("failed to start the runner")]
+    Start(#[source] std::io::Error),
+}
+
+/// Asks every case of the agent and keeps what came back, in a new run folder.
+///
+/// The call blocks until the run is over, and drives its requests on a runtime of its own: call it from a plain thread,
+/// not from within an async task.
+pub fn run(
+    settings: &Settings,
+    cases: &[CaseSpec],
+    environment: Environment,
+    reporter: &mut dyn Reporter,
+) -> Result<Summary, RunError> {
+    let client = AgentClient::new(settings, native::PATH)?;
+    // Answers are judged and written on blocking threads, so two threads keep many requests in flight.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("counterproof-runner")
+        .enable_all()
+        .build()
+        .map_err(RunError::Start)?;
+
+    let clock = environment.clock.clone();
+    let folder = RunWriter::create(&settings.out, settings.side, &settings.run_id)?;
+    let start = clock.read();
+    let document = record::started(settings, cases, environment.checkout.as_ref(), folder.folder(), start);
+    folder.write_run(&document)?;
+
+    let (events, received) = mpsc::channel(WAITING_EVENTS);
+    let keeper = Arc::new(Keeper {
+        url: client.recorded_url.clone(),
+        timeout_ms: millis(settings.timeout),
+        limits: settings.limits,
+        redactor: client.redactor.clone(),
+        run: folder,
+    });
+    let asker = Asker {
+        client,
+        bounds: Bounds { timeout: settings.timeout, max_body_bytes: settings.limits.body },
+        policy: settings.retry.clone(),
+        clock: environment.clock,
+        jitter: environment.jitter,
+        keeper: keeper.clone(),
+        interrupt: environment.interrupt,
+        events,
+    };
+    let mut drive = Drive {
+        settings,
+        asker: Arc::new(asker),
+        received,
+        tasks: JoinSet::new(),
+        counts: Counts { selected: cases.len(), ..Counts::default() },
+        reached: false,
+        error: None,
+        reporter,
+    };
+    drive.tell(EventKind::RunStarted {
+        run_id: settings.run_id.clone(),
+        side: settings.side,
+        folder: keeper.run.folder().to_owned(),
+        cases: cases.len(),
+    });
+    runtime.block_on(drive.all(cases));
+
+    let interrupted = drive.asker.interrupt.reached(Urgency::Finish) && drive.counts.not_run() > 0;
+    let end = clock.read();
+    let duration = end.elapsed.saturating_sub(start.elapsed);
+    let document = record::ended(document, &drive.counts, duration, interrupted);
+    let closed = keeper.run.write_manifest(&end.iso()).and_then(|()| keeper.run.write_run(&document));
+    // The first failure is the cause; what follows it is its consequence.
+    drive.error.take().map_or(closed, Err)?;
+    drive.tell(EventKind::RunFinished { counts: drive.counts });
+    Ok(Summary { folder: keeper.run.folder().to_owned(), counts: drive.counts, reached: drive.reached, interrupted })
+}
+
+/// The loop that starts cases, passes events on and counts.
+struct Drive<'run> {
+    settings: &'run Settings,
+    asker: Arc<Asker>,
+    received: mpsc::Receiver<EventKind>,
+    tasks: JoinSet<Result<Option<Asked>, WriteError>>,
+    counts: Counts,
+    reached: bool,
+    /// The first file that could not be written: no further case is started after it.
+    error: Option<WriteError>,
+    reporter: &'run mut dyn Reporter,
+}
+
+impl Drive<'_> {
+    async fn all(&mut self, cases: &[CaseSpec]) {
+        let mut waiting = cases.iter();
+        let interrupt = self.asker.interrupt.clone();
+        let mut stopping = false;
+        loop {
+            stopping |= self.error.is_some();
+            while !stopping && self.tasks.len() < self.settings.concurrency.get() {
+                let Some(case) = waiting.next() else { break };
+                self.start(case);
+            }
+            if self.tasks.is_empty() {
+                break;
+            }
+            tokio::select! {
+                // Events come first, so that a reporter hears of a case before it is counted.
+                biased;
+                Some(kind) = self.received.recv() => self.tell(kind),
+                Some(ended) = self.tasks.join_next() => self.count(ended),
+                () = interrupt.wait_for(Urgency::Finish), if !stopping => {
+                    stopping = true;
+                    self.tell(EventKind::RunInterrupted { in_flight: self.tasks.len() });
+                    let (interrupt, grace) = (interrupt.clone(), self.settings.grace);
+                    // Not one of the run's tasks: it ends with the runtime, whether or not its time has come.
+                    tokio::spawn(async move {
+                        tokio::time::sleep(grace).await;
+                        interrupt.raise(Urgency::Abandon);
+                    });
+                }
+            }
+        }
+        while let Ok(kind) = self.received.try_recv() {
+            self.tell(kind);
+        }
+    }
+
+    fn start(&mut self, case: &CaseSpec) {
+        match native::request(case, self.settings.side, &self.settings.run_id) {
+            Ok(request) => {
+                let (asker, case_id) = (self.asker.clone(), case.id.clone());
+                self.tasks.spawn(async move { asker.ask(case_id, request).await });
+            }
+            // JSON values and strings always serialise; a type that does not would be our own mistake.
+            Err(error) => {
+                let path = self.asker.keeper.run.folder().join(format!("{}.json", case.id));
+                self.error.get_or_insert(WriteError { path, source: error.into() });
+            }
+        }
+    }
+
+    fn count(&mut self, ended: Result<Result<Option<Asked>, WriteError>, JoinError>) {
+        match ended {
+            Ok(Ok(Some(asked))) => {
+                self.counts.attempts += asked.attempts as usize;
+                self.counts.retried += usize::from(asked.attempts > 1);
+                self.reached |= asked.reached;
+                let count = if asked.failure.is_some() { &mut self.counts.failed } else { &mut self.counts.answered };
+                *count += 1;
+            }
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => {
+                self.error.get_or_insert(error);
+            }
+            Err(error) => {
+                if let Ok(panic) = error.try_into_panic() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, kind: EventKind) {
+        let moment = self.asker.clock.read();
+        self.reporter.report(&RunEvent { at: moment.at, elapsed: moment.elapsed, kind });
+    }
+}

@@ -1,0 +1,90 @@
+//! What a run is asked to do, in values that need no further checking.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::{Limits, RunId, Side};
+
+use crate::endpoint::{BaseUrl, ResolveRule};
+use crate::retry::Policy;
+use crate::secret::Header;
+
+/// What a run is asked to do. [`Settings::new`] fills in the defaults; the fields are there to be changed.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Names the run and its folder.
+    pub run_id: RunId,
+    /// The side that the run stands for.
+    pub side: Side,
+    /// Where the agent is.
+    pub base_url: BaseUrl,
+    /// Where the cases came from: a file or a folder. It is recorded relative to the run folder, and not read.
+    pub cases_path: Utf8PathBuf,
+    /// The run folder becomes `<out>/<side>/<run_id>/`.
+    pub out: Utf8PathBuf,
+    /// How many cases are asked at once.
+    pub concurrency: NonZeroUsize,
+    /// How long one attempt may take, from the first packet to the last byte.
+    pub timeout: Duration,
+    /// Which failures are tried again, and how soon.
+    pub retry: Policy,
+    /// How much of a response is kept, and where.
+    pub limits: ByteLimits,
+    /// Headers that go out with every request.
+    pub headers: Vec<Header>,
+    /// Hosts that are reached at a given address.
+    pub resolve: Vec<ResolveRule>,
+    /// How long what is in flight may still take once the run is asked to stop.
+    pub grace: Duration,
+}
+
+impl Settings {
+    /// Settings with the defaults: one case at a time, 15 seconds an attempt, two retries.
+    pub fn new(run_id: RunId, side: Side, base_url: BaseUrl, cases_path: Utf8PathBuf, out: Utf8PathBuf) -> Self {
+        Self {
+            run_id,
+            side,
+            base_url,
+            cases_path,
+            out,
+            concurrency: NonZeroUsize::MIN,
+            timeout: Duration::from_secs(15),
+            retry: Policy::default(),
+            limits: ByteLimits::default(),
+            headers: Vec::new(),
+            resolve: Vec::new(),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// How much of a response is kept, and where; all in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteLimits {
+    /// Largest body that is read; a larger one is cut, and its case fails.
+    pub body: usize,
+    /// Longest snippet of a body within an artifact.
+    pub snippet: usize,
+    /// Largest payload of a tool within an artifact; a larger one becomes an asset.
+    pub payload: usize,
+}
+
+impl Default for ByteLimits {
+    /// The limits of the project whose agents speak this protocol, and 8 KiB for payloads.
+    fn default() -> Self {
+        Self { body: 2_000_000, snippet: 4_000, payload: 8 * 1024 }
+    }
+}
+
+impl ByteLimits {
+    /// What `run.json` says of the limits.
+    pub(crate) fn document(&self) -> Limits {
+        Limits {
+            max_body_bytes: Some(self.body.into()),
+            max_inline_snippet_bytes: Some(self.snippet.into()),
+            max_payload_inline_bytes: Some(self.payload.into()),
+            ..Limits::default()
+        }
+    }
+}
