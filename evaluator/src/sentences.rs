@@ -1,5 +1,6 @@
 //! Differences in words: one short sentence each, with the values that moved. The same words stand in every output.
 
+use counterproof_artifact::evaluation::{Bound, Gate, GateOutcome, GateRule};
 use counterproof_artifact::{ProposedAction, RunnerFailure};
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
@@ -12,7 +13,30 @@ use crate::words;
 /// How many changed places one sentence names.
 const PLACES_NAMED: usize = 3;
 
-/// What a case's input cannot say, because there is none: the runner failed.
+/// What the gate says, with its numbers.
+pub fn gate(gate: &Gate) -> String {
+    let total = gate.rules.len();
+    let over = gate.rules.iter().filter(|rule| !rule.passed).count();
+    match gate.outcome {
+        GateOutcome::Passed => format!("Good enough: all {total} rules hold"),
+        GateOutcome::Failed => {
+            let verb = if over == 1 { "rule is" } else { "rules are" };
+            format!("Not good enough: {over} of {total} {verb} broken")
+        }
+        GateOutcome::NotEnoughData => "Not enough data: too few cases were answered on both sides".to_owned(),
+    }
+}
+
+/// A rule's limit: `at most 0`.
+pub fn limit(rule: &GateRule) -> String {
+    match (rule.limit, rule.bound) {
+        (None, _) => "no limit".to_owned(),
+        (Some(limit), Bound::AtMost) => format!("at most {limit}"),
+        (Some(limit), Bound::AtLeast) => format!("at least {limit}"),
+    }
+}
+
+/// Why there is no answer.
 pub fn failure(failure: &RunnerFailure) -> String {
     let mut sentence = failure.class.to_string();
     if let Some(status) = failure.status {

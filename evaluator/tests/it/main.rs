@@ -1,0 +1,4 @@
+//! The crate as another crate uses it.
+
+mod kit;
+mod verdicts;
