@@ -1,2 +1,73 @@
-//! placeholder
-fn main() {}
+//! The project's own commands: `cargo xtask …`. Needs nothing but cargo, and builds none of the project to start.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod check;
+mod samples;
+mod step;
+mod tree;
+
+use step::{Failure, Step};
+
+/// The project's own commands.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Build the programs and run all tests.
+    Test {
+        /// Passed on to `cargo test`, such as the name of a test.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Format all code.
+    Fmt,
+    /// Hold everything but the tests against the rules: formatting, clippy, documentation, licences, samples.
+    Check,
+    /// What the CI does: `check`, then `test`.
+    Ci,
+    /// Record `sample-runs/` again.
+    Samples {
+        /// Change nothing; fail where what is checked in would come out different.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Test { arguments } => test(&arguments),
+        Command::Fmt => Step::cargo(["fmt", "--all"]).run(),
+        Command::Check => check::all(),
+        Command::Ci => {
+            check::all()?;
+            test(&[])
+        }
+        Command::Samples { check: false } => samples::record(),
+        Command::Samples { check: true } => samples::check(),
+    }
+}
+
+/// The end-to-end tests start the programs, which `cargo test` alone would not build.
+fn test(arguments: &[String]) -> Result<(), Failure> {
+    Step::cargo(["build", "--workspace", "--bins"]).run()?;
+    Step::cargo(["test", "--workspace"]).with(arguments).run()
+}

@@ -1,0 +1,61 @@
+//! Records the pair of runs that `sample-runs/` holds: both variants of the demo agent, byte for byte the same each time.
+//!
+//! `cargo xtask samples` runs it; it needs the folder to write to. Clock, waits and address are given, and a single case
+//! is asked at a time, so nothing of the machine or of the moment gets into the files.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Side;
+use counterproof_artifact::write::{self, Durability};
+use counterproof_demo::{CASES, PLANTED, Variant};
+use counterproof_runner::{Environment, Jitter, ResolveRule, Settings, Silent, SteppingClock};
+
+/// The name that the files know the agent by.
+const HOST: &str = "demo-agent.example";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder: Utf8PathBuf = std::env::args().nth(1).ok_or("the folder to write to is missing")?.into();
+    let cases_path = folder.join("cases.json");
+    write::create_folder(&folder)?;
+    write::write(&cases_path, CASES.as_bytes(), Durability::Cached)?;
+    write::write(&folder.join("README.md"), readme()?.as_bytes(), Durability::Cached)?;
+    record(&folder, Variant::Baseline, Side::Baseline, "2026-03-02T08:00:00Z")?;
+    record(&folder, Variant::New, Side::New, "2026-03-03T08:00:00Z")
+}
+
+fn record(folder: &Utf8Path, variant: Variant, side: Side, start: &str) -> Result<(), Box<dyn Error>> {
+    let suite = counterproof_cases::load(&folder.join("cases.json"))?;
+    // The agent is served on this runtime's thread while the runner blocks the main thread.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let agent = runtime.block_on(counterproof_demo::start(variant))?;
+    let mut settings = Settings::new(
+        format!("sample-{side}").parse()?,
+        side,
+        format!("http://{HOST}").parse()?,
+        folder.join("cases.json"),
+        folder.join("runs"),
+    );
+    settings.resolve = vec![ResolveRule::new(HOST, agent.address())];
+    // Long enough that on a busy machine only the case that never answers runs into it.
+    settings.timeout = Duration::from_secs(3);
+    settings.retry.retries = 1;
+    let environment = Environment {
+        clock: Arc::new(SteppingClock::new(start.parse()?, Duration::from_millis(3))),
+        jitter: Jitter::from_seed(7),
+        ..Environment::of_system()
+    };
+    counterproof_runner::run(&settings, &suite.cases, environment, &mut Silent)?;
+    Ok(())
+}
+
+fn readme() -> Result<String, std::fmt::Error> {
+    let mut text = include_str!("../data/sample-runs.md").to_owned();
+    for planted in PLANTED {
+        writeln!(text, "| `{}` | {} | {} |", planted.case_id, planted.verdict, planted.story)?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,99 @@
+//! The shop behind the agent: its records, and the tools that read and change them. Changes are answered, not kept, so
+//! that every case starts from the same shop.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+/// Customers, orders, stock, slots, products and policies.
+static RECORDS: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../data/shop.json")).unwrap_or_default());
+
+/// What a tool answered, and how long it took.
+pub(crate) struct ToolAnswer {
+    pub(crate) result: Result<Value, Value>,
+    pub(crate) latency_ms: u64,
+}
+
+/// A document that a search found.
+pub(crate) struct Document {
+    pub(crate) id: &'static str,
+    pub(crate) text: &'static str,
+}
+
+/// Runs a tool. The mail server can be down: that is not the agent's fault, but it shows.
+pub(crate) fn run(tool: &str, args: &Value) -> ToolAnswer {
+    let (result, latency_ms) = match tool {
+        "get_customer" => (record("customers", args, "customer_id"), 18),
+        "get_order" => (record("orders", args, "order_id"), 24),
+        "check_stock" => (record("stock", args, "sku"), 15),
+        "list_orders" => (Ok(order_history(text(args, "customer_id"))), 310),
+        "list_slots" => (Ok(json!({ "slots": RECORDS["slots"] })), 42),
+        "find_products" => (Ok(json!({ "products": RECORDS["products"] })), 55),
+        "verify_identity" => (verify(args), 97),
+        "cancel_order" => (Ok(json!({ "order_id": args["order_id"], "status": "cancelled" })), 61),
+        "update_address" => (Ok(json!({ "order_id": args["order_id"], "address": args["address"] })), 58),
+        "send_email" => (Ok(json!({ "message_id": "M-9001", "to": args["to"] })), 120),
+        _ => (Err(json!({ "code": "no_such_tool", "message": format!("there is no tool called {tool}") })), 1),
+    };
+    ToolAnswer { result, latency_ms }
+}
+
+/// Sends mail while the mail server is down.
+pub(crate) fn send_email_during_outage() -> ToolAnswer {
+    let error = json!({ "code": "smtp_451", "message": "mailbox temporarily unavailable, try again later" });
+    ToolAnswer { result: Err(error), latency_ms: 2050 }
+}
+
+/// The policies that speak of a word in the query, in the order of the handbook.
+pub(crate) fn search_policies(query: &str) -> Vec<Document> {
+    let query = query.to_lowercase();
+    let policies = RECORDS["policies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let speaks = |policy: &&'static Value| {
+        policy["words"]
+            .as_array()
+            .is_some_and(|words| words.iter().any(|word| query.contains(word.as_str().unwrap_or("?"))))
+    };
+    policies
+        .iter()
+        .filter(speaks)
+        .map(|policy| Document { id: text(policy, "doc_id"), text: text(policy, "text") })
+        .collect()
+}
+
+fn record(table: &str, args: &Value, key: &str) -> Result<Value, Value> {
+    let id = text(args, key);
+    match &RECORDS[table][id] {
+        Value::Null => Err(json!({ "code": "not_found", "message": format!("no {table} entry {id}") })),
+        found => Ok(found.clone()),
+    }
+}
+
+fn verify(args: &Value) -> Result<Value, Value> {
+    let customer = record("customers", args, "customer_id")?;
+    Ok(json!({ "customer_id": customer["customer_id"], "verified": true, "method": "account e-mail" }))
+}
+
+/// A year of a business customer's orders: far more than fits into a case artifact.
+fn order_history(customer_id: &str) -> Value {
+    const PRODUCTS: [(&str, u64); 5] =
+        [("oak desk", 310), ("reading lamp", 50), ("wool rug", 89), ("two-seat sofa", 450), ("bookcase", 175)];
+    let order = |number: u64| {
+        let (name, price) = PRODUCTS[usize::try_from(number).unwrap_or(0) % PRODUCTS.len()];
+        let quantity = 1 + number % 4;
+        json!({
+            "order_id": format!("B-{}", 5000 + number),
+            "placed_on": format!("2025-{:02}-{:02}", 1 + number / 8, 1 + 3 * (number % 8)),
+            "items": [{ "name": name, "price": price, "quantity": quantity }],
+            "total": price * quantity,
+            "currency": "EUR",
+            "status": "delivered",
+        })
+    };
+    json!({ "customer_id": customer_id, "orders": (0..96).map(order).collect::<Vec<_>>() })
+}
+
+/// A field that is a text, or nothing.
+pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
+}

@@ -1,0 +1,45 @@
+//! The two variants of the agent. Which side of a comparison a variant plays is the caller's business.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A variant of the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// The agent as it should be, but for one outage.
+    Baseline,
+    /// The agent after a careless release.
+    New,
+}
+
+impl Variant {
+    /// Both variants.
+    pub const BOTH: [Variant; 2] = [Variant::Baseline, Variant::New];
+
+    /// The word on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Variant::Baseline => "baseline",
+            Variant::New => "new",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that names no variant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a variant: expected `baseline` or `new`")]
+pub struct UnknownVariant(String);
+
+impl FromStr for Variant {
+    type Err = UnknownVariant;
+
+    fn from_str(text: &str) -> Result<Self, UnknownVariant> {
+        Variant::BOTH.into_iter().find(|it| it.as_str() == text).ok_or_else(|| UnknownVariant(text.to_owned()))
+    }
+}
