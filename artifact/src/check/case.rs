@@ -136,12 +136,11 @@ mod tests {
 
     /// What is found when a valid document has one value replaced, or removed where the new one is `None`.
     fn broken(mut document: Value, pointer: &str, value: Option<Value>) -> Vec<(Code, String)> {
-        match value {
-            Some(value) => *document.pointer_mut(pointer).unwrap() = value,
-            None => {
-                let (parent, key) = pointer.rsplit_once('/').unwrap();
-                document.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(key).unwrap();
-            }
+        if let Some(value) = value {
+            *document.pointer_mut(pointer).unwrap() = value;
+        } else {
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            document.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(key).unwrap();
         }
         artifact(&document).into_iter().map(|finding| (finding.code, finding.pointer)).collect()
     }
@@ -250,9 +249,8 @@ mod tests {
     fn all_findings_are_reported_at_once() {
         let document = json!({"schema_version": "case.v1", "case_id": "a/b", "status": "ok", "events": [{}, 5], "proposed_actions": {}});
         let codes: Vec<Code> = artifact(&document).iter().map(|finding| finding.code).collect();
-        use Code::*;
-        assert_eq!(codes.iter().filter(|code| **code == MissingField).count(), 4, "{codes:?}");
-        assert!(codes.contains(&WrongType) && codes.contains(&UnsafeCaseId), "{codes:?}");
+        assert_eq!(codes.iter().filter(|code| **code == Code::MissingField).count(), 4, "{codes:?}");
+        assert!(codes.contains(&Code::WrongType) && codes.contains(&Code::UnsafeCaseId), "{codes:?}");
     }
 
     #[test]

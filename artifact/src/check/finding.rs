@@ -149,7 +149,7 @@ impl Findings {
         let list = std::mem::take(&mut self.list);
         let mut rest = self.into_list();
         let mut list: Vec<Finding> = list;
-        list.sort_by(|a, b| (a.position, a.code).cmp(&(b.position, b.code)));
+        list.sort_by_key(|finding| (finding.position, finding.code));
         list.append(&mut rest);
         list
     }

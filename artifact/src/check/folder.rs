@@ -49,27 +49,34 @@ impl<'m> RunFolder<'m> {
             size: Some(item.size_bytes.get()),
             digest: item.sha256,
         });
-        Self::with(path, Some(side), entries.collect(), false)
+        Self::with(path, Some(side), entries.collect())
     }
 
-    /// The same from a manifest that may be broken, and is held against the files by itself.
-    pub(super) fn unjudged(path: &Utf8Path, side: Option<Side>, manifest: Option<&'m Value>) -> Self {
+    /// The same from a manifest that may be broken.
+    pub(super) fn of_value(path: &Utf8Path, side: Option<Side>, manifest: Option<&'m Value>) -> Self {
         let entries = manifest.into_iter().flat_map(|manifest| items(manifest, "items")).map(|(_, item)| Entry {
             asset_id: item["asset_id"].as_str().unwrap_or_default(),
             href: item["href"].as_str().unwrap_or_default(),
             size: count(&item["size_bytes"]),
             digest: item["sha256"].as_str().and_then(|text| text.parse().ok()),
         });
-        Self::with(path, side, entries.collect(), true)
+        Self::with(path, side, entries.collect())
     }
 
-    fn with(path: &Utf8Path, side: Option<Side>, entries: Vec<Entry<'m>>, judges_manifest: bool) -> Self {
+    fn with(path: &Utf8Path, side: Option<Side>, entries: Vec<Entry<'m>>) -> Self {
         let mut by_name = HashMap::with_capacity(2 * entries.len());
         for (index, entry) in entries.iter().enumerate() {
             by_name.entry(entry.asset_id).or_insert(index);
             by_name.entry(entry.href).or_insert(index);
         }
-        Self { path: path.to_owned(), side, entries, by_name, judges_manifest, digests: Mutex::default() }
+        Self { path: path.to_owned(), side, entries, by_name, judges_manifest: false, digests: Mutex::default() }
+    }
+
+    /// The manifest is held against the files by itself.
+    #[must_use]
+    pub(super) fn judging_manifest(mut self) -> Self {
+        self.judges_manifest = true;
+        self
     }
 
     /// The folder.

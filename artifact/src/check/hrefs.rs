@@ -115,7 +115,7 @@ pub(super) fn compare(href: &Href, mark: Mark, pointer: &str, folder: &RunFolder
             }
             Ok(_) => {}
             Err(error) => {
-                findings.add(Code::Unreadable, pointer, visible(&error.to_string()), "a file that can be read")
+                findings.add(Code::Unreadable, pointer, visible(&error.to_string()), "a file that can be read");
             }
         },
     }

@@ -5,6 +5,7 @@
 
 mod case;
 mod code;
+mod evaluation;
 mod evidence;
 mod excerpt;
 mod failure;
@@ -12,8 +13,13 @@ mod file;
 mod finding;
 mod folder;
 mod hrefs;
+mod manifest;
+mod meta;
 mod names;
 mod parse;
+mod place;
+mod run;
+mod run_folder;
 mod shape;
 mod steps;
 mod value;
@@ -23,5 +29,6 @@ pub use code::Code;
 pub use excerpt::{Excerpt, is_invisible, visible};
 pub use finding::{Finding, MOST_FINDINGS};
 pub use folder::RunFolder;
+pub use place::{PathError, Report, path};
 
 pub use crate::locate::Position;

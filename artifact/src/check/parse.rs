@@ -83,7 +83,7 @@ fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings
     findings.add_at(code, start + skipped..end + skipped, message, expected);
 }
 
-/// Builds a [`Value`] as serde_json does, and notes whether an object had a key twice: its own reader keeps the last
+/// Builds a [`Value`] as `serde_json` does, and notes whether an object had a key twice: its own reader keeps the last
 /// value and says nothing.
 #[derive(Clone, Copy)]
 struct ValueSeed<'a>(&'a Cell<bool>);

@@ -1,0 +1,91 @@
+//! Rules about `assets/manifest.json`: by itself, and held against the files under `assets/`.
+
+use std::collections::{HashMap, HashSet};
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::excerpt::{quote, visible};
+use super::finding::Findings;
+use super::folder::{Mark, RunFolder};
+use super::value::{count, items};
+use super::{Code, hrefs, names, shape};
+use crate::schema::Kind;
+use crate::{Href, ResolveError};
+
+/// The document by itself. False where it is another document.
+pub(super) fn check(manifest: &Value, findings: &mut Findings) -> bool {
+    if !shape::check(Kind::AssetsManifest, manifest, findings) {
+        return false;
+    }
+    names::time(&manifest["generated_at"], "/generated_at", findings);
+    for (index, item) in items(manifest, "items") {
+        names::case_id(&item["case_id"], &format!("/items/{index}/case_id"), findings);
+    }
+    for field in ["asset_id", "href"] {
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        for (index, item) in items(manifest, "items") {
+            let Some(name) = item[field].as_str() else { continue };
+            if let Some(earlier) = first.get(name) {
+                let message = format!("the {field} {} stands at `/items/{earlier}` already", quote(name));
+                let expected = format!("a {field} that no other entry has");
+                findings.add(Code::DuplicateAsset, format!("/items/{index}/{field}"), message, expected);
+            } else {
+                first.insert(name, index);
+            }
+        }
+    }
+    true
+}
+
+/// The entries, held against the files that they name. Files are hashed in parallel.
+pub(super) fn check_folder(manifest: &Value, folder: &RunFolder<'_>, findings: &mut Findings) {
+    let hashed: Vec<Href> = items(manifest, "items")
+        .filter(|(_, item)| item["sha256"].is_string())
+        .filter_map(|(_, item)| item["href"].as_str()?.parse().ok())
+        .collect();
+    // A failure is met again below, where it becomes a finding.
+    hashed.par_iter().for_each(|href| drop(folder.digest(href)));
+
+    for (index, item) in items(manifest, "items") {
+        let at = |field: &str| format!("/items/{index}/{field}");
+        if let Some(side) = folder.side() {
+            names::side(&item["side"], &at("side"), side, "run", findings);
+        }
+        let Some(href) = hrefs::written(&item["href"], &at("href"), findings) else { continue };
+        match folder.measure(&href) {
+            Ok(_) => {
+                if let Some(size) = count(&item["size_bytes"]) {
+                    hrefs::compare(&href, Mark::Size(size), &at("size_bytes"), folder, findings);
+                }
+                if let Some(digest) = item["sha256"].as_str().and_then(|text| text.parse().ok()) {
+                    hrefs::compare(&href, Mark::Digest(digest), &at("sha256"), folder, findings);
+                }
+            }
+            Err(ResolveError::Missing { .. } | ResolveError::NotAFile { .. }) => {
+                let message = format!("{} is not there", quote(href.as_str()));
+                findings.add(Code::ManifestEntryStale, at("href"), message, "a file at this place in the run folder");
+            }
+            Err(error @ ResolveError::Escapes { .. }) => {
+                findings.add(
+                    Code::HrefEscapes,
+                    at("href"),
+                    visible(&error.to_string()),
+                    "a file within the run folder",
+                );
+            }
+            Err(error @ ResolveError::Io { .. }) => {
+                findings.add(Code::Unreadable, at("href"), visible(&error.to_string()), "a file that can be read");
+            }
+        }
+    }
+}
+
+/// The files under `assets/`, as hrefs, held against the entries.
+pub(super) fn check_files(manifest: &Value, files: &[String], findings: &mut Findings) {
+    let listed: HashSet<&str> = items(manifest, "items").filter_map(|(_, item)| item["href"].as_str()).collect();
+    for file in files.iter().filter(|file| !listed.contains(file.as_str())) {
+        let message = format!("{} is not listed", quote(file));
+        findings.add(Code::ManifestEntryMissing, "/items", message, format!("an entry with the href {}", quote(file)));
+    }
+}
