@@ -1,5 +1,7 @@
 //! Differences in words: one short sentence each, with the values that moved. The same words stand in every output.
 
+use std::fmt::Write as _;
+
 use counterproof_artifact::evaluation::{Bound, Gate, GateOutcome, GateRule};
 use counterproof_artifact::{ProposedAction, RunnerFailure};
 
@@ -7,7 +9,7 @@ use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::json::{ChangeKind, JsonChange};
 use crate::diff::output::OutputChange;
-use crate::diff::text::Origin;
+use crate::diff::text::{Line, Origin, Part, TextChanges};
 use crate::words;
 
 /// How many changed places one sentence names.
@@ -40,14 +42,14 @@ pub fn limit(rule: &GateRule) -> String {
 pub fn failure(failure: &RunnerFailure) -> String {
     let mut sentence = failure.class.to_string();
     if let Some(status) = failure.status {
-        sentence += &format!(" {}", status.get());
+        let _ = write!(sentence, " {}", status.get());
     }
     for detail in [&failure.error_name, &failure.error_message].into_iter().flatten() {
-        sentence += &format!(", {}", words::text(detail, 120));
+        let _ = write!(sentence, ", {}", words::text(detail, 120));
     }
     let attempts = failure.attempt.get();
     if attempts > 1 {
-        sentence += &format!(" (after {attempts} attempts)");
+        let _ = write!(sentence, " (after {attempts} attempts)");
     }
     sentence
 }
@@ -119,26 +121,28 @@ pub fn output(change: &OutputChange) -> String {
         OutputChange::Same => "output the same".to_owned(),
         OutputChange::Form => "output of another type".to_owned(),
         OutputChange::Json(list) => format!("output: {}", changes(list)),
-        OutputChange::Text(text) => {
-            let only = |side: Origin| text.lines.iter().filter(|line| line.origin == side).count();
-            let (old, new) = (only(Origin::Baseline), only(Origin::New));
-            let words = |side: Origin| {
-                let lines = text.lines.iter().filter(|line| line.origin == side);
-                let marked: Vec<_> = lines.flat_map(|line| &line.parts).filter(|part| part.differs).collect();
-                marked.into_iter().map(|part| part.text.trim()).find(|text| !text.is_empty())
-            };
-            match (old, new, words(Origin::Baseline), words(Origin::New)) {
-                (1, 1, Some(old), Some(new)) => {
-                    format!("output: “{}” → “{}”", words::text(old, 60), words::text(new, 60))
-                }
-                _ => format!(
-                    "output: {} of baseline and {} of new differ",
-                    words::count(old, "line", "lines"),
-                    words::count(new, "line", "lines")
-                ),
-            }
-        }
+        OutputChange::Text(text) => texts(text),
     }
+}
+
+/// Two texts: what was said and what is said instead where that is one line, the number of lines otherwise.
+fn texts(text: &TextChanges) -> String {
+    let only = |side: Origin| text.lines.iter().filter(|line| line.origin == side).collect::<Vec<_>>();
+    let (old, new) = (only(Origin::Baseline), only(Origin::New));
+    if let ([old], [new]) = (&old[..], &new[..]) {
+        return format!("output: “{}” → “{}”", what_differs(old), what_differs(new));
+    }
+    let lines = |lines: usize| words::count(lines, "line", "lines");
+    format!("output: {} of baseline and {} of new differ", lines(old.len()), lines(new.len()))
+}
+
+/// The words that differ within a line, or all of it where no word is singled out.
+fn what_differs(line: &Line) -> String {
+    let text = |part: &Part| part.text.trim().to_owned();
+    let marked: Vec<_> =
+        line.parts.iter().filter(|part| part.differs).map(text).filter(|text| !text.is_empty()).collect();
+    let all = || line.parts.iter().map(|part| part.text.as_str()).collect();
+    words::text(&if marked.is_empty() { all() } else { marked.join(" … ") }, 60)
 }
 
 #[cfg(test)]
@@ -152,7 +156,9 @@ mod tests {
     fn a_changed_place_is_named_with_both_values() {
         let mut found =
             diff(&json!({"params": {"amount": 50, "to": {"id": 1}}}), &json!({"params": {"amount": 500, "to": {}}}));
-        found.iter_mut().for_each(|change| change.prefix("/proposed_actions/0", "/proposed_actions/0"));
+        for change in &mut found {
+            change.prefix("/proposed_actions/0", "/proposed_actions/0");
+        }
         assert_eq!(changes(&found), "amount 50 → 500 and to.id gone, was 1");
     }
 }

@@ -1,7 +1,7 @@
 //! The verdict on one case: the first that applies, with every reason. `docs/verdicts.md` says the same in prose.
 
 use counterproof_artifact::evaluation::{ExpectationResult, Reason, SidePointer, Verdict};
-use counterproof_artifact::{EventBody, ProposedAction, RiskLevel, Side, ToolStatus};
+use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, Resolved, RiskLevel, Side, ToolStatus};
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
@@ -10,7 +10,7 @@ use crate::diff::json::JsonChange;
 use crate::diff::output::OutputChange;
 use crate::differences::{Differences, WithEvidence};
 use crate::divergence::{row_pointers, step_name};
-use crate::evidence::resolved_count;
+use crate::evidence::{FollowedRef, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::{sentences, words};
 
@@ -169,20 +169,18 @@ fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
     lost.filter_map(|row| {
         let Row::Both { baseline, new } = row.row else { return None };
         let (held, refs) = (&compared.baseline.evidence[baseline], &compared.new.evidence[new]);
-        let held = words::list(
-            &held
-                .iter()
-                .filter(|r| r.resolved.is_some())
-                .map(|r| words::text(&r.target.to_string(), 80))
-                .collect::<Vec<_>>(),
-        );
-        let astray: Vec<_> =
-            refs.iter().filter(|r| r.resolved.is_none()).map(|r| words::text(&r.target.to_string(), 80)).collect();
+        let named = |refs: &[FollowedRef], answer: &LoadedAnswer, resolved: bool| {
+            let refs = refs.iter().filter(|followed| followed.resolved.is_some() == resolved);
+            words::list(&refs.map(|followed| ref_name(followed, answer)).collect::<Vec<_>>())
+        };
+        let held = named(held, compared.baseline.loaded, true);
+        let astray = refs.iter().any(|followed| followed.resolved.is_none());
         let tool = words::text(&actions[new].tool_name, 60);
-        let message = if astray.is_empty() {
-            format!("evidence for {tool} gone: baseline had {held}, new has none")
+        let message = if astray {
+            let nowhere = named(refs, compared.new.loaded, false);
+            format!("evidence for {tool} leads nowhere: {nowhere}; baseline had {held}")
         } else {
-            format!("evidence for {tool} leads nowhere: {}; baseline had {held}", words::list(&astray))
+            format!("evidence for {tool} gone: baseline had {held}, new has none")
         };
         let pointers = row_pointers("/proposed_actions", row.row)
             .into_iter()
@@ -191,6 +189,16 @@ fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
         Some(reason("evidence-lost", message, pointers))
     })
     .collect()
+}
+
+/// What a ref leads to, or its own words where it leads nowhere.
+fn ref_name(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
+    match followed.resolved {
+        Some(Resolved::Event(index)) if !matches!(followed.target, EvidenceTarget::RetrievalDoc { .. }) => {
+            step_name(&answer.answer.events[index], answer)
+        }
+        _ => words::text(&followed.target.to_string(), 80),
+    }
 }
 
 fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {

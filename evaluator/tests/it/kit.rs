@@ -1,4 +1,5 @@
 //! Small pairs of runs: written to disk as any producer would, then compared.
+#![expect(clippy::unwrap_used, reason = "a kit for tests fails by panicking, like the tests themselves")]
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
