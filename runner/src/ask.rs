@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use crate::attempt::{Bounds, attempt};
 use crate::client::AgentClient;
 use crate::clock::Clock;
-use crate::event::{EventKind, FailureNote};
+use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::interrupt::{Interrupt, Urgency};
 use crate::jitter::Jitter;
 use crate::keep::{self, Keeper, Kept};
@@ -27,7 +27,7 @@ pub(crate) struct Asker {
     pub(crate) jitter: Jitter,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) interrupt: Interrupt,
-    pub(crate) events: mpsc::Sender<EventKind>,
+    pub(crate) events: mpsc::Sender<RunEvent>,
 }
 
 /// How a case ended.
@@ -99,8 +99,10 @@ impl Asker {
     }
 
     async fn tell(&self, kind: EventKind) {
+        // The time is read here and not where the event is passed on: it is the time at which it happened.
+        let event = RunEvent::now(&*self.clock, kind);
         // Nobody listens any more only when the run is over.
-        let _ = self.events.send(kind).await;
+        let _ = self.events.send(event).await;
     }
 }
 

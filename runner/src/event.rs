@@ -6,6 +6,8 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, FailureClass, RunId, Side};
 use jiff::Timestamp;
 
+use crate::clock::{Clock, Moment};
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEvent {
@@ -15,6 +17,13 @@ pub struct RunEvent {
     pub elapsed: Duration,
     /// What.
     pub kind: EventKind,
+}
+
+impl RunEvent {
+    pub(crate) fn now(clock: &dyn Clock, kind: EventKind) -> Self {
+        let Moment { at, elapsed } = clock.read();
+        Self { at, elapsed, kind }
+    }
 }
 
 /// What happened.

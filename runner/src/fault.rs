@@ -165,6 +165,8 @@ pub(crate) struct Fault {
 /// One place where an answer breaks the contract.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Violation {
+    /// The rule that is broken: a code of `counterproof validate`, or the name of the reason.
+    pub(crate) code: &'static str,
     pub(crate) pointer: String,
     pub(crate) message: String,
     pub(crate) expected: String,
@@ -227,8 +229,14 @@ impl Fault {
     }
 
     fn of_io(error: &io::Error) -> Option<Self> {
-        if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            return Some(Self::new(Reason::Tls, format!("TLS failed: {error}")));
+        // What an I/O error wraps is not among its sources; the TLS connector wraps twice.
+        if let Some(inner) = error.get_ref() {
+            if let Some(error) = inner.downcast_ref::<rustls::Error>() {
+                return Some(Self::new(Reason::Tls, format!("TLS failed: {error}")));
+            }
+            if let Some(fault) = inner.downcast_ref::<io::Error>().and_then(Self::of_io) {
+                return Some(fault);
+            }
         }
         let (reason, message) = match error.kind() {
             io::ErrorKind::ConnectionRefused => (Reason::ConnectionRefused, "nothing listens at the agent's address"),

@@ -40,7 +40,7 @@ mod tests {
     fn fractions_repeat_with_their_seed_and_stay_below_one() {
         let take = |seed| {
             let jitter = Jitter::from_seed(seed);
-            std::array::from_fn::<f64, 1000, _>(|_| jitter.fraction())
+            (0..1000).map(|_| jitter.fraction()).collect::<Vec<_>>()
         };
         let fractions = take(7);
         assert_eq!(fractions, take(7));

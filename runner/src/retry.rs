@@ -156,14 +156,14 @@ mod tests {
             policy.decide(&asked, 0.0)
         };
         assert_eq!(wait(3), Decision::Retry(Duration::from_secs(3)));
-        assert_eq!(wait(86_400), Decision::Retry(Duration::from_secs(60)));
+        assert_eq!(wait(86_400), Decision::Retry(Duration::from_mins(1)));
     }
 
     #[test]
     fn retry_after_is_read_as_seconds_and_as_a_date() {
         let now: Timestamp = "2026-01-05T09:00:00Z".parse().unwrap();
         let read = |header| retry_after(header, now);
-        assert_eq!(read(" 120 "), Some(Duration::from_secs(120)));
+        assert_eq!(read(" 120 "), Some(Duration::from_mins(2)));
         assert_eq!(read("99999999999999999999999"), Some(Duration::from_secs(u64::MAX)));
         assert_eq!(read("Mon, 05 Jan 2026 09:00:30 GMT"), Some(Duration::from_secs(30)));
         assert_eq!(read("Mon, 05 Jan 2026 08:00:00 GMT"), Some(Duration::ZERO));

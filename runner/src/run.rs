@@ -156,7 +156,7 @@ pub fn run(
 struct Drive<'run> {
     settings: &'run Settings,
     asker: Arc<Asker>,
-    received: mpsc::Receiver<EventKind>,
+    received: mpsc::Receiver<RunEvent>,
     tasks: JoinSet<Result<Option<Asked>, WriteError>>,
     counts: Counts,
     reached: bool,
@@ -182,7 +182,7 @@ impl Drive<'_> {
             tokio::select! {
                 // Events come first, so that a reporter hears of a case before it is counted.
                 biased;
-                Some(kind) = self.received.recv() => self.tell(kind),
+                Some(event) = self.received.recv() => self.reporter.report(&event),
                 Some(ended) = self.tasks.join_next() => self.count(ended),
                 () = interrupt.wait_for(Urgency::Finish), if !stopping => {
                     stopping = true;
@@ -196,8 +196,8 @@ impl Drive<'_> {
                 }
             }
         }
-        while let Ok(kind) = self.received.try_recv() {
-            self.tell(kind);
+        while let Ok(event) = self.received.try_recv() {
+            self.reporter.report(&event);
         }
     }
 
@@ -237,7 +237,6 @@ impl Drive<'_> {
     }
 
     fn tell(&mut self, kind: EventKind) {
-        let moment = self.asker.clock.read();
-        self.reporter.report(&RunEvent { at: moment.at, elapsed: moment.elapsed, kind });
+        self.reporter.report(&RunEvent::now(&*self.asker.clock, kind));
     }
 }

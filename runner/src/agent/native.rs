@@ -18,6 +18,9 @@ pub(crate) const PATH: &str = "run-case";
 /// Fields of the artifact that the runner writes itself. What an agent says in them is kept beside, not believed.
 const RUNNER_FIELDS: [&str; 4] = ["schema_version", "status", "attempts", "runner_failure"];
 
+/// Levels of nesting that every reader of the artifact takes.
+const MAX_DEPTH: usize = 127;
+
 /// Where what the agent said in [`RUNNER_FIELDS`] is kept.
 const AGENT_FIELDS: &str = "agent_fields";
 
@@ -59,10 +62,19 @@ pub(crate) fn answer(body: &[u8], case_id: &CaseId, side: Side) -> Result<Case, 
     expect_echo(&fields, "case_id", case_id.as_str(), Reason::OtherCase)?;
     expect_echo(&fields, "version", side.as_str(), Reason::OtherSide)?;
     let document = Value::Object(envelope(&mut fields, case_id, side));
+    // What was set aside lies one level deeper than it came, and no reader takes more levels than these.
+    if depth(&document) > MAX_DEPTH {
+        return Err(Fault::new(Reason::NotJson, format!("the body is nested more than {MAX_DEPTH} deep")));
+    }
     let violations: Vec<_> = check::artifact(&document)
         .into_iter()
         .filter(|finding| finding.code != Code::EvidenceUnresolved)
-        .map(|finding| Violation { pointer: finding.pointer, message: finding.message, expected: finding.expected })
+        .map(|finding| Violation {
+            code: finding.code.as_str(),
+            pointer: finding.pointer,
+            message: finding.message,
+            expected: finding.expected,
+        })
         .collect();
     if !violations.is_empty() {
         let message = format!("the answer breaks the contract in {} places", violations.len());
@@ -82,6 +94,7 @@ fn expect_echo(fields: &Map<String, Value>, field: &str, expected: &str, reason:
         Some(found) => {
             let message = format!("asked with `{field}` {expected:?}, answered with another");
             let violation = Violation {
+                code: reason.name(),
                 pointer: format!("/{field}"),
                 message: format!("is {}", bounded(&found.to_string())),
                 expected: format!("{expected:?}, as asked"),
@@ -121,6 +134,7 @@ fn refuse_links(case: &Case) -> Result<(), Fault> {
     let Outcome::Ok(answer) = &case.outcome else { return Ok(()) };
     let linked = |(index, event): (usize, &counterproof_artifact::Event)| {
         event.asset_href().map(|href| Violation {
+            code: Reason::AssetNotDelivered.name(),
             pointer: format!("/events/{index}"),
             message: format!("links to `{}`, which the response does not carry", bounded(href.as_str())),
             expected: "the payload itself; the runner moves a large one into an asset".to_owned(),
@@ -141,6 +155,15 @@ fn bounded(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+/// How many arrays and objects lie within one another.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -224,6 +247,19 @@ mod tests {
         assert_eq!(reason(b"{\"a\": \"\xff\"}"), Reason::InvalidUtf8);
         assert_eq!(reason(b"<html>"), Reason::NotJson);
         assert_eq!(reason("[".repeat(100_000).as_bytes()), Reason::NotJson);
+    }
+
+    #[test]
+    fn what_is_set_aside_makes_no_artifact_too_deep_to_read() {
+        let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        let with = |levels| {
+            let mut response = minimal();
+            response["status"] = nested(levels);
+            ask(&response)
+        };
+        let case = with(MAX_DEPTH - 2).unwrap();
+        assert!(serde_json::from_str::<Value>(&case.to_string()).is_ok());
+        assert_eq!(with(MAX_DEPTH - 1).unwrap_err().reason, Reason::NotJson);
     }
 
     #[test]

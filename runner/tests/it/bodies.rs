@@ -1,0 +1,127 @@
+//! Bodies of status 200 that are no answer: not JSON, not text, too large, encoded, or cut short.
+
+use async_compression::tokio::write::GzipEncoder;
+use tokio::io::AsyncWriteExt;
+
+use crate::kit::{Agent, Finished, Reaction, answer, ask_once, cases, response, run_with};
+
+fn ask_with_body(headers: &str, body: &[u8]) -> Finished {
+    ask_once(&Agent::sending(response("200 OK", headers, body)))
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut encoder = GzipEncoder::new(Vec::new());
+        encoder.write_all(bytes).await.unwrap();
+        encoder.shutdown().await.unwrap();
+        encoder.into_inner()
+    })
+}
+
+#[test]
+fn an_error_page_is_invalid_json_and_kept_as_text() {
+    let run = ask_with_body("content-type: text/html\r\n", b"<html>down</html>");
+    let failure = run.failure("invalid_json", "not_json");
+    assert_eq!(failure["body_snippet"], "<html>down</html>");
+    assert_eq!(failure["full_body_saved_to"], "assets/c1.attempt1.body.txt");
+}
+
+#[test]
+fn json_that_ends_early_is_invalid_json() {
+    ask_with_body("", br#"{"proposed_actions": ["#).failure("invalid_json", "not_json");
+}
+
+#[test]
+fn a_body_that_is_no_text_is_kept_as_bytes() {
+    let run = ask_with_body("", b"{\"a\": \"\xff\xfe\"}");
+    let failure = run.failure("invalid_json", "invalid_utf8");
+    assert_eq!(failure["full_body_saved_to"], "assets/c1.attempt1.body.bin");
+    assert_eq!(run.bytes("assets/c1.attempt1.body.bin"), b"{\"a\": \"\xff\xfe\"}");
+}
+
+#[test]
+fn an_empty_body_is_invalid_json_without_assets() {
+    ask_with_body("", b"").failure("invalid_json", "empty_body");
+    ask_once(&Agent::sending(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec())).failure("invalid_json", "empty_body");
+}
+
+#[test]
+fn a_long_body_has_a_short_snippet_and_is_kept_whole() {
+    let body = "é".repeat(10_000);
+    let run = ask_with_body("", body.as_bytes());
+    let failure = run.failure("invalid_json", "not_json");
+    assert_eq!(failure["body_snippet"].as_str().unwrap().len(), 4000);
+    assert_eq!(run.bytes("assets/c1.attempt1.body.txt"), body.as_bytes());
+}
+
+#[test]
+fn a_body_over_the_limit_is_cut_and_never_an_answer() {
+    let mut long = answer();
+    long["filler"] = "x".repeat(5000).into();
+    let body = long.to_string();
+    let agent = Agent::sending(response("200 OK", "", body.as_bytes()));
+    let run = run_with(&agent.url(), &cases(["c1"]), |settings| settings.limits.body = 1000);
+    run.failure("other", "body_too_large");
+    assert_eq!(agent.requests().len(), 1, "it would be as large again");
+    let meta = run.meta();
+    assert_eq!((meta["bytes_written"].as_u64(), meta["bytes_total"].as_u64()), (Some(1000), Some(body.len() as u64)));
+    assert_eq!(meta["truncated"], true);
+    assert_eq!(run.bytes("assets/c1.attempt1.body.txt"), &body.as_bytes()[..1000]);
+
+    let exact = run_with(&agent.url(), &cases(["c1"]), |settings| settings.limits.body = body.len());
+    assert_eq!(exact.case()["status"], "ok");
+}
+
+#[test]
+fn an_error_body_over_the_limit_stays_an_http_error() {
+    let agent = Agent::sending(response("500 Internal Server Error", "", &[b'x'; 5000]));
+    let run = run_with(&agent.url(), &cases(["c1"]), |settings| {
+        settings.limits.body = 1000;
+        settings.retry.retries = 0;
+    });
+    run.failure("http_error", "server_error");
+    assert_eq!(run.meta()["truncated"], true);
+    assert_eq!(run.meta()["note"], "the body is larger than the limit of 1000 bytes");
+}
+
+#[test]
+fn compressed_answers_are_read_and_a_bomb_is_cut() {
+    let encoded = gzip(answer().to_string().as_bytes());
+    assert_eq!(ask_with_body("content-encoding: gzip\r\n", &encoded).case()["status"], "ok");
+
+    let run = ask_with_body("content-encoding: gzip\r\n", &gzip(&vec![b' '; 50_000_000]));
+    run.failure("other", "body_too_large");
+    let meta = run.meta();
+    assert_eq!((&meta["encoding"], &meta["bytes_written"]), (&"gzip".into(), &2_000_000.into()));
+    assert!(meta["bytes_total"].is_null());
+}
+
+#[test]
+fn encodings_that_cannot_be_read_are_kept_as_they_came() {
+    let run = ask_with_body("content-encoding: br\r\n", b"\x8b\x02\x80");
+    run.failure("other", "unknown_encoding");
+    let run = ask_with_body("content-encoding: gzip\r\n", b"not gzip at all");
+    run.failure("other", "undecodable_body");
+    assert_eq!(run.bytes("assets/c1.attempt1.body.txt"), b"not gzip at all");
+    assert_eq!(run.meta()["truncated"], false);
+}
+
+#[test]
+fn a_body_that_ends_early_is_kept_as_far_as_it_came() {
+    let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"half\": ".to_vec();
+    let run = ask_once(&Agent::sending(cut));
+    let failure = run.failure("network_error", "body_incomplete");
+    assert_eq!(failure["body_snippet"], "{\"half\": ");
+    assert_eq!((&run.meta()["truncated"], &run.meta()["bytes_total"]), (&true.into(), &100.into()));
+
+    let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"a\":".to_vec();
+    ask_once(&Agent::sending(chunked)).failure("network_error", "body_incomplete");
+}
+
+#[test]
+fn a_reset_within_the_body_is_told_from_an_early_end() {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"half\": ".to_vec();
+    let failure = ask_once(&Agent::new([Reaction::Reset(head)])).failure("network_error", "connection_reset");
+    assert_eq!(failure["body_snippet"], "{\"half\": ");
+}

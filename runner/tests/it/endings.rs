@@ -1,0 +1,143 @@
+//! How a run begins and ends: its document, interruption, the same bytes again, and a disk that says no.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use counterproof_runner::{
+    Environment, EventKind, Jitter, ResolveRule, RunError, Settings, Silent, SteppingClock, run,
+};
+use serde_json::json;
+
+use crate::kit::{Agent, Finished, Reaction, answer, cases, ok, response, run_in, run_with};
+
+#[test]
+fn the_run_document_tells_all_that_is_known() {
+    let run = run_with(&Agent::sending(ok(&answer())).url(), &cases(["c1"]), |_| {});
+    let document = run.json("run.json");
+    assert_eq!(document["schema_version"], "run.v1");
+    assert_eq!((&document["run_id"], &document["version"]), (&json!("r1"), &json!("new")));
+    assert_eq!((&document["cases_path"], &document["out_dir"]), (&json!("../../../cases.json"), &json!("../..")));
+    assert_eq!((&document["timeout_ms"], &document["retries"]), (&json!(10_000), &json!(2)));
+    assert_eq!(document["retry_policy"]["classes"][4], "http_5xx");
+    assert_eq!(document["limits"]["max_payload_inline_bytes"], 8192);
+    assert_eq!(document["stats"]["cases_total"], 1);
+    assert!(document.get("repo_commit").is_none() && document.get("node_version").is_none());
+    assert!(matches!(run.events.first(), Some(EventKind::RunStarted { cases: 1, .. })));
+    assert!(matches!(run.events.last(), Some(EventKind::RunFinished { .. })));
+}
+
+#[test]
+fn events_tell_of_a_case_from_its_start_to_its_end() {
+    let agent = Agent::new([Reaction::Send(response("500 Oops", "", b"")), Reaction::Send(ok(&answer()))]);
+    let run = run_with(&agent.url(), &cases(["c1"]), |_| {});
+    let kinds: Vec<_> = run
+        .events
+        .iter()
+        .map(|kind| match kind {
+            EventKind::RunStarted { .. } => "run started",
+            EventKind::CaseStarted { .. } => "case started",
+            EventKind::AttemptFailed { attempt: 1, .. } => "attempt failed",
+            EventKind::CaseFinished { attempts: 2, failure: None, .. } => "case finished",
+            EventKind::RunFinished { .. } => "run finished",
+            _ => "something else",
+        })
+        .collect();
+    assert_eq!(kinds, ["run started", "case started", "attempt failed", "case finished", "run finished"]);
+}
+
+fn deterministic(agent: &Agent) -> Finished {
+    let start = "2026-01-05T09:00:00Z".parse().unwrap();
+    let environment = Environment {
+        clock: Arc::new(SteppingClock::new(start, Duration::from_millis(7))),
+        jitter: Jitter::from_seed(1),
+        ..Environment::of_system()
+    };
+    run_in("http://agent.example", &cases(["c1", "c2", "c3", "c4", "c5"]), environment, |settings| {
+        settings.resolve.push(ResolveRule::new("agent.example", agent.address));
+        settings.timeout = Duration::from_millis(300);
+        settings.retry.retries = 1;
+    })
+}
+
+#[test]
+fn with_a_stepping_clock_the_same_run_writes_the_same_bytes() {
+    let script = || {
+        Agent::new([
+            Reaction::Send(ok(&answer())),
+            Reaction::Send(response("500 Oops", "date: now\r\n", b"trace")),
+            Reaction::Send(ok(&answer())),
+            Reaction::Stall(Vec::new()),
+            Reaction::Stall(Vec::new()),
+            Reaction::Reset(Vec::new()),
+            Reaction::Send(response("200 OK", "", b"<html>")),
+            Reaction::Send(ok(&json!({}))),
+        ])
+    };
+    let (first, second) = (deterministic(&script()), deterministic(&script()));
+    assert_eq!(first.json("c3.json")["runner_failure"]["error_name"], "response_timeout");
+    assert_eq!(first.json("c3.json")["runner_failure"]["latency_ms"], 307);
+    let names = |run: &Finished| run.files().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names(&first), names(&second));
+    for ((name, first), (_, second)) in first.files().iter().zip(second.files()) {
+        assert_eq!(String::from_utf8_lossy(first), String::from_utf8_lossy(&second), "{name}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_ends_soon_and_says_so() {
+    let environment = Environment::of_system();
+    let interrupt = environment.interrupt.clone();
+    let agent = Agent::new([Reaction::Send(ok(&answer())), Reaction::Stall(Vec::new())]);
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        interrupt.trigger();
+    });
+    let start = Instant::now();
+    let run = run_in(&agent.url(), &cases(["c1", "c2", "c3"]), environment, |settings| {
+        settings.timeout = Duration::from_mins(1);
+        settings.grace = Duration::from_millis(200);
+    });
+    stopper.join().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(run.summary.interrupted);
+    assert_eq!((run.summary.counts.answered, run.summary.counts.not_run()), (1, 2));
+    assert_eq!(run.json("run.json")["interrupted"], true);
+    assert!(run.path("c1.json").exists() && !run.path("c2.json").exists() && !run.path("c3.json").exists());
+    assert!(run.events.iter().any(|kind| matches!(kind, EventKind::RunInterrupted { in_flight: 1 })));
+}
+
+#[test]
+fn a_run_is_never_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = camino::Utf8Path::from_path(folder.path()).unwrap();
+    let agent = Agent::sending(ok(&answer()));
+    let settings = Settings::new(
+        "r1".parse().unwrap(),
+        counterproof_artifact::Side::New,
+        agent.url().parse().unwrap(),
+        "cases.json".into(),
+        out.to_owned(),
+    );
+    run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent).unwrap();
+    let again = run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent);
+    assert!(matches!(again, Err(RunError::Create(_))), "{again:?}");
+    assert_eq!(agent.requests().len(), 1, "nothing is asked before the folder is there");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_written_ends_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = camino::Utf8Path::from_path(folder.path()).unwrap().join("runs");
+    counterproof_artifact::write::write(&file, b"", counterproof_artifact::write::Durability::Cached).unwrap();
+    let agent = Agent::sending(ok(&answer()));
+    let settings = Settings::new(
+        "r1".parse().unwrap(),
+        counterproof_artifact::Side::New,
+        agent.url().parse().unwrap(),
+        "cases.json".into(),
+        file.clone(),
+    );
+    let error = run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent).unwrap_err();
+    assert!(error.to_string().contains(file.as_str()), "{error}");
+}

@@ -1,0 +1,12 @@
+//! The runner against real sockets: every way in which an agent or the network can fail, and what lies on disk afterwards.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod answers;
+mod bodies;
+mod endings;
+mod http;
+mod kit;
+mod network;
+mod secrets;
+mod timeouts;

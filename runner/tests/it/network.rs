@@ -1,0 +1,76 @@
+//! Connections that never come about, or break before a response.
+
+use std::net::TcpListener;
+
+use counterproof_runner::ResolveRule;
+
+use crate::kit::{Agent, Finished, Reaction, answer, ask_once, cases, ok, run_with};
+
+fn ask_at(url: &str) -> Finished {
+    run_with(url, &cases(["c1"]), |settings| settings.retry.retries = 1)
+}
+
+#[test]
+fn nobody_listening_is_a_refused_connection_that_is_tried_again() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let run = ask_at(&format!("http://{address}"));
+    run.failure("network_error", "connection_refused");
+    assert_eq!(run.case()["attempts"].as_array().unwrap().len(), 2);
+    assert!(!run.summary.reached);
+    let text = run.case().to_string();
+    assert!(!text.contains("os error"), "the same words on every system: {text}");
+}
+
+#[test]
+fn a_name_that_does_not_resolve_is_a_dns_failure() {
+    let run = ask_at("http://no-such-agent.invalid");
+    run.failure("network_error", "dns");
+    assert!(!run.summary.reached);
+}
+
+#[test]
+fn a_connection_that_is_closed_or_reset_before_a_response_was_reached() {
+    let run = ask_once(&Agent::sending(Vec::new()));
+    run.failure("network_error", "connection_closed");
+    assert!(run.summary.reached);
+    ask_once(&Agent::new([Reaction::Reset(Vec::new())])).failure("network_error", "connection_reset");
+    ask_once(&Agent::sending(b"HTTP/1.1 200 OK\r\ncontent-le".to_vec())).failure("network_error", "connection_closed");
+}
+
+#[test]
+fn a_response_that_is_not_http_is_malformed() {
+    ask_once(&Agent::sending(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())).failure("network_error", "malformed_response");
+    let many = (0..10_000).map(|index| format!("x-{index}: 1\r\n")).collect::<String>();
+    let head = format!("HTTP/1.1 200 OK\r\n{many}\r\n{{}}");
+    ask_once(&Agent::sending(head)).failure("network_error", "malformed_response");
+}
+
+#[test]
+fn plain_http_on_a_tls_port_is_a_tls_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            use std::io::Write;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    });
+    let run = ask_at(&url);
+    run.failure("network_error", "tls");
+}
+
+#[test]
+fn a_rule_sends_requests_to_its_address_and_leaves_the_record_as_it_is() {
+    for url in ["http://agent.example", "http://agent.example:4321/api/"] {
+        let agent = Agent::sending(ok(&answer()));
+        let run = run_with(url, &cases(["c1"]), |settings| {
+            settings.resolve.push(ResolveRule::new("agent.example", agent.address));
+        });
+        assert_eq!(run.case()["status"], "ok");
+        assert_eq!(run.json("run.json")["base_url"], url.trim_end_matches('/'));
+        let head = agent.requests().remove(0).head.to_ascii_lowercase();
+        let host = url.trim_start_matches("http://").split('/').next().unwrap();
+        assert!(head.contains(&format!("host: {host}\r\n")), "{head}");
+    }
+}
