@@ -3,6 +3,8 @@
 
 mod command_error;
 mod commands;
+mod progress;
+mod signals;
 mod streams;
 
 pub use commands::run;

@@ -1,15 +1,257 @@
-//! `counterproof run`.
+//! `counterproof run`: what was typed becomes the settings of a run, and its summary becomes text and an exit code.
 
-use counterproof_artifact::Exit;
+use std::env;
+use std::fmt::Display;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::store::{CreateError, RunReader};
+use counterproof_artifact::{CaseId, Exit, RunId, Side, check};
+use counterproof_cases::{CaseSpec, LoadError, Suite};
+use counterproof_runner::retry::Policy;
+use counterproof_runner::{
+    BaseUrl, ByteLimits, Checkout, Environment, Header, HeaderError, ResolveRule, RunError, Secret, Settings, Summary,
+};
+use jiff::SignedDuration;
+use uuid::Uuid;
 
 use crate::command_error::CommandError;
+use crate::progress::Progress;
+use crate::signals::on_signal;
 use crate::streams::Streams;
 
 /// Ask every case of an agent and keep what came back.
+///
+/// Sends `POST BASE_URL/run-case` for each case and writes one run folder, `RUNS/SIDE/RUN_ID/`, with one artifact for
+/// each case. A case that fails is an artifact too, and no error of this command.
+///
+/// Exit code 0: every case was asked. 2: the command line or the cases are wrong. 3: a file could not be read or written,
+/// or the agent could not be reached at all. 4: interrupted.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(crate) struct Args {
+    /// The cases: a file (.json, .jsonl, .yaml) or a folder of them
+    #[arg(long, value_name = "PATH")]
+    cases: Utf8PathBuf,
+
+    /// Where the agent is. Credentials and query strings are sent, but never kept
+    // Not parsed by clap, whose messages quote what was typed.
+    #[arg(long, value_name = "URL", default_value = "http://localhost:8787")]
+    base_url: Secret,
+
+    /// The side that the run stands for
+    #[arg(long, value_name = "baseline|new")]
+    side: Side,
+
+    /// Names the run and its folder [default: a new id that sorts by time]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<RunId>,
+
+    /// Where the runs are kept
+    #[arg(long, value_name = "RUNS", default_value = "runs")]
+    out: Utf8PathBuf,
+
+    /// Ask only these cases, in the order of the cases file; can be given several times
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    only: Vec<CaseId>,
+
+    /// How many cases are asked at once
+    #[arg(long, value_name = "N", default_value = "1")]
+    concurrency: NonZeroUsize,
+
+    /// How long one attempt may take, such as 15s or 500ms
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time_span)]
+    timeout: Duration,
+
+    /// How often a case is tried again after a time-out, a network error, or status 408, 429 or 5xx
+    #[arg(long, value_name = "N", default_value = "2")]
+    retries: u32,
+
+    /// Send this header with every request; `env:VARIABLE` as the value reads it from the environment. Values are never kept
+    #[arg(long = "header", value_name = "NAME:VALUE")]
+    headers: Vec<Secret>,
+
+    /// Send requests for this host of the base URL to this address
+    #[arg(long, value_name = "HOST:ADDRESS:PORT")]
+    resolve: Vec<ResolveRule>,
+
+    /// Largest body that is read; a case with a larger one fails
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().body)]
+    max_body_bytes: usize,
+
+    /// Longest snippet of a failure's body within an artifact; the whole body is kept beside it
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().snippet)]
+    max_snippet_bytes: usize,
+
+    /// Largest payload of a tool within an artifact; a larger one is kept beside it
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().payload)]
+    max_payload_bytes: usize,
+
+    /// Print what would be asked, and neither ask nor write anything
+    #[arg(long)]
+    dry_run: bool,
+}
 
 /// Runs the command.
-pub(super) fn run(_args: &Args, _streams: &mut Streams) -> Result<Exit, CommandError> {
-    Err(CommandError::usage("not built yet"))
+pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let settings = args.settings()?;
+    let suite = counterproof_cases::load(&args.cases).map_err(load_error)?;
+    for warning in &suite.warnings {
+        streams.note(format_args!("warning: {warning}"));
+    }
+    let cases = args.select(suite)?;
+    if args.dry_run {
+        return plan(&settings, &cases, streams);
+    }
+    let here = Utf8PathBuf::from(".");
+    let environment = Environment { checkout: Checkout::discover(&here), ..Environment::of_system() };
+    let interrupt = environment.interrupt.clone();
+    on_signal(move || interrupt.trigger()).map_err(CommandError::io)?;
+    let mut progress = Progress::on_stderr();
+    let summary = counterproof_runner::run(&settings, &cases, environment, &mut progress).map_err(run_error)?;
+    finish(args, &settings, &summary, &progress, streams)
+}
+
+impl Args {
+    fn settings(&self) -> Result<Settings, CommandError> {
+        let base_url: BaseUrl = self
+            .base_url
+            .expose()
+            .parse()
+            .map_err(|error| CommandError::usage(error).hint("write it like `--base-url http://localhost:8787`"))?;
+        let headers = self.headers.iter().map(|text| Header::parse(text, |name| env::var(name).ok()));
+        let headers = headers.collect::<Result<_, HeaderError>>().map_err(|error| {
+            CommandError::usage(error).hint("write it like `--header authorization:env:AGENT_TOKEN`")
+        })?;
+        let run_id = match &self.run_id {
+            Some(run_id) => run_id.clone(),
+            None => Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?,
+        };
+        Ok(Settings {
+            concurrency: self.concurrency,
+            timeout: self.timeout,
+            retry: Policy { retries: self.retries, ..Policy::default() },
+            limits: ByteLimits {
+                body: self.max_body_bytes,
+                snippet: self.max_snippet_bytes,
+                payload: self.max_payload_bytes,
+            },
+            headers,
+            resolve: self.resolve.clone(),
+            ..Settings::new(run_id, self.side, base_url, self.cases.clone(), self.out.clone())
+        })
+    }
+
+    /// The cases to ask, in the suite's order.
+    fn select(&self, suite: Suite) -> Result<Vec<CaseSpec>, CommandError> {
+        if self.only.is_empty() {
+            return Ok(suite.cases);
+        }
+        let known = |id: &CaseId| suite.cases.iter().any(|case| case.id == *id);
+        let unknown: Vec<_> = self.only.iter().filter(|id| !known(id)).map(|id| format!("`{id}`")).collect();
+        if !unknown.is_empty() {
+            let message = format!("`{}` has no case {}", self.cases, unknown.join(", "));
+            return Err(CommandError::usage(message).hint("`--dry-run` without `--only` lists the cases"));
+        }
+        Ok(suite.cases.into_iter().filter(|case| self.only.contains(&case.id)).collect())
+    }
+}
+
+fn plan(settings: &Settings, cases: &[CaseSpec], streams: &mut Streams) -> Result<Exit, CommandError> {
+    let Settings { base_url, side, run_id, .. } = settings;
+    streams.say(format_args!(
+        "would ask {} as side {side} at {}/run-case, with up to {} for each",
+        counted(cases.len(), "case"),
+        base_url.recorded(),
+        counted(settings.retry.retries as usize + 1, "attempt"),
+    ))?;
+    for case in cases {
+        // A title is free text; no terminal should obey it.
+        let title = case.title.as_deref().map(|title| format!("  {}", check::visible(title))).unwrap_or_default();
+        streams.say(format_args!("  {}{title}", case.id))?;
+    }
+    streams.say(format_args!("would write {}", settings.out.join(side.as_str()).join(run_id.as_str())))?;
+    Ok(Exit::Done)
+}
+
+fn finish(
+    args: &Args,
+    settings: &Settings,
+    summary: &Summary,
+    progress: &Progress,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let counts = &summary.counts;
+    let classes = if counts.failed > 0 { format!(" ({})", progress.failures()) } else { String::new() };
+    let not_run = if counts.not_run() > 0 { format!(", {} not run", counts.not_run()) } else { String::new() };
+    let line = format!(
+        "{}: {} ok, {} failed{classes}, {} retried{not_run}",
+        counted(counts.selected, "case"),
+        counts.answered,
+        counts.failed,
+        counts.retried
+    );
+    streams.note(line);
+    streams.say(format_args!("run folder: {}", summary.folder))?;
+    if summary.interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    if !summary.reached && counts.selected > 0 {
+        let message = format!("the agent at {} could not be reached", settings.base_url.recorded());
+        return Err(CommandError::io(message)
+            .hint("check that the agent runs and that `--base-url` is right")
+            .hint("the artifacts in the run folder tell of each attempt"));
+    }
+    streams.note(format_args!("next: counterproof validate {}", summary.folder));
+    let other = settings.side.other();
+    if RunReader::open_latest(&args.out, other).is_ok() {
+        streams.note(format_args!("      counterproof compare --runs {} --cases {}", args.out, args.cases));
+    } else {
+        streams.note(format_args!("      run the side {other} too, then counterproof compare"));
+    }
+    Ok(Exit::Done)
+}
+
+fn load_error(error: LoadError) -> CommandError {
+    match error {
+        LoadError::Read { .. } => CommandError::io(error),
+        _ => CommandError::usage(error),
+    }
+}
+
+fn run_error(error: RunError) -> CommandError {
+    match error {
+        RunError::Create(CreateError::Exists(_)) => {
+            CommandError::usage(error).hint("choose another `--run-id`; a run is never written over")
+        }
+        _ => CommandError::io(error),
+    }
+}
+
+fn time_span(text: &str) -> Result<Duration, String> {
+    let refuse = |reason: &dyn Display| format!("{reason}; write it like 15s or 500ms");
+    let span: SignedDuration = text.parse().map_err(|error| refuse(&error))?;
+    match Duration::try_from(span) {
+        Ok(span) if span >= Duration::from_millis(1) => Ok(span),
+        _ => Err(refuse(&"a time-out is at least one millisecond")),
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_outs_are_written_with_their_unit() {
+        assert_eq!(time_span("15s"), Ok(Duration::from_secs(15)));
+        assert_eq!(time_span("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(time_span("1m 30s"), Ok(Duration::from_secs(90)));
+        for text in ["", "15", "0s", "-1s", "soon"] {
+            assert!(time_span(text).is_err(), "{text:?}");
+        }
+    }
 }
