@@ -6,16 +6,13 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::ThreadId;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
 use counterproof_artifact::write::{self, Durability};
 use counterproof_demo::{CASES, PLANTED, Variant};
-use counterproof_runner::{Clock, Environment, Jitter, Moment, ResolveRule, Settings, Silent};
-use jiff::Timestamp;
+use counterproof_runner::{Environment, Jitter, ResolveRule, Settings, Silent, SteppingClock};
 
 /// The name that the files know the agent by.
 const HOST: &str = "demo-agent.example";
@@ -47,45 +44,12 @@ fn record(folder: &Utf8Path, variant: Variant, side: Side, start: &str) -> Resul
     settings.timeout = Duration::from_secs(3);
     settings.retry.retries = 1;
     let environment = Environment {
-        clock: Arc::new(RecordingClock::new(start)?),
+        clock: Arc::new(SteppingClock::new(start.parse()?, Duration::from_millis(3))),
         jitter: Jitter::from_seed(7),
         ..Environment::of_system()
     };
     counterproof_runner::run(&settings, &suite.cases, environment, &mut Silent)?;
     Ok(())
-}
-
-/// A clock that moves only when the work on a case reads it, and by the spans that it is told of.
-///
-/// The runner also reads its clock on the calling thread, to tell a reporter what happens. When those readings come
-/// depends on the scheduler, so they must not move the time that the files show.
-struct RecordingClock {
-    start: Timestamp,
-    calling_thread: ThreadId,
-    elapsed_ms: AtomicU64,
-}
-
-/// How far a reading moves the clock.
-const STEP_MS: u64 = 3;
-
-impl RecordingClock {
-    fn new(start: &str) -> Result<Self, jiff::Error> {
-        let calling_thread = std::thread::current().id();
-        Ok(Self { start: start.parse()?, calling_thread, elapsed_ms: AtomicU64::new(0) })
-    }
-}
-
-impl Clock for RecordingClock {
-    fn read(&self) -> Moment {
-        let step = if std::thread::current().id() == self.calling_thread { 0 } else { STEP_MS };
-        let elapsed = Duration::from_millis(self.elapsed_ms.fetch_add(step, Ordering::Relaxed));
-        Moment { at: self.start.saturating_add(elapsed).unwrap_or(self.start), elapsed }
-    }
-
-    fn waited(&self, span: Duration) {
-        let span = u64::try_from(span.as_millis()).unwrap_or_default();
-        self.elapsed_ms.fetch_add(span, Ordering::Relaxed);
-    }
 }
 
 fn readme() -> Result<String, std::fmt::Error> {
