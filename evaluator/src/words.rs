@@ -1,5 +1,6 @@
 //! Values as they are said in a sentence: short, on one line, and harmless in a terminal.
 
+use counterproof_artifact::check::is_invisible;
 use serde_json::Value;
 
 /// Longest value within a sentence, in characters.
@@ -10,14 +11,14 @@ pub fn value(value: &Value) -> String {
     text(&value.to_string(), SHORT)
 }
 
-/// A text on one line, cut to a number of characters; control and direction-changing characters are shown as escapes.
+/// A text on one line, cut to a number of characters; what a reader would not see is spelled out.
 pub fn text(text: &str, longest: usize) -> String {
     let mut short = String::new();
     let mut characters = text.chars();
     for c in characters.by_ref().take(longest) {
         match c {
             '\n' | '\r' | '\t' => short.push(' '),
-            c if c.is_control() || is_direction_control(c) => short.extend(c.escape_unicode()),
+            c if is_invisible(c) => short.extend(c.escape_unicode()),
             c => short.push(c),
         }
     }
@@ -25,11 +26,6 @@ pub fn text(text: &str, longest: usize) -> String {
         short.push('…');
     }
     short
-}
-
-/// Characters that change the direction of the text around them, and can make it read as something else.
-pub const fn is_direction_control(c: char) -> bool {
-    matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Names in a row: `a, b and c`.

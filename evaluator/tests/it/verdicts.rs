@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::kit::{CASE, Pair, answer, answer_with, failure};
 
+/// One thing changed in an answer or in its events.
+type Change = fn(&mut Value);
+
 fn action(value: &mut Value) -> &mut Value {
     &mut value["proposed_actions"][0]
 }
@@ -141,7 +144,7 @@ fn every_kind_of_step_that_differs_has_its_reason() {
         let result = json!({"type": "tool_result", "ts": 2, "call_id": "c2", "status": "ok", "latency_ms": 1});
         list.splice(0..0, [call, result]);
     };
-    let cases: [(&str, fn(&mut Value), DivergenceKind); 6] = [
+    let cases: [(&str, Change, DivergenceKind); 6] = [
         ("tool-args-changed", |events| events[0]["args"]["order_id"] = json!("W13"), DivergenceKind::ToolArgs),
         ("tool-call-added", call_twice, DivergenceKind::ToolSequence),
         ("tool-result-changed", |events| events[1]["payload_summary"]["total"] = json!(51), DivergenceKind::ToolResult),
@@ -241,7 +244,6 @@ fn each_expectation_turns_a_verdict_both_ways() {
         answer["proposed_actions"][0]["evidence_refs"] = json!([]);
         answer["proposed_actions"][0]["risk_level"] = json!("unknown");
     };
-    type Change = fn(&mut Value);
     let cases: [(Value, Change); 8] = [
         (json!({"action_required": ["refund"]}), |answer| answer["proposed_actions"][0]["action_type"] = json!("note")),
         (json!({"tool_required": ["get_order"]}), |answer| answer["events"][0]["tool"] = json!("find_order")),
@@ -251,13 +253,13 @@ fn each_expectation_turns_a_verdict_both_ways() {
         }),
         (json!({"must_include": ["REFUND of 50"]}), |answer| answer["final_output"]["content"] = json!("No.")),
         (json!({"must_not_include": ["sorry"]}), |answer| {
-            answer["final_output"]["content"] = json!("Sorry, refund of 50.")
+            answer["final_output"]["content"] = json!("Sorry, refund of 50.");
         }),
         (json!({"retrieval_required": {"doc_ids": ["policy_v1"]}}), |answer| {
             answer["events"][2]["doc_ids"] = json!(["policy_v2"]);
         }),
         (json!({"json_schema": {"type": "string", "minLength": 5}}), |answer| {
-            answer["final_output"]["content"] = json!("No.")
+            answer["final_output"]["content"] = json!("No.");
         }),
         (json!({"evidence_required_for_actions": true}), strip_evidence),
     ];

@@ -1,0 +1,99 @@
+//! What holds for any pair of answers: a run is unchanged against itself, and what has no meaning changes no verdict.
+
+use counterproof_artifact::Side;
+use counterproof_artifact::evaluation::Verdict;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::kit::{CASE, Pair, answer};
+
+fn arguments() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3i64..200).prop_map(Value::from),
+        (-1e6f64..1e6).prop_map(Value::from),
+        "[a-z\u{e9}\u{202e} ]{0,6}".prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::vec(("[a-d/~]{1,2}", inner), 0..3)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    });
+    prop::collection::vec(("[a-d]", value), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect()))
+}
+
+/// An answer of any number of steps, with an action that rests on the first.
+fn any_answer() -> impl Strategy<Value = Value> {
+    let step = ("(get|set|find)_[ab]", arguments(), arguments(), any::<bool>());
+    (prop::collection::vec(step, 0..6), arguments(), "(low|medium|high|unknown)", "[a-c \n]{0,30}").prop_map(
+        |(steps, params, risk, output)| {
+            let mut made = answer();
+            let mut events = Vec::new();
+            for (index, (tool, args, payload, ok)) in steps.iter().enumerate() {
+                let call_id = format!("c{index}");
+                let status = if *ok { "ok" } else { "error" };
+                events.push(json!({"type": "tool_call", "ts": index, "call_id": call_id, "tool": tool, "args": args}));
+                events.push(json!({
+                    "type": "tool_result", "ts": index, "call_id": call_id, "status": status, "latency_ms": 1,
+                    "payload_summary": payload,
+                }));
+            }
+            let evidence = if steps.is_empty() { json!([]) } else { json!([{"kind": "tool_result", "call_id": "c0"}]) };
+            made["events"] = json!(events);
+            made["final_output"]["content"] = json!(output);
+            made["proposed_actions"][0]["params"] = params;
+            made["proposed_actions"][0]["risk_level"] = json!(risk);
+            made["proposed_actions"][0]["evidence_refs"] = evidence;
+            made
+        },
+    )
+}
+
+/// The same value with the keys of every object the other way round.
+fn reordered(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(reordered).collect(),
+        Value::Object(fields) => {
+            let turned: Map<_, _> = fields.iter().rev().map(|(key, value)| (key.clone(), reordered(value))).collect();
+            Value::Object(turned)
+        }
+        other => other.clone(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn an_answer_is_unchanged_against_itself_in_any_key_order(made in any_answer()) {
+        Pair::of(&made, &reordered(&made)).is(Verdict::Unchanged, &[]);
+    }
+
+    #[test]
+    fn reordering_keys_changes_nothing_that_is_said(old in any_answer(), new in any_answer()) {
+        let plain = Pair::of(&old, &new).row();
+        let turned = Pair::of(&reordered(&old), &reordered(&new)).row();
+        prop_assert_eq!(plain.verdict, turned.verdict);
+        let codes = |row: &counterproof_artifact::evaluation::CaseEvaluation| {
+            row.reasons.iter().map(|reason| (reason.code.clone(), reason.pointers.clone())).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(codes(&plain), codes(&turned));
+    }
+
+    #[test]
+    fn two_answers_differ_on_both_ways_or_on_neither(old in any_answer(), new in any_answer()) {
+        let there = Pair::of(&old, &new).row();
+        let back = Pair::of(&new, &old).row();
+        prop_assert_eq!(there.verdict == Verdict::Unchanged, back.verdict == Verdict::Unchanged);
+        prop_assert_eq!(there.first_divergence.is_some(), there.verdict != Verdict::Unchanged);
+    }
+
+    #[test]
+    fn any_bytes_in_place_of_an_artifact_give_a_verdict(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let row = Pair::empty().with_bytes(Side::Baseline, CASE, &bytes).with(Side::New, CASE, &answer()).row();
+        prop_assert_eq!(row.verdict, Verdict::Invalid);
+    }
+}
