@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Code;
 use super::excerpt::Excerpt;
+use super::parse::BYTE_ORDER_MARK;
 use crate::locate::{self, Position};
 
 /// More findings than this in one file are counted, not listed: a file of a million wrong events has one error, not a million.
@@ -125,18 +126,27 @@ impl Findings {
         self.list
     }
 
+    /// Looks up the spans that are not known yet. A text that is no JSON has none: its findings came with theirs.
+    fn find_spans(&mut self, text: &[u8]) {
+        let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        let skipped = text.len() - body.len();
+        let unknown: Vec<usize> = (0..self.list.len()).filter(|&index| self.spans[index].is_none()).collect();
+        let pointers: Vec<&str> = unknown.iter().map(|&index| self.list[index].pointer.as_str()).collect();
+        if pointers.is_empty() {
+            return;
+        }
+        let found = std::str::from_utf8(body).map(|body| locate::spans(body, &pointers)).unwrap_or_default();
+        for (index, span) in unknown.into_iter().zip(found) {
+            self.spans[index] = span.map(|span| span.start + skipped..span.end + skipped);
+        }
+    }
+
     /// The findings in the order of the text, with line, column and excerpt. `text` is empty where there is none.
     pub(super) fn into_located(mut self, text: &[u8]) -> Vec<Finding> {
         if self.list.is_empty() || text.is_empty() {
             return self.into_list();
         }
-        if let Ok(text) = std::str::from_utf8(text) {
-            let pointers: Vec<&str> = self.list.iter().map(|finding| finding.pointer.as_str()).collect();
-            let found = locate::spans(text, &pointers);
-            for (span, found) in self.spans.iter_mut().zip(found) {
-                *span = span.take().or(found);
-            }
-        }
+        self.find_spans(text);
         let starts: Vec<usize> = self.spans.iter().map(|span| span.as_ref().map_or(0, |span| span.start)).collect();
         let positions = locate::positions(text, &starts);
         for (finding, ((span, start), position)) in

@@ -10,7 +10,7 @@ use super::Code;
 use super::finding::Findings;
 use crate::locate;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Parses a document. `None` where the findings say why there is none.
 pub(super) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
