@@ -49,3 +49,17 @@ impl From<Exit> for ExitCode {
         ExitCode::from(exit.code())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_docs_list_the_same_codes_with_the_same_meaning() {
+        let docs = include_str!("../../docs/exit-codes.md");
+        let table: Vec<_> = docs.lines().take_while(|line| !line.contains("for each command")).collect();
+        let rows = table.iter().filter(|line| line.starts_with("| ") && !line.contains("meaning"));
+        let expected = Exit::ALL.map(|exit| format!("| {} | {} |", exit.code(), exit.meaning()));
+        assert_eq!(rows.map(|row| (*row).to_owned()).collect::<Vec<_>>(), expected);
+    }
+}
