@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::check::Position;
+use counterproof_artifact::locate::{self, DuplicateKey, Position};
 use serde_json::Value;
 use serde_saphyr::Error as YamlError;
 
@@ -83,13 +83,31 @@ pub(crate) fn parse(file: &Utf8Path, format: Format, bytes: &[u8]) -> Result<Vec
 }
 
 fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, Vec<Problem>> {
-    serde_json::from_str(text).map_err(|error| {
+    let value = serde_json::from_str(text).map_err(|error| {
         // At the end of the text serde_json counts column 0, or from bytes: good enough to find the place.
         let position = Position { line: error.line().max(1) + first_line - 1, column: error.column().max(1) };
         let what = error.to_string();
         let what = what.split(" at line ").next().unwrap_or(&what);
         syntax(file, Some(position), format!("the JSON cannot be read: {what}"), "correct the JSON there")
-    })
+    })?;
+    let twice = keys_that_are_there_twice(file, text, first_line);
+    if twice.is_empty() { Ok(value) } else { Err(twice) }
+}
+
+/// The JSON reader keeps the last of two values and says nothing; a person meant one of them.
+fn keys_that_are_there_twice(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem> {
+    let twice = locate::duplicate_keys(text);
+    let offsets: Vec<usize> = twice.iter().map(|duplicate| duplicate.span.start).collect();
+    let places = locate::positions(text.as_bytes(), &offsets);
+    let problem = |(duplicate, Position { line, column }): (DuplicateKey, Position)| Problem {
+        file: file.to_owned(),
+        position: Some(Position { line: line + first_line - 1, column }),
+        pointer: duplicate.pointer,
+        case_id: None,
+        message: format!("the key {} is there twice", text.get(duplicate.span).unwrap_or_default()),
+        remedy: "keep one of the two".to_owned(),
+    };
+    twice.into_iter().zip(places).map(problem).collect()
 }
 
 fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
@@ -108,16 +126,16 @@ fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
         // The parser's own words for these two are about its options.
         let (what, remedy) = match error.without_snippet() {
             YamlError::DuplicateMappingKey { key: Some(key), .. } => {
-                (format!("the key `{key}` is there twice"), "keep one of the two")
+                (format!("the key \"{key}\" is there twice"), "keep one of the two")
             }
             YamlError::MultipleDocuments { .. } => {
-                ("a second document starts".to_owned(), "write the cases as one list, without `---` between them")
+                ("a second YAML document starts".to_owned(), "write the cases as one list, without `---` between them")
             }
-            other => (other.to_string(), "correct the YAML there"),
+            other => (format!("the YAML cannot be read: {other}"), "correct the YAML there"),
         };
         // The position is told apart from the message, so it need not be told within.
         let what = what.split(" at line ").next().unwrap_or(&what);
-        syntax(file, position, format!("the YAML cannot be read: {what}"), remedy)
+        syntax(file, position, what.to_owned(), remedy)
     })
 }
 

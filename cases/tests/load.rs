@@ -180,6 +180,7 @@ fn files_that_cannot_be_parsed_are_told_with_line_and_column() {
         refusal("g.json", &"[".repeat(100_000)),
         refusal("h.json", "7"),
         refusal("i.yaml", "cases: 7"),
+        refusal("j.json", "[{\"id\": \"a\",\n \"id\": \"b\", \"input\": {\"user\": \"x\"}}]"),
     ];
     insta::assert_snapshot!(told.join("\n"), @r#"
     a.json:2:10: the JSON cannot be read: expected value (correct the JSON there)
@@ -187,12 +188,25 @@ fn files_that_cannot_be_parsed_are_told_with_line_and_column() {
     c.jsonl:2:1: the JSON cannot be read: EOF while parsing an object (correct the JSON there)
     c.jsonl:3:1: the JSON cannot be read: expected value (correct the JSON there)
     d.yaml:2:10: the YAML cannot be read: unclosed bracket '{' (correct the YAML there)
-    e.yaml:2:3: the YAML cannot be read: the key `id` is there twice (keep one of the two)
-    f.yaml:3:1: the YAML cannot be read: a second document starts (write the cases as one list, without `---` between them)
+    e.yaml:2:3: the key "id" is there twice (keep one of the two)
+    f.yaml:3:1: a second YAML document starts (write the cases as one list, without `---` between them)
     g.json:1:128: the JSON cannot be read: recursion limit exceeded (correct the JSON there)
     h.json:1:1: there is the number 7; expected a list of cases, or an object with a list called `cases` (put the cases between [ and ])
     i.yaml:1:8: there is the number 7; expected a list of cases (put the cases between [ and ])
+    j.json:2:2: the key "id" is there twice (keep one of the two)
     "#);
+}
+
+#[test]
+fn aliases_that_grow_without_bounds_are_refused() {
+    let level = |level: usize| {
+        let below = format!("*a{}", level.wrapping_sub(1));
+        let item = if level == 0 { "x" } else { &below };
+        format!("a{level}: &a{level} [{}]\n", [item; 9].join(", "))
+    };
+    let text: String = (0..12).map(level).collect();
+    let told = refusal("cases.yaml", &text);
+    assert!(told.starts_with("cases.yaml:") && told.contains("the YAML cannot be read"), "{told}");
 }
 
 #[test]
