@@ -14,6 +14,7 @@ pub mod evidence;
 pub mod expectations;
 pub mod gate;
 pub mod load;
+pub mod report;
 pub mod sentences;
 pub mod verdict;
 pub mod words;

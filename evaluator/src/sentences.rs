@@ -78,7 +78,7 @@ fn change(change: &JsonChange) -> String {
 }
 
 /// A pointer into an artifact as a reader would say it: without the list, the index and the field that hold everything.
-fn place_name(pointer: &str) -> String {
+pub fn place_name(pointer: &str) -> String {
     let mut segments: Vec<_> =
         pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
     let within = match segments.first().map(String::as_str) {

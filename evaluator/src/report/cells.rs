@@ -1,0 +1,136 @@
+//! Rows of two aligned lists, ready to be shown: what one side has stands in its cell, and where both have the same they
+//! share one.
+
+use counterproof_artifact::Side;
+use serde::Serialize;
+
+use super::changes::ChangesShown;
+use super::files::FileLink;
+use super::shown::{Budget, Shown};
+use crate::diff::align::Row;
+
+/// Values longer than this are folded.
+const OPEN_UP_TO_BYTES: usize = 240;
+
+/// Longest value that a fold holds.
+const LONGEST_VALUE: usize = 64 * 1024;
+
+/// A row.
+#[derive(Debug, Clone)]
+pub(super) struct RowShown {
+    /// `same`, `changed`, `removed`, `added`, or `plain` where nothing was compared.
+    pub(super) class: &'static str,
+    /// The sign in its margin.
+    pub(super) sign: &'static str,
+    /// The sign in words.
+    pub(super) word: &'static str,
+    /// One cell where the sides share it, otherwise the baseline's and new's.
+    pub(super) cells: Vec<Option<CellShown>>,
+    /// What differs within a pair.
+    pub(super) changes: ChangesShown,
+    /// What became of the evidence; empty where there is nothing to say.
+    pub(super) note: String,
+}
+
+/// What one side has, or both.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CellShown {
+    /// Ids of the elements for links to lead to.
+    pub(super) anchors: Vec<String>,
+    /// Whose it is, in words.
+    pub(super) side: String,
+    /// Its place in its list, counted from 1.
+    pub(super) number: String,
+    /// What it is.
+    pub(super) kind: String,
+    /// The name of the tool, or what else it is known by.
+    pub(super) name: String,
+    /// The stated risk.
+    pub(super) risk: Option<&'static str>,
+    /// True where a tool failed.
+    pub(super) failed: bool,
+    /// Small facts: status, time, ids.
+    pub(super) facts: Vec<String>,
+    /// What was said, given or returned.
+    pub(super) values: Vec<ValueShown>,
+    /// What it rests on.
+    pub(super) evidence: Vec<EvidenceShown>,
+    /// True where evidence belongs to it.
+    pub(super) has_evidence: bool,
+    /// The files that it links to.
+    pub(super) files: Vec<FileLink>,
+}
+
+/// A value within a cell.
+#[derive(Debug, Clone)]
+pub(super) struct ValueShown {
+    /// What it is: `args`, `payload`.
+    pub(super) name: &'static str,
+    /// The value.
+    pub(super) shown: Shown,
+    /// What a folded value says of itself; empty where it is open.
+    pub(super) summary: String,
+}
+
+/// An evidence ref, followed.
+#[derive(Debug, Clone)]
+pub(super) struct EvidenceShown {
+    /// Whose it is, where a cell holds that of both sides.
+    pub(super) side: Option<&'static str>,
+    /// What it says that it points at.
+    pub(super) kind: &'static str,
+    /// The identifier it gives.
+    pub(super) id: String,
+    /// Where it leads: an anchor of the page, or a file.
+    pub(super) href: Option<String>,
+    /// What is there, in words; or that nothing is.
+    pub(super) target: String,
+    /// True where something is there.
+    pub(super) resolved: bool,
+}
+
+/// How a row looks.
+pub(super) const fn look(row: Row, same: bool) -> (&'static str, &'static str, &'static str) {
+    match (row, same) {
+        (Row::Both { .. }, true) => ("same", "=", "same"),
+        (Row::Both { .. }, false) => ("changed", "≠", "changed"),
+        (Row::Removed(_), _) => ("removed", "−", "only in baseline"),
+        (Row::Added(_), _) => ("added", "+", "only in new"),
+    }
+}
+
+/// A value, open where it is short.
+pub(super) fn value(name: &'static str, value: &impl Serialize, budget: &Budget) -> ValueShown {
+    let short = serde_json::to_string(value).ok().filter(|compact| compact.len() <= OPEN_UP_TO_BYTES);
+    if let Some(compact) = short {
+        return ValueShown { name, shown: budget.text(&compact, OPEN_UP_TO_BYTES), summary: String::new() };
+    }
+    let shown = budget.json(value, LONGEST_VALUE);
+    let summary = format!("{name}, {} lines", shown.lines());
+    ValueShown { name, shown, summary }
+}
+
+/// A text, open where it is short.
+pub(super) fn text(name: &'static str, text: &str, budget: &Budget) -> ValueShown {
+    let shown = budget.text(text, LONGEST_VALUE);
+    let folded = text.len() > 4 * OPEN_UP_TO_BYTES;
+    let summary = if folded { format!("{name}, {} lines", shown.lines()) } else { String::new() };
+    ValueShown { name, shown, summary }
+}
+
+/// The place of an element in the lists that have it, counted from 1.
+pub(super) fn number(row: Row) -> String {
+    match row {
+        Row::Both { baseline, new } if baseline == new => (new + 1).to_string(),
+        Row::Both { baseline, new } => format!("{} | {}", baseline + 1, new + 1),
+        Row::Removed(index) | Row::Added(index) => (index + 1).to_string(),
+    }
+}
+
+/// The row of one side's element, where nothing was compared.
+pub(super) const fn alone(side: Side, index: usize) -> Row {
+    match side {
+        Side::Baseline => Row::Removed(index),
+        Side::New => Row::Added(index),
+    }
+}

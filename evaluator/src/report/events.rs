@@ -1,0 +1,191 @@
+//! The two lists of events, aligned in rows, and the first divergence among them in its context.
+
+use counterproof_artifact::{EventBody, Href, Side, ToolStatus};
+use serde_json::{Value, json};
+
+use super::case_page::CaseView;
+use super::cells::{self, CellShown, RowShown, ValueShown};
+use super::changes::{self, ChangesShown};
+use super::places;
+use super::shown;
+use super::verdicts;
+use super::writer::ReportError;
+use crate::diff::align::Row;
+use crate::diff::events::{self, EventRow};
+use crate::load::LoadedAnswer;
+
+/// Most rows of a page.
+const MOST_ROWS: usize = 2_000;
+
+/// Rows of equal steps from which on they are folded.
+const FOLD_FROM: usize = 3;
+
+/// The events of a case.
+#[derive(Debug, Clone, Default)]
+pub(super) struct EventsShown {
+    /// The stretches, in order.
+    pub(super) stretches: Vec<EventStretch>,
+    /// What is not shown, in words; empty where all is.
+    pub(super) more: String,
+}
+
+/// A stretch of rows.
+#[derive(Debug, Clone)]
+pub(super) struct EventStretch {
+    /// What a folded stretch says of itself; empty where it is open.
+    pub(super) summary: String,
+    /// The rows.
+    pub(super) rows: Vec<RowShown>,
+}
+
+/// The events of both sides, or of the one side that has any.
+pub(super) fn show(view: &CaseView<'_>) -> Result<EventsShown, ReportError> {
+    let rows = rows(view);
+    let hidden = rows.len().saturating_sub(MOST_ROWS);
+    let compared = view.case.differences.is_some();
+    let mut stretches = Vec::new();
+    for group in rows[..rows.len() - hidden].chunk_by(|a, b| a.is_same() == b.is_same()) {
+        let shown = group.iter().map(|row| show_row(view, row, true)).collect::<Result<Vec<_>, _>>()?;
+        let folded = compared && group[0].is_same() && group.len() >= FOLD_FROM;
+        stretches.push(EventStretch { summary: if folded { summary(&shown) } else { String::new() }, rows: shown });
+    }
+    let more = if hidden > 0 { format!("{hidden} more steps are in the artifacts") } else { String::new() };
+    Ok(EventsShown { stretches, more })
+}
+
+/// The first row that differs and the one before it, for a reader who looks nowhere else.
+pub(super) fn first_divergence(view: &CaseView<'_>) -> Result<Vec<RowShown>, ReportError> {
+    let Some(differences) = &view.case.differences else { return Ok(Vec::new()) };
+    let Some(first) = differences.events.iter().position(|row| !row.is_same()) else { return Ok(Vec::new()) };
+    differences.events[first.saturating_sub(1)..=first].iter().map(|row| show_row(view, row, false)).collect()
+}
+
+fn rows(view: &CaseView<'_>) -> Vec<EventRow> {
+    if let Some(differences) = &view.case.differences {
+        return differences.events.clone();
+    }
+    let Some((side, loaded)) = view.only_answer() else { return Vec::new() };
+    let row = |index| EventRow { row: cells::alone(side, index), changes: Vec::new() };
+    (0..loaded.answer.events.len()).map(row).collect()
+}
+
+fn summary(rows: &[RowShown]) -> String {
+    let name = |row: &RowShown| row.cells.iter().flatten().map(|cell| cell.number.clone()).next().unwrap_or_default();
+    let (first, last) = (rows.first().map(name).unwrap_or_default(), rows.last().map(name).unwrap_or_default());
+    format!("{} equal steps, {first} to {last}", rows.len())
+}
+
+fn show_row(view: &CaseView<'_>, row: &EventRow, anchored: bool) -> Result<RowShown, ReportError> {
+    let compared = view.case.differences.is_some();
+    let (class, sign, word) = if compared { cells::look(row.row, row.is_same()) } else { ("plain", "", "") };
+    let cell = |side, index| show_cell(view, side, index, anchored);
+    let cells = match row.row {
+        Row::Both { baseline, new } if row.is_same() => vec![Some(shared(view, baseline, new, anchored)?)],
+        Row::Both { baseline, new } => vec![cell(Side::Baseline, baseline)?, cell(Side::New, new)?],
+        Row::Removed(index) if !compared => vec![cell(Side::Baseline, index)?],
+        Row::Added(index) if !compared => vec![cell(Side::New, index)?],
+        Row::Removed(index) => vec![cell(Side::Baseline, index)?, None],
+        Row::Added(index) => vec![None, cell(Side::New, index)?],
+    };
+    let changes =
+        if row.changes.is_empty() { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
+    Ok(RowShown { class, sign, word, cells, changes, note: String::new() })
+}
+
+/// A step that is the same on both sides: shown as new has it, with the links of both.
+fn shared(view: &CaseView<'_>, baseline: usize, new: usize, anchored: bool) -> Result<CellShown, ReportError> {
+    let mut cell = show_cell(view, Side::New, new, anchored)?.unwrap_or_default();
+    if anchored {
+        cell.anchors.insert(0, view.anchors.add(places::event(Side::Baseline, baseline)));
+    }
+    "both sides".clone_into(&mut cell.side);
+    cell.number = cells::number(Row::Both { baseline, new });
+    for file in &mut cell.files {
+        file.name.insert_str(0, "new: ");
+    }
+    if let Some(href) = view.answer(Side::Baseline).and_then(|loaded| asset(loaded, baseline)) {
+        let mut file = view.report.files(Side::Baseline).asset(href.as_str())?;
+        file.name.insert_str(0, "baseline: ");
+        cell.files.insert(0, file);
+    }
+    Ok(cell)
+}
+
+fn asset(loaded: &LoadedAnswer, index: usize) -> Option<&Href> {
+    loaded.answer.events.get(index)?.asset_href()
+}
+
+fn show_cell(view: &CaseView<'_>, side: Side, index: usize, anchored: bool) -> Result<Option<CellShown>, ReportError> {
+    let Some(loaded) = view.answer(side) else { return Ok(None) };
+    let event = &loaded.answer.events[index];
+    let mut cell = CellShown {
+        side: side.to_string(),
+        number: (index + 1).to_string(),
+        kind: event.kind().replace('_', " "),
+        ..CellShown::default()
+    };
+    if anchored {
+        cell.anchors.push(view.anchors.add(places::event(side, index)));
+    }
+    let payload = loaded.payloads.get(index).and_then(Option::as_ref);
+    describe(&mut cell, view, loaded, &event.body, payload);
+    if index > 0 {
+        let since = event.ts.as_f64() - loaded.answer.events[0].ts.as_f64();
+        cell.facts.push(format!("after {}", shown::duration(since)));
+    }
+    let extra = event.extra();
+    if !extra.is_empty() && !matches!(event.body, EventBody::Unknown { .. }) {
+        cell.values.push(cells::value("more fields", extra, &view.budget));
+    }
+    if let Some(href) = event.asset_href() {
+        cell.files.push(view.report.files(side).asset(href.as_str())?);
+    }
+    Ok(Some(cell))
+}
+
+fn describe(
+    cell: &mut CellShown,
+    view: &CaseView<'_>,
+    loaded: &LoadedAnswer,
+    body: &EventBody,
+    payload: Option<&Value>,
+) {
+    let budget = &view.budget;
+    match body {
+        EventBody::ToolCall(asked) => {
+            "call".clone_into(&mut cell.kind);
+            cell.name = shown::visible(&asked.tool);
+            cell.risk = verdicts::risk(asked.risk_level);
+            cell.facts.push(shown::visible(&asked.call_id));
+            cell.values.push(cells::value("arguments", &asked.args, budget));
+        }
+        EventBody::ToolResult(result) => {
+            "result".clone_into(&mut cell.kind);
+            let calls = events::calls(&loaded.answer.events);
+            cell.name = calls.get(result.call_id.as_str()).map(|call| shown::visible(&call.tool)).unwrap_or_default();
+            cell.failed = result.status == ToolStatus::Error;
+            cell.facts.push(shown::visible(&result.call_id));
+            cell.facts.push(format!("took {}", shown::duration(result.latency_ms.as_f64())));
+            cell.values.extend(payload.map(|payload| payload_value(payload, view)));
+        }
+        EventBody::Retrieval(found) => {
+            cell.values.push(cells::text("query", &found.query, budget));
+            cell.values.push(cells::value("documents", &json!(found.doc_ids), budget));
+        }
+        EventBody::FinalOutput(output) => cell.values.push(match &output.content {
+            counterproof_artifact::Content::Text(text) => cells::text("content", text, budget),
+            counterproof_artifact::Content::Json(object) => cells::value("content", object, budget),
+        }),
+        EventBody::Unknown { kind, fields } => {
+            cell.kind = shown::visible(kind);
+            cell.values.push(cells::value("fields", fields, budget));
+        }
+    }
+}
+
+fn payload_value(payload: &Value, view: &CaseView<'_>) -> ValueShown {
+    match payload {
+        Value::String(text) => cells::text("payload", text, &view.budget),
+        payload => cells::value("payload", payload, &view.budget),
+    }
+}

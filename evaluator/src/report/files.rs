@@ -1,0 +1,81 @@
+//! The files that a page links to, copied into the report so that the folder is whole by itself.
+//!
+//! A link is followed as the contract follows it, so nothing from outside of the run folder is copied. What cannot be
+//! copied is shown as missing: a report of a broken run is still a report.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::write::{self, Durability};
+use counterproof_artifact::{CaseId, Href, Side};
+
+use super::names;
+use super::shown;
+use super::writer::ReportError;
+
+/// The folder of the copies, within the report.
+pub(super) const ARTIFACTS_FOLDER: &str = "artifacts";
+
+/// A link to a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileLink {
+    /// What the run calls the file.
+    pub(super) name: String,
+    /// The copy, relative to the report's folder and percent-encoded; `None` where there is none.
+    pub(super) href: Option<String>,
+    /// Why there is no copy; empty where there is one.
+    pub(super) missing: String,
+}
+
+/// The files of one run.
+#[derive(Debug)]
+pub(super) struct RunFiles<'a> {
+    side: Side,
+    run_folder: &'a Utf8Path,
+    out: Utf8PathBuf,
+}
+
+impl<'a> RunFiles<'a> {
+    /// Files of the run in `run_folder`, to be copied into the report in `out`.
+    pub(super) fn new(side: Side, run_folder: &'a Utf8Path, out: &Utf8Path) -> Self {
+        Self { side, run_folder, out: out.to_owned() }
+    }
+
+    /// Where the run is.
+    pub(super) const fn run_folder(&self) -> &Utf8Path {
+        self.run_folder
+    }
+
+    /// The artifact of a case, copied under the name of the case's page.
+    pub(super) fn artifact(&self, case_id: &CaseId, stem: &str) -> Result<FileLink, ReportError> {
+        self.named(&format!("{case_id}.json"), Some(format!("{stem}.json")))
+    }
+
+    /// The run document.
+    pub(super) fn run(&self) -> Result<FileLink, ReportError> {
+        self.named(counterproof_artifact::store::RUN_FILE, None)
+    }
+
+    /// A file that a document of the run names by a text that may be no link at all.
+    pub(super) fn asset(&self, name: &str) -> Result<FileLink, ReportError> {
+        self.named(name, None)
+    }
+
+    fn named(&self, name: &str, copy_name: Option<String>) -> Result<FileLink, ReportError> {
+        let missing = |why: &str| FileLink { name: shown::visible(name), href: None, missing: why.to_owned() };
+        let Ok(href) = name.parse::<Href>() else { return Ok(missing("not a link within the run folder")) };
+        let Ok(source) = href.resolve(self.run_folder) else { return Ok(missing("not there")) };
+        let copy_name = copy_name.unwrap_or_else(|| names::copy_name(&href));
+        let place = format!("{ARTIFACTS_FOLDER}/{}/{copy_name}", self.side);
+        let target = self.out.join(&place);
+        // The folder was empty when the report began: what is there now is this very file.
+        if !target.exists() {
+            if let Some(folder) = target.parent() {
+                write::create_folder(folder)?;
+            }
+            match write::copy(&source, &target, Durability::Cached) {
+                Err(error) if error.path == source => return Ok(missing("not readable")),
+                copied => copied?,
+            }
+        }
+        Ok(FileLink { name: shown::visible(name), href: Some(names::encode_path(&place)), missing: String::new() })
+    }
+}

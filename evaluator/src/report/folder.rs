@@ -1,0 +1,73 @@
+//! The folder that a report is written into: made, or cleared of the report that is there. A folder that holds anything
+//! else is never touched.
+
+use std::fs;
+use std::io;
+
+use camino::Utf8Path;
+use counterproof_artifact::store::EVALUATION_FILE;
+use counterproof_artifact::write::{self, Durability};
+
+use super::files::ARTIFACTS_FOLDER;
+use super::writer::ReportError;
+
+/// The folder of the cases' pages.
+pub(super) const CASES_FOLDER: &str = "cases";
+/// The folder of what the pages share.
+pub(super) const STATIC_FOLDER: &str = "static";
+/// The page to open first.
+pub(super) const INDEX_FILE: &str = "index.html";
+
+/// Tells a report from any other folder. It is written first and never removed, so that a report whose writing was
+/// interrupted can be written again.
+const MARKER_FILE: &str = "static/about.txt";
+const MARKER: &str = "A report of Counterproof. The next report that is written here replaces it. Open index.html.\n";
+
+const STYLE: &str = include_str!("../../../templates/style.css");
+const SCRIPT: &str = include_str!("../../../templates/report.js");
+const ICON: &str = include_str!("../../../templates/icon.svg");
+
+/// Refuses a folder that holds anything but a report.
+pub(super) fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {
+    if is_empty(out)? || is_report(out) { Ok(()) } else { Err(ReportError::NotAReport(out.to_owned())) }
+}
+
+/// Makes the folder of a report ready: afterwards it holds what all pages share, and no page.
+pub(super) fn prepare(out: &Utf8Path) -> Result<(), ReportError> {
+    for folder in [out.to_owned(), out.join(STATIC_FOLDER)] {
+        write::create_folder(&folder)?;
+    }
+    write::write(&out.join(MARKER_FILE), MARKER.as_bytes(), Durability::Cached)?;
+    for name in [INDEX_FILE, EVALUATION_FILE] {
+        removed(&out.join(name), |path| fs::remove_file(path))?;
+    }
+    for name in [CASES_FOLDER, ARTIFACTS_FOLDER] {
+        removed(&out.join(name), |path| fs::remove_dir_all(path))?;
+    }
+    write::create_folder(&out.join(CASES_FOLDER))?;
+    for (name, text) in [("style.css", STYLE), ("report.js", SCRIPT), ("icon.svg", ICON)] {
+        write::write(&out.join(STATIC_FOLDER).join(name), text.as_bytes(), Durability::Cached)?;
+    }
+    Ok(())
+}
+
+fn is_empty(out: &Utf8Path) -> Result<bool, ReportError> {
+    match out.read_dir_utf8() {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(source) => Err(ReportError::Folder { path: out.to_owned(), source }),
+    }
+}
+
+fn is_report(out: &Utf8Path) -> bool {
+    fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes())
+}
+
+fn removed(path: &Utf8Path, remove: impl FnOnce(&Utf8Path) -> io::Result<()>) -> Result<(), ReportError> {
+    match remove(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(ReportError::Folder { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}

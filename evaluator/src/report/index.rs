@@ -1,0 +1,187 @@
+//! The first page: whether it may go out, what moved, and what was compared.
+
+use askama::Template;
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
+
+use super::changes::ChangesShown;
+use super::files::FileLink;
+use super::names;
+use super::runs::{self, FactShown};
+use super::shown;
+use super::verdicts::{self, VerdictShown, WORST_FIRST};
+use super::writer::{ReportError, ReportWriter};
+use crate::{sentences, words};
+
+/// Width of the bar of counts, in its own units.
+const BAR_WIDTH: u64 = 1000;
+
+/// A verdict that any case has is seen in the bar, however many cases there are.
+const BAR_LEAST: u64 = 6;
+
+/// The page, ready to be shown.
+#[derive(Debug, Template)]
+#[template(path = "index.html")]
+pub(super) struct IndexPage {
+    root: &'static str,
+    baseline_id: String,
+    new_id: String,
+    outcome: OutcomeShown,
+    rules: Vec<RuleShown>,
+    facts: Vec<FactShown>,
+    settings: ChangesShown,
+    evaluator: String,
+    runs: Vec<FileLink>,
+    cases: String,
+    bar: Vec<BarPart>,
+    bar_words: String,
+    moved: Vec<Group>,
+    quiet: Vec<Group>,
+    quiet_words: String,
+}
+
+/// What the gate says.
+#[derive(Debug, Clone)]
+struct OutcomeShown {
+    class: &'static str,
+    sign: &'static str,
+    sentence: String,
+}
+
+/// A rule of the gate.
+#[derive(Debug, Clone)]
+struct RuleShown {
+    code: String,
+    actual: String,
+    limit: String,
+    passed: bool,
+    word: &'static str,
+}
+
+/// A verdict's part of the bar.
+#[derive(Debug, Clone)]
+struct BarPart {
+    verdict: VerdictShown,
+    count: String,
+    x: u64,
+    width: u64,
+}
+
+/// The cases with one verdict.
+#[derive(Debug, Clone)]
+struct Group {
+    verdict: VerdictShown,
+    rows: Vec<RowShown>,
+}
+
+/// A case.
+#[derive(Debug, Clone)]
+struct RowShown {
+    href: String,
+    case_id: String,
+    title: Option<String>,
+    risk: &'static str,
+    reason: String,
+    more: String,
+}
+
+impl IndexPage {
+    /// The first page of a finished comparison.
+    pub(super) fn of(report: &ReportWriter<'_>, evaluation: &Evaluation) -> Result<Self, ReportError> {
+        let (baseline, new) = (report.baseline.reader().run(), report.new.reader().run());
+        let (moved, quiet): (Vec<_>, Vec<_>) = WORST_FIRST
+            .into_iter()
+            .map(|verdict| (verdict, group(report, evaluation, verdict)))
+            .filter(|(_, group)| !group.rows.is_empty())
+            .partition(|(verdict, _)| !verdicts::is_quiet(*verdict));
+        let quiet_words: Vec<_> =
+            quiet.iter().map(|(_, group)| format!("{} {}", group.rows.len(), group.verdict.word)).collect();
+        let bar = bar(evaluation);
+        let bar_words: Vec<_> = bar.iter().map(|part| format!("{} {}", part.count, part.verdict.word)).collect();
+        Ok(Self {
+            root: "",
+            baseline_id: baseline.run_id.to_string(),
+            new_id: new.run_id.to_string(),
+            outcome: outcome(evaluation),
+            rules: rules(evaluation),
+            facts: runs::facts(baseline, new),
+            settings: runs::settings_that_differ(baseline, new),
+            evaluator: evaluation.evaluator_version.clone(),
+            runs: vec![report.baseline_files.run()?, report.new_files.run()?],
+            cases: words::count(evaluation.cases.len(), "case", "cases"),
+            bar,
+            bar_words: words::list(&bar_words),
+            moved: moved.into_iter().map(|(_, group)| group).collect(),
+            quiet: quiet.into_iter().map(|(_, group)| group).collect(),
+            quiet_words: words::list(&quiet_words),
+        })
+    }
+}
+
+fn outcome(evaluation: &Evaluation) -> OutcomeShown {
+    let (class, sign) = match evaluation.gate.outcome {
+        GateOutcome::Passed => ("passed", "✓"),
+        GateOutcome::Failed => ("failed", "✗"),
+        GateOutcome::NotEnoughData => ("undecided", "?"),
+    };
+    OutcomeShown { class, sign, sentence: sentences::gate(&evaluation.gate) }
+}
+
+fn rules(evaluation: &Evaluation) -> Vec<RuleShown> {
+    let rules = evaluation.gate.rules.iter().map(|rule| RuleShown {
+        code: rule.code.clone(),
+        actual: shown::number(rule.actual),
+        limit: sentences::limit(rule),
+        passed: rule.passed,
+        word: match (rule.passed, rule.limit) {
+            (true, None) => "for information",
+            (true, Some(_)) => "holds",
+            (false, _) => "broken",
+        },
+    });
+    rules.collect()
+}
+
+fn bar(evaluation: &Evaluation) -> Vec<BarPart> {
+    let count = |verdict| evaluation.counts.get(&verdict).copied().unwrap_or(0);
+    let total: u64 = WORST_FIRST.into_iter().map(count).sum();
+    // What is fine comes first, as the eye reads a bar from its full end.
+    let seen: Vec<_> = WORST_FIRST.into_iter().rev().filter(|verdict| count(*verdict) > 0).collect();
+    let widths: Vec<u64> = seen.iter().map(|verdict| (count(*verdict) * BAR_WIDTH / total).max(BAR_LEAST)).collect();
+    let sum: u64 = widths.iter().sum();
+    let mut x = 0;
+    let mut parts = Vec::new();
+    for (verdict, width) in seen.into_iter().zip(widths) {
+        let end = (x + width).min(sum);
+        // Rounding and least widths are shared out, so that the parts always fill the bar.
+        let (from, to) = (x * BAR_WIDTH / sum, end * BAR_WIDTH / sum);
+        parts.push(BarPart {
+            verdict: verdicts::show(verdict),
+            count: shown::number(count(verdict)),
+            x: from,
+            width: to - from,
+        });
+        x = end;
+    }
+    parts
+}
+
+fn group(report: &ReportWriter<'_>, evaluation: &Evaluation, verdict: Verdict) -> Group {
+    let cases = evaluation.cases.iter().enumerate().filter(|(_, case)| case.verdict == verdict);
+    Group { verdict: verdicts::show(verdict), rows: cases.map(|(index, case)| row(report, index, case)).collect() }
+}
+
+fn row(report: &ReportWriter<'_>, index: usize, case: &CaseEvaluation) -> RowShown {
+    let more = case.reasons.len().saturating_sub(1);
+    RowShown {
+        href: names::encode_path(&report.case_page(index)),
+        case_id: case.case_id.to_string(),
+        title: case.title.as_deref().map(shown::visible),
+        risk: verdicts::risk(case.risk_level).unwrap_or(""),
+        reason: case.reasons.first().map(|reason| shown::visible(&reason.message)).unwrap_or_default(),
+        more: if more > 0 {
+            format!("and {}", words::count(more, "more reason", "more reasons"))
+        } else {
+            String::new()
+        },
+    }
+}

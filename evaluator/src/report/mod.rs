@@ -1,0 +1,31 @@
+//! The report as a folder of static pages: what a person opens from disk, without a server, a network or scripts.
+//!
+//! Each case is rendered by the worker that compared it and is then forgotten; the index is written from the evaluation
+//! at the end. A page is a view model of values that are ready to be shown, and a template that only loops and chooses:
+//! nothing about a case is decided here.
+//!
+//! ```text
+//! index.html  evaluation.json  static/  cases/<caseId>.html  artifacts/{baseline,new}/…
+//! ```
+
+mod actions;
+mod case_page;
+mod cells;
+mod changes;
+mod diff_lines;
+mod events;
+mod failures;
+mod files;
+mod findings;
+mod folder;
+mod index;
+mod names;
+mod output;
+mod places;
+mod reasons;
+mod runs;
+mod shown;
+mod verdicts;
+mod writer;
+
+pub use writer::{ReportError, ReportWriter};

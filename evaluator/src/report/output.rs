@@ -1,0 +1,78 @@
+//! The final outputs: once where they are the same, as a difference where they are not.
+
+use counterproof_artifact::{Content, ContentType, FinalOutput, Side};
+
+use super::case_page::CaseView;
+use super::changes::{self, ChangesShown};
+use super::diff_lines::{self, DiffShown};
+use super::shown::Shown;
+use crate::diff::output::OutputChange;
+
+/// Longest output that is shown whole.
+const LONGEST_OUTPUT: usize = 64 * 1024;
+
+/// The final outputs of a case.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OutputShown {
+    /// What is to be said first.
+    pub(super) summary: &'static str,
+    /// Two texts in one.
+    pub(super) text: Option<DiffShown>,
+    /// The places at which two objects differ.
+    pub(super) changes: ChangesShown,
+    /// Whole outputs.
+    pub(super) contents: Vec<ContentShown>,
+    /// True where the whole outputs are folded, since the difference says what matters.
+    pub(super) folded: bool,
+}
+
+/// A whole output.
+#[derive(Debug, Clone)]
+pub(super) struct ContentShown {
+    /// Whose it is.
+    pub(super) side: &'static str,
+    /// How it is to be read.
+    pub(super) content_type: &'static str,
+    /// The output.
+    pub(super) shown: Shown,
+    /// True where it is text, not JSON.
+    pub(super) is_text: bool,
+}
+
+/// The final outputs of both sides, or of the one side that answered.
+pub(super) fn show(view: &CaseView<'_>) -> OutputShown {
+    let whole = |side: Side, name| view.answer(side).map(|loaded| content(view, name, &loaded.answer.final_output));
+    let both = || [whole(Side::Baseline, "baseline"), whole(Side::New, "new")].into_iter().flatten().collect();
+    match view.case.differences.as_ref().map(|differences| &differences.output) {
+        None => OutputShown { contents: both(), ..OutputShown::default() },
+        Some(OutputChange::Same) => OutputShown {
+            summary: "The same on both sides.",
+            contents: whole(Side::New, "both sides").into_iter().collect(),
+            ..OutputShown::default()
+        },
+        Some(OutputChange::Text(text)) => {
+            OutputShown { text: Some(diff_lines::show(text, &view.budget)), ..OutputShown::default() }
+        }
+        Some(OutputChange::Json(places)) => OutputShown {
+            changes: changes::show(places, &view.budget),
+            contents: both(),
+            folded: true,
+            ..OutputShown::default()
+        },
+        Some(OutputChange::Form) => {
+            OutputShown { summary: "Of another type on each side.", contents: both(), ..OutputShown::default() }
+        }
+    }
+}
+
+fn content(view: &CaseView<'_>, side: &'static str, output: &FinalOutput) -> ContentShown {
+    let (shown, is_text) = match &output.content {
+        Content::Text(text) => (view.budget.text(text, LONGEST_OUTPUT), true),
+        Content::Json(object) => (view.budget.json(object, LONGEST_OUTPUT), false),
+    };
+    let content_type = match output.content_type {
+        ContentType::Text => "text",
+        ContentType::Json => "json",
+    };
+    ContentShown { side, content_type, shown, is_text }
+}

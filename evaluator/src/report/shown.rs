@@ -1,0 +1,162 @@
+//! Values as they are shown on a page: bounded, and with nothing in them that steers what stands around them.
+//!
+//! Escaping for HTML is the templates' part.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+
+use counterproof_artifact::check::is_invisible;
+use serde::Serialize;
+
+/// Values of one page together are shown up to this size; what comes after is left to the linked files.
+const PAGE_UP_TO_BYTES: usize = 1_500_000;
+
+/// A text of which at least the start is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// The text, or its start.
+    pub(super) text: String,
+    /// Says that there is more; empty where there is not.
+    pub(super) more: String,
+}
+
+impl Shown {
+    /// Lines that are shown.
+    pub(super) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+}
+
+/// What may still be shown on a page.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: Cell<usize>,
+}
+
+impl Budget {
+    /// The budget of one page.
+    pub(super) const fn of_page() -> Self {
+        Self { left: Cell::new(PAGE_UP_TO_BYTES) }
+    }
+
+    /// A text, up to a number of bytes.
+    pub(super) fn text(&self, text: &str, most: usize) -> Shown {
+        let most = most.min(self.left.get());
+        let head = head(text, most);
+        let rest = text.len() - head.len();
+        let more = if rest > 0 { format!("… {rest} more bytes in the file") } else { String::new() };
+        let text = visible(head);
+        self.spend(text.len());
+        Shown { text, more }
+    }
+
+    /// A value as indented JSON, up to a number of bytes.
+    pub(super) fn json(&self, value: &impl Serialize, most: usize) -> Shown {
+        let most = most.min(self.left.get());
+        let mut written = Bounded { bytes: Vec::new(), most };
+        // Only the bound makes it fail: a value that is read from JSON can be written as JSON.
+        let cut = serde_json::to_writer_pretty(&mut written, value).is_err();
+        let text = visible(&String::from_utf8_lossy(&written.bytes));
+        self.spend(text.len());
+        Shown { text, more: if cut { "… more in the file".to_owned() } else { String::new() } }
+    }
+
+    fn spend(&self, bytes: usize) {
+        self.left.set(self.left.get().saturating_sub(bytes));
+    }
+}
+
+/// Takes bytes up to a number, then refuses, so that the writer of a huge value stops early.
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.most.saturating_sub(self.bytes.len()).min(bytes.len());
+        self.bytes.extend_from_slice(&bytes[..room]);
+        if room == 0 && !bytes.is_empty() { Err(io::Error::other("enough")) } else { Ok(room) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn head(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// A text of many lines with every character spelled out that is not seen, or that changes the direction of its
+/// neighbours. The joiners stay: scripts and emoji are written with them, and they move nothing.
+pub(super) fn visible(text: &str) -> String {
+    let harmless = |c: char| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}');
+    let mut shown = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if c == '\r' && characters.peek() == Some(&'\n') {
+            continue;
+        }
+        if is_invisible(c) && !harmless(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// A whole number with its thousands parted, as far as a reader needs it.
+pub(super) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut parted = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            parted.push('\u{202f}');
+        }
+        parted.push(digit);
+    }
+    parted
+}
+
+/// A span of time.
+pub(super) fn duration(millis: f64) -> String {
+    if millis < 1000.0 { format!("{millis:.0} ms") } else { format!("{:.1} s", millis / 1000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_spelled_out() {
+        assert_eq!(visible("a\r\nb\t\u{202e}c\u{1b}[31m\u{0}"), "a\nb\t\\u{202e}c\\u{1b}[31m\\u{0}");
+        assert_eq!(visible("👨\u{200d}👩 مرحبا"), "👨\u{200d}👩 مرحبا");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let shown = Budget::of_page().text("äöü", 3);
+        assert_eq!((shown.text.as_str(), shown.more.as_str()), ("ä", "… 4 more bytes in the file"));
+    }
+
+    #[test]
+    fn a_page_has_a_budget() {
+        let budget = Budget::of_page();
+        let long = "x".repeat(PAGE_UP_TO_BYTES);
+        assert_eq!(budget.text(&long, usize::MAX).more, "");
+        assert_eq!(
+            budget.json(&json!({"a": 1}), 100),
+            Shown { text: String::new(), more: "… more in the file".into() }
+        );
+    }
+
+    #[test]
+    fn thousands_are_parted() {
+        assert_eq!(number(1_234_567).replace('\u{202f}', " "), "1 234 567");
+        assert_eq!(number(999), "999");
+    }
+}

@@ -1,0 +1,131 @@
+//! The report, written while the comparison goes on: one page a case from any thread, the index at the end.
+
+use std::io;
+
+use askama::Template;
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Side;
+use counterproof_artifact::evaluation::Evaluation;
+use counterproof_artifact::store::{EVALUATION_FILE, ReadError};
+use counterproof_artifact::write::{self, Durability, WriteError};
+
+use super::case_page::CasePage;
+use super::files::RunFiles;
+use super::folder::{self, CASES_FOLDER, INDEX_FILE};
+use super::index::IndexPage;
+use super::names;
+use crate::comparison::{self, CaseComparison, Request};
+use crate::load::ComparedRun;
+
+/// A report under construction. It can be shared between threads.
+#[derive(Debug)]
+pub struct ReportWriter<'a> {
+    pub(super) baseline: &'a ComparedRun,
+    pub(super) new: &'a ComparedRun,
+    pub(super) baseline_files: RunFiles<'a>,
+    pub(super) new_files: RunFiles<'a>,
+    pub(super) stems: Vec<String>,
+    out: Utf8PathBuf,
+}
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A run folder could not be listed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The folder holds something that this program did not write.
+    #[error("`{0}` holds files and is not a report, so nothing was written there")]
+    NotAReport(Utf8PathBuf),
+    /// What is to be compared would be cleared away with the report that is there.
+    #[error("the run `{run}` lies in the report folder `{out}`, which is to be written again")]
+    RunInside {
+        /// The run folder.
+        run: Utf8PathBuf,
+        /// The report's folder.
+        out: Utf8PathBuf,
+    },
+    /// An earlier report could not be cleared away.
+    #[error("failed to clear `{path}`")]
+    Folder {
+        /// The file or folder.
+        path: Utf8PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A page could not be rendered.
+    #[error("failed to render `{page}`")]
+    Render {
+        /// The page, within the report.
+        page: String,
+        /// What the template engine said.
+        source: askama::Error,
+    },
+}
+
+impl<'a> ReportWriter<'a> {
+    /// Starts the report of a comparison in the folder `out`: made if it is not there, cleared if it holds a report.
+    pub fn create(out: &Utf8Path, request: &'a Request<'_>) -> Result<Self, ReportError> {
+        let (baseline, new) = (&request.baseline, &request.new);
+        let ids = comparison::pair(baseline, new)?;
+        folder::refuse_foreign(out)?;
+        for run in [baseline, new] {
+            let run = run.reader().folder();
+            if is_inside(run, out) {
+                return Err(ReportError::RunInside { run: run.to_owned(), out: out.to_owned() });
+            }
+        }
+        folder::prepare(out)?;
+        let stems = names::page_stems(&ids);
+        Ok(Self {
+            baseline,
+            new,
+            baseline_files: RunFiles::new(Side::Baseline, baseline.reader().folder(), out),
+            new_files: RunFiles::new(Side::New, new.reader().folder(), out),
+            stems,
+            out: out.to_owned(),
+        })
+    }
+
+    /// Writes the page of a case and copies what it links to.
+    pub fn write_case(&self, case: &CaseComparison<'_>) -> Result<(), ReportError> {
+        let page = CasePage::of(self, case)?;
+        self.write_page(&self.case_page(case.index), &page)
+    }
+
+    /// Writes the index and `evaluation.json`, and returns the page to open.
+    pub fn finish(&self, evaluation: &Evaluation) -> Result<Utf8PathBuf, ReportError> {
+        write::write_json(&self.out.join(EVALUATION_FILE), evaluation, Durability::Synced)?;
+        self.write_page(INDEX_FILE, &IndexPage::of(self, evaluation)?)?;
+        Ok(self.out.join(INDEX_FILE))
+    }
+
+    /// The files of a side.
+    pub(super) const fn files(&self, side: Side) -> &RunFiles<'a> {
+        match side {
+            Side::Baseline => &self.baseline_files,
+            Side::New => &self.new_files,
+        }
+    }
+
+    /// The page of the case with this index, relative to the report's folder.
+    pub(super) fn case_page(&self, index: usize) -> String {
+        let stem = self.stems.get(index).map_or("", String::as_str);
+        format!("{CASES_FOLDER}/{stem}.html")
+    }
+
+    fn write_page(&self, page: &str, template: &impl Template) -> Result<(), ReportError> {
+        let html = template.render().map_err(|source| ReportError::Render { page: page.to_owned(), source })?;
+        Ok(write::write(&self.out.join(page), html.as_bytes(), Durability::Cached)?)
+    }
+}
+
+fn is_inside(folder: &Utf8Path, out: &Utf8Path) -> bool {
+    match (folder.canonicalize_utf8(), out.canonicalize_utf8()) {
+        (Ok(folder), Ok(out)) => folder.starts_with(out),
+        _ => false,
+    }
+}
