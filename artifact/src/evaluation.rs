@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::number::whole;
 use crate::{CaseId, Extra, RiskLevel, RunId, Side};
 
 /// The version of the evaluation document.
@@ -29,6 +30,7 @@ pub struct Evaluation {
     /// The run under test.
     pub new: ComparedRun,
     /// How many cases have each verdict; every verdict is listed, with 0 too.
+    #[serde(deserialize_with = "whole::by_key")]
     pub counts: BTreeMap<Verdict, u64>,
     /// Whether it may go out.
     pub gate: Gate,
@@ -55,6 +57,7 @@ pub struct ComparedRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty: Option<bool>,
     /// Cases it set out to ask.
+    #[serde(deserialize_with = "whole::required")]
     pub cases_selected: u64,
     /// What this version does not know.
     #[serde(flatten)]
@@ -160,9 +163,10 @@ pub struct GateRule {
     /// How the actual value is held against the limit.
     pub bound: Bound,
     /// The limit; absent where there is none, and the value is for information.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     pub limit: Option<u64>,
     /// What was counted.
+    #[serde(deserialize_with = "whole::required")]
     pub actual: u64,
     /// Whether it holds.
     pub passed: bool,

@@ -71,3 +71,29 @@ impl<'de> Deserialize<'de> for Count {
         }
     }
 }
+
+/// For fields that are plain `u64`: read as a [`Count`] is.
+pub(crate) mod whole {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer};
+
+    use super::Count;
+
+    pub(crate) fn required<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        Count::deserialize(deserializer).map(Count::get)
+    }
+
+    pub(crate) fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        Ok(Option::<Count>::deserialize(deserializer)?.map(Count::get))
+    }
+
+    pub(crate) fn by_key<'de, K, D>(deserializer: D) -> Result<BTreeMap<K, u64>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        D: Deserializer<'de>,
+    {
+        let counts = BTreeMap::<K, Count>::deserialize(deserializer)?;
+        Ok(counts.into_iter().map(|(key, count)| (key, count.get())).collect())
+    }
+}

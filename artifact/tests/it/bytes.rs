@@ -1,1 +1,120 @@
-//! stub
+//! Any bytes whatsoever: validating them ends, and says something, and does not panic.
+
+use counterproof_artifact::check;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::kit::Kit;
+
+const NAMES: [&str; 6] =
+    ["run.json", "answer.json", "failed.json", "assets/manifest.json", "assets/failed.meta.json", "evaluation.json"];
+
+/// A change to the bytes of a valid document.
+#[derive(Debug, Clone)]
+enum Mutation {
+    Cut(prop::sample::Index),
+    Flip(prop::sample::Index, u8),
+    Insert(prop::sample::Index, Vec<u8>),
+}
+
+impl Mutation {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            _ if bytes.is_empty() => {}
+            Mutation::Cut(at) => bytes.truncate(at.index(bytes.len())),
+            Mutation::Flip(at, mask) => {
+                let at = at.index(bytes.len());
+                bytes[at] ^= mask;
+            }
+            Mutation::Insert(at, more) => {
+                let at = at.index(bytes.len());
+                bytes.splice(at..at, more.iter().copied());
+            }
+        }
+    }
+}
+
+fn any_mutation() -> impl Strategy<Value = Mutation> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        1 => index().prop_map(Mutation::Cut),
+        4 => (index(), 1..=255_u8).prop_map(|(at, mask)| Mutation::Flip(at, mask)),
+        2 => (index(), prop::collection::vec(any::<u8>(), 1..4)).prop_map(|(at, more)| Mutation::Insert(at, more)),
+        4 => (index(), "[\\[\\]{}\",:0-9nul\u{202e}]{1,4}").prop_map(|(at, more)| Mutation::Insert(at, more.into_bytes())),
+    ]
+}
+
+/// Any JSON value, of any size of number and any text.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((".{0,8}", inner), 0..4).prop_map(|pairs| pairs.into_iter().collect()),
+        ]
+    })
+}
+
+/// Every place of a document.
+fn pointers(value: &Value, path: String, all: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                pointers(item, format!("{path}/{index}"), all);
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                pointers(field, format!("{path}/{key}"), all);
+            }
+        }
+        _ => {}
+    }
+    all.push(path);
+}
+
+#[test]
+fn bytes_of_any_kind_are_survived() {
+    let kit = Kit::new();
+    let valid: Vec<Vec<u8>> = NAMES.iter().map(|name| std::fs::read(kit.path(name)).unwrap()).collect();
+    let changes = prop_oneof![
+        1 => prop::collection::vec(any::<u8>(), 0..200).prop_map(Err),
+        9 => prop::collection::vec(any_mutation(), 1..5).prop_map(Ok),
+    ];
+    proptest!(ProptestConfig::with_cases(300), |(which in 0..NAMES.len(), change in changes)| {
+        let mut bytes = valid[which].clone();
+        match change {
+            Ok(mutations) => mutations.iter().for_each(|mutation| mutation.apply(&mut bytes)),
+            Err(other) => bytes = other,
+        }
+        kit.write(NAMES[which], &bytes);
+        let _ = kit.check();
+        let _ = check::path(&kit.path(NAMES[which]));
+        kit.write(NAMES[which], &valid[which]);
+    });
+}
+
+#[test]
+fn any_value_in_any_place_is_survived_and_what_is_valid_has_a_type() {
+    let kit = Kit::new();
+    let valid: Vec<Value> = NAMES.iter().map(|name| kit.read(name)).collect();
+    proptest!(ProptestConfig::with_cases(400), |(which in 0..NAMES.len(), place: prop::sample::Index, value in any_json())| {
+        let mut document = valid[which].clone();
+        let mut places = Vec::new();
+        pointers(&document, String::new(), &mut places);
+        *document.pointer_mut(&places[place.index(places.len())]).unwrap() = value;
+        let _ = check::artifact(&document);
+        kit.write(NAMES[which], document.to_string().as_bytes());
+        let _ = kit.check();
+        if check::path(&kit.path(NAMES[which])).unwrap().findings.is_empty() {
+            prop_assert!(crate::round_trip::has_a_type(&document), "{}", document);
+        }
+        kit.write(NAMES[which], valid[which].to_string().as_bytes());
+    });
+}

@@ -1,1 +1,188 @@
-//! stub
+//! Paths as a user names them: files, run folders and trees, with everything that can lie about in them.
+
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use counterproof_artifact::check::{self, Code, Report, RunFolder};
+use counterproof_artifact::store::RunReader;
+use counterproof_artifact::write::{self, Durability};
+use counterproof_artifact::{Manifest, Side};
+use serde_json::json;
+
+use crate::kit::{Kit, answer_document};
+
+fn codes(report: &Report) -> Vec<Code> {
+    report.findings.iter().map(|finding| finding.code).collect()
+}
+
+fn put(path: &Utf8Path, bytes: &[u8]) {
+    write::create_folder(path.parent().unwrap()).unwrap();
+    write::write(path, bytes, Durability::Cached).unwrap();
+}
+
+#[test]
+fn each_document_can_be_validated_alone() {
+    let kit = Kit::new();
+    for name in
+        ["run.json", "answer.json", "failed.json", "assets/manifest.json", "assets/failed.meta.json", "evaluation.json"]
+    {
+        let report = check::path(&kit.path(name)).unwrap();
+        assert_eq!((report.findings.as_slice(), report.files), (&[][..], 1), "{name}");
+    }
+    // A file alone is held against its neighbours too.
+    kit.set("answer.json", "/version", json!("baseline"));
+    kit.remove("assets/snippets.json");
+    let report = check::path(&kit.path("answer.json")).unwrap();
+    assert_eq!(codes(&report), [Code::SideDiffers, Code::AssetMissing]);
+}
+
+#[test]
+fn a_file_that_was_asked_for_has_to_be_a_document() {
+    let kit = Kit::new();
+    let path = kit.root().join("package.json");
+    put(&path, b"{\"name\": \"x\"}");
+    assert!(codes(&check::path(&path).unwrap()).contains(&Code::MissingField));
+    put(&path, b"");
+    assert_eq!(codes(&check::path(&path).unwrap()), [Code::EmptyFile]);
+}
+
+#[test]
+fn a_tree_is_searched_for_run_folders_and_documents() {
+    let kit = Kit::new();
+    let root = kit.root();
+    put(&root.join("package.json"), b"{\"name\": \"x\", \"schema_version\": \"invoice.v1\"}");
+    put(&root.join("report/evaluation.json"), &std::fs::read(kit.path("evaluation.json")).unwrap());
+    put(&root.join("report/later.json"), b"{\"schema_version\": \"run.v9\"}");
+    put(&root.join("broken.json"), b"{");
+    put(&root.join(".git/x.json"), b"{");
+    put(&root.join("node_modules/x.json"), b"{");
+    put(&root.join(".tmp-abc.json"), b"{");
+    put(&kit.path(".tmp-abc.json"), b"{");
+    put(&kit.path("assets/.tmp-abc"), b"{");
+    put(&root.join("notes.txt"), b"{");
+    let report = check::path(root).unwrap();
+    assert_eq!(codes(&report), [Code::JsonSyntax, Code::UnknownSchemaVersion]);
+    assert_eq!((report.files, report.runs, report.skipped), (9, 1, 1));
+    assert!(report.findings.iter().all(|finding| finding.file.starts_with(root)));
+}
+
+#[test]
+fn artifacts_without_their_run_document_are_reported_once() {
+    let kit = Kit::new();
+    kit.remove("run.json");
+    let report = check::path(kit.root()).unwrap();
+    assert_eq!(codes(&report), [Code::RunFileMissing]);
+    assert_eq!(report.findings[0].file, kit.path("run.json"));
+}
+
+#[test]
+fn a_copied_folder_may_be_called_otherwise_outside_of_the_layout() {
+    let kit = Kit::new();
+    let elsewhere = kit.root().join("download");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&kit.folder, elsewhere.join("anything")).unwrap();
+    for name in ["run.json", "answer.json", "failed.json"] {
+        put(&elsewhere.join("copy").join(name), &std::fs::read(kit.path(name)).unwrap());
+    }
+    for entry in kit.path("assets").read_dir_utf8().unwrap() {
+        let entry = entry.unwrap();
+        put(&elsewhere.join("copy/assets").join(entry.file_name()), &std::fs::read(entry.path()).unwrap());
+    }
+    assert_eq!(codes(&check::path(&elsewhere.join("copy")).unwrap()), []);
+    assert_eq!(codes(&check::path(&elsewhere.join("anything")).unwrap()), []);
+}
+
+#[test]
+fn what_is_not_there_is_no_finding_but_an_error() {
+    let kit = Kit::new();
+    let error = check::path(&kit.root().join("none")).unwrap_err();
+    assert_eq!(error.to_string(), format!("failed to read `{}`", kit.root().join("none")));
+}
+
+#[test]
+fn other_json_files_in_a_run_folder_are_skipped() {
+    let kit = Kit::new();
+    kit.write("notes.json", b"{\"by\": \"hand\"}");
+    let report = kit.check();
+    assert_eq!((codes(&report), report.skipped), (vec![], 1));
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_cannot_be_read_are_reported_and_the_rest_is_checked() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+
+    let kit = Kit::new();
+    symlink("nowhere", kit.path("dangling.json")).unwrap();
+    symlink("nowhere", kit.folder.as_std_path().join(OsStr::from_bytes(b"\xff.json"))).unwrap();
+    kit.set("answer.json", "/version", json!("old"));
+    let report = kit.check();
+    assert_eq!(codes(&report), [Code::WrongValue, Code::Unreadable, Code::CaseNotSelected, Code::FileNameNotUtf8]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_out_of_the_folder_is_not_followed() {
+    let kit = Kit::new();
+    let secret = kit.root().join("secret.txt");
+    put(&secret, b"[]");
+    kit.remove("assets/snippets.json");
+    std::os::unix::fs::symlink(&secret, kit.path("assets/snippets.json")).unwrap();
+    let found = kit.found();
+    let at = |file: &str, pointer: &str| (Code::HrefEscapes, file.to_owned(), pointer.to_owned());
+    assert!(found.contains(&at("answer.json", "/events/2/snippets_asset_href")), "{found:#?}");
+    assert!(found.contains(&at("assets/manifest.json", "/items/3/href")), "{found:#?}");
+}
+
+#[test]
+fn two_hundred_megabytes_of_brackets_are_refused_at_once() {
+    let kit = Kit::new();
+    kit.write("answer.json", &vec![b'['; 200 << 20]);
+    let start = Instant::now();
+    let report = kit.check();
+    assert_eq!(codes(&report), [Code::JsonTooDeep]);
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn findings_come_in_the_same_order_every_time() {
+    let kit = Kit::new();
+    for index in 0..40 {
+        let mut document = answer_document();
+        document["case_id"] = json!(format!("case-{index}"));
+        document["status"] = json!("lost");
+        kit.write(&format!("case-{index}.json"), document.to_string().as_bytes());
+    }
+    let first = kit.found();
+    assert!(first.len() >= 80);
+    assert_eq!(first, kit.found());
+    let files: Vec<&String> = first.iter().map(|(_, file, _)| file).collect();
+    assert!(files.is_sorted(), "{files:?}");
+}
+
+#[test]
+fn one_artifact_is_read_with_its_assets_for_other_programs() {
+    let kit = Kit::new();
+    let reader = RunReader::open(&kit.folder).unwrap();
+    let manifest: Option<Manifest> = reader.manifest().unwrap();
+    let folder = RunFolder::new(&kit.folder, Side::New, manifest.as_ref());
+    for id in reader.case_ids_on_disk().unwrap() {
+        let checked = folder.read_case(&id);
+        assert_eq!(checked.findings, []);
+        assert_eq!(checked.case, Some(reader.read_case(&id).unwrap()));
+        assert_eq!(checked.bytes, std::fs::read(kit.path(&format!("{id}.json"))).unwrap());
+    }
+    let answer = "answer".parse().unwrap();
+    let codes_of = |side| {
+        let findings = check::read_case(&kit.folder, side, &answer, manifest.as_ref()).findings;
+        findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes_of(Side::Baseline), [Code::SideDiffers]);
+    kit.write("assets/payload.json", b"{\"rows\": 2}");
+    // Once for the digest in the artifact, once for the one in the manifest.
+    assert_eq!(codes_of(Side::New), [Code::AssetDigestDiffers, Code::AssetDigestDiffers]);
+    kit.remove("answer.json");
+    assert_eq!(codes_of(Side::New), [Code::CaseFileMissing]);
+}
