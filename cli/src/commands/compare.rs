@@ -1,15 +1,125 @@
-//! `counterproof compare`.
+//! `counterproof compare`: two run folders in, a report and an exit code out.
 
-use counterproof_artifact::Exit;
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::store::{EVALUATION_FILE, ReadError, RunReader};
+use counterproof_artifact::write::{self, Durability};
+use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
+use counterproof_evaluator::comparison::{self, CompareError, Request};
+use counterproof_evaluator::gate::Limit;
+use counterproof_evaluator::load::ComparedRun;
+use counterproof_evaluator::report::{ReportError, ReportWriter};
 
 use crate::command_error::CommandError;
+use crate::config::Config;
 use crate::streams::Streams;
+use crate::{suite, summary};
 
-/// Hold a new run against a baseline and write a report.
+/// Compare a new run with a baseline, write a report, and say whether the new version may go out.
+///
+/// Exit code 0: the gate passed. 1: it failed, or there was too little to compare.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(crate) struct Args {
+    /// The run folder that is known to be good [default: the latest below RUNS/baseline]
+    #[arg(requires = "new")]
+    pub(crate) baseline: Option<Utf8PathBuf>,
+
+    /// The run folder under test [default: the latest below RUNS/new]
+    pub(crate) new: Option<Utf8PathBuf>,
+
+    /// Where the runs are, when no folders are named
+    #[arg(long, value_name = "RUNS", default_value = "runs")]
+    pub(crate) runs: Utf8PathBuf,
+
+    /// The cases that were asked: their titles are shown, and their expectations judged on both sides
+    #[arg(long, value_name = "PATH")]
+    pub(crate) cases: Option<Utf8PathBuf>,
+
+    /// Where the report goes
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    pub(crate) out: Utf8PathBuf,
+
+    /// The configuration [default: counterproof.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<Utf8PathBuf>,
+
+    /// Let the gate pass although the two sides do not hold the same cases
+    #[arg(long)]
+    pub(crate) allow_unpaired: bool,
+
+    /// Leave the run folders as they are, without an evaluation.json in each
+    #[arg(long)]
+    pub(crate) no_write_back: bool,
+}
 
 /// Runs the command.
-pub(super) fn run(_args: &Args, _streams: &mut Streams) -> Result<Exit, CommandError> {
-    Err(CommandError::usage("not built yet"))
+pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let evaluation = compare(args, streams)?;
+    streams.say(summary::render(&evaluation))?;
+    streams.say(format_args!("report: {}", args.out.join("index.html")))?;
+    Ok(if evaluation.gate.passed { Exit::Done } else { Exit::Findings })
+}
+
+/// Compares, and writes everything that is to be written.
+pub(super) fn compare(args: &Args, streams: &mut Streams) -> Result<Evaluation, CommandError> {
+    let mut limits = Config::load(args.config.as_deref())?.gate;
+    if args.allow_unpaired {
+        limits.unpaired = Limit::None;
+    }
+    let cases = match &args.cases {
+        Some(path) => suite::load(path, streams)?.cases,
+        None => Vec::new(),
+    };
+    let request = Request {
+        baseline: ComparedRun::new(open(args.baseline.as_deref(), &args.runs, Side::Baseline)?),
+        new: ComparedRun::new(open(args.new.as_deref(), &args.runs, Side::New)?),
+        cases: &cases,
+        limits,
+    };
+    let evaluation = write_report(&request, &args.out)?;
+    if !args.no_write_back {
+        for side in [&request.baseline, &request.new] {
+            let path = side.reader().folder().join(EVALUATION_FILE);
+            if let Err(error) = write::write_json(&path, &evaluation, Durability::Synced) {
+                // The report has it too, and a baseline may well lie where nobody may write.
+                streams.note(format_args!("warning: {error}; --no-write-back leaves the run folders as they are"));
+            }
+        }
+    }
+    Ok(evaluation)
+}
+
+fn write_report(request: &Request<'_>, out: &Utf8Path) -> Result<Evaluation, CommandError> {
+    let report = ReportWriter::create(out, request).map_err(CommandError::io)?;
+    let evaluation = comparison::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
+    report.finish(&evaluation).map_err(CommandError::io)?;
+    Ok(evaluation)
+}
+
+fn compare_error(error: CompareError<ReportError>) -> CommandError {
+    match error {
+        CompareError::Read(error) => CommandError::io(error),
+        CompareError::Schema(error) => CommandError::usage(error),
+        CompareError::Sink(error) => CommandError::io(error),
+    }
+}
+
+fn open(folder: Option<&Utf8Path>, runs: &Utf8Path, side: Side) -> Result<RunReader, CommandError> {
+    let opened = match folder {
+        Some(folder) => RunReader::open(folder),
+        None => RunReader::open_latest(runs, side),
+    };
+    opened.map_err(|error| match &error {
+        ReadError::NoRun { .. } => CommandError::usage(error).hint(format!(
+            "`counterproof run --side {side} …` makes one; or name two run folders: `counterproof compare BASELINE NEW`"
+        )),
+        ReadError::Io { path, .. } if error.is_missing() => {
+            let hint = format!("a run folder holds a run.json: is `{path}` inside one?");
+            CommandError::io(error).hint(hint)
+        }
+        ReadError::Io { .. } => CommandError::io(error),
+        ReadError::Document { path, .. } => {
+            let hint = format!("`counterproof validate {path}` tells all that is wrong with it");
+            CommandError::io(error).hint(hint)
+        }
+    })
 }

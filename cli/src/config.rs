@@ -1,0 +1,38 @@
+//! `counterproof.toml`: the settings that belong to a project rather than to one call.
+
+use std::fs;
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_evaluator::gate::GateLimits;
+use serde::Deserialize;
+
+use crate::command_error::CommandError;
+
+/// The file that is looked for in the working folder.
+const DEFAULT_PATH: &str = "counterproof.toml";
+
+/// The settings of a project.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// How many cases of each kind may go out.
+    pub(crate) gate: GateLimits,
+}
+
+impl Config {
+    /// Reads the named file, or the default one if it is there.
+    pub(crate) fn load(named: Option<&Utf8Path>) -> Result<Self, CommandError> {
+        let path = named.map_or_else(|| Utf8PathBuf::from(DEFAULT_PATH), Utf8Path::to_owned);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(CommandError::io(format!("failed to read `{path}`: {error}"))),
+        };
+        // The error names line, column and field, and shows the line itself.
+        toml::from_str(&text).map_err(|error| {
+            CommandError::usage(format!("`{path}` is not a configuration that can be used\n{error}"))
+                .hint("docs/configuration.md lists every setting")
+        })
+    }
+}

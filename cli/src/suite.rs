@@ -1,0 +1,34 @@
+//! The cases that a command was given, and everything that is wrong with them.
+
+use camino::Utf8Path;
+use counterproof_cases::{LoadError, Suite};
+
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+
+/// Problems that are listed; a file that is wrong throughout needs no more to be understood.
+const PROBLEMS_LISTED: usize = 20;
+
+/// Loads the cases, and passes on what their author may not have meant.
+pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, CommandError> {
+    let suite = counterproof_cases::load(path).map_err(|error| load_error(path, error))?;
+    for warning in &suite.warnings {
+        streams.note(format_args!("warning: {warning}"));
+    }
+    Ok(suite)
+}
+
+fn load_error(path: &Utf8Path, error: LoadError) -> CommandError {
+    if matches!(error, LoadError::Read { .. }) {
+        return CommandError::io(error);
+    }
+    let problems = error.problems();
+    if problems.len() < 2 {
+        return CommandError::usage(error);
+    }
+    let mut lines: Vec<_> = problems.iter().take(PROBLEMS_LISTED).map(|problem| format!("  {problem}")).collect();
+    if problems.len() > PROBLEMS_LISTED {
+        lines.push(format!("  and {} more", problems.len() - PROBLEMS_LISTED));
+    }
+    CommandError::usage(format!("`{path}` has {} problems\n{}", problems.len(), lines.join("\n")))
+}

@@ -1,0 +1,57 @@
+//! A comparison in the terminal: what the gate says, every rule, the counts, and the cases to look at first.
+
+use std::fmt::Write as _;
+
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
+use counterproof_evaluator::{sentences, words};
+
+/// Cases that are named; the report has the others.
+const CASES_NAMED: usize = 10;
+
+/// The verdicts in the order in which a reader wants to hear of them.
+const WORST_FIRST: [Verdict; 8] = [
+    Verdict::Regressed,
+    Verdict::Broken,
+    Verdict::Invalid,
+    Verdict::Missing,
+    Verdict::Added,
+    Verdict::Changed,
+    Verdict::StillBroken,
+    Verdict::Noisy,
+];
+
+/// The comparison in a few lines.
+pub(crate) fn render(evaluation: &Evaluation) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{}\n", sentences::gate(&evaluation.gate));
+    for rule in &evaluation.gate.rules {
+        let sign = if rule.passed { "✓" } else { "✗" };
+        let _ = writeln!(text, "  {sign} {:<13}{:>6}   {}", rule.code, rule.actual, sentences::limit(rule));
+    }
+    let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
+        let count = evaluation.counts.get(&verdict).copied().unwrap_or(0);
+        (count > 0).then(|| format!("{count} {}", name(verdict)))
+    });
+    let counted: Vec<_> = counted.collect();
+    let cases = words::count(evaluation.cases.len(), "case", "cases");
+    let _ = writeln!(text, "\n{cases}: {}", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") });
+
+    let moved: Vec<&CaseEvaluation> = WORST_FIRST
+        .into_iter()
+        .flat_map(|verdict| evaluation.cases.iter().filter(move |case| case.verdict == verdict))
+        .collect();
+    let width = moved.iter().take(CASES_NAMED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
+    for case in moved.iter().take(CASES_NAMED) {
+        let reason = case.reasons.first().map_or("", |reason| reason.message.as_str());
+        let _ = writeln!(text, "  {:<13}{:<width$}  {}", name(case.verdict), case.case_id, words::text(reason, 110));
+    }
+    if moved.len() > CASES_NAMED {
+        let _ = writeln!(text, "  and {} more", moved.len() - CASES_NAMED);
+    }
+    text
+}
+
+/// A verdict as a word for people.
+fn name(verdict: Verdict) -> String {
+    verdict.as_str().replace('_', " ")
+}
