@@ -1,0 +1,99 @@
+//! An agent on loopback that speaks the wire format, with answers that a test decides.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Router, routing};
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+
+/// What the agent answers to one request.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    status: u16,
+    content_type: &'static str,
+    body: Vec<u8>,
+    delay: Duration,
+}
+
+impl Reply {
+    /// Status 200 with JSON.
+    pub fn json(body: &Value) -> Self {
+        Self::text(200, "application/json", &body.to_string())
+    }
+
+    /// Any status with any text.
+    pub fn text(status: u16, content_type: &'static str, body: &str) -> Self {
+        Self { status, content_type, body: body.as_bytes().to_vec(), delay: Duration::ZERO }
+    }
+
+    /// The same, but later.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        Self { delay, ..self }
+    }
+}
+
+/// The least that is an answer.
+pub fn minimal_answer() -> Value {
+    json!({"proposed_actions": [], "events": [], "final_output": {"content_type": "text", "content": "done"}})
+}
+
+type Decide = dyn Fn(&str) -> Reply + Send + Sync;
+
+#[derive(Clone)]
+struct Shared {
+    decide: Arc<Decide>,
+    requests: Arc<Mutex<Vec<Value>>>,
+}
+
+/// A running agent. It lives as long as the test's process.
+pub struct Agent {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Agent {
+    /// Starts an agent whose answer to a case is what `decide` says.
+    pub fn start(decide: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        listener.set_nonblocking(true).expect("a socket for tokio");
+        let requests = Arc::<Mutex<Vec<Value>>>::default();
+        let shared = Shared { decide: Arc::new(decide), requests: requests.clone() };
+        thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async move {
+                let routes = Router::new().route("/run-case", routing::post(run_case)).with_state(shared);
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                axum::serve(listener, routes).await.expect("the agent serves");
+            });
+        });
+        Self { address, requests }
+    }
+
+    /// What the runner calls it by.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The bodies of all requests so far.
+    pub fn requests(&self) -> Vec<Value> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn run_case(State(shared): State<Shared>, body: Bytes) -> Response {
+    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let reply = (shared.decide)(request["case_id"].as_str().unwrap_or_default());
+    shared.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+    tokio::time::sleep(reply.delay).await;
+    let status = StatusCode::from_u16(reply.status).expect("a status");
+    (status, [(header::CONTENT_TYPE, reply.content_type)], reply.body).into_response()
+}

@@ -1,0 +1,135 @@
+//! A scratch folder, and the program run within it.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::process::{Command, Stdio};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::write::{Durability, write};
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use crate::program;
+
+/// A folder of a test's own, gone with it.
+#[derive(Debug)]
+pub struct Sandbox {
+    folder: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sandbox {
+    /// An empty folder.
+    pub fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("counterproof-sandbox-").tempdir().expect("a scratch folder");
+        Self { folder, variables: Vec::new() }
+    }
+
+    /// Puts a file into the folder.
+    #[must_use]
+    pub fn with_file(self, name: &str, contents: &str) -> Self {
+        let path = self.path(name);
+        counterproof_artifact::write::create_folder(path.parent().expect("the sandbox")).expect("a folder");
+        write(&path, contents.as_bytes(), Durability::Cached).expect("a file");
+        self
+    }
+
+    /// Sets an environment variable for the program.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Utf8Path {
+        Utf8Path::from_path(self.folder.path()).expect("scratch folders have plain names")
+    }
+
+    /// A path within the folder.
+    pub fn path(&self, name: &str) -> Utf8PathBuf {
+        self.root().join(name)
+    }
+
+    /// A file as JSON.
+    #[track_caller]
+    pub fn json(&self, name: &str) -> serde_json::Value {
+        let path = self.path(name);
+        let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// The program with these arguments, to be run in the folder, with no more of the environment than it needs.
+    pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = Command::new(program());
+        command.args(arguments).current_dir(self.root()).stdin(Stdio::null());
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "NO_COLOR"] {
+            command.env_remove(name);
+        }
+        // A checkout around the scratch folder is none of the tests' business.
+        command.env("GIT_CEILING_DIRECTORIES", self.root().parent().expect("a scratch folder has a parent"));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs the program in the folder to its end.
+    pub fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Finished {
+        let output = self.command(arguments).output().expect("the program starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
+        Finished { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+/// What a program printed and how it ended. Displayed, it is what a snapshot holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// The exit code; `None` where a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// The same with a text that differs from run to run replaced.
+    #[must_use]
+    pub fn redact(mut self, text: &str, by: &str) -> Self {
+        self.stdout = self.stdout.replace(text, by);
+        self.stderr = self.stderr.replace(text, by);
+        self
+    }
+}
+
+impl fmt::Display for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.code.map_or_else(|| "none".to_owned(), |code| code.to_string());
+        write!(f, "exit code: {code}")?;
+        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !text.is_empty() {
+                write!(f, "\n--- {name}\n{}", text.trim_end())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All files below a folder with their bytes, by their path relative to it, sorted.
+pub fn files_below(folder: &Utf8Path) -> Vec<(Utf8PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.expect("the folder can be read");
+        if entry.file_type().is_file() {
+            let path = Utf8Path::from_path(entry.path()).expect("our files have plain names");
+            let relative = path.strip_prefix(folder).expect("it lies below").to_owned();
+            files.push((relative, std::fs::read(path).expect("the file can be read")));
+        }
+    }
+    files
+}

@@ -1,0 +1,8 @@
+//! The program as a user runs it, one module for each area.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod demo;
+mod run;
+mod run_killed;
+mod run_moved;
