@@ -43,7 +43,13 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     let width = moved.iter().take(CASES_NAMED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
     for case in moved.iter().take(CASES_NAMED) {
         let reason = case.reasons.first().map_or("", |reason| reason.message.as_str());
-        let _ = writeln!(text, "  {:<13}{:<width$}  {}", name(case.verdict), case.case_id, words::text(reason, 110));
+        let _ = writeln!(
+            text,
+            "  {:<13}{:<width$}  {}",
+            name(case.verdict),
+            case.case_id.as_str(),
+            words::text(reason, 110)
+        );
     }
     if moved.len() > CASES_NAMED {
         let _ = writeln!(text, "  and {} more", moved.len() - CASES_NAMED);

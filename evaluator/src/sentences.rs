@@ -7,13 +7,16 @@ use counterproof_artifact::{ProposedAction, RunnerFailure};
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
-use crate::diff::json::{ChangeKind, JsonChange};
+use crate::diff::json::JsonChange;
 use crate::diff::output::OutputChange;
 use crate::diff::text::{Line, Origin, Part, TextChanges};
 use crate::words;
 
 /// How many changed places one sentence names.
 const PLACES_NAMED: usize = 3;
+
+/// Characters of an output that one sentence quotes.
+const WORDS_NAMED: usize = 60;
 
 /// What the gate says, with its numbers.
 pub fn gate(gate: &Gate) -> String {
@@ -65,15 +68,14 @@ pub fn changes(changes: &[JsonChange]) -> String {
 
 fn change(change: &JsonChange) -> String {
     let place = place_name(change.pointer());
-    let value = |place: &Option<crate::diff::json::Place>| {
-        place.as_ref().map_or_else(String::new, |place| words::value(&place.value))
-    };
-    match change.kind() {
-        ChangeKind::Added => format!("{place} added {}", value(&change.new)),
-        ChangeKind::Removed => format!("{place} gone, was {}", value(&change.baseline)),
-        ChangeKind::Changed | ChangeKind::TypeChanged => {
-            format!("{place} {} → {}", value(&change.baseline), value(&change.new))
+    match (&change.baseline, &change.new) {
+        (Some(old), Some(new)) => {
+            let (old, new) = words::two_values(&old.value, &new.value);
+            format!("{place} {old} → {new}")
         }
+        (Some(old), None) => format!("{place} gone, was {}", words::value(&old.value)),
+        (None, Some(new)) => format!("{place} added {}", words::value(&new.value)),
+        (None, None) => place,
     }
 }
 
@@ -130,7 +132,8 @@ fn texts(text: &TextChanges) -> String {
     let only = |side: Origin| text.lines.iter().filter(|line| line.origin == side).collect::<Vec<_>>();
     let (old, new) = (only(Origin::Baseline), only(Origin::New));
     if let ([old], [new]) = (&old[..], &new[..]) {
-        return format!("output: “{}” → “{}”", what_differs(old), what_differs(new));
+        let (old, new) = words::two_texts(&what_differs(old), &what_differs(new), WORDS_NAMED);
+        return format!("output: “{old}” → “{new}”");
     }
     let lines = |lines: usize| words::count(lines, "line", "lines");
     format!("output: {} of baseline and {} of new differ", lines(old.len()), lines(new.len()))
@@ -142,7 +145,7 @@ fn what_differs(line: &Line) -> String {
     let marked: Vec<_> =
         line.parts.iter().filter(|part| part.differs).map(text).filter(|text| !text.is_empty()).collect();
     let all = || line.parts.iter().map(|part| part.text.as_str()).collect();
-    words::text(&if marked.is_empty() { all() } else { marked.join(" … ") }, 60)
+    if marked.is_empty() { all() } else { marked.join(" … ") }
 }
 
 #[cfg(test)]

@@ -6,9 +6,29 @@ use serde_json::Value;
 /// Longest value within a sentence, in characters.
 const SHORT: usize = 60;
 
+/// Characters shown before the place where two long values part.
+const CONTEXT: usize = 20;
+
 /// A value in a sentence.
 pub fn value(value: &Value) -> String {
     text(&value.to_string(), SHORT)
+}
+
+/// Two values that differ, each short: where they are long, from shortly before the place where they part.
+pub fn two_values(old: &Value, new: &Value) -> (String, String) {
+    two_texts(&old.to_string(), &new.to_string(), SHORT)
+}
+
+/// Two texts that differ, each cut to a number of characters around the place where they part.
+pub fn two_texts(old: &str, new: &str, longest: usize) -> (String, String) {
+    let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
+    let fits = |side: &str| side.chars().nth(longest).is_none();
+    let skipped = if fits(old) && fits(new) { 0 } else { common.saturating_sub(CONTEXT) };
+    let shown = |side: &str| {
+        let rest: String = side.chars().skip(skipped).collect();
+        format!("{}{}", if skipped > 0 { "…" } else { "" }, text(&rest, longest))
+    };
+    (shown(old), shown(new))
 }
 
 /// A text on one line, cut to a number of characters; what a reader would not see is spelled out.
@@ -48,6 +68,14 @@ pub fn count(count: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_long_texts_are_shown_where_they_part() {
+        let (old, new) = ("a".repeat(100) + "old", "a".repeat(100) + "new");
+        let before = "a".repeat(20);
+        assert_eq!(two_texts(&old, &new, 60), (format!("…{before}old"), format!("…{before}new")));
+        assert_eq!(two_texts("short", "other", 60), ("short".to_owned(), "other".to_owned()));
+    }
 
     #[test]
     fn a_text_in_a_sentence_cannot_steer_a_terminal() {
