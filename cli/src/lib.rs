@@ -3,8 +3,12 @@
 
 mod command_error;
 mod commands;
+mod config;
+mod findings;
 mod progress;
 mod signals;
 mod streams;
+mod suite;
+mod summary;
 
 pub use commands::run;

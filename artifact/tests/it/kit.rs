@@ -93,7 +93,7 @@ pub(crate) fn run_document() -> Value {
         "base_url": "http://127.0.0.1:8787", "cases_path": "../../../cases.json", "out_dir": "../..",
         "selected_case_ids": ["answer", "failed"], "runner_version": "counterproof 0.1.0", "timeout_ms": 15000.0,
         "retries": 2.0, "retry_policy": {"classes": ["timeout", "http_5xx"], "backoff": "exponential", "jitter": true},
-        "limits": {"max_body_bytes": 2000000}, "later": {"unknown": null},
+        "limits": {"max_body_bytes": 2_000_000}, "later": {"unknown": null},
         "stats": {"cases_total": 2, "cases_completed": 1, "cases_failed": 1, "duration_ms": 900}
     })
 }

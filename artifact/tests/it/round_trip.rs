@@ -8,9 +8,9 @@ use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_artifact::schema::Kind;
 use counterproof_artifact::{
     Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Content, ContentType, Count, Event, EventBody,
-    EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FinalOutput, FinalOutputEvent, Href, Limits,
-    Manifest, ManifestItem, Millis, Outcome, ProposedAction, Retrieval, RetryPolicy, RiskLevel, Run, RunId,
-    RunnerFailure, Sha256Digest, Side, Stats, ToolCall, ToolResult, ToolStatus, Tri,
+    EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema, FinalOutput, FinalOutputEvent,
+    Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Outcome, ProposedAction, Retrieval, RetryPolicy,
+    RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, Side, Stats, ToolCall, ToolResult, ToolStatus, Tri,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -170,7 +170,7 @@ prop_compose! {
         extra in extra(),
     ) -> Run {
         Run {
-            schema_version: Default::default(), run_id, version, generated_at, base_url, cases_path, out_dir,
+            schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, out_dir,
             selected_case_ids, runner_version, repo_commit, dirty, node_version, timeout_ms, retries, concurrency,
             retry_policy, limits, stats, extra,
         }
@@ -316,7 +316,7 @@ prop_compose! {
         headers in option::of(object()), note in option::of(text()), extra in extra(),
     ) -> FailureMeta {
         FailureMeta {
-            schema_version: Default::default(), case_id, version, class, content_type, encoding, bytes_written,
+            schema_version: FailureMetaSchema::V1, case_id, version, class, content_type, encoding, bytes_written,
             bytes_total, truncated, sha256, headers, note, extra,
         }
     }
@@ -337,7 +337,7 @@ prop_compose! {
 
 prop_compose! {
     fn manifest()(generated_at in text(), items in vec(manifest_item(), 0..4), extra in extra()) -> Manifest {
-        Manifest { schema_version: Default::default(), generated_at, items, extra }
+        Manifest { schema_version: ManifestSchema::V1, generated_at, items, extra }
     }
 }
 
@@ -424,7 +424,7 @@ proptest! {
 
     #[test]
     fn evidence_resolves_by_the_same_rule_in_the_check_and_in_the_types(
-        events in vec(event(), 0..4), kind in 0..3, id in "c[0-3]|events\\[[0-9]\\]", sets in vec("c[0-3]", 0..3),
+        events in vec(event(), 0..4), kind in 0..3_usize, id in "c[0-3]|events\\[[0-9]\\]", sets in vec("c[0-3]", 0..3),
     ) {
         let mut events = serde_json::to_value(events).unwrap();
         for (event, id) in events.as_array_mut().unwrap().iter_mut().zip(&sets) {
@@ -436,7 +436,7 @@ proptest! {
                 event["doc_ids"] = json!([id]);
             }
         }
-        let (kind, field) = [("tool_result", "call_id"), ("retrieval_doc", "doc_id"), ("event", "id")][kind as usize];
+        let (kind, field) = [("tool_result", "call_id"), ("retrieval_doc", "doc_id"), ("event", "id")][kind];
         let mut document = crate::kit::answer_document();
         document["events"] = events;
         document["proposed_actions"][0]["evidence_refs"] = json!([{"kind": kind, field: id}]);

@@ -18,6 +18,7 @@ struct Break {
 }
 
 #[rustfmt::skip]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn breaks() -> Vec<Break> {
     let at = |code, purpose, file, pointer, apply| Break { purpose, apply, code, file, pointer };
     let action = "/proposed_actions/0";

@@ -1,15 +1,36 @@
-//! `counterproof schema`.
+//! `counterproof schema`: the contract, for other programs.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use counterproof_artifact::Exit;
+use counterproof_artifact::schema::{Kind, UnknownKind};
+use serde_json::Value;
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// Print the JSON Schema of a document.
+/// Print the JSON Schema (draft 2020-12) of a document, or list the documents.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// The document, by its version; without it, all are listed
+    #[arg(value_parser = kind_parser())]
+    kind: Option<Kind>,
+}
+
+fn kind_parser() -> impl clap::builder::TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(Kind::ALL.map(Kind::schema_version))
+        .try_map(|text| -> Result<Kind, UnknownKind> { text.parse() })
+}
 
 /// Runs the command.
-pub(super) fn run(_args: &Args, _streams: &mut Streams) -> Result<Exit, CommandError> {
-    Err(CommandError::usage("not built yet"))
+pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    if let Some(kind) = args.kind {
+        streams.out.write_all(kind.source().as_bytes()).map_err(CommandError::output)?;
+        return Ok(Exit::Done);
+    }
+    for kind in Kind::ALL {
+        let description = kind.document().get("description").and_then(Value::as_str).unwrap_or_default();
+        let first = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
+        streams.say(format_args!("{:<19} {first}", kind.schema_version()))?;
+    }
+    Ok(Exit::Done)
 }

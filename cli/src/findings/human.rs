@@ -1,0 +1,84 @@
+//! Findings for a reader at a terminal: the lines of the file with the place marked.
+
+use std::fmt::Write as _;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use counterproof_artifact::check::{Excerpt, Finding, Report, visible};
+
+/// The findings one after the other, then a summary. Colours are left to the stream to keep or drop.
+pub(super) fn render(report: &Report) -> String {
+    let renderer = Renderer::styled();
+    let mut text = String::new();
+    for finding in &report.findings {
+        let title = Level::ERROR.primary_title(visible(&finding.message)).id(finding.code.as_str());
+        text.push_str(&renderer.render(&[Group::with_title(title)]));
+        // The renderer would count the column within the excerpt, which may be cut or spelled out.
+        let _ = write!(text, "\n --> {}", visible(finding.file.as_str()));
+        if let Some(position) = finding.position {
+            let _ = write!(text, ":{}:{}", position.line, position.column);
+        }
+        let _ = write!(text, "\n{}\n\n", renderer.render(&[body(finding)]));
+    }
+    text.push_str(&super::summary(report));
+    text.push('\n');
+    text
+}
+
+fn body(finding: &Finding) -> Group<'static> {
+    let mut group = Group::with_level(Level::ERROR);
+    let expected = visible(&finding.expected);
+    match &finding.excerpt {
+        Some(excerpt) => group = group.element(snippet(excerpt, format!("expected {expected}"))),
+        None => group = group.element(Level::NOTE.with_name("expected").message(expected)),
+    }
+    if !finding.pointer.is_empty() {
+        group = group.element(Level::NOTE.with_name("pointer").message(visible(&finding.pointer)));
+    }
+    group.element(Level::HELP.message(visible(&finding.remedy)))
+}
+
+/// The excerpt with everything spelled out that a terminal would obey or not show.
+fn snippet(excerpt: &Excerpt, label: String) -> Snippet<'static, Annotation<'static>> {
+    let lines = |text: &str| {
+        let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(visible).collect();
+        lines.join("\n")
+    };
+    let mut source = lines(&excerpt.text[..excerpt.span.start]);
+    let start = source.len();
+    source.push_str(&lines(&excerpt.text[excerpt.span.clone()]));
+    let end = source.len();
+    source.push_str(&lines(&excerpt.text[excerpt.span.end..]));
+    Snippet::source(source)
+        .line_start(excerpt.first_line)
+        .fold(false)
+        .annotation(AnnotationKind::Primary.span(start..end).label(label))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    #[test]
+    fn a_finding_shows_its_line_its_place_and_the_remedy() {
+        let text: String = anstream::adapter::strip_str(&render(&fixture::report())).to_string();
+        insta::assert_snapshot!(text, @r#"
+        error[wrong-value]: 100% wrong
+         --> runs/new/r 1/a,b:c.json:7:14
+          |
+        6 |   "events": [],
+        7 |   "version": "\u{1b}[2Jold\u{202e}",    "x": 1
+          |              ^^^^^^^^^^^^^^^^^^^^^^ expected one of `baseline`, `new`
+          |
+          = pointer: /version\u{202e}
+          = help: write one of the allowed values
+
+        error[unreadable]: permission denied
+         --> b.json
+         = expected: a file that can be read
+         = help: check that it is there and that you may read it
+
+        2 findings in 2 of 12 files (1 run folder, 3 other JSON files skipped)
+        "#);
+    }
+}
