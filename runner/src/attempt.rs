@@ -61,9 +61,7 @@ pub(crate) async fn attempt(
         Ok(Err(error)) => (None, Some(Fault::of_request(&error))),
         Ok(Ok(mut response)) => {
             let mut body = body::read(&mut response, bounds.max_body_bytes, deadline).await;
-            if client.redactor.mask(&mut body.bytes) {
-                body.note = Some("secrets that the runner sent were masked");
-            }
+            body.masked = client.redactor.mask(&mut body.bytes);
             let status = response.status();
             let fault = of_status(status).or_else(|| body.cut.clone());
             (Some(Reply { status, headers: response.headers().clone(), body }), fault)

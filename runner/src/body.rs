@@ -17,6 +17,8 @@ pub(crate) struct Body {
     pub(crate) total: Option<u64>,
     /// Why there is less here than there was.
     pub(crate) cut: Option<Fault>,
+    /// True where a secret of the runner's own was taken out.
+    pub(crate) masked: bool,
     /// What a reader of the saved body should know.
     pub(crate) note: Option<&'static str>,
 }
@@ -41,7 +43,7 @@ pub(crate) async fn read(response: &mut Response, limit: usize, deadline: Instan
         }
     };
     let total = if cut.is_none() { Some(bytes.len() as u64) } else { announced };
-    let body = Body { bytes, total, cut, note: None };
+    let body = Body { bytes, total, cut, ..Body::default() };
     // Half of a compressed body is kept as it came.
     if body.cut.is_some() { body } else { decode(body, &encoding, limit).await }
 }
@@ -63,8 +65,11 @@ async fn decode(body: Body, encoding: &str, limit: usize) -> Body {
             total: None,
             cut: Some(too_large(limit)),
             note: Some("saved after decoding"),
+            ..Body::default()
         },
-        Ok(bytes) => Body { total: Some(bytes.len() as u64), bytes, cut: None, note: Some("saved after decoding") },
+        Ok(bytes) => {
+            Body { total: Some(bytes.len() as u64), bytes, note: Some("saved after decoding"), ..Body::default() }
+        }
         Err(_) => {
             let fault = Fault::new(Reason::UndecodableBody, "the body is not in the encoding that it claims");
             Body { cut: Some(fault), note: Some("saved as it came, still encoded"), ..body }
@@ -75,7 +80,7 @@ async fn decode(body: Body, encoding: &str, limit: usize) -> Body {
 /// Reads at most one byte more than `limit`, so that the caller can tell "full" from "too much".
 async fn take(decoder: impl AsyncRead + Unpin, limit: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    decoder.take(limit as u64 + 1).read_to_end(&mut bytes).await?;
+    decoder.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes).await?;
     Ok(bytes)
 }
 

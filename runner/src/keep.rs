@@ -34,6 +34,9 @@ const KEPT_HEADERS: [&str; 10] = [
     "x-ratelimit-remaining",
 ];
 
+/// What `redactions_applied` says where the agent echoed a secret that the runner had sent.
+const REDACTION: &str = "request_secrets";
+
 /// How many violations an artifact lists; the rest is counted.
 const MAX_VIOLATIONS: usize = 20;
 
@@ -85,7 +88,10 @@ impl Keeper {
         };
         let mut record = record(tried);
         let result = match judged {
-            Ok(case) => Ok(Box::new(self.finish_answer(case)?)),
+            Ok(case) => {
+                let masked = tried.reply.as_ref().is_some_and(|reply| reply.body.masked);
+                Ok(Box::new(self.finish_answer(case, masked)?))
+            }
             Err(fault) => {
                 record.outcome = AttemptOutcome::RunnerError;
                 record.error_class = Some(fault.reason.class());
@@ -100,10 +106,13 @@ impl Keeper {
         Ok(Kept { record, result, reached })
     }
 
-    fn finish_answer(&self, mut case: Case) -> Result<Case, WriteError> {
+    fn finish_answer(&self, mut case: Case, masked: bool) -> Result<Case, WriteError> {
         crate::payload::move_large(&mut case, &self.run, self.limits.payload)?;
         if let Outcome::Ok(answer) = &mut case.outcome {
             let output = &mut answer.final_output;
+            if masked {
+                output.redactions_applied.get_or_insert_default().push(REDACTION.to_owned());
+            }
             output.output_hash.get_or_insert_with(|| output.content.short_hash());
         }
         Ok(case)
@@ -242,7 +251,8 @@ const fn cuts_short(reason: Reason) -> bool {
 /// What a reader of the saved body should know: how it was saved, and why it is cut where the class does not say.
 fn note(reply: &Reply) -> Option<String> {
     let cut = reply.body.cut.as_ref().map(|cut| cut.message.as_str());
-    let parts: Vec<&str> = cut.into_iter().chain(reply.body.note).collect();
+    let masked = reply.body.masked.then_some("secrets that the runner had sent were masked");
+    let parts: Vec<&str> = cut.into_iter().chain(reply.body.note).chain(masked).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

@@ -1,6 +1,7 @@
 //! A whole run: the folder, the cases with bounded concurrency, the end. How one case is asked is told elsewhere.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::store::{CreateError, RunWriter};
@@ -25,6 +26,9 @@ use crate::settings::Settings;
 
 /// Events that may wait for the reporter; a reporter that is slower than that slows the run down.
 const WAITING_EVENTS: usize = 256;
+
+/// Longer time-outs end no attempt of any use, and the system's clocks cannot count to all of them.
+const LONGEST_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
 /// What a run takes from its surroundings.
 pub struct Environment {
@@ -115,7 +119,7 @@ pub fn run(
     });
     let asker = Asker {
         client,
-        bounds: Bounds { timeout: settings.timeout, max_body_bytes: settings.limits.body },
+        bounds: Bounds { timeout: settings.timeout.min(LONGEST_TIMEOUT), max_body_bytes: settings.limits.body },
         policy: settings.retry.clone(),
         clock: environment.clock,
         jitter: environment.jitter,

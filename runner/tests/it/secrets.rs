@@ -42,6 +42,7 @@ fn an_agent_that_echoes_a_secret_is_not_believed_to_have_the_right_to() {
     echo["final_output"]["content"] = json!(format!("you sent {TOKEN}"));
     let run = run_with_secrets(&Agent::sending(ok(&echo)));
     assert_eq!(run.case()["final_output"]["content"], "you sent [redacted]");
+    assert_eq!(run.case()["final_output"]["redactions_applied"], json!(["request_secrets"]));
     assert_clean(&run);
 
     let page = format!("<pre>authorization: Bearer {TOKEN}</pre>");
@@ -51,5 +52,6 @@ fn an_agent_that_echoes_a_secret_is_not_believed_to_have_the_right_to() {
     ]);
     let run = run_with_secrets(&agent);
     run.failure("invalid_json", "not_json");
+    assert_eq!(run.meta()["note"], "secrets that the runner had sent were masked");
     assert_clean(&run);
 }
