@@ -124,7 +124,8 @@ fn assert_links_resolve(report: &Utf8Path, page: &Utf8Path) {
             links += 1;
             let (path, fragment) = link.split_once('#').unwrap_or((&link, ""));
             assert!(!path.starts_with('/') && !path.contains(':'), "{page}: {link} leaves the report");
-            let target = if path.is_empty() { report.join(page) } else { report.join(page).parent().unwrap().join(path) };
+            let target =
+                if path.is_empty() { report.join(page) } else { report.join(page).parent().unwrap().join(path) };
             let resolved = target.canonicalize_utf8().unwrap_or_else(|error| panic!("{page}: {link}: {error}"));
             assert!(resolved.starts_with(report.canonicalize_utf8().unwrap()), "{page}: {link} leaves the report");
             if !fragment.is_empty() {
