@@ -19,6 +19,9 @@ use super::writer::{ReportError, ReportWriter};
 use crate::comparison::CaseComparison;
 use crate::load::{Artifact, LoadedAnswer};
 
+/// Reasons that are read at once; the others are folded.
+const REASONS_OPEN: usize = 6;
+
 /// What the sections of a page are made from.
 #[derive(Debug)]
 pub(super) struct CaseView<'a> {
@@ -70,6 +73,7 @@ pub(super) struct CasePage {
     previous: Option<String>,
     next: Option<String>,
     reasons: Vec<ReasonShown>,
+    more_reasons: Vec<ReasonShown>,
     divergence: Option<ReasonShown>,
     divergence_rows: Vec<RowShown>,
     absences: Vec<String>,
@@ -106,6 +110,8 @@ impl CasePage {
         let events = events::show(&view)?;
         let actions = actions::show(&view)?;
         let divergence = case.row.first_divergence.as_ref();
+        let mut reasons = reasons::show(&view);
+        let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
         let neighbour = |index: Option<usize>| {
             let index = index.filter(|index| *index < report.stems.len())?;
             report.stems.get(index).map(|stem| format!("{}.html", names::encode_path(stem)))
@@ -120,7 +126,8 @@ impl CasePage {
             input: input(&view),
             previous: neighbour(case.index.checked_sub(1)),
             next: neighbour(case.index.checked_add(1)),
-            reasons: reasons::show(&view),
+            reasons,
+            more_reasons,
             divergence: divergence.map(|divergence| reasons::divergence(&view, divergence)),
             divergence_rows: events::first_divergence(&view)?,
             absences: Side::BOTH.into_iter().filter_map(|side| reasons::absence(side, view.artifact(side))).collect(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::changes::ChangesShown;
 use super::files::FileLink;
-use super::shown::{Budget, Shown};
+use super::shown::{self, Budget, Shown};
 use crate::diff::align::Row;
 
 /// Values longer than this are folded.
@@ -101,8 +101,7 @@ pub(super) const fn look(row: Row, same: bool) -> (&'static str, &'static str, &
 
 /// A value, open where it is short.
 pub(super) fn value(name: &'static str, value: &impl Serialize, budget: &Budget) -> ValueShown {
-    let short = serde_json::to_string(value).ok().filter(|compact| compact.len() <= OPEN_UP_TO_BYTES);
-    if let Some(compact) = short {
+    if let Some(compact) = shown::on_one_line(value, OPEN_UP_TO_BYTES) {
         return ValueShown { name, shown: budget.text(&compact, OPEN_UP_TO_BYTES), summary: String::new() };
     }
     let shown = budget.json(value, LONGEST_VALUE);

@@ -209,8 +209,9 @@ mod tests {
 
     #[test]
     fn long_equal_stretches_are_folded_around_a_context() {
-        let text = (0..20).map(|n| format!("line {n}\n")).collect::<String>();
-        let diff = shown(&text, &text.replace("line 10\n", "other\n"));
+        let text: Vec<_> = ('a'..='t').map(String::from).collect();
+        let text = text.join("\n");
+        let diff = shown(&text, &text.replace('k', "other"));
         let folds: Vec<_> = diff.stretches.iter().map(|stretch| stretch.summary.as_str()).collect();
         assert_eq!(folds, ["7 equal lines", "", "6 equal lines"]);
     }

@@ -47,7 +47,7 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<EventsShown, ReportError> {
     for group in rows[..rows.len() - hidden].chunk_by(|a, b| a.is_same() == b.is_same()) {
         let shown = group.iter().map(|row| show_row(view, row, true)).collect::<Result<Vec<_>, _>>()?;
         let folded = compared && group[0].is_same() && group.len() >= FOLD_FROM;
-        stretches.push(EventStretch { summary: if folded { summary(&shown) } else { String::new() }, rows: shown });
+        stretches.push(EventStretch { summary: if folded { summary(group) } else { String::new() }, rows: shown });
     }
     let more = if hidden > 0 { format!("{hidden} more steps are in the artifacts") } else { String::new() };
     Ok(EventsShown { stretches, more })
@@ -69,10 +69,18 @@ fn rows(view: &CaseView<'_>) -> Vec<EventRow> {
     (0..loaded.answer.events.len()).map(row).collect()
 }
 
-fn summary(rows: &[RowShown]) -> String {
-    let name = |row: &RowShown| row.cells.iter().flatten().map(|cell| cell.number.clone()).next().unwrap_or_default();
-    let (first, last) = (rows.first().map(name).unwrap_or_default(), rows.last().map(name).unwrap_or_default());
-    format!("{} equal steps, {first} to {last}", rows.len())
+fn summary(rows: &[EventRow]) -> String {
+    let [first, .., last] = rows else { return String::new() };
+    let count = rows.len();
+    match (first.row, last.row) {
+        (Row::Both { baseline: i, new: j }, Row::Both { baseline: k, new: l }) if i == j && k == l => {
+            format!("{count} equal steps, {} to {}", i + 1, k + 1)
+        }
+        (Row::Both { baseline: i, new: j }, Row::Both { baseline: k, new: l }) => {
+            format!("{count} equal steps: {} to {} of baseline, {} to {} of new", i + 1, k + 1, j + 1, l + 1)
+        }
+        _ => format!("{count} steps"),
+    }
 }
 
 fn show_row(view: &CaseView<'_>, row: &EventRow, anchored: bool) -> Result<RowShown, ReportError> {

@@ -133,7 +133,7 @@ fn rules(evaluation: &Evaluation) -> Vec<RuleShown> {
         limit: sentences::limit(rule),
         passed: rule.passed,
         word: match (rule.passed, rule.limit) {
-            (true, None) => "for information",
+            (true, None) => "",
             (true, Some(_)) => "holds",
             (false, _) => "broken",
         },

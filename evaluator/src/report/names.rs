@@ -96,7 +96,7 @@ mod tests {
     fn a_name_too_long_for_some_system_becomes_its_digest() {
         let long = format!("assets/{}.html", "é".repeat(100));
         let name = copied(&long);
-        assert!(name.len() < 100 && name.ends_with(".txt"), "{name}");
+        assert!(name.len() < 100 && is_harmless(&name), "{name}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use counterproof_artifact::check::is_invisible;
 use serde::Serialize;
+use serde_json::ser::Formatter;
 
 /// Values of one page together are shown up to this size; what comes after is left to the linked files.
 const PAGE_UP_TO_BYTES: usize = 1_500_000;
@@ -63,6 +64,30 @@ impl Budget {
 
     fn spend(&self, bytes: usize) {
         self.left.set(self.left.get().saturating_sub(bytes));
+    }
+}
+
+/// A short value as JSON on one line, with spaces where a line may break; `None` where it is longer.
+pub(super) fn on_one_line(value: &impl Serialize, most: usize) -> Option<String> {
+    let mut written = Bounded { bytes: Vec::new(), most };
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Spaced)).ok()?;
+    String::from_utf8(written.bytes).ok()
+}
+
+/// JSON on one line, with a space behind every comma and colon.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
     }
 }
 
@@ -141,6 +166,13 @@ mod tests {
     fn a_long_text_is_cut_between_characters() {
         let shown = Budget::of_page().text("äöü", 3);
         assert_eq!((shown.text.as_str(), shown.more.as_str()), ("ä", "… 4 more bytes in the file"));
+    }
+
+    #[test]
+    fn a_short_value_stands_on_one_line_that_can_break() {
+        let value = json!({"a": [1, "x"], "b": {}});
+        assert_eq!(on_one_line(&value, 100).as_deref(), Some(r#"{"a": [1, "x"], "b": {}}"#));
+        assert_eq!(on_one_line(&value, 10), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The crate as another crate uses it.
+//! The evaluator as its callers see it: run folders in, a report out.
 
-mod kit;
-mod properties;
-mod verdicts;
+mod links;
+mod report;
+mod runs;

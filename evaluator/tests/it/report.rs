@@ -1,0 +1,294 @@
+//! The report's pages: complete, whole, the same each time, and harmless whatever an agent says.
+
+use camino::Utf8Path;
+use counterproof_artifact::Side;
+use counterproof_artifact::store::RunReader;
+use counterproof_artifact::write::{self, Durability};
+use counterproof_evaluator::comparison::Request;
+use counterproof_evaluator::gate::GateLimits;
+use counterproof_evaluator::load::ComparedRun;
+use counterproof_evaluator::report::{ReportError, ReportWriter};
+use serde_json::{Value, json};
+
+use crate::links::{assert_whole, attributes, files, pages};
+use crate::runs::{Pair, action, answered, failed, spec, step};
+
+/// What an agent or a foreign runner could try.
+const HOSTILE: &str = "</pre></code></script><script>alert(1)</script><img src=x onerror=alert(1)>\"' onclick='x' {{7*7}} \
+                       <!-- ]]> javascript:alert(1) \u{202e}desrever\u{0}\u{1b}[31m";
+
+/// A pair with a case of nearly every kind, among them ids and assets whose names need care.
+fn every_kind() -> Pair {
+    let ids = ["same", "worse[a,1]~@=+(x)", "changed", "broken", "missing", "invalid", "absent"];
+    let pair = Pair::selecting(&ids);
+    let found = step("c1", "get_order", &json!({"id": 1}), &json!({"total": 50}));
+    let refund =
+        |amount: u64, refs: &[&str]| json!([action("a1", "refund", &json!({"order": 1, "amount": amount}), refs)]);
+
+    pair.answers("same", &json!({"events": found, "proposed_actions": refund(50, &["c1"])}));
+    for (side, amount, refs) in [(Side::Baseline, 50, &["c1"][..]), (Side::New, 500, &["gone"][..])] {
+        let answer = json!({"events": found, "proposed_actions": refund(amount, refs)});
+        pair.artifact(side, "worse[a,1]~@=+(x)", &answered(side, "worse[a,1]~@=+(x)", &answer));
+        pair.artifact(side, "changed", &answered(side, "changed", &outputs(amount)));
+    }
+    pair.artifact(Side::Baseline, "broken", &answered(Side::Baseline, "broken", &json!({"events": found})));
+    pair.asset(Side::New, "broken.body.bin", b"<h1>no</h1>");
+    let kept =
+        json!({"body_snippet": "<h1>no", "full_body_saved_to": "assets/broken.body.bin", "error_name": "HTTP_500"});
+    pair.artifact(Side::New, "broken", &failed(Side::New, "broken", &kept));
+    pair.artifact(Side::Baseline, "missing", &answered(Side::Baseline, "missing", &json!({"events": found})));
+    pair.artifact(Side::Baseline, "invalid", &answered(Side::Baseline, "invalid", &json!({"events": found})));
+    pair.artifact(Side::New, "invalid", &json!({"schema_version": "case.v1", "case_id": "invalid", "status": 7}));
+    pair
+}
+
+fn outputs(amount: u64) -> Value {
+    let text = format!("Hello.\nYour refund of {amount} is on its way.\nGoodbye.");
+    json!({"final_output": {"content_type": "text", "content": text}})
+}
+
+#[test]
+fn every_link_of_every_page_leads_somewhere_within_the_folder() {
+    let pair = every_kind();
+    let report = pair.report();
+    assert!(assert_whole(&report) > 100);
+    assert_eq!(pages(&report).len(), 1 + 7);
+}
+
+#[test]
+fn the_first_page_says_what_the_gate_says_and_lists_the_worst_first() {
+    let pair = every_kind();
+    let report = pair.report();
+    let index = &pages(&report)[Utf8Path::new("index.html")];
+    assert!(index.contains("Not good enough: 4 of 7 rules are broken"), "{index}");
+    let order: Vec<_> = ["\"regressed\"", "\"broken\"", "\"invalid\"", "\"missing\"", "\"changed\"", "\"unchanged\""]
+        .iter()
+        .map(|id| index.find(&format!("<tbody id={id}")).unwrap())
+        .collect();
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(index.contains("1 setting that differs"));
+    assert!(index.contains("large-1") && index.contains("large-2"));
+}
+
+#[test]
+fn a_case_page_shows_old_and_new_values_and_where_evidence_leads() {
+    let pair = every_kind();
+    let report = pair.report();
+    let pages = pages(&report);
+    let page = &pages[Utf8Path::new("cases/worse[a,1]~@=+(x).html")];
+    for expected in [
+        "<del dir=\"auto\">50</del>",
+        "<ins dir=\"auto\">500</ins>",
+        "href=\"#baseline-event-1\"",
+        "leads nowhere",
+        "href=\"../artifacts/new/worse%5Ba%2C1%5D~%40%3D%2B%28x%29.json\"",
+        "id=\"baseline-event-1\"",
+        "id=\"new-event-1\"",
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    let page = &pages[Utf8Path::new("cases/changed.html")];
+    assert!(page.contains("Your refund of <del>50</del><ins>500</ins> is on its way."), "{page}");
+}
+
+#[test]
+fn a_side_without_an_answer_leaves_a_page_complete() {
+    let pair = every_kind();
+    let report = pair.report();
+    let pages = pages(&report);
+    let page = |id: &str| &pages[Utf8Path::new(&format!("cases/{id}.html"))];
+    assert!(page("broken").contains("assets/broken.body.bin") && page("broken").contains("&#60;h1&#62;no"));
+    assert!(page("broken").contains("id=\"baseline-event-1\""), "what the baseline did is shown");
+    assert!(page("missing").contains("new has no artifact of this case"));
+    assert!(page("invalid").contains("id=\"new-violations\"") && page("invalid").contains("invalid.json, line "));
+    assert!(page("absent").contains("neither side has an artifact"));
+}
+
+#[test]
+fn nothing_that_an_agent_says_becomes_markup() {
+    let pair = Pair::selecting(&["hostile", "failed", "json"]);
+    let call = |id: &str| step(id, HOSTILE, &json!({HOSTILE: HOSTILE, "long": HOSTILE.repeat(10)}), &json!(HOSTILE));
+    for (side, id) in [(Side::Baseline, "c1"), (Side::New, "c2")] {
+        let mut act = action(HOSTILE, HOSTILE, &json!({HOSTILE: format!("{HOSTILE}{side}")}), &[id, HOSTILE]);
+        act["action_type"] = json!(HOSTILE);
+        act["risk_tags"] = json!([HOSTILE]);
+        let mut events = call(id).to_vec();
+        events.push(json!({"type": HOSTILE, "ts": 2000, HOSTILE: HOSTILE}));
+        events
+            .push(json!({"type": "retrieval", "ts": 2000, "query": format!("{HOSTILE}{side}"), "doc_ids": [HOSTILE]}));
+        let text = format!("{HOSTILE} {side}\nsame\n{HOSTILE}");
+        let answer = json!({
+            "proposed_actions": [act],
+            "events": events,
+            "final_output": {"content_type": "text", "content": text},
+            "workflow_id": HOSTILE,
+        });
+        pair.artifact(side, "hostile", &answered(side, "hostile", &answer));
+        let output =
+            json!({"final_output": {"content_type": "json", "content": {HOSTILE: format!("{HOSTILE}{side}")}}});
+        pair.artifact(side, "json", &answered(side, "json", &output));
+        let name = "failed.body.bin";
+        pair.asset(side, name, HOSTILE.as_bytes());
+        let failure = json!({
+            "error_name": HOSTILE,
+            "error_message": HOSTILE,
+            "status_text": HOSTILE,
+            "url": format!("http://x/{HOSTILE}"),
+            "body_snippet": HOSTILE,
+            "full_body_saved_to": format!("assets/{name}"),
+        });
+        pair.artifact(side, "failed", &failed(side, "failed", &failure));
+    }
+    let report =
+        pair.report_with(&[spec("hostile", HOSTILE), spec("json", "</title><script>"), spec("failed", HOSTILE)]);
+    assert_whole(&report);
+    for (name, page) in pages(&report) {
+        assert_eq!(page.matches("<script").count(), 1, "{name}: only the page's own");
+        for markup in ["<img", "<!--", "onclick='", "onerror=alert(1)>", " style="] {
+            assert!(!page.contains(markup), "{name}: {markup}");
+        }
+        assert!(!page.contains(['\u{202e}', '\u{0}', '\u{1b}']), "{name}: invisible characters are spelled out");
+        for attribute in ["onclick", "onerror", "onload"] {
+            assert!(attributes(&page, attribute).is_empty(), "{name}: {attribute}");
+        }
+    }
+    let page = &pages(&report)[Utf8Path::new("cases/hostile.html")];
+    assert!(page.contains("&#60;script&#62;alert(1)") && page.contains("\\u{202e}"));
+}
+
+#[test]
+fn assets_are_copied_under_names_that_no_browser_runs() {
+    let pair = Pair::selecting(&["assets"]);
+    let names = ["x.html", "x.svg", "x.js", "x.xml", "no extension", "a%2e #?é.json", "plain.txt"];
+    let mut events = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let [call, mut result] = step(&format!("c{index}"), "fetch", &json!({}), &json!("short"));
+        result["payload_asset_href"] = json!(format!("assets/{name}"));
+        events.extend([call, result]);
+        for side in Side::BOTH {
+            pair.foreign_asset(side, name, b"<script>alert(1)</script>");
+        }
+    }
+    pair.answers("assets", &json!({"events": events}));
+    let report = pair.report();
+    assert_whole(&report);
+    let copied: Vec<_> = files(&report).into_keys().filter(|name| name.starts_with("artifacts/new")).collect();
+    let expected = ["a%2e #?é.json", "plain.txt"];
+    for name in expected {
+        assert!(copied.iter().any(|copy| copy == &format!("artifacts/new/assets/{name}")), "{name}: {copied:?}");
+    }
+    for name in &names[..5] {
+        let copy = format!("artifacts/new/as-text/assets/{name}.txt");
+        assert!(copied.iter().any(|found| found == &copy), "{name}: {copied:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_out_of_the_run_is_not_copied() {
+    let pair = Pair::selecting(&["leak", "linked"]);
+    let secret = pair.root().join("secret.txt");
+    write::write(&secret, b"top secret", Durability::Cached).unwrap();
+    for side in Side::BOTH {
+        pair.foreign_asset(side, "other.txt", b"-");
+        std::os::unix::fs::symlink(&secret, pair.folder(side).join("assets/leak.txt")).unwrap();
+        std::os::unix::fs::symlink(&secret, pair.folder(side).join("linked.json")).unwrap();
+    }
+    let mut act = action("a1", "refund", &json!({}), &[]);
+    act["evidence_refs"] = json!([{"kind": "asset", "id": "assets/leak.txt"}]);
+    let [call, mut result] = step("c1", "fetch", &json!({}), &json!("short"));
+    result["payload_asset_href"] = json!("assets/leak.txt");
+    pair.answers("leak", &json!({"events": [call, result], "proposed_actions": [act]}));
+    let report = pair.report();
+    assert_whole(&report);
+    for (name, bytes) in files(&report) {
+        assert!(!String::from_utf8_lossy(&bytes).contains("top secret"), "{name}");
+    }
+}
+
+#[test]
+fn the_same_runs_give_the_same_bytes_on_any_path_and_none_is_absolute() {
+    let pair = every_kind();
+    let (first, second) = (pair.root().join("one"), pair.root().join("a").join("deeper place"));
+    pair.try_report(&[], &first).unwrap();
+    pair.try_report(&[], &second).unwrap();
+    let (first, second) = (files(&first), files(&second));
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    for (name, bytes) in first {
+        assert!(bytes == second[&name], "{name} differs");
+        assert!(!String::from_utf8_lossy(&bytes).contains(pair.root().as_str()), "{name} names this machine's path");
+    }
+}
+
+#[test]
+fn a_report_that_is_moved_is_still_whole() {
+    let pair = every_kind();
+    let report = pair.report();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let moved = Utf8Path::from_path(elsewhere.path()).unwrap().join("report");
+    for (name, bytes) in files(&report) {
+        write::create_folder(moved.join(&name).parent().unwrap()).unwrap();
+        write::write(&moved.join(&name), &bytes, Durability::Cached).unwrap();
+    }
+    drop(pair);
+    assert_whole(&moved);
+}
+
+#[test]
+fn a_second_report_leaves_nothing_of_the_first() {
+    let first = every_kind();
+    let out = first.root().join("report");
+    first.try_report(&[], &out).unwrap();
+    let second = Pair::selecting(&["only"]);
+    second.answers("only", &json!({}));
+    second.try_report(&[], &out).unwrap();
+    let names: Vec<_> = files(&out).into_keys().map(|name| name.to_string()).collect();
+    assert!(names.iter().all(|name| !name.contains("broken") && !name.contains("worse")), "{names:?}");
+    assert_whole(&out);
+}
+
+#[test]
+fn a_folder_that_is_no_report_is_not_touched() {
+    let pair = every_kind();
+    let out = pair.root().join("mine");
+    write::create_folder(&out.join("cases")).unwrap();
+    write::write(&out.join("cases/thesis.txt"), b"years of work", Durability::Cached).unwrap();
+    write::write(&out.join("evaluation.json"), b"{}", Durability::Cached).unwrap();
+    assert!(matches!(pair.try_report(&[], &out), Err(ReportError::NotAReport(_))));
+    assert_eq!(files(&out).len(), 2);
+}
+
+#[test]
+fn a_run_within_the_report_folder_is_not_cleared_away() {
+    let pair = every_kind();
+    let out = pair.report();
+    let copies = [Side::Baseline, Side::New].map(|side| out.join("artifacts").join(side.as_str()));
+    let before = files(&out);
+    let [baseline, new] = copies.map(|copy| ComparedRun::new(RunReader::open(&copy).unwrap()));
+    let request = Request { baseline, new, cases: &[], limits: GateLimits::default() };
+    let refused = ReportWriter::create(&out, &request);
+    assert!(matches!(refused, Err(ReportError::RunInside { .. })));
+    assert_eq!(files(&out).len(), before.len());
+}
+
+#[test]
+fn a_huge_answer_makes_a_page_of_bounded_size() {
+    let pair = Pair::selecting(&["huge"]);
+    for side in Side::BOTH {
+        let line = format!("a line of {side} that is long enough to fill a page some day\n");
+        let rows: Vec<_> = (0..20_000).map(|n| json!({"n": n, "side": side})).collect();
+        let events: Vec<_> = (0..50)
+            .flat_map(|n| step(&format!("c{n}"), "list", &json!({"rows": rows[..100]}), &json!({"n": n})))
+            .collect();
+        let answer = json!({
+            "events": events,
+            "proposed_actions": [action("a1", "store", &json!({"rows": rows}), &[])],
+            "final_output": {"content_type": "text", "content": line.repeat(20_000)},
+        });
+        pair.artifact(side, "huge", &answered(side, "huge", &answer));
+    }
+    let report = pair.report();
+    assert_whole(&report);
+    let size = pages(&report)[Utf8Path::new("cases/huge.html")].len();
+    assert!(size < 5_000_000, "{size}");
+}
