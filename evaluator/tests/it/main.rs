@@ -1,5 +1,9 @@
-//! The evaluator as its callers see it: run folders in, a report out.
+//! The crate as another crate uses it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod kit;
 mod links;
+mod properties;
 mod report;
 mod runs;
+mod verdicts;
