@@ -85,7 +85,8 @@ fn every_case_ends_as_an_artifact_that_holds_to_the_contract() {
     next: counterproof validate runs/new/r1
           run the side baseline too, then counterproof compare
     ");
-    assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));
+    let valid = sandbox.run(["validate", "runs/new/r1"]);
+    assert_eq!(valid.code, Some(0), "{valid}");
 
     let run = sandbox.json("runs/new/r1/run.json");
     assert_eq!((&run["cases_path"], &run["base_url"]), (&json!("../../../cases.json"), &json!(agent.base_url())));

@@ -13,7 +13,7 @@ fn a_moved_run_folder_still_holds_to_the_contract_and_names_no_place() {
     });
     let cases = json!([{"id": "answers", "input": {"user": "a"}}, {"id": "fails", "input": {"user": "b"}}]).to_string();
     let elsewhere = Sandbox::new();
-    // Cases within the folder of the runs, beside it, and given by an absolute path.
+    // The program is told of absolute paths, one of them with a detour.
     for (run_id, cases_path) in [("r1", "deep/cases.json".to_owned()), ("r2", "deep/../deep/cases.json".to_owned())] {
         let sandbox = Sandbox::new().with_file("deep/cases.json", &cases);
         let (absolute, out) = (sandbox.path(&cases_path).into_string(), sandbox.path("out").into_string());
