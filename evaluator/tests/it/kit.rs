@@ -10,6 +10,7 @@ use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
+use counterproof_evaluator::report::{ReportError, ReportWriter};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -64,6 +65,32 @@ impl Pair {
         self
     }
 
+    /// Adds an asset under a name that this program's own writer refuses.
+    pub(crate) fn with_foreign_asset(self, side: Side, name: &str, bytes: &[u8]) -> Self {
+        let assets = self.writer(side).folder().join("assets");
+        write::create_folder(&assets).unwrap();
+        write::write(&assets.join(name), bytes, Durability::Cached).unwrap();
+        self
+    }
+
+    /// Lets both runs select a case that neither has an artifact of.
+    pub(crate) fn selecting(mut self, case_id: &str) -> Self {
+        self.selected.iter_mut().for_each(|ids| ids.push(case_id.to_owned()));
+        self
+    }
+
+    /// Gives every case a title.
+    pub(crate) fn titled(mut self, title: &str) -> Self {
+        let path = self.path().join("cases.json");
+        let mut ids = self.selected.concat();
+        ids.sort_unstable();
+        ids.dedup();
+        let case = |id: &String| json!({"id": id, "title": title, "input": {"user": title}});
+        write::write_json(&path, &ids.iter().map(case).collect::<Vec<_>>(), Durability::Cached).unwrap();
+        self.cases = counterproof_cases::load(&path).unwrap().cases;
+        self
+    }
+
     /// Says what is expected of the case.
     pub(crate) fn expecting(mut self, expected: &Value) -> Self {
         let path = self.path().join("cases.json");
@@ -77,6 +104,11 @@ impl Pair {
     /// The folder that holds everything.
     pub(crate) fn path(&self) -> Utf8PathBuf {
         Utf8PathBuf::try_from(self.folder.path().to_owned()).unwrap()
+    }
+
+    /// A side's run folder.
+    pub(crate) fn folder(&self, side: Side) -> &Utf8Path {
+        self.writer(side).folder()
     }
 
     fn writer(&self, side: Side) -> &RunWriter {
@@ -96,6 +128,7 @@ impl Pair {
                 "out_dir": "../..",
                 "selected_case_ids": selected,
                 "runner_version": "test/1",
+                "model": format!("model-{}", writer.side()),
             }))
             .unwrap();
             writer.write_run(&run).unwrap();
@@ -113,6 +146,22 @@ impl Pair {
     /// Compares the two runs.
     pub(crate) fn evaluation(&self) -> Evaluation {
         comparison::compare::<std::convert::Infallible>(&self.request(), |_| Ok(())).unwrap()
+    }
+
+    /// Compares the two runs and writes the report into `out`.
+    pub(crate) fn report_into(&self, out: &Utf8Path) -> Result<Evaluation, ReportError> {
+        let request = self.request();
+        let report = ReportWriter::create(out, &request)?;
+        let evaluation = comparison::compare(&request, |case| report.write_case(case)).unwrap();
+        assert_eq!(report.finish(&evaluation)?, out.join("index.html"));
+        Ok(evaluation)
+    }
+
+    /// Compares the two runs and gives the folder of the report.
+    pub(crate) fn report(&self) -> Utf8PathBuf {
+        let out = self.path().join("report");
+        self.report_into(&out).unwrap();
+        out
     }
 
     /// Compares the two runs, and gives what is said of the only case.
@@ -173,5 +222,46 @@ pub(crate) fn failure() -> Value {
             "class": "http_error", "status": 500, "url": "http://agent.example/run-case", "attempt": 3,
             "body_snippet": null, "full_body_saved_to": null,
         },
+    })
+}
+
+/// An answer that is empty but for what is said of it.
+pub(crate) fn answer_of(fields: &Value) -> Value {
+    let output = json!({"content_type": "text", "content": "Done."});
+    let empty = json!({"schema_version": "case.v1", "status": "ok", "proposed_actions": [], "events": [], "final_output": output});
+    with_fields(empty, fields)
+}
+
+/// A runner failure with more known of it.
+pub(crate) fn failure_of(fields: &Value) -> Value {
+    let mut artifact = failure();
+    artifact["runner_failure"] = with_fields(artifact["runner_failure"].take(), fields);
+    artifact
+}
+
+fn with_fields(mut object: Value, fields: &Value) -> Value {
+    for (key, value) in fields.as_object().unwrap() {
+        object[key] = value.clone();
+    }
+    object
+}
+
+/// A call of a tool and its result, one after the other.
+pub(crate) fn step(call_id: &str, tool: &str, args: &Value, payload: &Value) -> [Value; 2] {
+    [
+        json!({"type": "tool_call", "ts": 1000, "call_id": call_id, "tool": tool, "args": args}),
+        json!({
+            "type": "tool_result", "ts": 1500, "call_id": call_id, "status": "ok", "latency_ms": 12,
+            "payload_summary": payload,
+        }),
+    ]
+}
+
+/// A proposed action of high risk that rests on the results of calls.
+pub(crate) fn action(id: &str, tool: &str, params: &Value, call_ids: &[&str]) -> Value {
+    let refs: Vec<_> = call_ids.iter().map(|id| json!({"kind": "tool_result", "call_id": id})).collect();
+    json!({
+        "action_id": id, "action_type": "write", "tool_name": tool, "params": params, "risk_level": "high",
+        "risk_tags": [], "evidence_refs": refs,
     })
 }

@@ -10,36 +10,40 @@ use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
 use serde_json::{Value, json};
 
+use crate::kit::{Pair, action, answer_of, failure_of, step};
 use crate::links::{assert_whole, attributes, files, pages};
-use crate::runs::{Pair, action, answered, failed, spec, step};
 
 /// What an agent or a foreign runner could try.
 const HOSTILE: &str = "</pre></code></script><script>alert(1)</script><img src=x onerror=alert(1)>\"' onclick='x' {{7*7}} \
                        <!-- ]]> javascript:alert(1) \u{202e}desrever\u{0}\u{1b}[31m";
 
-/// A pair with a case of nearly every kind, among them ids and assets whose names need care.
-fn every_kind() -> Pair {
-    let ids = ["same", "worse[a,1]~@=+(x)", "changed", "broken", "missing", "invalid", "absent"];
-    let pair = Pair::selecting(&ids);
-    let found = step("c1", "get_order", &json!({"id": 1}), &json!({"total": 50}));
-    let refund =
-        |amount: u64, refs: &[&str]| json!([action("a1", "refund", &json!({"order": 1, "amount": amount}), refs)]);
+/// A case id that needs care in a link.
+const ODD: &str = "worse[a,1]~@=+(x)";
 
-    pair.answers("same", &json!({"events": found, "proposed_actions": refund(50, &["c1"])}));
-    for (side, amount, refs) in [(Side::Baseline, 50, &["c1"][..]), (Side::New, 500, &["gone"][..])] {
-        let answer = json!({"events": found, "proposed_actions": refund(amount, refs)});
-        pair.artifact(side, "worse[a,1]~@=+(x)", &answered(side, "worse[a,1]~@=+(x)", &answer));
-        pair.artifact(side, "changed", &answered(side, "changed", &outputs(amount)));
-    }
-    pair.artifact(Side::Baseline, "broken", &answered(Side::Baseline, "broken", &json!({"events": found})));
-    pair.asset(Side::New, "broken.body.bin", b"<h1>no</h1>");
-    let kept =
-        json!({"body_snippet": "<h1>no", "full_body_saved_to": "assets/broken.body.bin", "error_name": "HTTP_500"});
-    pair.artifact(Side::New, "broken", &failed(Side::New, "broken", &kept));
-    pair.artifact(Side::Baseline, "missing", &answered(Side::Baseline, "missing", &json!({"events": found})));
-    pair.artifact(Side::Baseline, "invalid", &answered(Side::Baseline, "invalid", &json!({"events": found})));
-    pair.artifact(Side::New, "invalid", &json!({"schema_version": "case.v1", "case_id": "invalid", "status": 7}));
-    pair
+/// A pair with a case of nearly every kind.
+fn every_kind() -> Pair {
+    use Side::{Baseline, New};
+    let found = step("c1", "get_order", &json!({"id": 1}), &json!({"total": 50}));
+    let looked = answer_of(&json!({"events": found}));
+    let refund = |amount: u64, refs: &[&str]| {
+        let action = action("a1", "refund", &json!({"order": 1, "amount": amount}), refs);
+        answer_of(&json!({"events": found, "proposed_actions": [action]}))
+    };
+    let body = json!({"body_snippet": "<h1>no", "full_body_saved_to": "assets/broken.body.bin"});
+    Pair::empty()
+        .with(Baseline, "same", &refund(50, &["c1"]))
+        .with(New, "same", &refund(50, &["c1"]))
+        .with(Baseline, ODD, &refund(50, &["c1"]))
+        .with(New, ODD, &refund(500, &["gone"]))
+        .with(Baseline, "changed", &answer_of(&outputs(50)))
+        .with(New, "changed", &answer_of(&outputs(500)))
+        .with(Baseline, "broken", &looked)
+        .with(New, "broken", &failure_of(&body))
+        .with_asset(New, "broken.body.bin", b"<h1>no</h1>")
+        .with(Baseline, "missing", &looked)
+        .with(Baseline, "invalid", &looked)
+        .with(New, "invalid", &json!({"schema_version": "case.v1", "status": 7}))
+        .selecting("absent")
 }
 
 fn outputs(amount: u64) -> Value {
@@ -67,7 +71,7 @@ fn the_first_page_says_what_the_gate_says_and_lists_the_worst_first() {
         .collect();
     assert!(order.is_sorted(), "{order:?}");
     assert!(index.contains("1 setting that differs"));
-    assert!(index.contains("large-1") && index.contains("large-2"));
+    assert!(index.contains("model-baseline") && index.contains("model-new"));
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn a_case_page_shows_old_and_new_values_and_where_evidence_leads() {
     let pair = every_kind();
     let report = pair.report();
     let pages = pages(&report);
-    let page = &pages[Utf8Path::new("cases/worse[a,1]~@=+(x).html")];
+    let page = &pages[Utf8Path::new(&format!("cases/{ODD}.html"))];
     for expected in [
         "<del dir=\"auto\">50</del>",
         "<ins dir=\"auto\">500</ins>",
@@ -106,13 +110,13 @@ fn a_side_without_an_answer_leaves_a_page_complete() {
 
 #[test]
 fn nothing_that_an_agent_says_becomes_markup() {
-    let pair = Pair::selecting(&["hostile", "failed", "json"]);
-    let call = |id: &str| step(id, HOSTILE, &json!({HOSTILE: HOSTILE, "long": HOSTILE.repeat(10)}), &json!(HOSTILE));
+    let mut pair = Pair::empty();
     for (side, id) in [(Side::Baseline, "c1"), (Side::New, "c2")] {
         let mut act = action(HOSTILE, HOSTILE, &json!({HOSTILE: format!("{HOSTILE}{side}")}), &[id, HOSTILE]);
         act["action_type"] = json!(HOSTILE);
         act["risk_tags"] = json!([HOSTILE]);
-        let mut events = call(id).to_vec();
+        let args = json!({HOSTILE: HOSTILE, "long": HOSTILE.repeat(10)});
+        let mut events = step(id, HOSTILE, &args, &json!(HOSTILE)).to_vec();
         events.push(json!({"type": HOSTILE, "ts": 2000, HOSTILE: HOSTILE}));
         events
             .push(json!({"type": "retrieval", "ts": 2000, "query": format!("{HOSTILE}{side}"), "doc_ids": [HOSTILE]}));
@@ -123,24 +127,23 @@ fn nothing_that_an_agent_says_becomes_markup() {
             "final_output": {"content_type": "text", "content": text},
             "workflow_id": HOSTILE,
         });
-        pair.artifact(side, "hostile", &answered(side, "hostile", &answer));
-        let output =
-            json!({"final_output": {"content_type": "json", "content": {HOSTILE: format!("{HOSTILE}{side}")}}});
-        pair.artifact(side, "json", &answered(side, "json", &output));
-        let name = "failed.body.bin";
-        pair.asset(side, name, HOSTILE.as_bytes());
+        let object = json!({"content_type": "json", "content": {HOSTILE: format!("{HOSTILE}{side}")}});
         let failure = json!({
             "error_name": HOSTILE,
             "error_message": HOSTILE,
             "status_text": HOSTILE,
             "url": format!("http://x/{HOSTILE}"),
             "body_snippet": HOSTILE,
-            "full_body_saved_to": format!("assets/{name}"),
+            "full_body_saved_to": "assets/failed.body.bin",
         });
-        pair.artifact(side, "failed", &failed(side, "failed", &failure));
+        pair = pair
+            .with(side, "hostile", &answer_of(&answer))
+            .with(side, "json", &answer_of(&json!({"final_output": object})))
+            .with_asset(side, "failed.body.bin", HOSTILE.as_bytes())
+            .with(side, "failed", &failure_of(&failure));
     }
-    let report =
-        pair.report_with(&[spec("hostile", HOSTILE), spec("json", "</title><script>"), spec("failed", HOSTILE)]);
+    let pair = pair.titled(HOSTILE);
+    let report = pair.report();
     assert_whole(&report);
     for (name, page) in pages(&report) {
         assert_eq!(page.matches("<script").count(), 1, "{name}: only the page's own");
@@ -158,23 +161,23 @@ fn nothing_that_an_agent_says_becomes_markup() {
 
 #[test]
 fn assets_are_copied_under_names_that_no_browser_runs() {
-    let pair = Pair::selecting(&["assets"]);
     let names = ["x.html", "x.svg", "x.js", "x.xml", "no extension", "a%2e #?é.json", "plain.txt"];
+    let mut pair = Pair::empty();
     let mut events = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let [call, mut result] = step(&format!("c{index}"), "fetch", &json!({}), &json!("short"));
         result["payload_asset_href"] = json!(format!("assets/{name}"));
         events.extend([call, result]);
         for side in Side::BOTH {
-            pair.foreign_asset(side, name, b"<script>alert(1)</script>");
+            pair = pair.with_foreign_asset(side, name, b"<script>alert(1)</script>");
         }
     }
-    pair.answers("assets", &json!({"events": events}));
+    let answer = answer_of(&json!({"events": events}));
+    let pair = pair.with(Side::Baseline, "assets", &answer).with(Side::New, "assets", &answer);
     let report = pair.report();
     assert_whole(&report);
     let copied: Vec<_> = files(&report).into_keys().filter(|name| name.starts_with("artifacts/new")).collect();
-    let expected = ["a%2e #?é.json", "plain.txt"];
-    for name in expected {
+    for name in &names[5..] {
         assert!(copied.iter().any(|copy| copy == &format!("artifacts/new/assets/{name}")), "{name}: {copied:?}");
     }
     for name in &names[..5] {
@@ -186,19 +189,19 @@ fn assets_are_copied_under_names_that_no_browser_runs() {
 #[cfg(unix)]
 #[test]
 fn a_symbolic_link_out_of_the_run_is_not_copied() {
-    let pair = Pair::selecting(&["leak", "linked"]);
-    let secret = pair.root().join("secret.txt");
-    write::write(&secret, b"top secret", Durability::Cached).unwrap();
-    for side in Side::BOTH {
-        pair.foreign_asset(side, "other.txt", b"-");
-        std::os::unix::fs::symlink(&secret, pair.folder(side).join("assets/leak.txt")).unwrap();
-        std::os::unix::fs::symlink(&secret, pair.folder(side).join("linked.json")).unwrap();
-    }
     let mut act = action("a1", "refund", &json!({}), &[]);
     act["evidence_refs"] = json!([{"kind": "asset", "id": "assets/leak.txt"}]);
     let [call, mut result] = step("c1", "fetch", &json!({}), &json!("short"));
     result["payload_asset_href"] = json!("assets/leak.txt");
-    pair.answers("leak", &json!({"events": [call, result], "proposed_actions": [act]}));
+    let answer = answer_of(&json!({"events": [call, result], "proposed_actions": [act]}));
+    let mut pair = Pair::empty().selecting("linked");
+    let secret = pair.path().join("secret.txt");
+    write::write(&secret, b"top secret", Durability::Cached).unwrap();
+    for side in Side::BOTH {
+        pair = pair.with(side, "leak", &answer).with_foreign_asset(side, "other.txt", b"-");
+        std::os::unix::fs::symlink(&secret, pair.folder(side).join("assets/leak.txt")).unwrap();
+        std::os::unix::fs::symlink(&secret, pair.folder(side).join("linked.json")).unwrap();
+    }
     let report = pair.report();
     assert_whole(&report);
     for (name, bytes) in files(&report) {
@@ -209,14 +212,14 @@ fn a_symbolic_link_out_of_the_run_is_not_copied() {
 #[test]
 fn the_same_runs_give_the_same_bytes_on_any_path_and_none_is_absolute() {
     let pair = every_kind();
-    let (first, second) = (pair.root().join("one"), pair.root().join("a").join("deeper place"));
-    pair.try_report(&[], &first).unwrap();
-    pair.try_report(&[], &second).unwrap();
+    let (first, second) = (pair.path().join("one"), pair.path().join("a").join("deeper place"));
+    pair.report_into(&first).unwrap();
+    pair.report_into(&second).unwrap();
     let (first, second) = (files(&first), files(&second));
     assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
     for (name, bytes) in first {
         assert!(bytes == second[&name], "{name} differs");
-        assert!(!String::from_utf8_lossy(&bytes).contains(pair.root().as_str()), "{name} names this machine's path");
+        assert!(!String::from_utf8_lossy(&bytes).contains(pair.path().as_str()), "{name} names this machine's path");
     }
 }
 
@@ -237,11 +240,10 @@ fn a_report_that_is_moved_is_still_whole() {
 #[test]
 fn a_second_report_leaves_nothing_of_the_first() {
     let first = every_kind();
-    let out = first.root().join("report");
-    first.try_report(&[], &out).unwrap();
-    let second = Pair::selecting(&["only"]);
-    second.answers("only", &json!({}));
-    second.try_report(&[], &out).unwrap();
+    let out = first.path().join("report");
+    first.report_into(&out).unwrap();
+    let second = Pair::empty().with(Side::New, "only", &answer_of(&json!({})));
+    second.report_into(&out).unwrap();
     let names: Vec<_> = files(&out).into_keys().map(|name| name.to_string()).collect();
     assert!(names.iter().all(|name| !name.contains("broken") && !name.contains("worse")), "{names:?}");
     assert_whole(&out);
@@ -250,11 +252,11 @@ fn a_second_report_leaves_nothing_of_the_first() {
 #[test]
 fn a_folder_that_is_no_report_is_not_touched() {
     let pair = every_kind();
-    let out = pair.root().join("mine");
+    let out = pair.path().join("mine");
     write::create_folder(&out.join("cases")).unwrap();
     write::write(&out.join("cases/thesis.txt"), b"years of work", Durability::Cached).unwrap();
     write::write(&out.join("evaluation.json"), b"{}", Durability::Cached).unwrap();
-    assert!(matches!(pair.try_report(&[], &out), Err(ReportError::NotAReport(_))));
+    assert!(matches!(pair.report_into(&out), Err(ReportError::NotAReport(_))));
     assert_eq!(files(&out).len(), 2);
 }
 
@@ -273,20 +275,18 @@ fn a_run_within_the_report_folder_is_not_cleared_away() {
 
 #[test]
 fn a_huge_answer_makes_a_page_of_bounded_size() {
-    let pair = Pair::selecting(&["huge"]);
-    for side in Side::BOTH {
+    let answer = |side: Side| {
         let line = format!("a line of {side} that is long enough to fill a page some day\n");
         let rows: Vec<_> = (0..20_000).map(|n| json!({"n": n, "side": side})).collect();
-        let events: Vec<_> = (0..50)
-            .flat_map(|n| step(&format!("c{n}"), "list", &json!({"rows": rows[..100]}), &json!({"n": n})))
-            .collect();
-        let answer = json!({
-            "events": events,
+        let step = |n| step(&format!("c{n}"), "list", &json!({"rows": rows[..100]}), &json!({"n": n}));
+        answer_of(&json!({
+            "events": (0..50).flat_map(step).collect::<Vec<_>>(),
             "proposed_actions": [action("a1", "store", &json!({"rows": rows}), &[])],
             "final_output": {"content_type": "text", "content": line.repeat(20_000)},
-        });
-        pair.artifact(side, "huge", &answered(side, "huge", &answer));
-    }
+        }))
+    };
+    let [baseline, new] = Side::BOTH.map(answer);
+    let pair = Pair::empty().with(Side::Baseline, "huge", &baseline).with(Side::New, "huge", &new);
     let report = pair.report();
     assert_whole(&report);
     let size = pages(&report)[Utf8Path::new("cases/huge.html")].len();
