@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{Bound, Gate, GateOutcome, GateRule};
-use counterproof_artifact::{ProposedAction, RunnerFailure};
+use counterproof_artifact::{FailureClass, ProposedAction, RunnerFailure};
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
@@ -41,18 +41,23 @@ pub fn limit(rule: &GateRule) -> String {
     }
 }
 
-/// Why there is no answer.
+/// Why there is no answer: `http_error 500 (server_error), after 3 attempts`.
 pub fn failure(failure: &RunnerFailure) -> String {
     let mut sentence = failure.class.to_string();
     if let Some(status) = failure.status {
         let _ = write!(sentence, " {}", status.get());
     }
-    for detail in [&failure.error_name, &failure.error_message].into_iter().flatten() {
-        let _ = write!(sentence, ", {}", words::text(detail, 120));
+    if let Some(name) = &failure.error_name {
+        let _ = write!(sentence, " ({})", words::text(name, 60));
+    }
+    // What a status or a time-out means needs no more words.
+    let plain = matches!(failure.class, FailureClass::HttpError | FailureClass::Timeout);
+    if let Some(message) = failure.error_message.as_ref().filter(|_| !plain) {
+        let _ = write!(sentence, ", {}", words::text(message, 120));
     }
     let attempts = failure.attempt.get();
     if attempts > 1 {
-        let _ = write!(sentence, " (after {attempts} attempts)");
+        let _ = write!(sentence, ", after {attempts} attempts");
     }
     sentence
 }

@@ -89,9 +89,9 @@ pub(super) fn compare(args: &Args, streams: &mut Streams) -> Result<Evaluation, 
 }
 
 fn write_report(request: &Request<'_>, out: &Utf8Path) -> Result<Evaluation, CommandError> {
-    let report = ReportWriter::create(out, request).map_err(CommandError::io)?;
+    let report = ReportWriter::create(out, request).map_err(report_error)?;
     let evaluation = comparison::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
-    report.finish(&evaluation).map_err(CommandError::io)?;
+    report.finish(&evaluation).map_err(report_error)?;
     Ok(evaluation)
 }
 
@@ -99,7 +99,18 @@ fn compare_error(error: CompareError<ReportError>) -> CommandError {
     match error {
         CompareError::Read(error) => CommandError::io(error),
         CompareError::Schema(error) => CommandError::usage(error),
-        CompareError::Sink(error) => CommandError::io(error),
+        CompareError::Sink(error) => report_error(error),
+    }
+}
+
+fn report_error(error: ReportError) -> CommandError {
+    match error {
+        ReportError::NotAReport(_) | ReportError::RunInside { .. } => {
+            CommandError::usage(error).hint("choose another folder with `--out`")
+        }
+        ReportError::Read(_) | ReportError::Folder { .. } | ReportError::Write(_) | ReportError::Render { .. } => {
+            CommandError::io(error)
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::store::{CreateError, RunReader};
 use counterproof_artifact::{CaseId, Exit, RunId, Side, check};
-use counterproof_cases::{CaseSpec, LoadError, Suite};
+use counterproof_cases::{CaseSpec, Suite};
 use counterproof_runner::retry::Policy;
 use counterproof_runner::{
     BaseUrl, ByteLimits, Checkout, Environment, Header, HeaderError, ResolveRule, RunError, Secret, Settings, Summary,
@@ -20,6 +20,7 @@ use crate::command_error::CommandError;
 use crate::progress::Progress;
 use crate::signals::on_signal;
 use crate::streams::Streams;
+use crate::suite;
 
 /// Ask every case of an agent and keep what came back.
 ///
@@ -95,10 +96,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let settings = args.settings()?;
-    let suite = counterproof_cases::load(&args.cases).map_err(load_error)?;
-    for warning in &suite.warnings {
-        streams.note(format_args!("warning: {warning}"));
-    }
+    let suite = suite::load(&args.cases, streams)?;
     let cases = args.select(suite)?;
     if args.dry_run {
         return plan(&settings, &cases, streams);
@@ -210,13 +208,6 @@ fn finish(
         streams.note(format_args!("      run the side {other} too, then counterproof compare"));
     }
     Ok(Exit::Done)
-}
-
-fn load_error(error: LoadError) -> CommandError {
-    match error {
-        LoadError::Read { .. } => CommandError::io(error),
-        _ => CommandError::usage(error),
-    }
 }
 
 fn run_error(error: RunError) -> CommandError {

@@ -1,0 +1,200 @@
+//! `compare` on the sample runs: what it prints, what it writes, and how it ends.
+
+use camino::Utf8Path;
+use counterproof_tests::{Sandbox, files_below};
+use serde_json::json;
+
+const CASES: &str = "sample-runs/cases.json";
+
+/// A sandbox with the checked-in sample, so that `runs/` is where `compare` looks for it.
+fn sample() -> Sandbox {
+    let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
+    let mut sandbox = Sandbox::new();
+    for (path, bytes) in files_below(&checked_in) {
+        let text = String::from_utf8(bytes).unwrap();
+        sandbox = sandbox.with_file(&format!("sample-runs/{path}"), &text);
+    }
+    sandbox
+}
+
+fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["compare", "--runs", "sample-runs/runs", "--cases", CASES][..], more].concat()
+}
+
+const BASELINE: &str = "sample-runs/runs/baseline/sample-baseline";
+const NEW: &str = "sample-runs/runs/new/sample-new";
+
+#[test]
+fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
+    let sandbox = sample();
+    let finished = sandbox.run(args(&[]));
+    insta::assert_snapshot!(finished, @r#"
+    exit code: 1
+    --- stdout
+    Not good enough: 2 of 7 rules are broken
+
+      ✗ regressed         3   at most 0
+      ✗ broken            3   at most 0
+      ✓ still-broken      0   no limit
+      ✓ invalid           0   at most 0
+      ✓ unpaired          0   at most 0
+      ✓ changed           2   no limit
+      ✓ compared          6   at least 1
+
+    10 cases: 3 broken · 1 recovered · 3 regressed · 2 changed · 1 unchanged
+      regressed    refund_damaged_001  must_include: says “50 EUR”; not said: “50 EUR”
+      regressed    cancel_order_001    cancel_order: risk low → high without evidence
+      regressed    address_change_001  evidence_required_for_actions: every action above low risk rests on evidence that resolves; without: update_ad…
+      broken       stock_check_001     new could not be run: http_error 500 (server_error), after 2 attempts
+      broken       gift_advice_001     new could not be run: timeout (response_timeout), after 2 attempts
+      broken       loyalty_points_001  new could not be run: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 …
+      changed      return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused …
+      changed      invoice_email_001   output: “The invoice for A-1001 is on its way to ingrid@example.com.” → “I could not reach ingrid@example.com …
+
+    report: report/index.html
+    "#);
+    let evaluation = sandbox.json("report/evaluation.json");
+    assert_eq!(evaluation["schema_version"], "evaluation.v1");
+    assert_eq!(evaluation["counts"]["regressed"], 3);
+    assert_eq!(evaluation["gate"]["passed"], false);
+    assert!(sandbox.path("report/index.html").is_file());
+}
+
+#[test]
+fn a_run_compared_with_itself_passes() {
+    let sandbox = sample();
+    let finished = sandbox.run(["compare", BASELINE, BASELINE]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert!(finished.stdout.starts_with("Good enough: all 7 rules hold"), "{finished}");
+}
+
+#[test]
+fn each_run_folder_gets_the_evaluation_unless_told_not_to() {
+    let sandbox = sample();
+    let before = files_below(&sandbox.path("sample-runs"));
+    sandbox.run(args(&["--no-write-back"]));
+    assert_eq!(files_below(&sandbox.path("sample-runs")), before);
+
+    sandbox.run(args(&[]));
+    let report = sandbox.json("report/evaluation.json");
+    for folder in [BASELINE, NEW] {
+        assert_eq!(sandbox.json(&format!("{folder}/evaluation.json")), report);
+    }
+    let validated = sandbox.run(["validate", BASELINE, "report/evaluation.json"]);
+    assert_eq!(validated.code, Some(0), "{validated}");
+}
+
+#[test]
+fn the_same_runs_give_the_same_bytes_wherever_they_lie() {
+    let (here, there) = (sample(), sample());
+    for sandbox in [&here, &there] {
+        sandbox.run(args(&["--out", "a/report"]));
+        // A second time over the first: nothing of an earlier report stays behind.
+        sandbox.run(args(&["--out", "a/report"]));
+    }
+    let report = files_below(&here.path("a/report"));
+    assert_eq!(report, files_below(&there.path("a/report")));
+    for (path, bytes) in report {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(here.root().as_str()), "{path} names the folder it was made in");
+    }
+}
+
+#[test]
+fn a_case_on_one_side_only_fails_unless_told_otherwise() {
+    let sandbox = sample();
+    let run = sandbox.json(&format!("{BASELINE}/run.json"));
+    let mut less = run.clone();
+    less["run_id"] = json!("less");
+    less["selected_case_ids"] = json!(["order_history_001"]);
+    less["stats"] = json!({});
+    let order = std::fs::read_to_string(sandbox.path(&format!("{BASELINE}/order_history_001.json"))).unwrap();
+    let asset = order.split("\"payload_asset_href\": \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let payload = std::fs::read_to_string(sandbox.path(&format!("{BASELINE}/{asset}"))).unwrap();
+    let sandbox = sandbox
+        .with_file("less/run.json", &less.to_string())
+        .with_file("less/order_history_001.json", &order)
+        .with_file(&format!("less/{asset}"), &payload);
+
+    let strict = sandbox.run(["compare", BASELINE, "less"]);
+    assert_eq!(strict.code, Some(1), "{strict}");
+    assert!(strict.stdout.contains("✗ unpaired"), "{strict}");
+    let lenient = sandbox.run(["compare", BASELINE, "less", "--allow-unpaired"]);
+    assert_eq!(lenient.code, Some(0), "{lenient}");
+}
+
+#[test]
+fn limits_come_from_the_configuration() {
+    let lenient = "[gate]\nregressed = 3\nbroken = \"none\"\n";
+    let sandbox = sample().with_file("counterproof.toml", lenient).with_file("strict.toml", "[gate]\nchanged = 0\n");
+    assert_eq!(sandbox.run(args(&[])).code, Some(0));
+    let strict = sandbox.run(args(&["--config", "strict.toml"]));
+    assert_eq!(strict.code, Some(1));
+    assert!(strict.stdout.contains("✗ changed"), "{strict}");
+}
+
+#[test]
+fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
+    let sandbox = sample().with_file("counterproof.toml", "[gate]\nregresed = 3\n");
+    insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
+    exit code: 2
+    --- stderr
+    error: `counterproof.toml` is not a configuration that can be used
+    TOML parse error at line 2, column 1
+      |
+    2 | regresed = 3
+      | ^^^^^^^^
+    unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `changed`, `min_compared`
+
+      hint: docs/configuration.md lists every setting
+    "#);
+    let sandbox = sample().with_file("counterproof.toml", "[gate]\nregressed = -1\n");
+    insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
+    exit code: 2
+    --- stderr
+    error: `counterproof.toml` is not a configuration that can be used
+    TOML parse error at line 2, column 13
+      |
+    2 | regressed = -1
+      |             ^^
+    expected a whole number of zero or more, or "none"
+
+      hint: docs/configuration.md lists every setting
+    "#);
+}
+
+#[test]
+fn runs_that_are_not_there_are_told_with_what_to_do() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.run(["compare"]), @r#"
+    exit code: 2
+    --- stderr
+    error: no run of side `baseline` under `runs`
+      hint: `counterproof run --side baseline …` makes one; or name two run folders: `counterproof compare BASELINE NEW`
+    "#);
+    insta::assert_snapshot!(sandbox.run(["compare", "here", "there"]), @r#"
+    exit code: 3
+    --- stderr
+    error: failed to read `here/run.json`
+      caused by: No such file or directory (os error 2)
+      hint: a run folder holds a run.json: is `here/run.json` inside one?
+    "#);
+    insta::assert_snapshot!(sandbox.run(["compare", "here"]), @r#"
+    exit code: 2
+    --- stderr
+    error: the following required arguments were not provided:
+      <NEW>
+
+    Usage: counterproof compare <BASELINE> <NEW>
+
+    For more information, try '--help'.
+    "#);
+}
+
+#[test]
+fn a_folder_that_is_no_report_is_left_alone() {
+    let sandbox = sample().with_file("mine/notes.txt", "mine");
+    let finished = sandbox.run(args(&["--out", "mine"]));
+    assert_eq!(finished.code, Some(2), "{finished}");
+    assert_eq!(files_below(&sandbox.path("mine")).len(), 1);
+}
