@@ -229,6 +229,22 @@ fn paths_without_cases_are_told() {
     "#);
 }
 
+#[test]
+fn the_manual_shows_what_is_read_and_what_is_told() {
+    let manual = include_str!("../../docs/cases.md");
+    let example = manual.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let suite = Folder::with(&[("cases.yaml", example)]).load("cases.yaml").unwrap();
+    assert_eq!(ids(&suite), ["refund_damaged_001"]);
+    assert_eq!(suite.warnings, []);
+
+    let case = "- id: refund_001\n  input: {user: x}\n  expected:\n";
+    let mistyped = refusal("cases.yaml", &format!("{case}    must_include: [x, 50]\n"));
+    assert!(manual.contains(&mistyped), "{mistyped}");
+    let folder = Folder::with(&[("cases.yaml", &format!("{case}    tool_required: []\n    must_inclde: []\n"))]);
+    let warning = folder.load("cases.yaml").unwrap().warnings[0].to_string();
+    assert!(manual.contains(&warning.replace(&format!("{}/", folder.path()), "")), "{warning}");
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), format in 0..3_usize) {

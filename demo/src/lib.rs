@@ -2,7 +2,7 @@
 //!
 //! A request names a case; the playbook of that case uses the shop's tools and writes down every step; the server sends
 //! the steps back. Nothing is random and no clock is read, so the same case gives the same bytes every time. The variant
-//! [`Variant::New`] has planted faults, one in each of nine cases: see [`PLANTED`].
+//! [`Variant::New`] differs in eight of the ten cases, and the baseline has an outage in another: see [`PLANTED`].
 //!
 //! This crate knows neither the runner nor the evaluator: it is the agent's side of the wire.
 //!

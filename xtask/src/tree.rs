@@ -14,12 +14,14 @@ pub(crate) fn differences(checked_in: &Utf8Path, fresh: &Utf8Path) -> Result<Vec
     let mut lines = Vec::new();
     for (path, bytes) in &old {
         match new.get(path) {
-            None => lines.push(format!("  {path}: checked in, but not recorded")),
+            None => lines.push(format!("  {path}: there, but not recorded")),
             Some(fresh) if fresh != bytes => lines.push(format!("  {path}: {}", first_difference(bytes, fresh))),
             Some(_) => {}
         }
     }
-    lines.extend(new.keys().filter(|path| !old.contains_key(*path)).map(|path| format!("  {path}: not checked in")));
+    lines.extend(
+        new.keys().filter(|path| !old.contains_key(*path)).map(|path| format!("  {path}: recorded, but not there")),
+    );
     Ok(lines)
 }
 

@@ -20,7 +20,7 @@ use crate::streams::Streams;
 use crate::{suite, summary};
 
 /// One case never answers, and the demo waits for it this long, twice.
-const TIMEOUT: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Run the built-in agent in two versions and compare them.
 ///
