@@ -4,6 +4,7 @@
 
 mod compare;
 mod demo;
+mod help;
 mod run;
 mod run_killed;
 mod run_moved;

@@ -1,0 +1,47 @@
+//! The help of every command, held against `docs/cli.md`, which is made of it: `cargo xtask docs` writes it again.
+
+use std::env;
+use std::fmt::Write as _;
+
+use camino::Utf8Path;
+use counterproof_artifact::write::{Durability, write};
+use counterproof_tests::Sandbox;
+
+const COMMANDS: [&str; 6] = ["run", "compare", "validate", "schema", "demo", "demo-agent"];
+
+fn reference() -> String {
+    let sandbox = Sandbox::new().with_variable("COLUMNS", "100");
+    let help = |command: &[&str]| {
+        let finished = sandbox.run(command.iter().chain(&["--help"]));
+        assert_eq!(finished.code, Some(0), "{finished}");
+        // Only the help's blank lines carry trailing blanks.
+        finished.stdout.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    };
+    let mut text = String::from("# The command line\n\nMade from the program's own help by `cargo xtask docs`.\n");
+    let _ = write!(text, "\n## counterproof\n\n```text\n{}\n```\n", help(&[]));
+    for command in COMMANDS {
+        let _ = write!(text, "\n## counterproof {command}\n\n```text\n{}\n```\n", help(&[command]));
+    }
+    text
+}
+
+#[test]
+fn the_reference_in_the_docs_is_what_the_program_says() {
+    let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
+    let said = reference();
+    if env::var_os("UPDATE_DOCS").is_some() {
+        write(&path, said.as_bytes(), Durability::Cached).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(written, said, "`cargo xtask docs` writes docs/cli.md again");
+}
+
+#[test]
+fn every_command_is_in_the_reference() {
+    let help = Sandbox::new().run(["--help"]).stdout;
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A line that goes on from the one before is indented further.
+    let first = listed.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names: Vec<_> = first.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help").collect();
+    assert_eq!(names, COMMANDS);
+}
