@@ -38,7 +38,7 @@ pub fn artifact(document: &Value) -> Vec<Finding> {
     findings.into_list()
 }
 
-impl RunFolder<'_> {
+impl RunFolder {
     /// Reads `<case_id>.json` and holds it against the whole contract, its assets included.
     pub fn read_case(&self, case_id: &CaseId) -> CheckedCase {
         let path = self.path().join(format!("{case_id}.json"));
@@ -75,7 +75,7 @@ pub(super) fn typed(document: &Value, findings: &mut Findings) -> Option<Case> {
 }
 
 /// An artifact in its run folder, under a file name. False where it is another document.
-pub(super) fn check_in(document: &Value, stem: &str, folder: &RunFolder<'_>, findings: &mut Findings) -> bool {
+pub(super) fn check_in(document: &Value, stem: &str, folder: &RunFolder, findings: &mut Findings) -> bool {
     if !check(document, Some(folder), findings) {
         return false;
     }
@@ -87,7 +87,7 @@ pub(super) fn check_in(document: &Value, stem: &str, folder: &RunFolder<'_>, fin
 }
 
 /// An artifact with or without its folder. False where it is another document.
-pub(super) fn check(document: &Value, folder: Option<&RunFolder<'_>>, findings: &mut Findings) -> bool {
+pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) -> bool {
     if !shape::check(Kind::Case, document, findings) {
         return false;
     }

@@ -55,7 +55,7 @@ impl<'a> Offered<'a> {
 }
 
 /// Asks of every ref whether it resolves. Without a folder, refs to assets are not judged.
-pub(super) fn check(document: &Value, folder: Option<&RunFolder<'_>>, findings: &mut Findings) {
+pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
     let mut offered = None;
     for (action_index, action) in items(document, "proposed_actions") {
         for (index, evidence) in items(action, "evidence_refs") {
@@ -83,7 +83,7 @@ pub(super) fn check(document: &Value, folder: Option<&RunFolder<'_>>, findings: 
 }
 
 /// The manifest lists the asset, or the id is the href of a file that is there.
-fn has_asset(folder: &RunFolder<'_>, id: &str) -> bool {
+fn has_asset(folder: &RunFolder, id: &str) -> bool {
     folder.lists(id)
         || id.parse::<Href>().is_ok_and(|href| super::hrefs::is_asset(&href) && folder.measure(&href).is_ok())
 }

@@ -8,7 +8,7 @@ use super::folder::RunFolder;
 use super::hrefs;
 
 /// The links of a failure to its body and the body's metadata.
-pub(super) fn check(document: &Value, folder: Option<&RunFolder<'_>>, findings: &mut Findings) {
+pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
     let failure = &document["runner_failure"];
     let body = &failure["full_body_saved_to"];
     if failure["body_snippet"].is_string() && body.is_null() {

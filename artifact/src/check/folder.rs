@@ -20,32 +20,32 @@ pub(super) enum Mark {
 
 /// What the manifest says of one file.
 #[derive(Debug, Clone)]
-struct Entry<'m> {
-    asset_id: &'m str,
-    href: &'m str,
+struct Entry {
+    asset_id: String,
+    href: String,
     size: Option<u64>,
     digest: Option<Sha256Digest>,
 }
 
-/// A run folder, to read many artifacts of.
+/// A run folder, to read many artifacts of: it can be shared between threads.
 #[derive(Debug)]
-pub struct RunFolder<'m> {
+pub struct RunFolder {
     path: Utf8PathBuf,
     side: Option<Side>,
-    entries: Vec<Entry<'m>>,
-    /// Entries by their id and by their href.
-    by_name: HashMap<&'m str, usize>,
+    entries: Vec<Entry>,
+    by_id: HashMap<String, usize>,
+    by_href: HashMap<String, usize>,
     /// The manifest is held against the files by itself, so an artifact that links to one need not repeat it.
     judges_manifest: bool,
     digests: Mutex<HashMap<String, Sha256Digest>>,
 }
 
-impl<'m> RunFolder<'m> {
+impl RunFolder {
     /// A run folder of a side, with its manifest, if it has one.
-    pub fn new(path: &Utf8Path, side: Side, manifest: Option<&'m Manifest>) -> Self {
+    pub fn new(path: &Utf8Path, side: Side, manifest: Option<&Manifest>) -> Self {
         let entries = manifest.into_iter().flat_map(|manifest| &manifest.items).map(|item| Entry {
-            asset_id: &item.asset_id,
-            href: item.href.as_str(),
+            asset_id: item.asset_id.clone(),
+            href: item.href.to_string(),
             size: Some(item.size_bytes.get()),
             digest: item.sha256,
         });
@@ -53,23 +53,28 @@ impl<'m> RunFolder<'m> {
     }
 
     /// The same from a manifest that may be broken.
-    pub(super) fn of_value(path: &Utf8Path, side: Option<Side>, manifest: Option<&'m Value>) -> Self {
+    pub(super) fn of_value(path: &Utf8Path, side: Option<Side>, manifest: Option<&Value>) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let entries = manifest.into_iter().flat_map(|manifest| items(manifest, "items")).map(|(_, item)| Entry {
-            asset_id: item["asset_id"].as_str().unwrap_or_default(),
-            href: item["href"].as_str().unwrap_or_default(),
+            asset_id: text(&item["asset_id"]),
+            href: text(&item["href"]),
             size: count(&item["size_bytes"]),
             digest: item["sha256"].as_str().and_then(|text| text.parse().ok()),
         });
         Self::with(path, side, entries.collect())
     }
 
-    fn with(path: &Utf8Path, side: Option<Side>, entries: Vec<Entry<'m>>) -> Self {
-        let mut by_name = HashMap::with_capacity(2 * entries.len());
-        for (index, entry) in entries.iter().enumerate() {
-            by_name.entry(entry.asset_id).or_insert(index);
-            by_name.entry(entry.href).or_insert(index);
-        }
-        Self { path: path.to_owned(), side, entries, by_name, judges_manifest: false, digests: Mutex::default() }
+    fn with(path: &Utf8Path, side: Option<Side>, entries: Vec<Entry>) -> Self {
+        let index = |name: fn(&Entry) -> &String| {
+            let mut by_name = HashMap::with_capacity(entries.len());
+            for (index, entry) in entries.iter().enumerate() {
+                by_name.entry(name(entry).clone()).or_insert(index);
+            }
+            by_name
+        };
+        let (by_id, by_href) = (index(|entry| &entry.asset_id), index(|entry| &entry.href));
+        let path = path.to_owned();
+        Self { path, side, entries, by_id, by_href, judges_manifest: false, digests: Mutex::default() }
     }
 
     /// The manifest is held against the files by itself.
@@ -94,13 +99,12 @@ impl<'m> RunFolder<'m> {
 
     /// True where the manifest has an entry with this id or href.
     pub(super) fn lists(&self, name: &str) -> bool {
-        self.by_name.contains_key(name)
+        self.by_id.contains_key(name) || self.by_href.contains_key(name)
     }
 
     /// What the manifest says of a file.
     pub(super) fn listed_marks(&self, href: &Href) -> impl Iterator<Item = Mark> {
-        let entry = self.by_name.get(href.as_str()).map(|&index| &self.entries[index]);
-        let entry = entry.filter(|entry| entry.href == href.as_str());
+        let entry = self.by_href.get(href.as_str()).map(|&index| &self.entries[index]);
         let size = entry.and_then(|entry| entry.size).map(Mark::Size);
         size.into_iter().chain(entry.and_then(|entry| entry.digest).map(Mark::Digest))
     }

@@ -12,7 +12,7 @@ use crate::store::ASSETS_FOLDER;
 use crate::{Href, ResolveError, Sha256Digest};
 
 /// The links of an artifact's events to their assets.
-pub(super) fn check_events(document: &Value, folder: Option<&RunFolder<'_>>, findings: &mut Findings) {
+pub(super) fn check_events(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
     for (index, event) in items(document, "events") {
         let field = match event["type"].as_str() {
             Some("tool_result") => "payload_asset_href",
@@ -73,7 +73,7 @@ pub(super) fn link(
     href: &Href,
     pointer: &str,
     digest: Option<(Sha256Digest, String)>,
-    folder: &RunFolder<'_>,
+    folder: &RunFolder,
     findings: &mut Findings,
 ) {
     if let Err(error) = folder.measure(href) {
@@ -98,7 +98,7 @@ pub(super) fn link(
 }
 
 /// Holds a file that is there against a size or a digest.
-pub(super) fn compare(href: &Href, mark: Mark, pointer: &str, folder: &RunFolder<'_>, findings: &mut Findings) {
+pub(super) fn compare(href: &Href, mark: Mark, pointer: &str, folder: &RunFolder, findings: &mut Findings) {
     match mark {
         Mark::Size(expected) => {
             if let Ok(size) = folder.measure(href)

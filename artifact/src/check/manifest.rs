@@ -39,7 +39,7 @@ pub(super) fn check(manifest: &Value, findings: &mut Findings) -> bool {
 }
 
 /// The entries, held against the files that they name. Files are hashed in parallel.
-pub(super) fn check_folder(manifest: &Value, folder: &RunFolder<'_>, findings: &mut Findings) {
+pub(super) fn check_folder(manifest: &Value, folder: &RunFolder, findings: &mut Findings) {
     let hashed: Vec<Href> = items(manifest, "items")
         .filter(|(_, item)| item["sha256"].is_string())
         .filter_map(|(_, item)| item["href"].as_str()?.parse().ok())

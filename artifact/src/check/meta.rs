@@ -31,7 +31,7 @@ pub(super) fn check_folder(
     meta: &Value,
     case_id: Option<&str>,
     body: Option<&Href>,
-    folder: &RunFolder<'_>,
+    folder: &RunFolder,
     findings: &mut Findings,
 ) {
     if let (Some(owner), Some(id)) = (case_id, meta["case_id"].as_str())

@@ -166,7 +166,7 @@ fn stem(name: &str) -> &str {
     name.strip_suffix(".json").unwrap_or(name)
 }
 
-fn check_artifact(name: &str, folder: &RunFolder<'_>, selection: Option<&Selection<'_>>) -> Checked {
+fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'_>>) -> Checked {
     let mut document = Document::load(&folder.path().join(name));
     let stem = stem(name);
     let is_selected = selection.is_none_or(|selection| selection.ids.contains(stem));
@@ -204,7 +204,7 @@ fn check_artifact(name: &str, folder: &RunFolder<'_>, selection: Option<&Selecti
 }
 
 /// Checks every `failure-meta.v1` document that an artifact links to or the manifest lists, each once.
-fn check_metas(checked: &[Checked], listed: &Value, folder: &RunFolder<'_>) -> Vec<Vec<Finding>> {
+fn check_metas(checked: &[Checked], listed: &Value, folder: &RunFolder) -> Vec<Vec<Finding>> {
     let mut metas: BTreeMap<String, (Option<&str>, Option<&Href>)> = BTreeMap::new();
     for (_, item) in items(listed, "items").filter(|(_, item)| item["kind"] == "failure_meta") {
         if let Some(href) = item["href"].as_str() {
