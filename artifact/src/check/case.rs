@@ -61,7 +61,7 @@ impl RunFolder {
 
 /// The artifact as a type. Whatever the schema and the rules let through becomes one; should one day something not, it is
 /// reported here and not lost.
-pub(super) fn typed(document: &Value, findings: &mut Findings) -> Option<Case> {
+fn typed(document: &Value, findings: &mut Findings) -> Option<Case> {
     match Case::deserialize(document) {
         Ok(case) => Some(case),
         Err(error) => {

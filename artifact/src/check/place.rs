@@ -236,9 +236,7 @@ fn check_as(kind: Kind, folder: &Utf8Path, document: &mut Document) {
             let side = run["version"].as_str().and_then(|side| side.parse().ok()).or(Place::of(folder).side);
             let run = RunFolder::of_value(folder, side, Some(&listed));
             let stem = document.path.file_stem().unwrap_or_default();
-            if case::check_in(value, stem, &run, findings) {
-                case::typed(value, findings);
-            }
+            case::check_in(value, stem, &run, findings);
         }
     }
 }
