@@ -109,12 +109,13 @@ impl CasePage {
         let output = output::show(&view);
         let events = events::show(&view)?;
         let actions = actions::show(&view)?;
-        let divergence = case.row.first_divergence.as_ref();
+        // A failure has a section of its own, which says the same and more.
+        let divergence = case.row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::show(&view);
         let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
         let neighbour = |index: Option<usize>| {
-            let index = index.filter(|index| *index < report.stems.len())?;
-            report.stems.get(index).map(|stem| format!("{}.html", names::encode_path(stem)))
+            let id = report.pages.at(index?)?;
+            Some(format!("{}.html", names::encode_path(report.pages.stem(id))))
         };
         Ok(Self {
             root: "../",
@@ -148,11 +149,10 @@ impl CasePage {
 fn artifact(view: &CaseView<'_>, side: Side) -> Result<ArtifactShown, ReportError> {
     let files = view.report.files(side);
     let id = &view.case.row.case_id;
-    let stem = view.report.stems.get(view.case.index).map_or(id.as_str(), String::as_str);
     Ok(ArtifactShown {
         side: side.as_str(),
         anchor: view.anchors.add(places::artifact(side)),
-        artifact: files.artifact(id, stem)?,
+        artifact: files.artifact(id, view.report.pages.stem(id))?,
         run: files.run()?,
     })
 }

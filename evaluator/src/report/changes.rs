@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::diff_lines::{self, DiffShown};
-use super::shown::{Budget, Shown};
+use super::shown::{self, Budget, Shown};
 use crate::diff::json::{ChangeKind, JsonChange, Place};
 use crate::diff::text;
 use crate::sentences;
@@ -13,6 +13,9 @@ const MOST_PLACES: usize = 100;
 
 /// Texts longer than this are shown once, with what changed marked in them.
 const SIDE_BY_SIDE_UP_TO: usize = 80;
+
+/// Values longer than this are indented.
+const ONE_LINE_UP_TO: usize = 160;
 
 /// Longest value that is shown.
 const LONGEST_VALUE: usize = 4_000;
@@ -61,8 +64,15 @@ fn place(change: &JsonChange, budget: &Budget) -> ChangeShown {
         let text = Some(diff_lines::show(&text::diff(old, new), budget));
         return ChangeShown { place, word, baseline: None, new: None, text };
     }
-    let value = |place: &Option<Place>| place.as_ref().map(|place| budget.json(&place.value, LONGEST_VALUE));
+    let value = |place: &Option<Place>| place.as_ref().map(|place| value(&place.value, budget));
     ChangeShown { place, word, baseline: value(&change.baseline), new: value(&change.new), text: None }
+}
+
+fn value(value: &Value, budget: &Budget) -> Shown {
+    match shown::on_one_line(value, ONE_LINE_UP_TO) {
+        Some(line) => budget.text(&line, ONE_LINE_UP_TO),
+        None => budget.json(value, LONGEST_VALUE),
+    }
 }
 
 fn long_texts(change: &JsonChange) -> Option<(&str, &str)> {

@@ -166,14 +166,14 @@ fn bar(evaluation: &Evaluation) -> Vec<BarPart> {
 }
 
 fn group(report: &ReportWriter<'_>, evaluation: &Evaluation, verdict: Verdict) -> Group {
-    let cases = evaluation.cases.iter().enumerate().filter(|(_, case)| case.verdict == verdict);
-    Group { verdict: verdicts::show(verdict), rows: cases.map(|(index, case)| row(report, index, case)).collect() }
+    let cases = evaluation.cases.iter().filter(|case| case.verdict == verdict);
+    Group { verdict: verdicts::show(verdict), rows: cases.map(|case| row(report, case)).collect() }
 }
 
-fn row(report: &ReportWriter<'_>, index: usize, case: &CaseEvaluation) -> RowShown {
+fn row(report: &ReportWriter<'_>, case: &CaseEvaluation) -> RowShown {
     let more = case.reasons.len().saturating_sub(1);
     RowShown {
-        href: names::encode_path(&report.case_page(index)),
+        href: names::encode_path(&report.case_page(&case.case_id)),
         case_id: case.case_id.to_string(),
         title: case.title.as_deref().map(shown::visible),
         risk: verdicts::risk(case.risk_level).unwrap_or(""),

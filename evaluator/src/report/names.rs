@@ -1,6 +1,6 @@
 //! What the files of the report are called, and how a page links to them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::{CaseId, Href, Sha256Digest};
 
@@ -15,20 +15,38 @@ const AS_TEXT_FOLDER: &str = "as-text/";
 /// Longer names are replaced by their digest: some systems end a name at 255 bytes, and a path at not much more.
 const LONGEST_NAME: usize = 180;
 
-/// The name, without an extension, of each case's page: the case's id, and a suffix where a file system that ignores
+/// The pages of the cases, in case order. A page is called after its case, with a suffix where a file system that ignores
 /// letter case would take two ids for one.
-pub(super) fn page_stems(ids: &[CaseId]) -> Vec<String> {
-    let mut taken: HashSet<String> = ids.iter().map(CaseId::collision_key).collect();
-    let mut seen = HashSet::new();
-    ids.iter()
-        .map(|id| {
-            if seen.insert(id.collision_key()) {
-                return id.to_string();
-            }
+#[derive(Debug)]
+pub(super) struct Pages {
+    ids: Vec<CaseId>,
+    renamed: HashMap<CaseId, String>,
+}
+
+impl Pages {
+    /// The pages of these cases.
+    pub(super) fn of(ids: Vec<CaseId>) -> Self {
+        let mut taken: HashSet<String> = ids.iter().map(CaseId::collision_key).collect();
+        let mut seen = HashSet::new();
+        let mut renamed = HashMap::new();
+        for id in ids.iter().filter(|id| !seen.insert(id.collision_key())) {
             let mut stems = (2..).map(|count: usize| format!("{id}~{count}"));
-            stems.find(|stem| taken.insert(stem.to_ascii_lowercase())).unwrap_or_else(|| id.to_string())
-        })
-        .collect()
+            if let Some(stem) = stems.find(|stem| taken.insert(stem.to_ascii_lowercase())) {
+                renamed.insert(id.clone(), stem);
+            }
+        }
+        Self { ids, renamed }
+    }
+
+    /// The name of a case's page, without an extension.
+    pub(super) fn stem<'a>(&'a self, id: &'a CaseId) -> &'a str {
+        self.renamed.get(id).map_or(id.as_str(), String::as_str)
+    }
+
+    /// The case at a place in the order.
+    pub(super) fn at(&self, index: usize) -> Option<&CaseId> {
+        self.ids.get(index)
+    }
 }
 
 /// Where the copy of a linked file goes within its side's folder; no two links share a copy.
@@ -102,7 +120,8 @@ mod tests {
     #[test]
     fn ids_that_differ_only_in_letter_case_get_pages_of_their_own() {
         let ids: Vec<CaseId> = ["a", "A", "b", "A~2"].map(|id| id.parse().unwrap()).to_vec();
-        assert_eq!(page_stems(&ids), ["a", "A~3", "b", "A~2"]);
+        let pages = Pages::of(ids.clone());
+        assert_eq!(ids.iter().map(|id| pages.stem(id)).collect::<Vec<_>>(), ["a", "A~3", "b", "A~2"]);
     }
 
     #[test]

@@ -4,16 +4,16 @@ use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::store::{EVALUATION_FILE, ReadError};
 use counterproof_artifact::write::{self, Durability, WriteError};
+use counterproof_artifact::{CaseId, Side};
 
 use super::case_page::CasePage;
 use super::files::RunFiles;
 use super::folder::{self, CASES_FOLDER, INDEX_FILE};
 use super::index::IndexPage;
-use super::names;
+use super::names::Pages;
 use crate::comparison::{self, CaseComparison, Request};
 use crate::load::ComparedRun;
 
@@ -24,7 +24,7 @@ pub struct ReportWriter<'a> {
     pub(super) new: &'a ComparedRun,
     pub(super) baseline_files: RunFiles<'a>,
     pub(super) new_files: RunFiles<'a>,
-    pub(super) stems: Vec<String>,
+    pub(super) pages: Pages,
     out: Utf8PathBuf,
 }
 
@@ -79,13 +79,12 @@ impl<'a> ReportWriter<'a> {
             }
         }
         folder::prepare(out)?;
-        let stems = names::page_stems(&ids);
         Ok(Self {
             baseline,
             new,
             baseline_files: RunFiles::new(Side::Baseline, baseline.reader().folder(), out),
             new_files: RunFiles::new(Side::New, new.reader().folder(), out),
-            stems,
+            pages: Pages::of(ids),
             out: out.to_owned(),
         })
     }
@@ -93,7 +92,7 @@ impl<'a> ReportWriter<'a> {
     /// Writes the page of a case and copies what it links to.
     pub fn write_case(&self, case: &CaseComparison<'_>) -> Result<(), ReportError> {
         let page = CasePage::of(self, case)?;
-        self.write_page(&self.case_page(case.index), &page)
+        self.write_page(&self.case_page(&case.row.case_id), &page)
     }
 
     /// Writes the index and `evaluation.json`, and returns the page to open.
@@ -111,10 +110,9 @@ impl<'a> ReportWriter<'a> {
         }
     }
 
-    /// The page of the case with this index, relative to the report's folder.
-    pub(super) fn case_page(&self, index: usize) -> String {
-        let stem = self.stems.get(index).map_or("", String::as_str);
-        format!("{CASES_FOLDER}/{stem}.html")
+    /// The page of a case, relative to the report's folder.
+    pub(super) fn case_page(&self, id: &CaseId) -> String {
+        format!("{CASES_FOLDER}/{}.html", self.pages.stem(id))
     }
 
     fn write_page(&self, page: &str, template: &impl Template) -> Result<(), ReportError> {
