@@ -1,6 +1,6 @@
 //! Evidence: for each proposed action, what its refs lead to. Whether that is good or bad is for the verdict.
 
-use counterproof_artifact::{EvidenceTarget, Resolved};
+use counterproof_artifact::{EventBody, EvidenceTarget, Resolved};
 use serde_json::{Value, json};
 
 use crate::diff::json::meaning_hash;
@@ -27,7 +27,7 @@ pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
                 .evidence_refs
                 .iter()
                 .map(|evidence| {
-                    let resolved = evidence.target.resolve(&loaded.answer.events, loaded.manifest.as_ref());
+                    let resolved = evidence.target.resolve(&loaded.answer.events, loaded.manifest.as_deref());
                     let meaning = meaning(loaded, &evidence.target, resolved.as_ref());
                     FollowedRef { target: evidence.target.clone(), resolved, meaning }
                 })
@@ -58,7 +58,6 @@ fn meaning(loaded: &LoadedAnswer, target: &EvidenceTarget, resolved: Option<&Res
 
 /// The tool and the arguments of a call, for the call and for its result; the whole event otherwise.
 fn event_meaning(loaded: &LoadedAnswer, index: usize) -> Value {
-    use counterproof_artifact::EventBody;
     let events = &loaded.answer.events;
     let call_of = |call_id: &str| {
         events.iter().find_map(|event| match &event.body {

@@ -1,9 +1,14 @@
 //! Reading: two run folders, and from them the artifacts of one case at a time. What an artifact means is not decided here.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use camino::Utf8Path;
-use counterproof_artifact::check::{self, Code, Finding};
+use counterproof_artifact::check::{Code, Finding, RunFolder};
 use counterproof_artifact::store::{ReadError, RunReader};
-use counterproof_artifact::{Answer, Case, CaseId, EventBody, Manifest, Outcome, RunnerFailure, Side};
+use counterproof_artifact::{
+    Answer, Attempt, Case, CaseId, EventBody, EvidenceTarget, Manifest, Outcome, RunnerFailure,
+};
 use serde_json::Value;
 
 /// Payloads longer than this are compared by their digest only.
@@ -13,7 +18,8 @@ const PAYLOAD_UP_TO_BYTES: u64 = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct ComparedRun {
     reader: RunReader,
-    manifest: Option<Manifest>,
+    manifest: Option<Arc<Manifest>>,
+    folder: RunFolder,
 }
 
 /// What one side has of a case.
@@ -39,7 +45,7 @@ pub struct LoadedAnswer {
     /// For each event the payload of its tool result, from the event itself or from the asset it links to.
     pub payloads: Vec<Option<Value>>,
     /// The run's manifest, for what refers to an asset by its id.
-    pub manifest: Option<Manifest>,
+    pub manifest: Option<Arc<Manifest>>,
 }
 
 /// A runner failure, with the artifact's common fields.
@@ -57,7 +63,7 @@ pub struct CaseEnvelope {
     /// The workflow that the case belongs to.
     pub workflow_id: Option<String>,
     /// Every try.
-    pub attempts: Vec<counterproof_artifact::Attempt>,
+    pub attempts: Vec<Attempt>,
 }
 
 impl Artifact {
@@ -91,7 +97,8 @@ impl ComparedRun {
     /// Takes an opened run; a manifest that cannot be read is a finding of the cases that need it, not an error here.
     pub fn new(reader: RunReader) -> Self {
         let manifest = reader.manifest().ok().flatten();
-        Self { reader, manifest }
+        let folder = RunFolder::new(reader.folder(), reader.run().version, manifest.as_ref());
+        Self { reader, manifest: manifest.map(Arc::new), folder }
     }
 
     /// The folder and the run document.
@@ -100,14 +107,14 @@ impl ComparedRun {
     }
 
     /// The assets' manifest.
-    pub const fn manifest(&self) -> Option<&Manifest> {
-        self.manifest.as_ref()
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_deref()
     }
 
     /// Every case that the run selected, then those that only lie on disk.
     pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
         let mut ids = self.reader.run().selected_case_ids.clone();
-        let known: std::collections::HashSet<_> = ids.iter().cloned().collect();
+        let known: HashSet<_> = ids.iter().cloned().collect();
         ids.extend(self.reader.case_ids_on_disk()?.into_iter().filter(|id| !known.contains(id)));
         Ok(ids)
     }
@@ -118,8 +125,7 @@ impl ComparedRun {
         if !self.reader.case_path(case_id).exists() {
             return Artifact::Absent;
         }
-        let side: Side = self.reader.run().version;
-        let checked = check::read_case(folder, side, case_id, self.manifest.as_ref());
+        let checked = self.folder.read_case(case_id);
         // Evidence that does not resolve is judged against the other side, not as a broken artifact.
         let (_, broken): (Vec<_>, Vec<_>) =
             checked.findings.into_iter().partition(|finding| finding.code == Code::EvidenceUnresolved);
@@ -144,7 +150,7 @@ impl ComparedRun {
 
 fn refers_to_assets(answer: &Answer) -> bool {
     let refs = answer.proposed_actions.iter().flat_map(|action| &action.evidence_refs);
-    refs.into_iter().any(|evidence| matches!(evidence.target, counterproof_artifact::EvidenceTarget::Asset { .. }))
+    refs.into_iter().any(|evidence| matches!(evidence.target, EvidenceTarget::Asset { .. }))
 }
 
 /// What a tool returned, wherever it is kept: the same payload compares equal inline and as an asset.

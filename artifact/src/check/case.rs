@@ -9,7 +9,7 @@ use super::folder::RunFolder;
 use super::value::items;
 use super::{Code, evidence, excerpt, failure, hrefs, names, parse, shape, steps};
 use crate::schema::Kind;
-use crate::{Case, CaseId, Manifest, Side};
+use crate::{Case, CaseId};
 
 /// An artifact that was read and held against the contract.
 #[derive(Debug)]
@@ -20,13 +20,6 @@ pub struct CheckedCase {
     pub bytes: Vec<u8>,
     /// Everything that is wrong with it.
     pub findings: Vec<Finding>,
-}
-
-/// Reads `<case_id>.json` in a run folder and holds it against the whole contract, its assets included.
-///
-/// To read many of one folder, make a [`RunFolder`] once: it looks assets up in an index.
-pub fn read_case(folder: &Utf8Path, side: Side, case_id: &CaseId, manifest: Option<&Manifest>) -> CheckedCase {
-    RunFolder::new(folder, side, manifest).read_case(case_id)
 }
 
 /// Holds a `case.v1` document against its schema and the rules that need no folder; pointers are set, positions are not.

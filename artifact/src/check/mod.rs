@@ -24,7 +24,7 @@ mod shape;
 mod steps;
 mod value;
 
-pub use case::{CheckedCase, artifact, read_case};
+pub use case::{CheckedCase, artifact};
 pub use code::Code;
 pub use excerpt::{Excerpt, is_invisible, visible};
 pub use finding::{Finding, MOST_FINDINGS};

@@ -8,3 +8,4 @@ mod kit;
 mod places;
 mod round_trip;
 mod rules;
+mod wire_types;

@@ -75,6 +75,7 @@ fn artifacts_without_their_run_document_are_reported_once() {
     assert_eq!(report.findings[0].file, kit.path("run.json"));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_copied_folder_may_be_called_otherwise_outside_of_the_layout() {
     let kit = Kit::new();
@@ -176,7 +177,7 @@ fn one_artifact_is_read_with_its_assets_for_other_programs() {
     }
     let answer = "answer".parse().unwrap();
     let codes_of = |side| {
-        let findings = check::read_case(&kit.folder, side, &answer, manifest.as_ref()).findings;
+        let findings = RunFolder::new(&kit.folder, side, manifest.as_ref()).read_case(&answer).findings;
         findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
     };
     assert_eq!(codes_of(Side::Baseline), [Code::SideDiffers]);
