@@ -108,6 +108,21 @@ impl Verdict {
         Verdict::Unchanged,
     ];
 
+    /// All verdicts in the order in which a reader wants to hear of them.
+    pub const WORST_FIRST: [Verdict; 11] = [
+        Verdict::Regressed,
+        Verdict::Broken,
+        Verdict::Invalid,
+        Verdict::Missing,
+        Verdict::Added,
+        Verdict::Changed,
+        Verdict::Noisy,
+        Verdict::StillBroken,
+        Verdict::Improved,
+        Verdict::Recovered,
+        Verdict::Unchanged,
+    ];
+
     /// The word that stands in files.
     pub const fn as_str(self) -> &'static str {
         match self {

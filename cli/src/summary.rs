@@ -8,18 +8,6 @@ use counterproof_evaluator::{sentences, words};
 /// Cases that are named; the report has the others.
 const CASES_NAMED: usize = 10;
 
-/// The verdicts in the order in which a reader wants to hear of them.
-const WORST_FIRST: [Verdict; 8] = [
-    Verdict::Regressed,
-    Verdict::Broken,
-    Verdict::Invalid,
-    Verdict::Missing,
-    Verdict::Added,
-    Verdict::Changed,
-    Verdict::StillBroken,
-    Verdict::Noisy,
-];
-
 /// The comparison in a few lines.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
@@ -36,8 +24,9 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     let cases = words::count(evaluation.cases.len(), "case", "cases");
     let _ = writeln!(text, "\n{cases}: {}", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") });
 
-    let moved: Vec<&CaseEvaluation> = WORST_FIRST
+    let moved: Vec<&CaseEvaluation> = Verdict::WORST_FIRST
         .into_iter()
+        .filter(|verdict| *verdict != Verdict::Unchanged)
         .flat_map(|verdict| evaluation.cases.iter().filter(move |case| case.verdict == verdict))
         .collect();
     let width = moved.iter().take(CASES_NAMED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);

@@ -233,20 +233,25 @@ fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
         .collect()
 }
 
+/// What differs, in the order of its weight: what would be done, what was done, and last what was said.
 fn changes(compared: Compared<'_>) -> Vec<Reason> {
     let Differences { actions, events, output, exact } = compared.differences;
     let mut reasons: Vec<_> =
         actions.iter().filter(|row| !row.is_same()).map(|row| action_change(row, compared)).collect();
-    if *output != OutputChange::Same {
-        let code = if *output == OutputChange::Form { "output-type-changed" } else { "output-changed" };
-        let pointers = Side::BOTH.map(|side| pointer(side, "/final_output/content")).to_vec();
-        reasons.push(reason(code, sentences::output(output), pointers));
-    }
-    reasons.extend(events.iter().filter(|row| !row.is_same()).filter_map(|row| event_change(row, compared)));
+    let mut steps: Vec<_> =
+        events.iter().filter(|row| !row.is_same()).filter_map(|row| event_change(row, compared)).collect();
+    // A tool that fails explains more than what was called after it.
+    steps.sort_by_key(|step| step.code != "tool-error");
+    reasons.append(&mut steps);
     if reasons.len() > REASONS_LISTED {
         let more = reasons.len() - REASONS_LISTED;
         reasons.truncate(REASONS_LISTED);
         reasons.push(reason("more-changes", format!("{more} more places differ"), Vec::new()));
+    }
+    if *output != OutputChange::Same {
+        let code = if *output == OutputChange::Form { "output-type-changed" } else { "output-changed" };
+        let pointers = Side::BOTH.map(|side| pointer(side, "/final_output/content")).to_vec();
+        reasons.push(reason(code, sentences::output(output), pointers));
     }
     if !exact && !reasons.is_empty() {
         let message = "the lists were too long to be aligned exactly; the rows may not be the closest".to_owned();

@@ -8,7 +8,7 @@ use super::files::FileLink;
 use super::names;
 use super::runs::{self, FactShown};
 use super::shown;
-use super::verdicts::{self, VerdictShown, WORST_FIRST};
+use super::verdicts::{self, VerdictShown};
 use super::writer::{ReportError, ReportWriter};
 use crate::{sentences, words};
 
@@ -88,7 +88,7 @@ impl IndexPage {
     /// The first page of a finished comparison.
     pub(super) fn of(report: &ReportWriter<'_>, evaluation: &Evaluation) -> Result<Self, ReportError> {
         let (baseline, new) = (report.baseline.reader().run(), report.new.reader().run());
-        let (moved, quiet): (Vec<_>, Vec<_>) = WORST_FIRST
+        let (moved, quiet): (Vec<_>, Vec<_>) = Verdict::WORST_FIRST
             .into_iter()
             .map(|verdict| (verdict, group(report, evaluation, verdict)))
             .filter(|(_, group)| !group.rows.is_empty())
@@ -143,9 +143,9 @@ fn rules(evaluation: &Evaluation) -> Vec<RuleShown> {
 
 fn bar(evaluation: &Evaluation) -> Vec<BarPart> {
     let count = |verdict| evaluation.counts.get(&verdict).copied().unwrap_or(0);
-    let total: u64 = WORST_FIRST.into_iter().map(count).sum();
+    let total: u64 = Verdict::WORST_FIRST.into_iter().map(count).sum();
     // What is fine comes first, as the eye reads a bar from its full end.
-    let seen: Vec<_> = WORST_FIRST.into_iter().rev().filter(|verdict| count(*verdict) > 0).collect();
+    let seen: Vec<_> = Verdict::WORST_FIRST.into_iter().rev().filter(|verdict| count(*verdict) > 0).collect();
     let widths: Vec<u64> = seen.iter().map(|verdict| (count(*verdict) * BAR_WIDTH / total).max(BAR_LEAST)).collect();
     let sum: u64 = widths.iter().sum();
     let mut x = 0;

@@ -14,21 +14,6 @@ pub(super) struct VerdictShown {
     pub(super) word: &'static str,
 }
 
-/// The verdicts in the order in which a reader wants to hear of them.
-pub(super) const WORST_FIRST: [Verdict; 11] = [
-    Verdict::Regressed,
-    Verdict::Broken,
-    Verdict::Invalid,
-    Verdict::Missing,
-    Verdict::Added,
-    Verdict::Changed,
-    Verdict::Noisy,
-    Verdict::StillBroken,
-    Verdict::Improved,
-    Verdict::Recovered,
-    Verdict::Unchanged,
-];
-
 /// A verdict as it is shown.
 pub(super) const fn show(verdict: Verdict) -> VerdictShown {
     let (class, sign, word) = match verdict {
@@ -63,7 +48,7 @@ mod tests {
 
     #[test]
     fn every_verdict_has_its_place_and_its_own_word() {
-        let mut words: Vec<_> = WORST_FIRST.iter().map(|verdict| show(*verdict).word).collect();
+        let mut words: Vec<_> = Verdict::WORST_FIRST.iter().map(|verdict| show(*verdict).word).collect();
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), Verdict::ALL.len());

@@ -49,7 +49,8 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       broken       gift_advice_001     new could not be run: timeout (response_timeout), after 2 attempts
       broken       loyalty_points_001  new could not be run: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 …
       changed      return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused …
-      changed      invoice_email_001   output: “The invoice for A-1001 is on its way to ingrid@example.com.” → “I could not reach ingrid@example.com …
+      changed      invoice_email_001   result of send_email: it failed, and did not in baseline
+      recovered    delivery_slot_001   baseline could not be run: http_error 503 (server_error), after 2 attempts
 
     report: report/index.html
     "#);
