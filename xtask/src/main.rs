@@ -34,6 +34,8 @@ enum Command {
     Check,
     /// What the CI does: `check`, then `test`.
     Ci,
+    /// Write `docs/cli.md` again, from the program's own help.
+    Docs,
     /// Record `sample-runs/` again.
     Samples {
         /// Change nothing; fail where what is checked in would come out different.
@@ -60,6 +62,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ci => {
             check::all()?;
             test(&[])
+        }
+        Command::Docs => {
+            let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];
+            Step::cargo(test).env("UPDATE_DOCS", "1").run()
         }
         Command::Samples { check: false } => samples::record(),
         Command::Samples { check: true } => samples::check(),

@@ -5,7 +5,7 @@ use counterproof_artifact::store::{EVALUATION_FILE, ReadError, RunReader};
 use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
 use counterproof_evaluator::comparison::{self, CompareError, Request};
-use counterproof_evaluator::gate::Limit;
+use counterproof_evaluator::gate::{GateLimits, Limit};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
 
@@ -53,18 +53,18 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let evaluation = compare(args, streams)?;
+    let mut limits = Config::load(args.config.as_deref())?.gate;
+    if args.allow_unpaired {
+        limits.unpaired = Limit::None;
+    }
+    let evaluation = compare(args, limits, streams)?;
     streams.say(summary::render(&evaluation))?;
     streams.say(format_args!("report: {}", args.out.join("index.html")))?;
     Ok(if evaluation.gate.passed { Exit::Done } else { Exit::Findings })
 }
 
 /// Compares, and writes everything that is to be written.
-pub(super) fn compare(args: &Args, streams: &mut Streams) -> Result<Evaluation, CommandError> {
-    let mut limits = Config::load(args.config.as_deref())?.gate;
-    if args.allow_unpaired {
-        limits.unpaired = Limit::None;
-    }
+pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) -> Result<Evaluation, CommandError> {
     let cases = match &args.cases {
         Some(path) => suite::load(path, streams)?.cases,
         None => Vec::new(),

@@ -9,6 +9,7 @@ use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Variant};
+use counterproof_evaluator::gate::GateLimits;
 use counterproof_runner::{Environment, Interrupt, Settings};
 use uuid::Uuid;
 
@@ -63,7 +64,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         allow_unpaired: false,
         no_write_back: false,
     };
-    let evaluation = compare::compare(&request, streams)?;
+    let evaluation = compare::compare(&request, GateLimits::default(), streams)?;
     streams.say(summary::render(&evaluation))?;
     finish(&evaluation, &report, streams)
 }
