@@ -1,6 +1,8 @@
 //! What a try leaves behind: the artifact of an answer, or a failure with its whole body. It writes assets, and decides
 //! neither on another attempt nor when a case is complete.
 
+use std::sync::Arc;
+
 use counterproof_artifact::store::RunWriter;
 use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{
@@ -10,7 +12,7 @@ use counterproof_artifact::{
 use reqwest::header::LOCATION;
 use serde_json::Value;
 
-use crate::agent::native;
+use crate::agent::{Answering, Dialect};
 use crate::attempt::{Reply, Try};
 use crate::body::header;
 use crate::endpoint::without_secrets;
@@ -50,6 +52,7 @@ pub(crate) struct Keeper {
     pub(crate) timeout_ms: u64,
     pub(crate) limits: ByteLimits,
     pub(crate) redactor: Redactor,
+    pub(crate) dialect: Arc<dyn Dialect>,
 }
 
 /// A try, judged and kept.
@@ -83,7 +86,7 @@ impl Keeper {
         };
         let judged = match (&tried.fault, &tried.reply) {
             (Some(fault), _) => Err(fault.clone()),
-            (None, Some(reply)) => native::answer(&reply.body.bytes, case_id, side),
+            (None, Some(reply)) => self.dialect.answer(&reply.body.bytes, Answering { case_id, side }),
             (None, None) => Err(Fault::new(Reason::RequestFailed, "there was no response")),
         };
         let mut record = record(tried);

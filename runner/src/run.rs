@@ -10,7 +10,7 @@ use counterproof_cases::CaseSpec;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
-use crate::agent::native;
+use crate::agent::{Asking, Dialect};
 use crate::ask::{Asked, Asker};
 use crate::attempt::Bounds;
 use crate::checkout::Checkout;
@@ -94,7 +94,8 @@ pub fn run(
     environment: Environment,
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
-    let client = AgentClient::new(settings, native::PATH)?;
+    let dialect: Arc<dyn Dialect> = settings.protocol.dialect().into();
+    let client = AgentClient::new(settings, dialect.path())?;
     // Answers are judged and written on blocking threads, so two threads keep many requests in flight.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -115,6 +116,7 @@ pub fn run(
         timeout_ms: millis(settings.timeout),
         limits: settings.limits,
         redactor: client.redactor.clone(),
+        dialect,
         run: folder,
     });
     let asker = Asker {
@@ -206,7 +208,8 @@ impl Drive<'_> {
     }
 
     fn start(&mut self, case: &CaseSpec) {
-        match native::request(case, self.settings.side, &self.settings.run_id) {
+        let asking = Asking { case, side: self.settings.side, run_id: &self.settings.run_id };
+        match self.asker.keeper.dialect.request(asking) {
             Ok(request) => {
                 let (asker, case_id) = (self.asker.clone(), case.id.clone());
                 self.tasks.spawn(async move { asker.ask(case_id, request).await });

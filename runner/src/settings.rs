@@ -6,6 +6,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Limits, RunId, Side};
 
+use crate::agent::Protocol;
 use crate::endpoint::{BaseUrl, ResolveRule};
 use crate::retry::Policy;
 use crate::secret::Header;
@@ -19,6 +20,8 @@ pub struct Settings {
     pub side: Side,
     /// Where the agent is.
     pub base_url: BaseUrl,
+    /// What the agent speaks.
+    pub protocol: Protocol,
     /// Where the cases came from: a file or a folder. It is recorded relative to the run folder, and not read.
     pub cases_path: Utf8PathBuf,
     /// The run folder becomes `<out>/<side>/<run_id>/`.
@@ -46,6 +49,7 @@ impl Settings {
             run_id,
             side,
             base_url,
+            protocol: Protocol::default(),
             cases_path,
             out,
             concurrency: NonZeroUsize::MIN,

@@ -1,28 +1,24 @@
 //! The native protocol: `POST {base}/run-case` with the case, and the artifact's fields as the answer.
 //!
-//! `docs/runner.md` has the wire format. A response is an answer only when it holds to the contract. One rule is left to
-//! the evaluator: evidence that does not resolve is what the agent claims, and it is the comparison that says what the
-//! claim is worth.
+//! `docs/runner.md` has the wire format. A response is an answer only when it holds to the contract.
 
-use counterproof_artifact::check::{self, Code};
 use counterproof_artifact::{Case, CaseId, Outcome, RunId, Side};
-use counterproof_cases::{CaseSpec, Input};
+use counterproof_cases::Input;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::document::{self, bounded};
+use super::{Answering, Asking, Dialect};
 use crate::fault::{Fault, Reason, Violation};
-
-/// The path below the base URL.
-pub(crate) const PATH: &str = "run-case";
 
 /// Fields of the artifact that the runner writes itself. What an agent says in them is kept beside, not believed.
 const RUNNER_FIELDS: [&str; 4] = ["schema_version", "status", "attempts", "runner_failure"];
 
-/// Levels of nesting that every reader of the artifact takes.
-const MAX_DEPTH: usize = 127;
-
 /// Where what the agent said in [`RUNNER_FIELDS`] is kept.
 const AGENT_FIELDS: &str = "agent_fields";
+
+/// The native protocol.
+pub(super) struct Native;
 
 #[derive(Serialize)]
 struct RequestBody<'a> {
@@ -37,53 +33,24 @@ struct RunMeta<'a> {
     run_id: &'a RunId,
 }
 
-/// The body of the request for a case.
-pub(crate) fn request(case: &CaseSpec, side: Side, run_id: &RunId) -> Result<Vec<u8>, serde_json::Error> {
-    let body = RequestBody { case_id: &case.id, version: side, input: &case.input, run_meta: RunMeta { run_id } };
-    serde_json::to_vec(&body)
-}
+impl Dialect for Native {
+    fn path(&self) -> &'static str {
+        "run-case"
+    }
 
-/// Reads the body of a 2xx response as the answer to a case.
-pub(crate) fn answer(body: &[u8], case_id: &CaseId, side: Side) -> Result<Case, Fault> {
-    if body.iter().all(u8::is_ascii_whitespace) {
-        return Err(Fault::new(Reason::EmptyBody, "the response has no body"));
+    fn request(&self, Asking { case, side, run_id }: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let run_meta = RunMeta { run_id };
+        serde_json::to_vec(&RequestBody { case_id: &case.id, version: side, input: &case.input, run_meta })
     }
-    let text = std::str::from_utf8(body).map_err(|error| {
-        Fault::new(Reason::InvalidUtf8, format!("the body is not UTF-8 from byte {} on", error.valid_up_to()))
-    })?;
-    let mut fields = match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(other) => {
-            let message = format!("the response is {}, not an object", kind_of(&other));
-            return Err(Fault::new(Reason::NotAnObject, message));
-        }
-        Err(error) => return Err(Fault::new(Reason::NotJson, format!("the body is not JSON: {error}"))),
-    };
-    expect_echo(&fields, "case_id", case_id.as_str(), Reason::OtherCase)?;
-    expect_echo(&fields, "version", side.as_str(), Reason::OtherSide)?;
-    let document = Value::Object(envelope(&mut fields, case_id, side));
-    // What was set aside lies one level deeper than it came, and no reader takes more levels than these.
-    if depth(&document) > MAX_DEPTH {
-        return Err(Fault::new(Reason::NotJson, format!("the body is nested more than {MAX_DEPTH} deep")));
+
+    fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {
+        let fields = document::object(body)?;
+        expect_echo(&fields, "case_id", answering.case_id.as_str(), Reason::OtherCase)?;
+        expect_echo(&fields, "version", answering.side.as_str(), Reason::OtherSide)?;
+        let case = document::artifact(merge(fields, answering))?;
+        refuse_links(&case)?;
+        Ok(case)
     }
-    let violations: Vec<_> = check::artifact(&document)
-        .into_iter()
-        .filter(|finding| finding.code != Code::EvidenceUnresolved)
-        .map(|finding| Violation {
-            code: finding.code.as_str(),
-            pointer: finding.pointer,
-            message: finding.message,
-            expected: finding.expected,
-        })
-        .collect();
-    if !violations.is_empty() {
-        let message = format!("the answer breaks the contract in {} places", violations.len());
-        return Err(Fault { violations, ..Fault::new(Reason::ContractViolated, message) });
-    }
-    let case: Case = serde_json::from_value(document)
-        .map_err(|error| Fault::new(Reason::ContractViolated, format!("the answer breaks the contract: {error}")))?;
-    refuse_links(&case)?;
-    Ok(case)
 }
 
 /// Agents may leave the echo out; one that names something else answers something else.
@@ -105,19 +72,15 @@ fn expect_echo(fields: &Map<String, Value>, field: &str, expected: &str, reason:
 }
 
 /// The artifact as a document: the runner's envelope first, then what the agent said.
-fn envelope(fields: &mut Map<String, Value>, case_id: &CaseId, side: Side) -> Map<String, Value> {
+fn merge(mut fields: Map<String, Value>, answering: Answering<'_>) -> Map<String, Value> {
     let mut said = Map::new();
     for field in RUNNER_FIELDS {
         if let Some(value) = fields.shift_remove(field) {
             said.insert(field.to_owned(), value);
         }
     }
-    let mut document = Map::new();
-    document.insert("schema_version".to_owned(), "case.v1".into());
-    document.insert("case_id".to_owned(), case_id.as_str().into());
-    document.insert("version".to_owned(), side.as_str().into());
-    document.insert("status".to_owned(), "ok".into());
-    for (field, value) in std::mem::take(fields) {
+    let mut document = document::envelope(answering);
+    for (field, value) in fields {
         document.entry(field).or_insert(value);
     }
     // An agent that writes the contract's own envelope says nothing new with it.
@@ -150,43 +113,21 @@ fn refuse_links(case: &Case) -> Result<(), Fault> {
     })
 }
 
-/// A value of the agent's within a message.
-fn bounded(text: &str) -> String {
-    match text.char_indices().nth(80) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-/// How many arrays and objects lie within one another.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-const fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::document::MAX_DEPTH;
     use super::*;
 
+    fn answer(body: &[u8]) -> Result<Case, Fault> {
+        let case_id = "refund_001".parse().unwrap();
+        let answering = Answering { case_id: &case_id, side: Side::New };
+        Native.answer(body, answering)
+    }
+
     fn ask(response: &Value) -> Result<Value, Fault> {
-        let case = answer(response.to_string().as_bytes(), &"refund_001".parse().unwrap(), Side::New)?;
-        Ok(serde_json::to_value(case).unwrap())
+        Ok(serde_json::to_value(answer(response.to_string().as_bytes())?).unwrap())
     }
 
     fn minimal() -> Value {
@@ -242,7 +183,7 @@ mod tests {
 
     #[test]
     fn bodies_that_are_not_json_are_told_apart() {
-        let reason = |body: &[u8]| answer(body, &"a".parse().unwrap(), Side::New).unwrap_err().reason;
+        let reason = |body: &[u8]| answer(body).unwrap_err().reason;
         assert_eq!(reason(b" \r\n"), Reason::EmptyBody);
         assert_eq!(reason(b"{\"a\": \"\xff\"}"), Reason::InvalidUtf8);
         assert_eq!(reason(b"<html>"), Reason::NotJson);
