@@ -223,6 +223,14 @@ pub struct CaseEvaluation {
     pub extra: Extra,
 }
 
+impl CaseEvaluation {
+    /// The expectations that new does not meet.
+    pub fn unmet_on_new(&self) -> Vec<&ExpectationResult> {
+        let unmet = |result: &&ExpectationResult| result.new.as_ref().is_some_and(|new| !new.passed);
+        self.expectations.iter().filter(unmet).collect()
+    }
+}
+
 /// Why a case has its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {

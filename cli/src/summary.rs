@@ -8,13 +8,27 @@ use counterproof_evaluator::{sentences, words};
 /// Cases that are named; the report has the others.
 const CASES_NAMED: usize = 10;
 
+/// Characters of a reason; a narrow terminal wraps it.
+const REASON_UP_TO: usize = 180;
+
 /// The comparison in a few lines.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{}\n", sentences::gate(&evaluation.gate));
+    let _ = writeln!(text, "{}", sentences::gate(&evaluation.gate));
+    let _ = writeln!(text, "{}\n", sentences::besides(evaluation));
     for rule in &evaluation.gate.rules {
-        let sign = if rule.passed { "✓" } else { "✗" };
-        let _ = writeln!(text, "  {sign} {:<13}{:>6}   {}", rule.code, rule.actual, sentences::limit(rule));
+        let sign = match (rule.passed, rule.limit) {
+            (false, _) => "✗",
+            (true, Some(_)) => "✓",
+            (true, None) => " ",
+        };
+        let _ = writeln!(
+            text,
+            "  {sign} {:<13}{:>6}   {}",
+            rule.code.replace('_', " "),
+            rule.actual,
+            sentences::limit(rule)
+        );
     }
     let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
         let count = evaluation.counts.get(&verdict).copied().unwrap_or(0);
@@ -37,7 +51,7 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
             "  {:<13}{:<width$}  {}",
             name(case.verdict),
             case.case_id.as_str(),
-            words::text(reason, 110)
+            words::text(reason, REASON_UP_TO)
         );
     }
     if moved.len() > CASES_NAMED {

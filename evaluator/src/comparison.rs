@@ -103,7 +103,8 @@ pub fn compare<E: Send>(
     for case in &cases {
         *counts.entry(case.verdict).or_default() += 1;
     }
-    let gate: Gate = gate::judge(&counts, &request.limits);
+    let unmet = cases.iter().filter(|case| !case.unmet_on_new().is_empty()).count();
+    let gate: Gate = gate::judge(&counts, unmet as u64, &request.limits);
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -142,9 +142,9 @@ impl Check {
             Check::ActionRequired(types) => {
                 let present: Vec<_> =
                     answer.proposed_actions.iter().map(|action| action.action_type.as_str()).collect();
-                all_present(types, &present, "proposed", "not proposed")
+                all_present(types, &present, "proposed")
             }
-            Check::ToolRequired(tools) => all_present(tools, &called_tools(judged.answer), "called", "not called"),
+            Check::ToolRequired(tools) => all_present(tools, &called_tools(judged.answer), "called"),
             Check::ToolSequence(tools) => {
                 let called = called_tools(judged.answer);
                 let passed = called.len() >= tools.len() && tools.iter().zip(&called).all(|(want, is)| want == is);
@@ -162,7 +162,7 @@ impl Check {
                     _ => None,
                 });
                 let found: Vec<_> = found.flatten().map(String::as_str).collect();
-                all_present(ids, &found, "retrieved", "not retrieved")
+                all_present(ids, &found, "retrieved")
             }
             Check::MustInclude(phrases) => {
                 let output = searchable(&answer.final_output.content);
@@ -171,7 +171,7 @@ impl Check {
                 let found = if missing.is_empty() {
                     "all said".to_owned()
                 } else {
-                    format!("not said: {}", words::list(&quoted(&missing)))
+                    format!("{} not said", words::list(&quoted(&missing)))
                 };
                 Judgement { passed: missing.is_empty(), found }
             }
@@ -181,7 +181,7 @@ impl Check {
                 let found = if said.is_empty() {
                     "none said".to_owned()
                 } else {
-                    format!("said: {}", words::list(&quoted(&said)))
+                    format!("{} said", words::list(&quoted(&said)))
                 };
                 Judgement { passed: said.is_empty(), found }
             }
@@ -195,10 +195,10 @@ fn quoted<S: AsRef<str>>(phrases: &[S]) -> Vec<String> {
     phrases.iter().map(|phrase| format!("“{}”", words::text(phrase.as_ref(), 80))).collect()
 }
 
-fn all_present(wanted: &[String], present: &[&str], done: &str, not_done: &str) -> Judgement {
+fn all_present(wanted: &[String], present: &[&str], done: &str) -> Judgement {
     let missing: Vec<_> = wanted.iter().filter(|name| !present.contains(&name.as_str())).collect();
     let found =
-        if missing.is_empty() { format!("all {done}") } else { format!("{not_done}: {}", words::list(&missing)) };
+        if missing.is_empty() { format!("all {done}") } else { format!("{} not {done}", words::list(&missing)) };
     Judgement { passed: missing.is_empty(), found }
 }
 
@@ -253,7 +253,10 @@ fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> 
         })
         .map(|(action, _)| format!("{} ({})", words::text(&action.tool_name, 60), words::text(&action.action_id, 60)))
         .collect();
-    let found =
-        if lacking.is_empty() { "all have it".to_owned() } else { format!("without: {}", words::list(&lacking)) };
+    let found = if lacking.is_empty() {
+        "all have it".to_owned()
+    } else {
+        format!("no evidence that holds for {}", words::list(&lacking))
+    };
     Judgement { passed: lacking.is_empty(), found }
 }

@@ -22,6 +22,8 @@ pub struct GateLimits {
     pub unpaired: Limit,
     /// Cases that differ, for better or worse.
     pub changed: Limit,
+    /// Cases in which new does not meet what the cases file expects, whether or not the baseline did.
+    pub unmet: Limit,
     /// Cases in which both sides answered: with fewer, the gate says that it has not enough data.
     pub min_compared: u64,
 }
@@ -35,6 +37,7 @@ impl Default for GateLimits {
             invalid: Limit::AtMost(0),
             unpaired: Limit::AtMost(0),
             changed: Limit::None,
+            unmet: Limit::None,
             min_compared: 1,
         }
     }
@@ -70,8 +73,8 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// Holds the counts against the limits.
-pub fn judge(counts: &BTreeMap<Verdict, u64>, limits: &GateLimits) -> Gate {
+/// Holds the counts against the limits. `unmet` counts the cases whose expectations new does not meet.
+pub fn judge(counts: &BTreeMap<Verdict, u64>, unmet: u64, limits: &GateLimits) -> Gate {
     let count = |verdict: Verdict| counts.get(&verdict).copied().unwrap_or(0);
     let at_most = |code: &str, limit: Limit, actual: u64| {
         let limit = match limit {
@@ -89,10 +92,11 @@ pub fn judge(counts: &BTreeMap<Verdict, u64>, limits: &GateLimits) -> Gate {
     let rules = vec![
         at_most("regressed", limits.regressed, count(Verdict::Regressed)),
         at_most("broken", limits.broken, count(Verdict::Broken)),
-        at_most("still-broken", limits.still_broken, count(Verdict::StillBroken)),
+        at_most("still_broken", limits.still_broken, count(Verdict::StillBroken)),
         at_most("invalid", limits.invalid, count(Verdict::Invalid)),
         at_most("unpaired", limits.unpaired, count(Verdict::Missing) + count(Verdict::Added)),
         at_most("changed", limits.changed, count(Verdict::Changed)),
+        at_most("unmet", limits.unmet, unmet),
         GateRule {
             code: "compared".to_owned(),
             bound: Bound::AtLeast,
@@ -115,15 +119,15 @@ mod tests {
     use super::*;
 
     fn outcome(counts: &[(Verdict, u64)], limits: &GateLimits) -> GateOutcome {
-        judge(&counts.iter().copied().collect(), limits).outcome
+        judge(&counts.iter().copied().collect(), 0, limits).outcome
     }
 
     #[test]
     fn a_clean_comparison_passes_and_lists_every_rule() {
         let gate =
-            judge(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)].into_iter().collect(), &GateLimits::default());
+            judge(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)].into_iter().collect(), 4, &GateLimits::default());
         assert!(gate.passed);
-        assert_eq!(gate.rules.len(), 7);
+        assert_eq!(gate.rules.len(), 8);
         assert!(gate.rules.iter().all(|rule| rule.passed));
     }
 

@@ -1,13 +1,14 @@
 //! Reading: two run folders, and from them the artifacts of one case at a time. What an artifact means is not decided here.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 use counterproof_artifact::check::{Code, Finding, RunFolder};
 use counterproof_artifact::store::{ReadError, RunReader};
 use counterproof_artifact::{
-    Answer, Attempt, Case, CaseId, EventBody, EvidenceTarget, Manifest, Outcome, RunnerFailure,
+    Answer, Attempt, Case, CaseId, EventBody, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure, Sha256Digest,
 };
 use serde_json::Value;
 
@@ -42,7 +43,8 @@ pub struct LoadedAnswer {
     pub case: CaseEnvelope,
     /// What the agent answered.
     pub answer: Answer,
-    /// For each event the payload of its tool result, from the event itself or from the asset it links to.
+    /// For each event the payload of its tool result or the snippets of its retrieval, from the event itself or from the
+    /// asset it links to.
     pub payloads: Vec<Option<Value>>,
     /// The run's manifest, for what refers to an asset by its id.
     pub manifest: Option<Arc<Manifest>>,
@@ -153,14 +155,26 @@ fn refers_to_assets(answer: &Answer) -> bool {
     refs.into_iter().any(|evidence| matches!(evidence.target, EvidenceTarget::Asset { .. }))
 }
 
-/// What a tool returned, wherever it is kept: the same payload compares equal inline and as an asset.
+/// What a tool returned, wherever it is kept: the same payload compares equal inline and as an asset. For a retrieval,
+/// the snippets that it links to.
 fn payload(folder: &Utf8Path, body: &EventBody) -> Option<Value> {
-    let EventBody::ToolResult(result) = body else { return None };
-    let inline = || result.payload_summary.as_ref().and_then(|content| serde_json::to_value(content).ok());
-    let Some(href) = &result.payload_asset_href else { return inline() };
+    match body {
+        EventBody::ToolResult(result) => match &result.payload_asset_href {
+            Some(href) => asset(folder, href),
+            None => result.payload_summary.as_ref().and_then(|content| serde_json::to_value(content).ok()),
+        },
+        EventBody::Retrieval(found) => found.snippets_asset_href.as_ref().and_then(|href| asset(folder, href)),
+        EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => None,
+    }
+}
+
+/// An asset's content: as JSON, as text, or by its digest where it is too large to be taken apart.
+fn asset(folder: &Utf8Path, href: &Href) -> Option<Value> {
     let path = href.resolve(folder).ok()?;
-    if path.metadata().ok()?.len() > PAYLOAD_UP_TO_BYTES {
-        return result.payload_asset_sha256.map(|digest| Value::String(digest.to_string())).or_else(inline);
+    let file = File::open(&path).ok()?;
+    if file.metadata().ok()?.len() > PAYLOAD_UP_TO_BYTES {
+        let (digest, _) = Sha256Digest::of_reader(file).ok()?;
+        return Some(Value::String(format!("sha256:{digest}")));
     }
     let bytes = std::fs::read(&path).ok()?;
     serde_json::from_slice(&bytes).ok().or_else(|| Some(Value::String(String::from_utf8_lossy(&bytes).into_owned())))

@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
-use counterproof_artifact::evaluation::{Bound, Gate, GateOutcome, GateRule};
+use counterproof_artifact::evaluation::{
+    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, Judgement, Verdict,
+};
 use counterproof_artifact::{FailureClass, ProposedAction, RunnerFailure};
+use serde_json::Value;
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
@@ -18,15 +21,15 @@ const PLACES_NAMED: usize = 3;
 /// Characters of an output that one sentence quotes.
 const WORDS_NAMED: usize = 60;
 
-/// What the gate says, with its numbers.
+/// What the gate says, with its numbers. Rules without a limit have no say.
 pub fn gate(gate: &Gate) -> String {
-    let total = gate.rules.len();
-    let over = gate.rules.iter().filter(|rule| !rule.passed).count();
+    let limits = gate.rules.iter().filter(|rule| rule.limit.is_some()).count();
+    let failed = gate.rules.iter().filter(|rule| !rule.passed).count();
     match gate.outcome {
-        GateOutcome::Passed => format!("Good enough: all {total} rules hold"),
+        GateOutcome::Passed => format!("Good enough: all {limits} limits are kept"),
         GateOutcome::Failed => {
-            let verb = if over == 1 { "rule is" } else { "rules are" };
-            format!("Not good enough: {over} of {total} {verb} broken")
+            let verb = if failed == 1 { "is" } else { "are" };
+            format!("Not good enough: {failed} of {limits} limits {verb} not kept")
         }
         GateOutcome::NotEnoughData => "Not enough data: too few cases were answered on both sides".to_owned(),
     }
@@ -41,6 +44,28 @@ pub fn limit(rule: &GateRule) -> String {
     }
 }
 
+/// What was found besides the gate: how many cases changed, and how new did on what is expected of it.
+pub fn besides(evaluation: &Evaluation) -> String {
+    let judged = evaluation.cases.iter().filter(|case| !case.expectations.is_empty()).count();
+    let unmet: Vec<_> = evaluation.cases.iter().filter(|case| !case.unmet_on_new().is_empty()).collect();
+    let before = |case: &&&CaseEvaluation| {
+        let failed = |side: &Option<Judgement>| side.as_ref().is_some_and(|side| !side.passed);
+        case.unmet_on_new().iter().all(|result| failed(&result.baseline))
+    };
+    let changed = evaluation.counts.get(&Verdict::Changed).copied().unwrap_or(0);
+    let total = evaluation.cases.len();
+    let expectations = match (judged, unmet.len()) {
+        (0, _) => "no expectations were judged".to_owned(),
+        (judged, 0) => format!("new meets the expectations of all {judged} cases that have some"),
+        (judged, failed) => {
+            let old = unmet.iter().filter(before).count();
+            let old = if old > 0 { format!(", {old} of them as before") } else { String::new() };
+            format!("new does not meet the expectations of {failed} of {judged} cases that have some{old}")
+        }
+    };
+    format!("{changed} of {} changed; {expectations}", words::count(total, "case", "cases"))
+}
+
 /// Why there is no answer: `http_error 500 (server_error), after 3 attempts`.
 pub fn failure(failure: &RunnerFailure) -> String {
     let mut sentence = failure.class.to_string();
@@ -52,14 +77,38 @@ pub fn failure(failure: &RunnerFailure) -> String {
     }
     // What a status or a time-out means needs no more words.
     let plain = matches!(failure.class, FailureClass::HttpError | FailureClass::Timeout);
-    if let Some(message) = failure.error_message.as_ref().filter(|_| !plain) {
-        let _ = write!(sentence, ", {}", words::text(message, 120));
+    if let Some(limit) = failure.timeout_ms.as_ref().filter(|_| failure.class == FailureClass::Timeout) {
+        let _ = write!(sentence, " of {} ms", limit.as_f64());
+    }
+    match violations(failure).first() {
+        Some(first) => {
+            let _ = write!(sentence, ", {}", words::text(first, 160));
+        }
+        None => {
+            if let Some(message) = failure.error_message.as_ref().filter(|_| !plain) {
+                let _ = write!(sentence, ", {}", words::text(message, 120));
+            }
+        }
     }
     let attempts = failure.attempt.get();
     if attempts > 1 {
         let _ = write!(sentence, ", after {attempts} attempts");
     }
     sentence
+}
+
+/// Where an answer broke the contract, as our runner lists it beside the contract's own fields.
+pub fn violations(failure: &RunnerFailure) -> Vec<String> {
+    let listed = failure.extra.get("violations").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let text =
+        |violation: &Value, field: &str| violation.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let sentence = |violation: &Value| {
+        let (place, message, expected) =
+            (text(violation, "pointer"), text(violation, "message"), text(violation, "expected"));
+        let expected = if expected.is_empty() { expected } else { format!(" (expected {expected})") };
+        format!("{place}: {message}{expected}").trim_start_matches(": ").to_owned()
+    };
+    listed.iter().map(sentence).collect()
 }
 
 /// The changed places of a pair: `amount 50 → 500, note added "x" and 2 more`.
@@ -141,7 +190,15 @@ fn texts(text: &TextChanges) -> String {
         return format!("output: “{old}” → “{new}”");
     }
     let lines = |lines: usize| words::count(lines, "line", "lines");
-    format!("output: {} of baseline and {} of new differ", lines(old.len()), lines(new.len()))
+    let (gone, come) = (lines(old.len()), lines(new.len()));
+    let first = |side: &[&Line]| side.iter().map(|line| whole(line)).find(|text| !text.trim().is_empty());
+    match (first(&old), first(&new)) {
+        (Some(old), Some(new)) => {
+            let (old, new) = words::two_texts(&old, &new, WORDS_NAMED);
+            format!("output: “{old}” → “{new}”; {gone} gone, {come} new")
+        }
+        _ => format!("output: {gone} gone, {come} new"),
+    }
 }
 
 /// The words that differ within a line, or all of it where no word is singled out.
@@ -149,8 +206,11 @@ fn what_differs(line: &Line) -> String {
     let text = |part: &Part| part.text.trim().to_owned();
     let marked: Vec<_> =
         line.parts.iter().filter(|part| part.differs).map(text).filter(|text| !text.is_empty()).collect();
-    let all = || line.parts.iter().map(|part| part.text.as_str()).collect();
-    if marked.is_empty() { all() } else { marked.join(" … ") }
+    if marked.is_empty() { whole(line) } else { marked.join(" … ") }
+}
+
+fn whole(line: &Line) -> String {
+    line.parts.iter().map(|part| part.text.as_str()).collect()
 }
 
 #[cfg(test)]

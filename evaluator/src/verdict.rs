@@ -150,9 +150,10 @@ fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
             Turn::Worse => ("expectation-failed", baseline.passed && !new.passed),
             Turn::Better => ("expectation-met", !baseline.passed && new.passed),
         };
-        let found = if turn == Turn::Worse { &new.found } else { &baseline.found };
-        let was = if turn == Turn::Worse { "" } else { "was " };
-        let message = format!("{}: {}; {was}{found}", result.code, result.expected);
+        let message = match turn {
+            Turn::Worse => format!("{} no longer met: {}", result.code, new.found),
+            Turn::Better => format!("{} now met; before: {}", result.code, baseline.found),
+        };
         let place = match result.code.as_str() {
             "action_required" | "evidence_required_for_actions" => "/proposed_actions",
             "tool_required" | "tool_sequence" | "retrieval_required" => "/events",

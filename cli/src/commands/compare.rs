@@ -1,13 +1,17 @@
 //! `counterproof compare`: two run folders in, a report and an exit code out.
 
+use std::collections::HashSet;
+
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::store::{EVALUATION_FILE, ReadError, RunReader};
+use counterproof_artifact::store::{EVALUATION_FILE, RUN_FILE, ReadError, RunReader};
 use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
+use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, CompareError, Request};
 use counterproof_evaluator::gate::{GateLimits, Limit};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::words;
 
 use crate::command_error::CommandError;
 use crate::config::Config;
@@ -75,7 +79,9 @@ pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) ->
         cases: &cases,
         limits,
     };
+    warn(&request, streams);
     let evaluation = write_report(&request, &args.out)?;
+    expect_cases(args, &cases, &evaluation, streams)?;
     if !args.no_write_back {
         for side in [&request.baseline, &request.new] {
             let path = side.reader().folder().join(EVALUATION_FILE);
@@ -86,6 +92,47 @@ pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) ->
         }
     }
     Ok(evaluation)
+}
+
+/// Says what a reader of the verdicts would want to have known before.
+fn warn(request: &Request<'_>, streams: &mut Streams) {
+    let (baseline, new) = (request.baseline.reader(), request.new.reader());
+    for (run, side) in [(baseline, Side::Baseline), (new, Side::New)] {
+        let (folder, document) = (run.folder(), run.run());
+        if document.version != side {
+            let is = document.version;
+            streams.note(format_args!("warning: `{folder}` is a run of side {is}, and is compared as {side}"));
+        }
+        if document.stats.is_none() || document.extra.get("interrupted").is_some_and(|value| value == true) {
+            streams.note(format_args!("warning: the run `{folder}` was stopped before its end"));
+        }
+    }
+    if baseline.folder() == new.folder() {
+        streams.note(format_args!("warning: `{}` is compared with itself", new.folder()));
+    }
+}
+
+/// A cases file that is not the one that was asked would make every verdict milder without a word.
+fn expect_cases(
+    args: &Args,
+    cases: &[CaseSpec],
+    evaluation: &Evaluation,
+    streams: &mut Streams,
+) -> Result<(), CommandError> {
+    let Some(path) = &args.cases else { return Ok(()) };
+    let known: HashSet<_> = cases.iter().map(|case| &case.id).collect();
+    let unknown = evaluation.cases.iter().filter(|case| !known.contains(&case.case_id)).count();
+    let compared = words::count(evaluation.cases.len(), "compared case", "compared cases");
+    if unknown > 0 && unknown == evaluation.cases.len() {
+        let message = format!("none of the {compared} is in `{path}`, so no expectation could be judged");
+        return Err(CommandError::usage(message).hint("name the cases that the runs were asked with `--cases`"));
+    }
+    if unknown > 0 {
+        streams.note(format_args!(
+            "warning: {unknown} of {compared} are not in `{path}`: their expectations were not judged"
+        ));
+    }
+    Ok(())
 }
 
 fn write_report(request: &Request<'_>, out: &Utf8Path) -> Result<Evaluation, CommandError> {
@@ -101,6 +148,12 @@ fn compare_error(error: CompareError<ReportError>) -> CommandError {
         CompareError::Schema(error) => CommandError::usage(error),
         CompareError::Sink(error) => report_error(error),
     }
+}
+
+/// The run folder right below a folder whose name sorts last, as ids that sort by time do.
+fn newest_below(folder: &Utf8Path) -> Option<Utf8PathBuf> {
+    let entries = folder.read_dir_utf8().ok()?.filter_map(Result::ok);
+    entries.map(|entry| entry.path().to_owned()).filter(|path| path.join(RUN_FILE).is_file()).max()
 }
 
 fn report_error(error: ReportError) -> CommandError {
@@ -124,7 +177,11 @@ fn open(folder: Option<&Utf8Path>, runs: &Utf8Path, side: Side) -> Result<RunRea
             "`counterproof run --side {side} …` makes one; or name two run folders: `counterproof compare BASELINE NEW`"
         )),
         ReadError::Io { path, .. } if error.is_missing() => {
-            let hint = format!("a run folder holds a run.json: is `{path}` inside one?");
+            let folder = path.parent().unwrap_or(path);
+            let hint = match newest_below(folder) {
+                Some(run) => format!("`{folder}` holds runs; did you mean `{run}`?"),
+                None => format!("a run folder holds a run.json, and `{folder}` has none"),
+            };
             CommandError::io(error).hint(hint)
         }
         ReadError::Io { .. } => CommandError::io(error),

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
+use std::{fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
@@ -36,9 +37,23 @@ pub(crate) struct Args {
     out: Utf8PathBuf,
 }
 
+/// A demo may go where nothing is, or where a demo was; what is not its own it leaves alone.
+fn refuse_foreign(out: &Utf8Path, cases_path: &Utf8Path) -> Result<(), CommandError> {
+    let empty = match out.read_dir_utf8() {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    if empty || fs::read(cases_path).is_ok_and(|bytes| bytes == CASES.as_bytes()) {
+        return Ok(());
+    }
+    let message = format!("`{out}` is there already and is not a demo, so nothing was written there");
+    Err(CommandError::usage(message).hint("choose another folder with `--out`"))
+}
+
 /// Runs the command.
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let cases_path = args.out.join("cases.json");
+    refuse_foreign(&args.out, &cases_path)?;
     write::create_folder(&args.out).map_err(CommandError::io)?;
     write::write(&cases_path, CASES.as_bytes(), Durability::Cached).map_err(CommandError::io)?;
     let cases = suite::load(&cases_path, streams)?.cases;

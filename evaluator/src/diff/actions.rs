@@ -66,13 +66,18 @@ pub fn diff(baseline: Actions<'_>, new: Actions<'_>) -> (Vec<ActionRow>, bool) {
 fn essence(action: &ProposedAction) -> Value {
     let mut tags = action.risk_tags.clone();
     tags.sort_unstable();
-    json!({
+    let mut essence = json!({
         "action_type": action.action_type,
         "tool_name": action.tool_name,
         "params": action.params,
         "risk_level": action.risk_level,
         "risk_tags": tags,
-    })
+    });
+    // What this version does not know may mean something all the same.
+    for (field, value) in &action.extra {
+        essence[field] = value.clone();
+    }
+    essence
 }
 
 fn compare_row(row: Row, baseline: Actions<'_>, new: Actions<'_>) -> ActionRow {

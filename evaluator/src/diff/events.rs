@@ -1,11 +1,11 @@
 //! Events of the two sides, aligned: which steps are the same, which changed, which only one side took.
 //!
 //! Times, latencies and ids are not compared: they differ between any two runs. A result is known by the call that it
-//! answers.
+//! answers. Fields that this version does not know are compared: nobody can tell that they mean nothing.
 
 use std::collections::HashMap;
 
-use counterproof_artifact::{Event, EventBody, ToolCall, ToolResult};
+use counterproof_artifact::{Event, EventBody, Extra, Retrieval, ToolCall, ToolResult};
 use serde_json::{Map, Value, json};
 
 use super::align::{self, Costs, Row};
@@ -97,16 +97,38 @@ fn step<'a>(event: &'a Event, payload: Option<&Value>, calls: &HashMap<&'a str, 
                 result_essence(result, payload),
             )
         }
-        EventBody::Retrieval(found) => ("", &no_identity, json!({"query": found.query, "doc_ids": found.doc_ids})),
+        EventBody::Retrieval(found) => ("", &no_identity, retrieval_essence(found, payload)),
         EventBody::FinalOutput(output) => {
             ("", &no_identity, json!({"content_type": output.content_type, "content": output.content}))
         }
-        EventBody::Unknown { fields, .. } => ("", &no_identity, Value::Object(fields.clone())),
+        EventBody::Unknown { .. } => ("", &no_identity, json!({})),
     };
+    let essence = with_unknown_fields(essence, event.extra());
     let kind = (event.kind(), tool);
     let identity = Leaves::of(identity);
     let key = json::meaning_hash(&json!([kind.0, kind.1, essence, identity.fingerprint()]));
     Step { kind, content: Leaves::of_value(&essence), essence, identity, key }
+}
+
+/// Beside the fields that are known, those that are not.
+fn with_unknown_fields(mut essence: Value, unknown: &Extra) -> Value {
+    if let Value::Object(known) = &mut essence {
+        for (field, value) in unknown {
+            known.entry(field.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    essence
+}
+
+fn retrieval_essence(found: &Retrieval, snippets: Option<&Value>) -> Value {
+    let mut essence = json!({"query": found.query, "doc_ids": found.doc_ids});
+    if let Some(hashes) = &found.snippets_hashes {
+        essence["snippets_hashes"] = json!(hashes);
+    }
+    if let Some(snippets) = snippets {
+        essence["snippets_asset_href"] = snippets.clone();
+    }
+    essence
 }
 
 fn call_essence(call: &ToolCall) -> Value {

@@ -7,6 +7,7 @@ use super::files::FileLink;
 use super::places;
 use super::shown::{self, Shown};
 use super::writer::ReportError;
+use crate::sentences;
 
 /// Longest snippet that is shown; the contract keeps snippets far shorter.
 const LONGEST_SNIPPET: usize = 16 * 1024;
@@ -20,6 +21,8 @@ pub(super) struct FailureShown {
     pub(super) anchor: String,
     /// What is known of it, by name.
     pub(super) facts: Vec<(&'static str, String)>,
+    /// Where the answer broke the contract.
+    pub(super) violations: Vec<String>,
     /// The start of the body.
     pub(super) snippet: Option<Shown>,
     /// The body and its metadata.
@@ -79,6 +82,7 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<Vec<FailureShown>, ReportError
                 side: side.as_str(),
                 anchor: view.anchors.add(places::failure(side)),
                 facts: facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect(),
+                violations: sentences::violations(failure).iter().map(|violation| shown::visible(violation)).collect(),
                 snippet: failure.body_snippet.as_deref().map(|body| view.budget.text(body, LONGEST_SNIPPET)),
                 files: links,
             })

@@ -55,6 +55,7 @@ fn is_empty(out: &Utf8Path) -> Result<bool, ReportError> {
     match out.read_dir_utf8() {
         Ok(mut entries) => Ok(entries.next().is_none()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
         Err(source) => Err(ReportError::Folder { path: out.to_owned(), source }),
     }
 }

@@ -25,6 +25,7 @@ pub(super) struct IndexPage {
     root: &'static str,
     baseline_id: String,
     new_id: String,
+    besides: String,
     outcome: OutcomeShown,
     rules: Vec<RuleShown>,
     facts: Vec<FactShown>,
@@ -102,6 +103,7 @@ impl IndexPage {
             baseline_id: baseline.run_id.to_string(),
             new_id: new.run_id.to_string(),
             outcome: outcome(evaluation),
+            besides: sentences::besides(evaluation),
             rules: rules(evaluation),
             facts: runs::facts(baseline, new),
             settings: runs::settings_that_differ(baseline, new),
@@ -128,14 +130,14 @@ fn outcome(evaluation: &Evaluation) -> OutcomeShown {
 
 fn rules(evaluation: &Evaluation) -> Vec<RuleShown> {
     let rules = evaluation.gate.rules.iter().map(|rule| RuleShown {
-        code: rule.code.clone(),
+        code: rule.code.replace('_', " "),
         actual: shown::number(rule.actual),
         limit: sentences::limit(rule),
         passed: rule.passed,
         word: match (rule.passed, rule.limit) {
             (true, None) => "",
-            (true, Some(_)) => "holds",
-            (false, _) => "broken",
+            (true, Some(_)) => "kept",
+            (false, _) => "not kept",
         },
     });
     rules.collect()

@@ -35,7 +35,7 @@ pub enum ReportError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The folder holds something that this program did not write.
-    #[error("`{0}` holds files and is not a report, so nothing was written there")]
+    #[error("`{0}` is there already and is not a report, so nothing was written there")]
     NotAReport(Utf8PathBuf),
     /// What is to be compared would be cleared away with the report that is there.
     #[error("the run `{run}` lies in the report folder `{out}`, which is to be written again")]

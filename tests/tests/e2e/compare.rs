@@ -31,24 +31,26 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     insta::assert_snapshot!(finished, @r#"
     exit code: 1
     --- stdout
-    Not good enough: 2 of 7 rules are broken
+    Not good enough: 2 of 5 limits are not kept
+    2 of 10 cases changed; new does not meet the expectations of 2 of 10 cases that have some
 
       ✗ regressed         3   at most 0
       ✗ broken            3   at most 0
-      ✓ still-broken      0   no limit
+        still broken      0   no limit
       ✓ invalid           0   at most 0
       ✓ unpaired          0   at most 0
-      ✓ changed           2   no limit
+        changed           2   no limit
+        unmet             2   no limit
       ✓ compared          6   at least 1
 
     10 cases: 3 broken · 1 recovered · 3 regressed · 2 changed · 1 unchanged
-      regressed    refund_damaged_001  must_include: says “50 EUR”; not said: “50 EUR”
+      regressed    refund_damaged_001  must_include no longer met: “50 EUR” not said
       regressed    cancel_order_001    cancel_order: risk low → high without evidence
-      regressed    address_change_001  evidence_required_for_actions: every action above low risk rests on evidence that resolves; without: update_ad…
+      regressed    address_change_001  evidence_required_for_actions no longer met: no evidence that holds for update_address (a1)
       broken       stock_check_001     new could not be run: http_error 500 (server_error), after 2 attempts
-      broken       gift_advice_001     new could not be run: timeout (response_timeout), after 2 attempts
-      broken       loyalty_points_001  new could not be run: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 …
-      changed      return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused …
+      broken       gift_advice_001     new could not be run: timeout (response_timeout) of 3000 ms, after 2 attempts
+      broken       loyalty_points_001  new could not be run: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
+      changed      return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
       changed      invoice_email_001   result of send_email: it failed, and did not in baseline
       recovered    delivery_slot_001   baseline could not be run: http_error 503 (server_error), after 2 attempts
 
@@ -66,7 +68,7 @@ fn a_run_compared_with_itself_passes() {
     let sandbox = sample();
     let finished = sandbox.run(["compare", BASELINE, BASELINE]);
     assert_eq!(finished.code, Some(0), "{finished}");
-    assert!(finished.stdout.starts_with("Good enough: all 7 rules hold"), "{finished}");
+    assert!(finished.stdout.starts_with("Good enough: all 5 limits are kept"), "{finished}");
 }
 
 #[test]
@@ -145,7 +147,7 @@ fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
       |
     2 | regresed = 3
       | ^^^^^^^^
-    unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `changed`, `min_compared`
+    unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `changed`, `unmet`, `min_compared`
 
       hint: docs/configuration.md lists every setting
     "#);
@@ -178,7 +180,7 @@ fn runs_that_are_not_there_are_told_with_what_to_do() {
     --- stderr
     error: failed to read `here/run.json`
       caused by: No such file or directory (os error 2)
-      hint: a run folder holds a run.json: is `here/run.json` inside one?
+      hint: a run folder holds a run.json, and `here` has none
     "#);
     insta::assert_snapshot!(sandbox.run(["compare", "here"]), @r#"
     exit code: 2
