@@ -14,7 +14,7 @@ use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
 
 use crate::differences::{Differences, WithEvidence};
-use crate::expectations::{Expectations, Judged, SchemaError};
+use crate::expectations::{Expectations, Judged};
 use crate::gate::{self, GateLimits};
 use crate::load::{Artifact, ComparedRun};
 use crate::verdict::{self, Compared};
@@ -29,6 +29,8 @@ pub struct Request<'a> {
     pub new: ComparedRun,
     /// The cases, where they are known: for titles and expectations.
     pub cases: &'a [CaseSpec],
+    /// Their expectations, ready to be judged.
+    pub expectations: Expectations,
     /// The gate's limits.
     pub limits: GateLimits,
 }
@@ -39,9 +41,6 @@ pub enum CompareError<E> {
     /// A run folder could not be listed.
     #[error(transparent)]
     Read(ReadError),
-    /// The cases hold a schema that cannot be used.
-    #[error(transparent)]
-    Schema(SchemaError),
     /// The sink could not take a case.
     #[error(transparent)]
     Sink(E),
@@ -86,13 +85,12 @@ pub fn compare<E: Send>(
     sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
 ) -> Result<Evaluation, CompareError<E>> {
     let ids = pair(&request.baseline, &request.new).map_err(CompareError::Read)?;
-    let expectations = Expectations::compile(request.cases).map_err(CompareError::Schema)?;
     let specs: BTreeMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
     let cases = ids
         .par_iter()
         .enumerate()
         .map(|(index, id)| {
-            let comparison = compare_case(request, &expectations, index, id, specs.get(id).copied());
+            let comparison = compare_case(request, index, id, specs.get(id).copied());
             sink(&comparison)?;
             Ok(comparison.row)
         })
@@ -131,7 +129,6 @@ fn facts(run: &Run) -> RunFacts {
 
 fn compare_case<'a>(
     request: &Request<'_>,
-    expectations: &Expectations,
     index: usize,
     id: &CaseId,
     spec: Option<&'a CaseSpec>,
@@ -141,7 +138,7 @@ fn compare_case<'a>(
     let (baseline_evidence, new_evidence) = (follow(&baseline), follow(&new));
 
     let judged = |artifact, evidence| Artifact::answer(artifact).map(|answer| Judged { answer, evidence });
-    let results = expectations.judge(id, judged(&baseline, &baseline_evidence), judged(&new, &new_evidence));
+    let results = request.expectations.judge(id, judged(&baseline, &baseline_evidence), judged(&new, &new_evidence));
     let mut differences = None;
     let (verdict, reasons) = verdict::judge(&baseline, &new, |old, other| {
         let baseline = WithEvidence { loaded: old, evidence: &baseline_evidence };

@@ -4,7 +4,7 @@ use counterproof_artifact::evaluation::{Divergence, DivergenceKind, SidePointer}
 use counterproof_artifact::{Event, EventBody, Side};
 
 use crate::diff::align::Row;
-use crate::diff::events::{self, EventRow};
+use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;
 use crate::differences::Differences;
 use crate::load::{Artifact, LoadedAnswer};
@@ -66,8 +66,8 @@ pub fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
     match &event.body {
         EventBody::ToolCall(call) => format!("call of {}", words::text(&call.tool, 60)),
         EventBody::ToolResult(result) => {
-            let calls = events::calls(&loaded.answer.events);
-            let tool = calls.get(result.call_id.as_str()).map_or("an unknown call", |call| call.tool.as_str());
+            let call = loaded.index.call(&loaded.answer.events, &result.call_id);
+            let tool = call.map_or("an unknown call", |call| call.tool.as_str());
             format!("result of {}", words::text(tool, 60))
         }
         EventBody::Retrieval(found) => format!("retrieval of “{}”", words::text(&found.query, 60)),

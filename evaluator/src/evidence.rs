@@ -1,6 +1,9 @@
-//! Evidence: for each proposed action, what its refs lead to. Whether that is good or bad is for the verdict.
+//! Evidence: for each proposed action, what its refs lead to. Whether a ref leads anywhere was asked when the artifact was
+//! checked; whether that is good or bad is for the verdict.
 
-use counterproof_artifact::{EventBody, EvidenceTarget, Resolved};
+use std::collections::HashMap;
+
+use counterproof_artifact::{EventBody, EvidenceTarget};
 use serde_json::{Value, json};
 
 use crate::diff::json::meaning_hash;
@@ -17,60 +20,71 @@ pub struct FollowedRef {
     pub meaning: u64,
 }
 
+/// Where an evidence ref was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved {
+    /// In the event with this index.
+    Event(usize),
+    /// In the asset with this href.
+    Asset(String),
+}
+
 /// The refs of each proposed action, followed.
 pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
-    let actions = &loaded.answer.proposed_actions;
+    // Many refs may lead to one event, whose arguments may be large.
+    let mut meanings: HashMap<usize, u64> = HashMap::new();
+    let actions = loaded.answer.proposed_actions.iter().enumerate();
     actions
-        .iter()
-        .map(|action| {
-            action
-                .evidence_refs
-                .iter()
-                .map(|evidence| {
-                    let resolved = evidence.target.resolve(&loaded.answer.events, loaded.manifest.as_deref());
-                    let meaning = meaning(loaded, &evidence.target, resolved.as_ref());
-                    FollowedRef { target: evidence.target.clone(), resolved, meaning }
-                })
-                .collect()
+        .map(|(action_index, action)| {
+            let refs = action.evidence_refs.iter().enumerate();
+            refs.map(|(index, evidence)| {
+                let target = &evidence.target;
+                let resolved =
+                    if loaded.unresolved.contains(&(action_index, index)) { None } else { find(loaded, target) };
+                let meaning = match (target, &resolved) {
+                    (EvidenceTarget::RetrievalDoc { doc_id }, Some(_)) => meaning_hash(&json!(["doc", doc_id])),
+                    (_, Some(Resolved::Event(event))) => {
+                        *meanings.entry(*event).or_insert_with(|| meaning_hash(&event_meaning(loaded, *event)))
+                    }
+                    (_, Some(Resolved::Asset(href))) => meaning_hash(&asset_meaning(loaded, href)),
+                    // What leads nowhere has no other meaning than its own words.
+                    (target, None) => meaning_hash(&json!(["nowhere", target.kind(), target.id()])),
+                };
+                FollowedRef { target: target.clone(), resolved, meaning }
+            })
+            .collect()
         })
         .collect()
 }
 
-/// What a ref stands for, without the ids that one side happened to use.
-fn meaning(loaded: &LoadedAnswer, target: &EvidenceTarget, resolved: Option<&Resolved>) -> u64 {
-    let value = match (target, resolved) {
-        (EvidenceTarget::RetrievalDoc { doc_id }, Some(_)) => json!(["doc", doc_id]),
-        (_, Some(Resolved::Event(index))) => json!(["event", event_meaning(loaded, *index)]),
-        (EvidenceTarget::Asset { id }, Some(_)) => {
-            let item = loaded.manifest.as_ref().and_then(|manifest| {
-                manifest.items.iter().find(|item| item.asset_id == *id || item.href.as_str() == id)
-            });
-            match item.and_then(|item| item.sha256) {
-                Some(digest) => json!(["asset", digest]),
-                None => json!(["asset", id]),
-            }
-        }
-        // What leads nowhere has no other meaning than its own words.
-        (target, _) => json!(["nowhere", target.kind(), target.id()]),
-    };
-    meaning_hash(&value)
+fn find(loaded: &LoadedAnswer, target: &EvidenceTarget) -> Option<Resolved> {
+    let EvidenceTarget::Asset { id } = target else { return loaded.index.find(target).map(Resolved::Event) };
+    let listed = loaded.manifest.as_ref().and_then(|manifest| manifest.items.iter().find(|item| item.asset_id == *id));
+    // An id that no manifest lists is the href of a file that is there.
+    Some(Resolved::Asset(listed.map_or_else(|| id.clone(), |item| item.href.to_string())))
+}
+
+/// An asset by its digest, where that is known.
+fn asset_meaning(loaded: &LoadedAnswer, href: &str) -> Value {
+    let item = loaded.manifest.as_ref().and_then(|it| it.items.iter().find(|item| item.href.as_str() == href));
+    match item.and_then(|item| item.sha256) {
+        Some(digest) => json!(["asset", digest]),
+        None => json!(["asset", href]),
+    }
 }
 
 /// The tool and the arguments of a call, for the call and for its result; the whole event otherwise.
 fn event_meaning(loaded: &LoadedAnswer, index: usize) -> Value {
     let events = &loaded.answer.events;
-    let call_of = |call_id: &str| {
-        events.iter().find_map(|event| match &event.body {
-            EventBody::ToolCall(call) if call.call_id == call_id => Some(json!([call.tool, call.args])),
-            _ => None,
-        })
-    };
     match &events[index].body {
-        EventBody::ToolCall(call) => json!([call.tool, call.args]),
-        EventBody::ToolResult(result) => call_of(&result.call_id).unwrap_or_else(|| json!(result.call_id)),
+        EventBody::ToolCall(call) => json!(["call", call.tool, call.args]),
+        EventBody::ToolResult(result) => match loaded.index.call(events, &result.call_id) {
+            Some(call) => json!(["call", call.tool, call.args]),
+            None => json!(["result", result.call_id]),
+        },
         EventBody::Retrieval(retrieval) => json!(["retrieval", retrieval.query]),
-        EventBody::FinalOutput(_) => json!("final_output"),
-        EventBody::Unknown { kind, fields } => json!([kind, fields]),
+        EventBody::FinalOutput(_) => json!(["final_output"]),
+        EventBody::Unknown { kind, fields } => json!(["event", kind, fields]),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod divergence;
 pub mod evidence;
 pub mod expectations;
 pub mod gate;
+pub mod index;
 pub mod load;
 pub mod report;
 pub mod sentences;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use counterproof_artifact::check::{Code, Finding, RunFolder};
-use counterproof_artifact::store::{ReadError, RunReader};
+use counterproof_artifact::store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_artifact::{
     Answer, Attempt, Case, CaseId, EventBody, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure, Sha256Digest,
 };
 use serde_json::Value;
+
+use crate::index::EventIndex;
 
 /// Payloads longer than this are compared by their digest only.
 const PAYLOAD_UP_TO_BYTES: u64 = 8 * 1024 * 1024;
@@ -20,6 +22,7 @@ const PAYLOAD_UP_TO_BYTES: u64 = 8 * 1024 * 1024;
 pub struct ComparedRun {
     reader: RunReader,
     manifest: Option<Arc<Manifest>>,
+    manifest_is_broken: bool,
     folder: RunFolder,
 }
 
@@ -46,6 +49,10 @@ pub struct LoadedAnswer {
     /// For each event the payload of its tool result or the snippets of its retrieval, from the event itself or from the
     /// asset it links to.
     pub payloads: Vec<Option<Value>>,
+    /// Where the events are, by what refers to them.
+    pub index: EventIndex,
+    /// The evidence refs that lead nowhere, by the index of their action and their own.
+    pub unresolved: HashSet<(usize, usize)>,
     /// The run's manifest, for what refers to an asset by its id.
     pub manifest: Option<Arc<Manifest>>,
 }
@@ -98,9 +105,12 @@ impl Artifact {
 impl ComparedRun {
     /// Takes an opened run; a manifest that cannot be read is a finding of the cases that need it, not an error here.
     pub fn new(reader: RunReader) -> Self {
-        let manifest = reader.manifest().ok().flatten();
+        let (manifest, manifest_is_broken) = match reader.manifest() {
+            Ok(manifest) => (manifest, false),
+            Err(_) => (None, true),
+        };
         let folder = RunFolder::new(reader.folder(), reader.run().version, manifest.as_ref());
-        Self { reader, manifest: manifest.map(Arc::new), folder }
+        Self { reader, manifest: manifest.map(Arc::new), manifest_is_broken, folder }
     }
 
     /// The folder and the run document.
@@ -129,24 +139,60 @@ impl ComparedRun {
         }
         let checked = self.folder.read_case(case_id);
         // Evidence that does not resolve is judged against the other side, not as a broken artifact.
-        let (_, broken): (Vec<_>, Vec<_>) =
+        let (unresolved, broken): (Vec<_>, Vec<_>) =
             checked.findings.into_iter().partition(|finding| finding.code == Code::EvidenceUnresolved);
         match checked.case {
-            Some(case) if broken.is_empty() => self.loaded(folder, case),
+            Some(case) if broken.is_empty() => self.loaded(folder, case, &unresolved),
             _ => Artifact::Invalid(broken),
         }
     }
 
-    fn loaded(&self, folder: &Utf8Path, case: Case) -> Artifact {
+    fn loaded(&self, folder: &Utf8Path, case: Case, unresolved: &[Finding]) -> Artifact {
         let envelope = CaseEnvelope { workflow_id: case.workflow_id, attempts: case.attempts.unwrap_or_default() };
         match case.outcome {
             Outcome::RunnerError(failure) => Artifact::Failure(Box::new(LoadedFailure { case: envelope, failure })),
             Outcome::Ok(answer) => {
+                if self.manifest_is_broken && refers_to_assets(&answer) {
+                    return Artifact::Invalid(vec![broken_manifest(folder)]);
+                }
+                let unresolved = unresolved.iter().filter_map(|finding| ref_of(&finding.pointer)).collect();
+                let index = EventIndex::of(&answer.events);
                 let payloads = answer.events.iter().map(|event| payload(folder, &event.body)).collect();
                 let manifest = self.manifest.as_ref().filter(|_| refers_to_assets(&answer)).cloned();
-                Artifact::Answer(Box::new(LoadedAnswer { case: envelope, answer, payloads, manifest }))
+                Artifact::Answer(Box::new(LoadedAnswer {
+                    case: envelope,
+                    answer,
+                    payloads,
+                    index,
+                    unresolved,
+                    manifest,
+                }))
             }
         }
+    }
+}
+
+/// The action and the ref that a pointer such as `/proposed_actions/0/evidence_refs/1/call_id` leads to.
+fn ref_of(pointer: &str) -> Option<(usize, usize)> {
+    let mut parts = pointer.strip_prefix("/proposed_actions/")?.split('/');
+    let action = parts.next()?.parse().ok()?;
+    (parts.next()? == "evidence_refs").then_some(())?;
+    Some((action, parts.next()?.parse().ok()?))
+}
+
+/// What refers to assets cannot be judged without the manifest that the run has.
+fn broken_manifest(folder: &Utf8Path) -> Finding {
+    Finding {
+        code: Code::Unreadable,
+        file: folder.join(MANIFEST_FILE),
+        pointer: String::new(),
+        position: None,
+        excerpt: None,
+        message: format!(
+            "the run's `{MANIFEST_FILE}` cannot be read, and the evidence of this case is among the assets"
+        ),
+        expected: "an assets-manifest.v1 document".to_owned(),
+        remedy: "`counterproof validate` tells what is wrong with the manifest".to_owned(),
     }
 }
 

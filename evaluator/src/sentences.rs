@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
-use crate::diff::json::JsonChange;
+use crate::diff::json::{JsonChange, JsonChanges};
 use crate::diff::output::OutputChange;
 use crate::diff::text::{Line, Origin, Part, TextChanges};
 use crate::words;
@@ -112,10 +112,10 @@ pub fn violations(failure: &RunnerFailure) -> Vec<String> {
 }
 
 /// The changed places of a pair: `amount 50 → 500, note added "x" and 2 more`.
-pub fn changes(changes: &[JsonChange]) -> String {
+pub fn changes(changes: &JsonChanges) -> String {
     let mut sentences: Vec<_> = changes.iter().take(PLACES_NAMED).map(change).collect();
-    if changes.len() > PLACES_NAMED {
-        sentences.push(format!("{} more", changes.len() - PLACES_NAMED));
+    if changes.count() > sentences.len() {
+        sentences.push(format!("{} more", changes.count() - sentences.len()));
     }
     words::list(&sentences)
 }
@@ -222,11 +222,9 @@ mod tests {
 
     #[test]
     fn a_changed_place_is_named_with_both_values() {
-        let mut found =
-            diff(&json!({"params": {"amount": 50, "to": {"id": 1}}}), &json!({"params": {"amount": 500, "to": {}}}));
-        for change in &mut found {
-            change.prefix("/proposed_actions/0", "/proposed_actions/0");
-        }
+        let found =
+            diff(&json!({"params": {"amount": 50, "to": {"id": 1}}}), &json!({"params": {"amount": 500, "to": {}}}))
+                .below("/proposed_actions/0", "/proposed_actions/0");
         assert_eq!(changes(&found), "amount 50 → 500 and to.id gone, was 1");
     }
 }

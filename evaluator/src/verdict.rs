@@ -1,7 +1,7 @@
 //! The verdict on one case: the first that applies, with every reason. `docs/verdicts.md` says the same in prose.
 
 use counterproof_artifact::evaluation::{ExpectationResult, Reason, SidePointer, Verdict};
-use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, Resolved, RiskLevel, Side, ToolStatus};
+use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side, ToolStatus};
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
@@ -10,7 +10,7 @@ use crate::diff::json::JsonChange;
 use crate::diff::output::OutputChange;
 use crate::differences::{Differences, WithEvidence};
 use crate::divergence::{row_pointers, step_name};
-use crate::evidence::{FollowedRef, resolved_count};
+use crate::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::{sentences, words};
 
@@ -101,7 +101,11 @@ pub fn highest_risk<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Op
         });
         loaded.answer.proposed_actions.iter().map(|action| action.risk_level).chain(of_calls)
     });
-    // A stated level stands before one that is unknown.
+    highest(risks)
+}
+
+/// The highest of some levels; a stated one stands before one that is unknown.
+fn highest(risks: impl Iterator<Item = RiskLevel>) -> Option<RiskLevel> {
     risks.reduce(|highest, risk| if risk.exceeds(highest) || highest == RiskLevel::Unknown { risk } else { highest })
 }
 
@@ -204,7 +208,7 @@ fn ref_name(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
 
 fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
     let (old, new) = (&compared.baseline.loaded.answer.proposed_actions, &compared.new.loaded.answer.proposed_actions);
-    let highest_before = old.iter().map(|action| action.risk_level).reduce(|a, b| if b.exceeds(a) { b } else { a });
+    let highest_before = highest(old.iter().map(|action| action.risk_level));
     let unsupported = |index: usize| resolved_count(&compared.new.evidence[index]) == 0;
     let rose = |row: &ActionRow| match row.row {
         Row::Both { baseline, new: index } => {

@@ -8,6 +8,7 @@ use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, CompareError, Request};
+use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::{GateLimits, Limit};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
@@ -77,6 +78,7 @@ pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) ->
         baseline: ComparedRun::new(open(args.baseline.as_deref(), &args.runs, Side::Baseline)?),
         new: ComparedRun::new(open(args.new.as_deref(), &args.runs, Side::New)?),
         cases: &cases,
+        expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
         limits,
     };
     warn(&request, streams);
@@ -145,7 +147,6 @@ fn write_report(request: &Request<'_>, out: &Utf8Path) -> Result<Evaluation, Com
 fn compare_error(error: CompareError<ReportError>) -> CommandError {
     match error {
         CompareError::Read(error) => CommandError::io(error),
-        CompareError::Schema(error) => CommandError::usage(error),
         CompareError::Sink(error) => report_error(error),
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::align::{self, Costs, Row};
 use super::distance::Leaves;
-use super::json::{self, JsonChange};
+use super::json::{self, JsonChanges};
 use crate::evidence::{self, FollowedRef};
 
 /// A row of the aligned actions.
@@ -14,7 +14,7 @@ pub struct ActionRow {
     /// Which actions stand for each other.
     pub row: Row,
     /// What differs within a pair: type, params, risk; pointers lead into the artifact of their side.
-    pub changes: Vec<JsonChange>,
+    pub changes: JsonChanges,
     /// What became of the pair's evidence.
     pub evidence: EvidenceChange,
 }
@@ -26,7 +26,7 @@ pub enum EvidenceChange {
     Same,
     /// It leads to other things.
     Changed,
-    /// There was some, and none of it is left; or a ref leads nowhere, where all of them led somewhere.
+    /// There was some, and none of it is left; or a ref leads nowhere that did lead somewhere, or where all of them did.
     Lost,
 }
 
@@ -56,10 +56,20 @@ pub fn diff(baseline: Actions<'_>, new: Actions<'_>) -> (Vec<ActionRow>, bool) {
         (baseline.actions[i].tool_name == new.actions[j].tool_name)
             .then(|| 0.1 + 1.4 * old_leaves[i].distance(&new_leaves[j]))
     };
-    let alignment =
-        align::align(&Costs { baseline_keys: &keys(baseline.actions), new_keys: &keys(new.actions), pair: &pair });
+    let alignment = align::align(&Costs {
+        baseline_keys: &keys(baseline.actions),
+        new_keys: &keys(new.actions),
+        effort: mean(&old_leaves, &new_leaves),
+        pair: &pair,
+    });
     let rows = alignment.rows.iter().map(|row| compare_row(*row, baseline, new)).collect();
     (rows, alignment.exact)
+}
+
+/// How many leaves an element has, on average.
+fn mean(baseline: &[Leaves], new: &[Leaves]) -> usize {
+    let leaves: usize = baseline.iter().chain(new).map(Leaves::count).sum();
+    leaves / (baseline.len() + new.len()).max(1)
 }
 
 /// What an action says, apart from its id and its evidence.
@@ -82,12 +92,10 @@ fn essence(action: &ProposedAction) -> Value {
 
 fn compare_row(row: Row, baseline: Actions<'_>, new: Actions<'_>) -> ActionRow {
     let Row::Both { baseline: i, new: j } = row else {
-        return ActionRow { row, changes: Vec::new(), evidence: EvidenceChange::Same };
+        return ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same };
     };
-    let mut changes = json::diff(&essence(&baseline.actions[i]), &essence(&new.actions[j]));
-    for change in &mut changes {
-        change.prefix(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}"));
-    }
+    let changes = json::diff(&essence(&baseline.actions[i]), &essence(&new.actions[j]))
+        .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}"));
     ActionRow { row, changes, evidence: compare_evidence(&baseline.evidence[i], &new.evidence[j]) }
 }
 
@@ -100,7 +108,11 @@ fn compare_evidence(baseline: &[FollowedRef], new: &[FollowedRef]) -> EvidenceCh
     };
     let (held, holds) = (evidence::resolved_count(baseline), evidence::resolved_count(new));
     let all_held = held > 0 && held == baseline.len();
-    if (held > 0 && holds == 0) || (all_held && holds < new.len()) {
+    let held_there = |astray: &FollowedRef| {
+        baseline.iter().any(|before| before.resolved.is_some() && before.target == astray.target)
+    };
+    let dropped = new.iter().any(|followed| followed.resolved.is_none() && held_there(followed));
+    if (held > 0 && holds == 0) || (all_held && holds < new.len()) || dropped {
         EvidenceChange::Lost
     } else if meanings(baseline) == meanings(new) {
         EvidenceChange::Same

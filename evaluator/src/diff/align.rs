@@ -1,13 +1,15 @@
 //! Minimum-cost global alignment of two lists (Needleman & Wunsch 1970): which element stands for which.
 //!
 //! Leaving an element out costs 1 on either side; what a pair costs is the caller's to say. Equal ends are matched
-//! first. What remains is solved exactly up to [`EXACT_CELLS`] table cells; beyond that it is cut at elements that are
-//! equal and unique on both sides (patience diff), and a stretch that is still too large is paired in order.
+//! first. What remains is solved exactly as far as [`WORK`] goes; beyond that it is cut at elements that are equal and
+//! unique on both sides (patience diff), and a stretch that is still too large is paired in order. The bound counts steps
+//! and not time, so that the same lists always give the same alignment.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// The largest table that is filled: two lists of a thousand elements each.
-pub const EXACT_CELLS: usize = 1_000_000;
+/// How much one alignment may cost, in cells of its table times what a cell costs: some hundred elements a side with
+/// twenty leaves each, or a thousand with four.
+pub const WORK: usize = 4_000_000;
 
 /// One row of an alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Costs<'a> {
     pub baseline_keys: &'a [u64],
     /// The same for new's list.
     pub new_keys: &'a [u64],
+    /// About how many steps it takes to tell what a pair costs, at least 1.
+    pub effort: usize,
     /// What a pair costs, `None` where the two cannot stand for each other. Elements with equal keys cost nothing.
     pub pair: &'a dyn Fn(usize, usize) -> Option<f64>,
 }
@@ -54,10 +58,10 @@ impl Costs<'_> {
 
 /// Aligns two lists.
 pub fn align(costs: &Costs<'_>) -> Alignment {
-    align_bounded(costs, EXACT_CELLS)
+    align_bounded(costs, WORK)
 }
 
-fn align_bounded(costs: &Costs<'_>, cells: usize) -> Alignment {
+fn align_bounded(costs: &Costs<'_>, mut work: usize) -> Alignment {
     let (a, b) = (costs.baseline_keys, costs.new_keys);
     let head = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let tail = a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(a, b)| a == b).count();
@@ -65,10 +69,10 @@ fn align_bounded(costs: &Costs<'_>, cells: usize) -> Alignment {
 
     let mut alignment = Alignment { rows: Vec::with_capacity(a.len().max(b.len())), cost: 0.0, exact: true };
     alignment.rows.extend((0..head).map(|i| Row::Both { baseline: i, new: i }));
-    if left.len().saturating_mul(right.len()) <= cells {
+    if affordable(costs, &left, &right, &mut work) {
         exact(costs, left.clone(), right.clone(), &mut alignment);
     } else {
-        anchored(costs, left.clone(), right.clone(), cells, &mut alignment);
+        anchored(costs, left.clone(), right.clone(), work, &mut alignment);
     }
     let both = |offset: usize| Row::Both { baseline: left.end + offset, new: right.end + offset };
     alignment.rows.extend((0..tail).map(both));
@@ -76,6 +80,16 @@ fn align_bounded(costs: &Costs<'_>, cells: usize) -> Alignment {
 }
 
 type Range = std::ops::Range<usize>;
+
+/// Takes what a table costs from the work that is left, if there is enough.
+fn affordable(costs: &Costs<'_>, left: &Range, right: &Range, work: &mut usize) -> bool {
+    let needed = left.len().saturating_mul(right.len()).saturating_mul(costs.effort.max(1));
+    let enough = needed <= *work;
+    if enough {
+        *work -= needed;
+    }
+    enough
+}
 
 /// The step by which a table cell was reached.
 #[derive(Clone, Copy)]
@@ -135,7 +149,7 @@ fn exact(costs: &Costs<'_>, left: Range, right: Range, alignment: &mut Alignment
     alignment.rows[start..].reverse();
 }
 
-fn anchored(costs: &Costs<'_>, left: Range, right: Range, cells: usize, alignment: &mut Alignment) {
+fn anchored(costs: &Costs<'_>, left: Range, right: Range, mut work: usize, alignment: &mut Alignment) {
     alignment.exact = false;
     let ops =
         capture_diff_slices(Algorithm::Patience, &costs.baseline_keys[left.clone()], &costs.new_keys[right.clone()]);
@@ -144,7 +158,7 @@ fn anchored(costs: &Costs<'_>, left: Range, right: Range, cells: usize, alignmen
         let (old, new) = (shift(op.old_range(), left.start), shift(op.new_range(), right.start));
         if matches!(op, DiffOp::Equal { .. }) {
             alignment.rows.extend(old.zip(new).map(|(baseline, new)| Row::Both { baseline, new }));
-        } else if old.len().saturating_mul(new.len()) <= cells {
+        } else if affordable(costs, &old, &new, &mut work) {
             exact(costs, old, new, alignment);
         } else {
             in_order(costs, old, new, alignment);
@@ -180,9 +194,9 @@ mod tests {
         (a / 10 == b / 10).then(|| a.abs_diff(b) as f64 * 0.15)
     }
 
-    fn run(a: &[u64], b: &[u64], cells: usize) -> Alignment {
+    fn run(a: &[u64], b: &[u64], work: usize) -> Alignment {
         let pair = |i: usize, j: usize| pair_cost(a[i], b[j]);
-        align_bounded(&Costs { baseline_keys: a, new_keys: b, pair: &pair }, cells)
+        align_bounded(&Costs { baseline_keys: a, new_keys: b, effort: 1, pair: &pair }, work)
     }
 
     fn brute_force(a: &[u64], b: &[u64]) -> f64 {
@@ -221,7 +235,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_other_alignment_is_cheaper(a in prop::collection::vec(0u64..25, 0..7), b in prop::collection::vec(0u64..25, 0..7)) {
-            let found = run(&a, &b, EXACT_CELLS);
+            let found = run(&a, &b, WORK);
             prop_assert!((found.cost - brute_force(&a, &b)).abs() < 1e-9, "{found:?}");
             prop_assert!(is_whole(&found, a.len(), b.len()));
         }
@@ -230,11 +244,11 @@ mod tests {
         fn a_bounded_alignment_still_holds_every_element_once(
             a in prop::collection::vec(0u64..40, 0..60),
             b in prop::collection::vec(0u64..40, 0..60),
-            cells in 0usize..50,
+            work in 0usize..50,
         ) {
-            let found = run(&a, &b, cells);
+            let found = run(&a, &b, work);
             prop_assert!(is_whole(&found, a.len(), b.len()));
-            prop_assert!(found.cost + 1e-9 >= run(&a, &b, EXACT_CELLS).cost);
+            prop_assert!(found.cost + 1e-9 >= run(&a, &b, WORK).cost);
         }
     }
 }

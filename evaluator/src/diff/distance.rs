@@ -48,6 +48,11 @@ impl Leaves {
         }
     }
 
+    /// How many leaves there are.
+    pub const fn count(&self) -> usize {
+        self.total as usize
+    }
+
     /// Equal for equal leaves.
     pub fn fingerprint(&self) -> u64 {
         // Added up, since a map has no order.

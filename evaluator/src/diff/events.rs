@@ -3,14 +3,12 @@
 //! Times, latencies and ids are not compared: they differ between any two runs. A result is known by the call that it
 //! answers. Fields that this version does not know are compared: nobody can tell that they mean nothing.
 
-use std::collections::HashMap;
-
 use counterproof_artifact::{Event, EventBody, Extra, Retrieval, ToolCall, ToolResult};
 use serde_json::{Map, Value, json};
 
 use super::align::{self, Costs, Row};
 use super::distance::Leaves;
-use super::json::{self, JsonChange};
+use super::json::{self, JsonChanges};
 use crate::load::LoadedAnswer;
 
 /// A row of the aligned events.
@@ -19,7 +17,7 @@ pub struct EventRow {
     /// Which events stand for each other.
     pub row: Row,
     /// What differs within a pair; pointers lead into the artifact of their side.
-    pub changes: Vec<JsonChange>,
+    pub changes: JsonChanges,
 }
 
 impl EventRow {
@@ -49,48 +47,44 @@ pub fn diff(baseline: &LoadedAnswer, new: &LoadedAnswer) -> (Vec<EventRow>, bool
         let (a, b) = (&old[i], &other[j]);
         (a.kind == b.kind).then(|| 0.1 + 0.9 * a.identity.distance(&b.identity) + 0.5 * a.content.distance(&b.content))
     };
-    let alignment = align::align(&Costs { baseline_keys: &keys(&old), new_keys: &keys(&other), pair: &pair });
+    let alignment = align::align(&Costs {
+        baseline_keys: &keys(&old),
+        new_keys: &keys(&other),
+        effort: effort(&old, &other),
+        pair: &pair,
+    });
     let compare = |row: &Row| match *row {
         Row::Both { baseline: i, new: j } => {
-            let mut changes = json::diff(&old[i].essence, &other[j].essence);
-            for change in &mut changes {
-                change.prefix(&format!("/events/{i}"), &format!("/events/{j}"));
-            }
-            EventRow { row: *row, changes }
+            let changes = json::diff(&old[i].essence, &other[j].essence);
+            EventRow { row: *row, changes: changes.below(&format!("/events/{i}"), &format!("/events/{j}")) }
         }
-        row => EventRow { row, changes: Vec::new() },
+        row => EventRow { row, changes: JsonChanges::default() },
     };
     (alignment.rows.iter().map(compare).collect(), alignment.exact)
 }
 
-/// The calls of an answer by their ids.
-pub fn calls(events: &[Event]) -> HashMap<&str, &ToolCall> {
-    events
-        .iter()
-        .filter_map(|event| match &event.body {
-            EventBody::ToolCall(call) => Some((call.call_id.as_str(), call)),
-            _ => None,
-        })
-        .collect()
+/// How many leaves are looked at to compare two steps, on average.
+fn effort(baseline: &[Step<'_>], new: &[Step<'_>]) -> usize {
+    let leaves: usize = baseline.iter().chain(new).map(|step| step.identity.count() + step.content.count()).sum();
+    leaves / (baseline.len() + new.len()).max(1)
 }
 
 fn steps(loaded: &LoadedAnswer) -> Vec<Step<'_>> {
-    let calls = calls(&loaded.answer.events);
     loaded
         .answer
         .events
         .iter()
         .zip(&loaded.payloads)
-        .map(|(event, payload)| step(event, payload.as_ref(), &calls))
+        .map(|(event, payload)| step(loaded, event, payload.as_ref()))
         .collect()
 }
 
-fn step<'a>(event: &'a Event, payload: Option<&Value>, calls: &HashMap<&'a str, &'a ToolCall>) -> Step<'a> {
+fn step<'a>(loaded: &'a LoadedAnswer, event: &'a Event, payload: Option<&Value>) -> Step<'a> {
     let no_identity = Map::new();
     let (tool, identity, essence) = match &event.body {
         EventBody::ToolCall(call) => (call.tool.as_str(), &call.args, call_essence(call)),
         EventBody::ToolResult(result) => {
-            let call = calls.get(result.call_id.as_str());
+            let call = loaded.index.call(&loaded.answer.events, &result.call_id);
             (
                 call.map_or("", |call| &call.tool),
                 call.map_or(&no_identity, |call| &call.args),

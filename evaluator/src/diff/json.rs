@@ -1,9 +1,56 @@
 //! Differences of two JSON values, place by place. Key order never matters, and `50` equals `50.0`.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::ops::Deref;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Number, Value};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// Below this, floats that are whole become whole numbers without loss of meaning.
+const WHOLE_FLOATS: f64 = 1e36;
+
+/// Most places that are listed: who has read a thousand has seen enough.
+const MOST_PLACES: usize = 1_000;
+
+/// Most bytes of pointers: keys are the agent's, and a long one stands in the pointer of everything below it.
+const MOST_POINTER_BYTES: usize = 1024 * 1024;
+
+/// The places at which two values differ.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JsonChanges {
+    places: Vec<JsonChange>,
+    /// Places that differ too, and are not listed.
+    pub omitted: usize,
+}
+
+impl JsonChanges {
+    /// How many places differ.
+    pub fn count(&self) -> usize {
+        self.places.len() + self.omitted
+    }
+
+    /// Puts a pointer of each side in front, so that the places lead into the documents that hold the values.
+    #[must_use]
+    pub fn below(mut self, baseline: &str, new: &str) -> Self {
+        for change in &mut self.places {
+            for (place, prefix) in [(&mut change.baseline, baseline), (&mut change.new, new)] {
+                if let Some(place) = place {
+                    place.pointer.insert_str(0, prefix);
+                }
+            }
+        }
+        self
+    }
+}
+
+impl Deref for JsonChanges {
+    type Target = [JsonChange];
+
+    fn deref(&self) -> &[JsonChange] {
+        &self.places
+    }
+}
 
 /// One place at which two values differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,15 +94,6 @@ impl JsonChange {
         }
     }
 
-    /// Puts a pointer of each side in front, so that the places lead into the documents that hold the values.
-    pub fn prefix(&mut self, baseline: &str, new: &str) {
-        for (place, prefix) in [(&mut self.baseline, baseline), (&mut self.new, new)] {
-            if let Some(place) = place {
-                place.pointer.insert_str(0, prefix);
-            }
-        }
-    }
-
     /// The pointer to name it by: new's where there is one.
     pub fn pointer(&self) -> &str {
         self.new.as_ref().or(self.baseline.as_ref()).map_or("", |place| &place.pointer)
@@ -77,7 +115,7 @@ pub const fn type_name(value: &Value) -> &'static str {
 /// True where two values mean the same.
 pub fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => same_number(a, b),
+        (Value::Number(a), Value::Number(b)) => worth(a) == worth(b),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => same_object(a, b),
         _ => a == b,
@@ -89,33 +127,46 @@ pub fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
     a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
 }
 
-fn same_number(a: &Number, b: &Number) -> bool {
-    // Whole numbers compare exactly; a float would fold those beyond 2^53 together.
-    if let (Some(a), Some(b)) = (a.as_i128(), b.as_i128()) {
-        return a == b;
+/// A number by its value: whole numbers exactly, since a float folds those beyond 2^53 together.
+#[derive(PartialEq, Eq, Hash)]
+enum Worth {
+    Whole(i128),
+    Fraction(u64),
+}
+
+fn worth(number: &Number) -> Worth {
+    if let Some(whole) = number.as_i128() {
+        return Worth::Whole(whole);
     }
-    a.as_f64() == b.as_f64()
+    let float = number.as_f64().unwrap_or(f64::MAX);
+    if float.fract() == 0.0 && float.abs() < WHOLE_FLOATS {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
+        return Worth::Whole(float as i128);
+    }
+    Worth::Fraction(float.to_bits())
 }
 
 /// All places at which two values differ, in the order of the baseline's keys and then of new's.
 ///
 /// Elements of arrays are matched by longest common subsequence (Myers 1986); a stretch in which nothing matches is
 /// compared element by element.
-pub fn diff(baseline: &Value, new: &Value) -> Vec<JsonChange> {
-    let mut walk = Walk { changes: Vec::new(), baseline: String::new(), new: String::new() };
+pub fn diff(baseline: &Value, new: &Value) -> JsonChanges {
+    let mut walk = Walk::default();
     walk.values(baseline, new);
     walk.changes
 }
 
 /// All places at which two objects differ: see [`diff`].
-pub fn diff_objects(baseline: &Map<String, Value>, new: &Map<String, Value>) -> Vec<JsonChange> {
-    let mut walk = Walk { changes: Vec::new(), baseline: String::new(), new: String::new() };
+pub fn diff_objects(baseline: &Map<String, Value>, new: &Map<String, Value>) -> JsonChanges {
+    let mut walk = Walk::default();
     walk.objects(baseline, new);
     walk.changes
 }
 
+#[derive(Default)]
 struct Walk {
-    changes: Vec<JsonChange>,
+    changes: JsonChanges,
+    pointer_bytes: usize,
     baseline: String,
     new: String,
 }
@@ -176,8 +227,14 @@ impl Walk {
     }
 
     fn report(&mut self, baseline: Option<&Value>, new: Option<&Value>) {
+        let bytes = self.baseline.len() + self.new.len();
+        if self.changes.places.len() >= MOST_PLACES || self.pointer_bytes + bytes > MOST_POINTER_BYTES {
+            self.changes.omitted += 1;
+            return;
+        }
+        self.pointer_bytes += bytes;
         let place = |pointer: &str, value: &Value| Place { pointer: pointer.to_owned(), value: value.clone() };
-        self.changes.push(JsonChange {
+        self.changes.places.push(JsonChange {
             baseline: baseline.map(|value| place(&self.baseline, value)),
             new: new.map(|value| place(&self.new, value)),
         });
@@ -189,12 +246,16 @@ pub fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// Equal for values that mean the same.
+/// Equal for values that mean the same, within one process.
+///
+/// It is keyed anew in each, so that no agent can make two values collide on purpose.
 pub fn meaning_hash(value: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = KEY.build_hasher();
     hash_meaning(value, &mut hasher);
     hasher.finish()
 }
+
+static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
     type_name(value).hash(hasher);
@@ -202,13 +263,12 @@ fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
         Value::Null => {}
         Value::Bool(flag) => flag.hash(hasher),
         Value::String(text) => text.hash(hasher),
-        // Zero has two signs but one meaning; integers and floats of one value share their bits as a float.
-        Value::Number(number) => (number.as_f64().unwrap_or(f64::MAX) + 0.0).to_bits().hash(hasher),
+        Value::Number(number) => worth(number).hash(hasher),
         Value::Array(items) => items.iter().for_each(|item| hash_meaning(item, hasher)),
         Value::Object(fields) => {
             // Order must not matter, so the fields' hashes are added up.
             let sum = fields.iter().fold(0u64, |sum, (key, value)| {
-                let mut field = DefaultHasher::new();
+                let mut field = KEY.build_hasher();
                 key.hash(&mut field);
                 hash_meaning(value, &mut field);
                 sum.wrapping_add(field.finish())
@@ -233,12 +293,24 @@ mod tests {
         let (a, b) = (json!({"x": 50, "y": [1.0]}), json!({"y": [1], "x": 50.0}));
         assert!(same(&a, &b));
         assert_eq!(meaning_hash(&a), meaning_hash(&b));
-        assert_eq!(diff(&a, &b), []);
+        assert!(diff(&a, &b).is_empty());
     }
 
     #[test]
     fn large_whole_numbers_are_told_apart() {
-        assert!(!same(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992_u64)));
+        let (odd, even) = (json!([9_007_199_254_740_993_u64]), json!([9_007_199_254_740_992_u64]));
+        assert!(!same(&odd, &even));
+        assert_eq!(diff(&odd, &even).count(), 1);
+        assert!(same(&even, &json!([9_007_199_254_740_992_f64])) && !same(&odd, &json!([9_007_199_254_740_992_f64])));
+    }
+
+    #[test]
+    fn a_long_key_above_many_places_costs_no_more_than_its_share() {
+        let key = "k".repeat(100_000);
+        let list = |start: i64| Value::Array((start..start + 50_000).map(|n| json!([n])).collect());
+        let found = diff(&json!({key.clone(): list(0)}), &json!({key: list(100_000)}));
+        assert_eq!(found.count(), 50_000);
+        assert!(found.len() < 10, "{}", found.len());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use counterproof_artifact::{Content, FinalOutput};
 
-use super::json::{self, JsonChange};
+use super::json::{self, JsonChanges};
 use super::text::{self, TextChanges};
 
 /// How the final outputs differ.
@@ -13,7 +13,7 @@ pub enum OutputChange {
     /// Two texts.
     Text(TextChanges),
     /// Two objects; pointers lead into the artifact of their side.
-    Json(Vec<JsonChange>),
+    Json(JsonChanges),
     /// A text on one side and an object on the other, or a content of another declared type.
     Form,
 }
@@ -27,10 +27,7 @@ pub fn diff(baseline: &FinalOutput, new: &FinalOutput) -> OutputChange {
         (Content::Text(old), Content::Text(new)) if old == new => OutputChange::Same,
         (Content::Text(old), Content::Text(new)) => OutputChange::Text(text::diff(old, new)),
         (Content::Json(old), Content::Json(new)) => {
-            let mut changes = json::diff_objects(old, new);
-            for change in &mut changes {
-                change.prefix("/final_output/content", "/final_output/content");
-            }
+            let changes = json::diff_objects(old, new).below("/final_output/content", "/final_output/content");
             if changes.is_empty() { OutputChange::Same } else { OutputChange::Json(changes) }
         }
         _ => OutputChange::Form,

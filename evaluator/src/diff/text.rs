@@ -1,21 +1,21 @@
 //! Differences of two texts, by line and within changed lines by word.
 
-use std::time::Duration;
+use similar::{Algorithm, ChangeTag, TextDiff};
 
-use similar::{ChangeTag, TextDiff};
+/// Texts of more lines than this together are compared only at their ends: what lies between differs as a whole.
+///
+/// The bounds count lines and bytes and not time, so that the same texts always give the same difference.
+const LINES_UP_TO: usize = 20_000;
 
-/// How long one text may take; what is not finished by then is shown as a coarser difference.
-const DEADLINE: Duration = Duration::from_secs(2);
-
-/// Texts longer than this together are compared by line only: words within megabytes help no reader.
-const WORDS_UP_TO_BYTES: usize = 512 * 1024;
+/// Stretches longer than this are compared by line only: words within pages of change help no reader.
+const WORDS_UP_TO_BYTES: usize = 16 * 1024;
 
 /// Two texts, line by line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextChanges {
     /// Every line of both texts, in reading order.
     pub lines: Vec<Line>,
-    /// True where the texts were too long to be compared by word.
+    /// True where the texts, or a stretch of them, were too long to be compared by word.
     pub coarse: bool,
 }
 
@@ -54,29 +54,52 @@ pub struct Part {
 
 /// Compares two texts.
 pub fn diff(baseline: &str, new: &str) -> TextChanges {
-    let diff = TextDiff::configure().timeout(DEADLINE).diff_lines(baseline, new);
-    let coarse = baseline.len() + new.len() > WORDS_UP_TO_BYTES;
-    let mut lines = Vec::new();
-    if coarse {
-        for change in diff.iter_all_changes() {
-            let parts = vec![Part { text: without_break(change.value()).to_owned(), differs: false }];
+    if baseline.lines().count() + new.lines().count() > LINES_UP_TO {
+        return ends(baseline, new);
+    }
+    let diff = TextDiff::configure().algorithm(Algorithm::Myers).diff_lines(baseline, new);
+    let (mut lines, mut coarse) = (Vec::new(), false);
+    for op in diff.ops() {
+        let bytes: usize = diff.iter_changes(op).map(|change| change.value().len()).sum();
+        if bytes > WORDS_UP_TO_BYTES {
+            coarse |= op.tag() == similar::DiffTag::Replace;
+            lines.extend(
+                diff.iter_changes(op)
+                    .map(|change| line(change.tag(), change.old_index(), change.new_index(), whole(change.value()))),
+            );
+            continue;
+        }
+        for change in diff.iter_inline_changes_deadline(op, None) {
+            let mut parts: Vec<Part> = Vec::new();
+            for (differs, text) in change.iter_strings_lossy() {
+                let text = without_break(&text);
+                match parts.last_mut() {
+                    Some(last) if last.differs == differs => last.text.push_str(text),
+                    _ if text.is_empty() => {}
+                    _ => parts.push(Part { text: text.to_owned(), differs }),
+                }
+            }
             lines.push(line(change.tag(), change.old_index(), change.new_index(), parts));
         }
-        return TextChanges { lines, coarse };
-    }
-    for change in diff.iter_all_inline_changes() {
-        let mut parts: Vec<Part> = Vec::new();
-        for (differs, text) in change.iter_strings_lossy() {
-            let text = without_break(&text);
-            match parts.last_mut() {
-                Some(last) if last.differs == differs => last.text.push_str(text),
-                _ if text.is_empty() => {}
-                _ => parts.push(Part { text: text.to_owned(), differs }),
-            }
-        }
-        lines.push(line(change.tag(), change.old_index(), change.new_index(), parts));
     }
     TextChanges { lines, coarse }
+}
+
+/// The lines that two long texts share at their ends, and between them all others.
+fn ends(baseline: &str, new: &str) -> TextChanges {
+    let (old, new): (Vec<_>, Vec<_>) = (baseline.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(old, new)| old == new).count();
+    let both = |i: usize, j: usize| line(ChangeTag::Equal, Some(i), Some(j), whole(old[i]));
+    let mut lines: Vec<_> = (0..head).map(|i| both(i, i)).collect();
+    lines.extend((head..old.len() - tail).map(|i| line(ChangeTag::Delete, Some(i), None, whole(old[i]))));
+    lines.extend((head..new.len() - tail).map(|j| line(ChangeTag::Insert, None, Some(j), whole(new[j]))));
+    lines.extend((0..tail).rev().map(|k| both(old.len() - 1 - k, new.len() - 1 - k)));
+    TextChanges { lines, coarse: true }
+}
+
+fn whole(text: &str) -> Vec<Part> {
+    vec![Part { text: without_break(text).to_owned(), differs: false }]
 }
 
 fn line(tag: ChangeTag, old: Option<usize>, new: Option<usize>, parts: Vec<Part>) -> Line {
@@ -119,8 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_compared_by_line_only() {
+    fn long_texts_are_compared_more_coarsely_and_say_so() {
         let old = "a line of some length\n".repeat(30_000);
-        assert!(diff(&old, &format!("{old}x\n")).coarse);
+        let changes = diff(&old, &format!("{old}x\n"));
+        assert!(changes.coarse);
+        assert_eq!(changes.lines.iter().filter(|line| line.origin != Origin::Both).count(), 1);
+        let long = |word: &str| format!("{} {word}\n", "word ".repeat(5_000));
+        assert!(diff(&long("one"), &long("two")).coarse);
     }
 }

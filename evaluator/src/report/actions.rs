@@ -1,6 +1,6 @@
 //! The proposed actions of the two sides, aligned in rows, each with the evidence that it rests on.
 
-use counterproof_artifact::{Resolved, Side};
+use counterproof_artifact::Side;
 
 use super::case_page::CaseView;
 use super::cells::{self, CellShown, EvidenceShown, RowShown};
@@ -10,8 +10,9 @@ use super::shown;
 use super::writer::ReportError;
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
+use crate::diff::json::JsonChanges;
 use crate::divergence;
-use crate::evidence::FollowedRef;
+use crate::evidence::{FollowedRef, Resolved};
 
 /// Most rows of a page.
 const MOST_ROWS: usize = 500;
@@ -39,7 +40,11 @@ fn rows(view: &CaseView<'_>) -> Vec<ActionRow> {
         return differences.actions.clone();
     }
     let Some((side, loaded)) = view.only_answer() else { return Vec::new() };
-    let row = |index| ActionRow { row: cells::alone(side, index), changes: Vec::new(), evidence: EvidenceChange::Same };
+    let row = |index| ActionRow {
+        row: cells::alone(side, index),
+        changes: JsonChanges::default(),
+        evidence: EvidenceChange::Same,
+    };
     (0..loaded.answer.proposed_actions.len()).map(row).collect()
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::diff_lines::{self, DiffShown};
 use super::shown::{self, Budget, Shown};
-use crate::diff::json::{ChangeKind, JsonChange, Place};
+use crate::diff::json::{ChangeKind, JsonChange, JsonChanges, Place};
 use crate::diff::text;
 use crate::sentences;
 
@@ -45,9 +45,9 @@ pub(super) struct ChangeShown {
 }
 
 /// The changed places of a pair, in their order.
-pub(super) fn show(changes: &[JsonChange], budget: &Budget) -> ChangesShown {
+pub(super) fn show(changes: &JsonChanges, budget: &Budget) -> ChangesShown {
     let places = changes.iter().take(MOST_PLACES).map(|change| place(change, budget)).collect();
-    let hidden = changes.len().saturating_sub(MOST_PLACES);
+    let hidden = changes.count().saturating_sub(MOST_PLACES.min(changes.len()));
     let more = if hidden > 0 { format!("{hidden} more places differ") } else { String::new() };
     ChangesShown { places, more }
 }

@@ -11,7 +11,8 @@ use super::shown;
 use super::verdicts;
 use super::writer::ReportError;
 use crate::diff::align::Row;
-use crate::diff::events::{self, EventRow};
+use crate::diff::events::EventRow;
+use crate::diff::json::JsonChanges;
 use crate::load::LoadedAnswer;
 
 /// Most rows of a page.
@@ -65,7 +66,7 @@ fn rows(view: &CaseView<'_>) -> Vec<EventRow> {
         return differences.events.clone();
     }
     let Some((side, loaded)) = view.only_answer() else { return Vec::new() };
-    let row = |index| EventRow { row: cells::alone(side, index), changes: Vec::new() };
+    let row = |index| EventRow { row: cells::alone(side, index), changes: JsonChanges::default() };
     (0..loaded.answer.events.len()).map(row).collect()
 }
 
@@ -169,8 +170,8 @@ fn describe(
         }
         EventBody::ToolResult(result) => {
             "result".clone_into(&mut cell.kind);
-            let calls = events::calls(&loaded.answer.events);
-            cell.name = calls.get(result.call_id.as_str()).map(|call| shown::visible(&call.tool)).unwrap_or_default();
+            let asked = loaded.index.call(&loaded.answer.events, &result.call_id);
+            cell.name = asked.map(|call| shown::visible(&call.tool)).unwrap_or_default();
             cell.failed = result.status == ToolStatus::Error;
             cell.facts.push(shown::visible(&result.call_id));
             cell.facts.push(format!("took {}", shown::duration(result.latency_ms.as_f64())));

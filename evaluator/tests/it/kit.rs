@@ -8,6 +8,7 @@ use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, Request};
+use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
@@ -139,6 +140,7 @@ impl Pair {
             baseline: open(&self.baseline, &self.selected[0]),
             new: open(&self.new, &self.selected[1]),
             cases: &self.cases,
+            expectations: Expectations::compile(&self.cases).unwrap(),
             limits: GateLimits::default(),
         }
     }

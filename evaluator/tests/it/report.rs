@@ -5,6 +5,7 @@ use counterproof_artifact::Side;
 use counterproof_artifact::store::RunReader;
 use counterproof_artifact::write::{self, Durability};
 use counterproof_evaluator::comparison::Request;
+use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
@@ -267,7 +268,8 @@ fn a_run_within_the_report_folder_is_not_cleared_away() {
     let copies = [Side::Baseline, Side::New].map(|side| out.join("artifacts").join(side.as_str()));
     let before = files(&out);
     let [baseline, new] = copies.map(|copy| ComparedRun::new(RunReader::open(&copy).unwrap()));
-    let request = Request { baseline, new, cases: &[], limits: GateLimits::default() };
+    let request =
+        Request { baseline, new, cases: &[], expectations: Expectations::default(), limits: GateLimits::default() };
     let refused = ReportWriter::create(&out, &request);
     assert!(matches!(refused, Err(ReportError::RunInside { .. })));
     assert_eq!(files(&out).len(), before.len());

@@ -2,7 +2,9 @@
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{DivergenceKind, GateOutcome, Verdict};
-use serde_json::{Value, json};
+use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
+use counterproof_evaluator::expectations::Expectations;
+use serde_json::{Map, Value, json};
 
 use crate::kit::{CASE, Pair, answer, answer_with, failure};
 
@@ -289,8 +291,15 @@ fn an_expectation_without_an_answer_is_not_judged() {
 
 #[test]
 fn a_schema_that_cannot_be_used_is_told_before_anything_is_compared() {
-    let pair = Pair::of(&answer(), &answer()).expecting(&json!({"json_schema": {"type": "nonsense"}}));
-    let error = counterproof_evaluator::comparison::compare::<std::convert::Infallible>(&pair.request(), |_| Ok(()))
-        .unwrap_err();
+    let spec = CaseSpec {
+        id: CASE.parse().unwrap(),
+        title: None,
+        input: Input { user: "My money".into(), context: None, extra: Map::new() },
+        expected: Expected { json_schema: Some(json!({"type": "nonsense"})), ..Expected::default() },
+        metadata: Metadata::default(),
+        suite: None,
+        extra: Map::new(),
+    };
+    let error = Expectations::compile(&[spec]).unwrap_err();
     assert!(error.to_string().starts_with("case `refund_001`: `expected.json_schema`"), "{error}");
 }
