@@ -1,10 +1,10 @@
-//! Evidence refs: what an action rests on, and where that is found in the artifact.
+//! Evidence refs: what an action rests on. Whether a ref leads somewhere is a rule of [`crate::check`].
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, EventBody, Extra, Manifest};
+use crate::Extra;
 
 /// A pointer from an action to what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,47 +109,7 @@ impl From<EvidenceRef> for EvidenceWire {
     }
 }
 
-/// Where an evidence ref was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolved {
-    /// In the event with this index.
-    Event(usize),
-    /// In the asset with this href.
-    Asset(String),
-}
-
 impl EvidenceTarget {
-    /// Where the target is: in the events, or among the assets that the manifest lists.
-    ///
-    /// An asset also resolves where an event links to its href, since then it needs no manifest. Whether the file is
-    /// there, and whole, is asked elsewhere.
-    pub fn resolve(&self, events: &[Event], manifest: Option<&Manifest>) -> Option<Resolved> {
-        let find = |holds: &dyn Fn(&Event) -> bool| events.iter().position(holds).map(Resolved::Event);
-        match self {
-            EvidenceTarget::ToolResult { call_id } => {
-                find(&|event| matches!(&event.body, EventBody::ToolResult(result) if result.call_id == *call_id))
-            }
-            EvidenceTarget::RetrievalDoc { doc_id } => {
-                find(&|event| matches!(&event.body, EventBody::Retrieval(found) if found.doc_ids.contains(doc_id)))
-            }
-            EvidenceTarget::Event { id } => match event_index(id) {
-                Some(index) => (index < events.len()).then_some(Resolved::Event(index)),
-                None => find(&|event| {
-                    ["event_id", "id"]
-                        .iter()
-                        .any(|key| event.extra().get(*key).and_then(|value| value.as_str()) == Some(id))
-                }),
-            },
-            EvidenceTarget::Asset { id } => {
-                let listed = manifest.and_then(|manifest| {
-                    manifest.items.iter().find(|item| item.asset_id == *id || item.href.as_str() == id)
-                });
-                let linked = || events.iter().filter_map(Event::asset_href).find(|href| href.as_str() == id);
-                listed.map(|item| &item.href).or_else(linked).map(|href| Resolved::Asset(href.to_string()))
-            }
-        }
-    }
-
     /// The word in the ref's `kind` field.
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -169,11 +129,6 @@ impl EvidenceTarget {
             | EvidenceTarget::Asset { id } => id,
         }
     }
-}
-
-/// An event's count within its artifact, as the contract addresses it: `events[3]`.
-fn event_index(place: &str) -> Option<usize> {
-    place.strip_prefix("events[")?.strip_suffix(']')?.parse().ok()
 }
 
 impl fmt::Display for EvidenceTarget {

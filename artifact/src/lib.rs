@@ -40,7 +40,7 @@ pub use action::{ProposedAction, RiskLevel};
 pub use canonical::Sha256Digest;
 pub use case::{Answer, Attempt, AttemptOutcome, Case, CaseSchema, Content, ContentType, FinalOutput, Outcome};
 pub use event::{Event, EventBody, FinalOutputEvent, Retrieval, ToolCall, ToolResult, ToolStatus};
-pub use evidence::{EvidenceRef, EvidenceTarget, Resolved};
+pub use evidence::{EvidenceRef, EvidenceTarget};
 pub use exit::Exit;
 pub use failure::{FailureClass, FailureMeta, FailureMetaSchema, RunnerFailure};
 pub use href::{Href, HrefError, ResolveError};

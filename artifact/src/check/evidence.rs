@@ -1,7 +1,7 @@
 //! The rule that evidence resolves: every ref of an action leads to an event of its artifact or to an asset of its run.
 //!
-//! It gives the same answers as [`crate::EvidenceTarget::resolve`], but looks each id up in an index, so that many refs to
-//! many events cost no more than reading them.
+//! Each id is looked up in an index, so that many refs to many events cost no more than reading them. Whoever wants to know
+//! whether a ref leads somewhere asks this rule; there is no other.
 
 use std::collections::HashSet;
 
@@ -82,8 +82,8 @@ pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
     }
 }
 
-/// The manifest lists the asset, or the id is the href of a file that is there.
+/// The id is listed in the manifest, or is an href itself, and its file is there.
 fn has_asset(folder: &RunFolder, id: &str) -> bool {
-    folder.lists(id)
-        || id.parse::<Href>().is_ok_and(|href| super::hrefs::is_asset(&href) && folder.measure(&href).is_ok())
+    let href = folder.listed_href(id).unwrap_or(id);
+    href.parse::<Href>().is_ok_and(|href| super::hrefs::is_asset(&href) && folder.measure(&href).is_ok())
 }

@@ -97,9 +97,9 @@ impl RunFolder {
         self.judges_manifest
     }
 
-    /// True where the manifest has an entry with this id or href.
-    pub(super) fn lists(&self, name: &str) -> bool {
-        self.by_id.contains_key(name) || self.by_href.contains_key(name)
+    /// The href of the manifest's entry with this id.
+    pub(super) fn listed_href(&self, id: &str) -> Option<&str> {
+        self.by_id.get(id).map(|&index| self.entries[index].href.as_str())
     }
 
     /// What the manifest says of a file.

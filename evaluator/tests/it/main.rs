@@ -1,5 +1,6 @@
 //! The crate as another crate uses it.
 
+mod evidence;
 mod kit;
 mod links;
 mod properties;

@@ -1,7 +1,9 @@
 //! What holds for any pair of answers: a run is unchanged against itself, and what has no meaning changes no verdict.
 
-use counterproof_artifact::Side;
+use counterproof_artifact::check::{self, Code};
 use counterproof_artifact::evaluation::Verdict;
+use counterproof_artifact::{Case, Outcome, Side};
+use counterproof_evaluator::index::EventIndex;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -89,6 +91,26 @@ proptest! {
         let back = Pair::of(&new, &old).row();
         prop_assert_eq!(there.verdict == Verdict::Unchanged, back.verdict == Verdict::Unchanged);
         prop_assert_eq!(there.first_divergence.is_some(), there.verdict != Verdict::Unchanged);
+    }
+
+    #[test]
+    fn a_ref_is_found_where_the_check_says_that_it_resolves(
+        made in any_answer(), kind in 0..3_usize, id in "c[0-7]|d[0-2]|events\\[[0-9]{1,2}\\]", ids in prop::collection::vec("c[0-7]", 12),
+    ) {
+        let mut made = made;
+        made["case_id"] = json!(CASE);
+        made["version"] = json!("new");
+        let events = made["events"].as_array_mut().unwrap();
+        events.push(json!({"type": "retrieval", "ts": 1, "query": "", "doc_ids": ["d0", "d1"]}));
+        for (event, id) in events.iter_mut().zip(&ids) {
+            event["event_id"] = json!(id);
+        }
+        let (kind, field) = [("tool_result", "call_id"), ("retrieval_doc", "doc_id"), ("event", "id")][kind];
+        made["proposed_actions"][0]["evidence_refs"] = json!([{"kind": kind, field: id}]);
+        let unresolved = check::artifact(&made).iter().any(|finding| finding.code == Code::EvidenceUnresolved);
+        let Outcome::Ok(answer) = serde_json::from_value::<Case>(made).unwrap().outcome else { unreachable!() };
+        let target = &answer.proposed_actions[0].evidence_refs[0].target;
+        prop_assert_eq!(EventIndex::of(&answer.events).find(target).is_none(), unresolved);
     }
 
     #[test]
