@@ -245,6 +245,8 @@ fn changes(compared: Compared<'_>) -> Vec<Reason> {
         actions.iter().filter(|row| !row.is_same()).map(|row| action_change(row, compared)).collect();
     let mut steps: Vec<_> =
         events.iter().filter(|row| !row.is_same()).filter_map(|row| event_change(row, compared)).collect();
+    // What would be done weighs more than what it rests on.
+    reasons.sort_by_key(|action| action.code == "evidence-changed");
     // A tool that fails explains more than what was called after it.
     steps.sort_by_key(|step| step.code != "tool-error");
     reasons.append(&mut steps);

@@ -75,6 +75,6 @@ fn run(command: Command) -> Result<(), Failure> {
 /// The end-to-end tests start the programs, which `cargo test` alone would not build. This program is left out: it runs,
 /// and some systems do not let a running program be replaced.
 fn test(arguments: &[String]) -> Result<(), Failure> {
-    Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins"]).run()?;
-    Step::cargo(["test", "--workspace"]).with(arguments).run()
+    Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
+    Step::cargo(["test", "--workspace", "--locked"]).with(arguments).run()
 }

@@ -4,6 +4,7 @@
 
 mod compare;
 mod demo;
+mod docs;
 mod help;
 mod run;
 mod run_killed;

@@ -1,0 +1,33 @@
+//! The documents' own examples, tried.
+
+use camino::Utf8Path;
+use counterproof_tests::{Agent, Reply, Sandbox};
+use serde_json::{Value, json};
+
+/// The JSON blocks of a document, in their order.
+fn examples(document: &str) -> Vec<Value> {
+    let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(document);
+    let text = std::fs::read_to_string(path).unwrap();
+    let blocks = text.split("```json\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+    blocks.map(|block| serde_json::from_str(block).unwrap()).collect()
+}
+
+#[test]
+fn the_response_of_the_docs_is_an_answer_and_the_request_is_what_is_sent() {
+    let examples = examples("agent.md");
+    let [request, response] = &examples[..] else { panic!("{examples:?}") };
+    let answer = response.clone();
+    let agent = Agent::start(move |_case_id| Reply::json(&answer));
+    let case = json!([{"id": request["case_id"], "input": request["input"]}]);
+    let sandbox = Sandbox::new().with_file("cases.json", &case.to_string());
+    let run = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "docs", "--base-url", &agent.base_url()];
+    let finished = sandbox.run(run);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    let artifact = sandbox.json("runs/new/docs/refund_001.json");
+    assert_eq!(artifact["status"], "ok", "{artifact:#}");
+    for (field, value) in response.as_object().unwrap().iter().filter(|(field, _)| *field != "final_output") {
+        assert_eq!(&artifact[field], value, "{field}");
+    }
+    let validated = sandbox.run(["validate", "runs"]);
+    assert_eq!(validated.code, Some(0), "{validated}");
+}
