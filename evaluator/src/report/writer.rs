@@ -79,14 +79,12 @@ impl<'a> ReportWriter<'a> {
             }
         }
         folder::prepare(out)?;
-        Ok(Self {
-            baseline,
-            new,
-            baseline_files: RunFiles::new(Side::Baseline, baseline.reader().folder(), out),
-            new_files: RunFiles::new(Side::New, new.reader().folder(), out),
-            pages: Pages::of(ids),
-            out: out.to_owned(),
-        })
+        let baseline_files = RunFiles::new(Side::Baseline, baseline.reader().folder(), out);
+        let new_files = RunFiles::new(Side::New, new.reader().folder(), out);
+        // Every page links to these: copied before the threads start, no two of them copy the same file at once.
+        baseline_files.run()?;
+        new_files.run()?;
+        Ok(Self { baseline, new, baseline_files, new_files, pages: Pages::of(ids), out: out.to_owned() })
     }
 
     /// Writes the page of a case and copies what it links to.
