@@ -62,6 +62,10 @@ pub enum Reason {
     ContractViolated,
     /// An object that links to a file, which a response cannot carry.
     AssetNotDelivered,
+    /// JSON that is not of the protocol's shape; the place is listed.
+    ProtocolViolated,
+    /// The agent says that it failed, with a status of success.
+    AgentError,
     /// A body over the limit.
     BodyTooLarge,
     /// A body in an encoding that the runner cannot read and did not ask for.
@@ -74,7 +78,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Reason; 29] = [
+    pub const ALL: [Reason; 31] = [
         Reason::ConnectTimeout,
         Reason::ResponseTimeout,
         Reason::BodyTimeout,
@@ -100,6 +104,8 @@ impl Reason {
         Reason::OtherSide,
         Reason::ContractViolated,
         Reason::AssetNotDelivered,
+        Reason::ProtocolViolated,
+        Reason::AgentError,
         Reason::BodyTooLarge,
         Reason::UnknownEncoding,
         Reason::UndecodableBody,
@@ -135,6 +141,8 @@ impl Reason {
             Reason::OtherSide => (SchemaMismatch, "other_side"),
             Reason::ContractViolated => (SchemaMismatch, "contract_violated"),
             Reason::AssetNotDelivered => (SchemaMismatch, "asset_not_delivered"),
+            Reason::ProtocolViolated => (SchemaMismatch, "protocol_violated"),
+            Reason::AgentError => (Other, "agent_error"),
             Reason::BodyTooLarge => (Other, "body_too_large"),
             Reason::UnknownEncoding => (Other, "unknown_encoding"),
             Reason::UndecodableBody => (Other, "undecodable_body"),

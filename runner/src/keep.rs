@@ -86,7 +86,9 @@ impl Keeper {
         };
         let judged = match (&tried.fault, &tried.reply) {
             (Some(fault), _) => Err(fault.clone()),
-            (None, Some(reply)) => self.dialect.answer(&reply.body.bytes, Answering { case_id, side }),
+            (None, Some(reply)) => {
+                self.dialect.answer(&reply.body.bytes, Answering { case_id, side, received: tried.ended.at })
+            }
             (None, None) => Err(Fault::new(Reason::RequestFailed, "there was no response")),
         };
         let mut record = record(tried);

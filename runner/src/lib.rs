@@ -49,7 +49,7 @@ mod run;
 mod secret;
 mod settings;
 
-pub use agent::{Protocol, ProtocolError};
+pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
 pub use checkout::Checkout;
 pub use client::ClientError;
 pub use clock::{Clock, Moment, SteppingClock, SystemClock};

@@ -1,11 +1,12 @@
 //! `run.json`: what is known of a run before its first request, and after its last.
 
-use counterproof_artifact::{Run, RunSchema, Stats};
+use counterproof_artifact::{Extra, Run, RunSchema, Stats};
 use counterproof_cases::CaseSpec;
 use std::time::Duration;
 
 use camino::Utf8Path;
 
+use crate::agent::Protocol;
 use crate::checkout::Checkout;
 use crate::clock::Moment;
 use crate::event::Counts;
@@ -40,8 +41,20 @@ pub(crate) fn started(
         retry_policy: Some(settings.retry.document()),
         limits: Some(settings.limits.document()),
         stats: None,
-        extra: counterproof_artifact::Extra::new(),
+        extra: agent(settings),
     }
+}
+
+/// What the agent speaks and what it is told beside the cases, where that is not what every agent is.
+fn agent(settings: &Settings) -> Extra {
+    let mut extra = Extra::new();
+    if settings.protocol != Protocol::Native {
+        extra.insert("protocol".to_owned(), settings.protocol.as_str().into());
+        if let Some(model) = &settings.agent.model {
+            extra.insert("model".to_owned(), model.as_str().into());
+        }
+    }
+    extra
 }
 
 /// The same document with how the run went.

@@ -94,7 +94,7 @@ pub fn run(
     environment: Environment,
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
-    let dialect: Arc<dyn Dialect> = settings.protocol.dialect().into();
+    let dialect: Arc<dyn Dialect> = settings.protocol.dialect(&settings.agent).into();
     let client = AgentClient::new(settings, dialect.path())?;
     // Answers are judged and written on blocking threads, so two threads keep many requests in flight.
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Limits, RunId, Side};
 
-use crate::agent::Protocol;
+use crate::agent::{AgentOptions, Protocol};
 use crate::endpoint::{BaseUrl, ResolveRule};
 use crate::retry::Policy;
 use crate::secret::Header;
@@ -22,6 +22,8 @@ pub struct Settings {
     pub base_url: BaseUrl,
     /// What the agent speaks.
     pub protocol: Protocol,
+    /// What goes into every request beside the case, where the protocol has a place for it.
+    pub agent: AgentOptions,
     /// Where the cases came from: a file or a folder. It is recorded relative to the run folder, and not read.
     pub cases_path: Utf8PathBuf,
     /// The run folder becomes `<out>/<side>/<run_id>/`.
@@ -50,6 +52,7 @@ impl Settings {
             side,
             base_url,
             protocol: Protocol::default(),
+            agent: AgentOptions::default(),
             cases_path,
             out,
             concurrency: NonZeroUsize::MIN,

@@ -1,14 +1,21 @@
 //! How a case becomes a request and a response becomes an artifact: one file for each protocol.
 
+mod answer;
 mod document;
 mod native;
+mod openai_chat;
+mod openai_responses;
+mod options;
 mod protocol;
+mod question;
 
 use counterproof_artifact::{Case, CaseId, RunId, Side};
 use counterproof_cases::CaseSpec;
+use jiff::Timestamp;
 
 use crate::fault::Fault;
 
+pub use options::{AgentOptions, ReservedField, RiskTable};
 pub use protocol::{Protocol, ProtocolError};
 
 /// What a protocol needs to know of the run to ask a case.
@@ -24,6 +31,8 @@ pub(crate) struct Asking<'a> {
 pub(crate) struct Answering<'a> {
     pub(crate) case_id: &'a CaseId,
     pub(crate) side: Side,
+    /// When the whole answer was there.
+    pub(crate) received: Timestamp,
 }
 
 /// One protocol: pure functions from a case to bytes, and from bytes to an artifact. It knows no transport.

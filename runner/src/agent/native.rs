@@ -115,6 +115,7 @@ fn refuse_links(case: &Case) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::json;
 
     use super::document::MAX_DEPTH;
@@ -122,7 +123,7 @@ mod tests {
 
     fn answer(body: &[u8]) -> Result<Case, Fault> {
         let case_id = "refund_001".parse().unwrap();
-        let answering = Answering { case_id: &case_id, side: Side::New };
+        let answering = Answering { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
         Native.answer(body, answering)
     }
 

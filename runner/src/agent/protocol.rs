@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use super::Dialect;
 use super::native::Native;
+use super::openai_chat::OpenaiChat;
+use super::openai_responses::OpenaiResponses;
+use super::options::AgentOptions;
 
 /// What an agent speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,27 +15,36 @@ pub enum Protocol {
     /// The artifact's own fields as the answer.
     #[default]
     Native,
+    /// OpenAI's Chat Completions.
+    OpenaiChat,
+    /// OpenAI's Responses.
+    OpenaiResponses,
 }
 
 /// A text that names no protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no protocol; there are native")]
+#[error("`{0}` is no protocol; write native, openai-chat or openai-responses")]
 pub struct ProtocolError(String);
 
 impl Protocol {
     /// All protocols.
-    pub const ALL: [Protocol; 1] = [Protocol::Native];
+    pub const ALL: [Protocol; 3] = [Protocol::Native, Protocol::OpenaiChat, Protocol::OpenaiResponses];
 
     /// The name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Protocol::Native => "native",
+            Protocol::OpenaiChat => "openai-chat",
+            Protocol::OpenaiResponses => "openai-responses",
         }
     }
 
-    pub(crate) fn dialect(self) -> Box<dyn Dialect> {
+    pub(crate) fn dialect(self, options: &AgentOptions) -> Box<dyn Dialect> {
+        let options = options.clone();
         match self {
             Protocol::Native => Box::new(Native),
+            Protocol::OpenaiChat => Box::new(OpenaiChat { options }),
+            Protocol::OpenaiResponses => Box::new(OpenaiResponses { options }),
         }
     }
 }

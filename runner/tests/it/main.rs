@@ -8,5 +8,6 @@ mod endings;
 mod http;
 mod kit;
 mod network;
+mod protocols;
 mod secrets;
 mod timeouts;

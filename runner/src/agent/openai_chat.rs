@@ -1,0 +1,213 @@
+//! OpenAI's Chat Completions: `POST {base}/chat/completions` with messages, and the first choice as the answer.
+//!
+//! The shapes are those of the public API reference. `docs/protocols.md` says what becomes of each field.
+
+use counterproof_artifact::Case;
+use serde_json::{Map, Value, json};
+
+use super::answer::{self, Builder, Called, Carried, unreadable};
+use super::options::AgentOptions;
+use super::{Answering, Asking, Dialect, document, question};
+use crate::fault::Fault;
+
+/// Fields of the answer that are kept beside the contract's, and their names there.
+const KEPT: [(&str, &str); 6] = [
+    ("id", "response_id"),
+    ("model", "model"),
+    ("created", "created"),
+    ("usage", "usage"),
+    ("service_tier", "service_tier"),
+    ("system_fingerprint", "system_fingerprint"),
+];
+
+/// Chat Completions.
+pub(super) struct OpenaiChat {
+    pub(super) options: AgentOptions,
+}
+
+impl Dialect for OpenaiChat {
+    fn path(&self) -> &'static str {
+        "chat/completions"
+    }
+
+    fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let input = &asking.case.input;
+        let mut request = self.options.request();
+        let system = self.options.system_prompt.iter().map(|text| json!({"role": "system", "content": text}));
+        let messages: Vec<_> = system.chain(question::user_messages(input)).collect();
+        request.insert("messages".to_owned(), messages.into());
+        if let Some(tools) = self.options.tools(input) {
+            request.insert("tools".to_owned(), tools);
+        }
+        serde_json::to_vec(&request)
+    }
+
+    fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {
+        let fields = document::object(body)?;
+        answer::refuse_errors(&fields)?;
+        let Some(Value::Object(choice)) = fields.get("choices").and_then(|choices| choices.get(0)) else {
+            return Err(unreadable("/choices/0", &Value::Null, "a choice with the agent's message"));
+        };
+        let message = match choice.get("message") {
+            Some(Value::Object(message)) => message,
+            other => return Err(unreadable("/choices/0/message", other.unwrap_or(&Value::Null), "a message")),
+        };
+        let mut builder = Builder::new(answering, &self.options.risk, fields.get("created"));
+        calls(message, &mut builder)?;
+        let output = self.output(message)?;
+        let silent = output["content"] == "";
+        if !silent {
+            builder.said(&output);
+        }
+        let mut beside = Map::new();
+        beside.insert("protocol".to_owned(), "openai-chat".into());
+        beside.extend(answer::kept(&fields, &KEPT));
+        beside.extend(answer::kept(choice, &[("finish_reason", "finish_reason")]));
+        if let Some(others) = fields["choices"].as_array().filter(|choices| choices.len() > 1) {
+            beside.insert("other_choices".to_owned(), others[1..].into());
+        }
+        builder.finish(output, beside)
+    }
+}
+
+impl OpenaiChat {
+    fn output(&self, message: &Map<String, Value>) -> Result<Value, Fault> {
+        if let Some(refusal) = message.get("refusal").and_then(Value::as_str) {
+            return Ok(json!({"content_type": "text", "content": refusal, "refusal": true}));
+        }
+        let text = match message.get("content") {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            // Some servers answer in the parts that requests may be written in.
+            Some(Value::Array(parts)) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+            Some(other) => return Err(unreadable("/choices/0/message/content", other, "a text, or null")),
+        };
+        let format = self.options.request.get("response_format").and_then(|format| format["type"].as_str());
+        Ok(answer::output(&text, matches!(format, Some("json_object" | "json_schema"))))
+    }
+}
+
+/// The calls of a message, in its order: functions, tools of free text, and the older form of a single function.
+fn calls(message: &Map<String, Value>, builder: &mut Builder<'_>) -> Result<(), Fault> {
+    let null = Value::Null;
+    let listed = match message.get("tool_calls") {
+        None | Some(Value::Null) => &[][..],
+        Some(Value::Array(calls)) => calls,
+        Some(other) => return Err(unreadable("/choices/0/message/tool_calls", other, "an array of calls")),
+    };
+    for (index, call) in listed.iter().enumerate() {
+        let kind = if call["type"] == "custom" { "custom" } else { "function" };
+        let arguments = if kind == "custom" { &call[kind]["input"] } else { &call[kind]["arguments"] };
+        let pointer = format!("/choices/0/message/tool_calls/{index}/{kind}");
+        let called = Called { pointer: &pointer, call_id: call["id"].as_str(), tool: &call[kind]["name"], arguments };
+        builder.call(called, Carried::ByCaller, Map::new())?;
+    }
+    match message.get("function_call") {
+        Some(call @ Value::Object(_)) if listed.is_empty() => {
+            let arguments = call.get("arguments").unwrap_or(&null);
+            let pointer = "/choices/0/message/function_call";
+            let called = Called { pointer, call_id: None, tool: &call["name"], arguments };
+            builder.call(called, Carried::ByCaller, Map::new())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_artifact::{RiskLevel, Side};
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::fault::Reason;
+
+    fn read(chat: &OpenaiChat, response: &Value) -> Result<Value, Fault> {
+        let case_id = "c1".parse().unwrap();
+        let received = Timestamp::from_millisecond(1_767_600_000_123).unwrap();
+        let answering = Answering { case_id: &case_id, side: Side::New, received };
+        let case = chat.answer(response.to_string().as_bytes(), answering)?;
+        Ok(serde_json::to_value(case).unwrap())
+    }
+
+    fn chat() -> OpenaiChat {
+        let risk = [("issue_*".to_owned(), RiskLevel::High)].into_iter().collect();
+        OpenaiChat { options: AgentOptions { risk, ..AgentOptions::default() } }
+    }
+
+    fn response(message: &Value, finish_reason: &str) -> Value {
+        json!({
+            "id": "chatcmpl-1", "object": "chat.completion", "created": 1_767_600_000, "model": "m-1",
+            "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason}],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
+        })
+    }
+
+    #[test]
+    fn a_text_is_the_final_output() {
+        let message = json!({"role": "assistant", "content": "Done.", "refusal": null});
+        let case = read(&chat(), &response(&message, "stop")).unwrap();
+        assert_eq!(case["final_output"], json!({"content_type": "text", "content": "Done."}));
+        let event =
+            json!({"type": "final_output", "ts": 1_767_600_000_000_u64, "content_type": "text", "content": "Done."});
+        assert_eq!(case["events"], json!([event]));
+        assert_eq!((&case["protocol"], &case["model"]), (&json!("openai-chat"), &json!("m-1")));
+        assert_eq!((&case["finish_reason"], &case["usage"]["total_tokens"]), (&json!("stop"), &json!(12)));
+    }
+
+    #[test]
+    fn calls_become_actions_and_events_and_nothing_is_made_up() {
+        let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+        let calls = [call("call_a", "issue_refund", "{\"amount\": 50}"), call("call_a", "lookup", "{\"cut")];
+        let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
+        let case = read(&chat(), &response(&message, "tool_calls")).unwrap();
+        assert_eq!(
+            case["proposed_actions"],
+            json!([
+                {"action_id": "call_a", "action_type": "issue_refund", "tool_name": "issue_refund",
+                 "params": {"amount": 50}, "risk_level": "high", "risk_tags": [], "evidence_refs": []},
+                {"action_id": "call_2", "action_type": "lookup", "tool_name": "lookup",
+                 "params": {"raw_arguments": "{\"cut"}, "risk_level": "unknown", "risk_tags": [], "evidence_refs": [],
+                 "arguments_are_an_object": false},
+            ])
+        );
+        let kinds: Vec<_> = case["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+        assert_eq!(kinds, ["tool_call", "tool_call"], "no results, and no final output without a text");
+        assert_eq!(case["events"][1]["call_id"], "call_2", "ids are unique");
+    }
+
+    #[test]
+    fn a_refusal_and_a_cut_answer_are_answers_that_say_so() {
+        let message = json!({"role": "assistant", "content": null, "refusal": "I cannot help."});
+        let case = read(&chat(), &response(&message, "stop")).unwrap();
+        assert_eq!(
+            (&case["final_output"]["content"], &case["final_output"]["refusal"]),
+            (&json!("I cannot help."), &json!(true))
+        );
+        let case = read(&chat(), &response(&json!({"content": "The ans"}), "length")).unwrap();
+        assert_eq!((&case["status"], &case["finish_reason"]), (&json!("ok"), &json!("length")));
+    }
+
+    #[test]
+    fn an_error_object_and_another_shape_are_no_answers() {
+        let reason = |response: Value| read(&chat(), &response).unwrap_err().reason;
+        assert_eq!(reason(json!({"error": {"message": "overloaded"}})), Reason::AgentError);
+        assert_eq!(reason(json!({"choices": []})), Reason::ProtocolViolated);
+        assert_eq!(reason(json!({"choices": [{"message": "hi"}]})), Reason::ProtocolViolated);
+        assert_eq!(reason(response(&json!({"tool_calls": [{"id": "a"}]}), "stop")), Reason::ProtocolViolated);
+        assert_eq!(reason(response(&json!({"content": 7}), "stop")), Reason::ProtocolViolated);
+    }
+
+    #[test]
+    fn an_answer_without_a_time_has_the_time_at_which_it_came() {
+        let case = read(&chat(), &json!({"choices": [{"message": {"content": "Done."}}], "error": null})).unwrap();
+        assert_eq!(case["events"][0]["ts"], 1_767_600_000_123_u64);
+    }
+
+    #[test]
+    fn json_that_was_asked_for_is_json() {
+        let mut chat = chat();
+        chat.options.request.insert("response_format".to_owned(), json!({"type": "json_object"}));
+        let case = read(&chat, &response(&json!({"content": "{\"ticket\": 1}"}), "stop")).unwrap();
+        assert_eq!(case["final_output"], json!({"content_type": "json", "content": {"ticket": 1}}));
+    }
+}

@@ -1,0 +1,205 @@
+//! OpenAI's Responses: `POST {base}/responses` with an input, and a list of output items as the answer.
+//!
+//! The shapes are those of the public API reference. `docs/protocols.md` says what becomes of each item.
+
+use counterproof_artifact::Case;
+use serde_json::{Map, Value, json};
+
+use super::answer::{self, Builder, Called, Carried, unreadable};
+use super::options::AgentOptions;
+use super::{Answering, Asking, Dialect, document, question};
+use crate::fault::{Fault, Reason};
+
+/// Fields of the answer that are kept beside the contract's, and their names there.
+const KEPT: [(&str, &str); 6] = [
+    ("id", "response_id"),
+    ("model", "model"),
+    ("created_at", "created"),
+    ("usage", "usage"),
+    ("service_tier", "service_tier"),
+    ("status", "response_status"),
+];
+
+/// Responses.
+pub(super) struct OpenaiResponses {
+    pub(super) options: AgentOptions,
+}
+
+impl Dialect for OpenaiResponses {
+    fn path(&self) -> &'static str {
+        "responses"
+    }
+
+    fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let input = &asking.case.input;
+        let mut request = self.options.request();
+        if let Some(system) = &self.options.system_prompt {
+            request.insert("instructions".to_owned(), system.as_str().into());
+        }
+        request.insert("input".to_owned(), question::user_messages(input).collect::<Vec<_>>().into());
+        if let Some(tools) = self.options.tools(input) {
+            request.insert("tools".to_owned(), tools);
+        }
+        serde_json::to_vec(&request)
+    }
+
+    fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {
+        let fields = document::object(body)?;
+        answer::refuse_errors(&fields)?;
+        if let Some(status @ ("failed" | "cancelled" | "queued" | "in_progress")) =
+            fields.get("status").and_then(Value::as_str)
+        {
+            return Err(Fault::new(Reason::AgentError, format!("the agent answered that the response is {status}")));
+        }
+        let items = match fields.get("output") {
+            Some(Value::Array(items)) => items,
+            other => return Err(unreadable("/output", other.unwrap_or(&Value::Null), "an array of items")),
+        };
+        let mut builder = Builder::new(answering, &self.options.risk, fields.get("created_at"));
+        let mut said = Said::default();
+        for (index, item) in items.iter().enumerate() {
+            step(index, item, &mut said, &mut builder)?;
+        }
+        let output = self.output(&said);
+        if said.any {
+            builder.said(&output);
+        }
+        let mut beside = Map::new();
+        beside.insert("protocol".to_owned(), "openai-responses".into());
+        beside.extend(answer::kept(&fields, &KEPT));
+        if let Some(reason) =
+            fields.get("incomplete_details").map(|details| &details["reason"]).filter(|r| r.is_string())
+        {
+            beside.insert("finish_reason".to_owned(), reason.clone());
+        }
+        builder.finish(output, beside)
+    }
+}
+
+/// What the messages of an answer say.
+#[derive(Default)]
+struct Said {
+    any: bool,
+    messages: Vec<String>,
+    refused: bool,
+}
+
+impl OpenaiResponses {
+    fn output(&self, said: &Said) -> Value {
+        let text = said.messages.join("\n");
+        if said.refused {
+            return json!({"content_type": "text", "content": text, "refusal": true});
+        }
+        let format = self.options.request.get("text").and_then(|text| text["format"]["type"].as_str());
+        answer::output(&text, matches!(format, Some("json_object" | "json_schema")))
+    }
+}
+
+fn step(index: usize, item: &Value, said: &mut Said, builder: &mut Builder<'_>) -> Result<(), Fault> {
+    let pointer = format!("/output/{index}");
+    let Some(kind) = item["type"].as_str() else {
+        return Err(unreadable(&format!("{pointer}/type"), &item["type"], "the type of the item"));
+    };
+    let called = |arguments| Called {
+        pointer: &pointer,
+        call_id: item["call_id"].as_str().or(item["id"].as_str()),
+        tool: &item["name"],
+        arguments,
+    };
+    match kind {
+        "message" => {
+            let parts = item["content"].as_array().map_or(&[][..], Vec::as_slice);
+            said.any |= !parts.is_empty();
+            said.refused |= parts.iter().any(|part| part["type"] == "refusal");
+            let texts = parts.iter().filter_map(|part| part["text"].as_str().or(part["refusal"].as_str()));
+            said.messages.push(texts.collect());
+            Ok(())
+        }
+        "function_call" => builder.call(called(&item["arguments"]), Carried::ByCaller, Map::new()),
+        "custom_tool_call" => builder.call(called(&item["input"]), Carried::ByCaller, Map::new()),
+        // The server called the tool itself and tells how that went, but not when and for how long: no `tool_result`.
+        "mcp_call" => {
+            let fields = item.as_object().map(|fields| {
+                let kept = [("server_label", "server_label"), ("output", "output"), ("error", "error")];
+                answer::kept(fields, &kept)
+            });
+            builder.call(called(&item["arguments"]), Carried::ByServer, fields.unwrap_or_default())
+        }
+        other => {
+            builder.other(&format!("openai.{other}"), item);
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_artifact::Side;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn read(response: &Value) -> Result<Value, Fault> {
+        let case_id = "c1".parse().unwrap();
+        let answering = Answering { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
+        let responses = OpenaiResponses { options: AgentOptions::default() };
+        let case = responses.answer(response.to_string().as_bytes(), answering)?;
+        Ok(serde_json::to_value(case).unwrap())
+    }
+
+    fn response(output: &Value) -> Value {
+        json!({
+            "id": "resp_1", "object": "response", "created_at": 1_767_600_000.5, "status": "completed", "error": null,
+            "incomplete_details": null, "model": "m-1", "output": output, "usage": {"total_tokens": 12}
+        })
+    }
+
+    #[test]
+    fn items_become_steps_in_their_order() {
+        let case = read(&response(&json!([
+            {"type": "reasoning", "id": "rs_1", "summary": []},
+            {"type": "function_call", "id": "fc_1", "call_id": "call_a", "name": "lookup", "arguments": "{\"id\": 7}"},
+            {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_b", "name": "shell", "input": "ls"},
+            {"type": "mcp_call", "id": "mcp_1", "server_label": "shop", "name": "search", "arguments": "{}", "output": "2 found"},
+            {"type": "message", "id": "msg_1", "role": "assistant", "content": [
+                {"type": "output_text", "text": "Your ", "annotations": []},
+                {"type": "output_text", "text": "order.", "annotations": []}]},
+        ])))
+        .unwrap();
+        let kinds: Vec<_> = case["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+        assert_eq!(kinds, ["openai.reasoning", "tool_call", "tool_call", "tool_call", "final_output"]);
+        let actions: Vec<_> = case["proposed_actions"].as_array().unwrap().iter().map(|a| &a["action_id"]).collect();
+        assert_eq!(actions, ["call_a", "call_b"], "what the server called itself is not proposed");
+        assert_eq!(case["events"][2]["args"], json!({"raw_arguments": "ls"}));
+        assert_eq!((&case["events"][3]["call_id"], &case["events"][3]["output"]), (&json!("mcp_1"), &json!("2 found")));
+        assert_eq!(case["events"][0]["ts"], 1_767_600_000_500_u64);
+        assert_eq!(case["final_output"], json!({"content_type": "text", "content": "Your order."}));
+        assert_eq!((&case["model"], &case["response_status"]), (&json!("m-1"), &json!("completed")));
+    }
+
+    #[test]
+    fn a_refusal_and_a_cut_answer_are_answers_that_say_so() {
+        let mut cut = response(&json!([{"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}]));
+        cut["status"] = json!("incomplete");
+        cut["incomplete_details"] = json!({"reason": "max_output_tokens"});
+        let case = read(&cut).unwrap();
+        assert_eq!(case["final_output"], json!({"content_type": "text", "content": "No.", "refusal": true}));
+        assert_eq!(
+            (&case["response_status"], &case["finish_reason"]),
+            (&json!("incomplete"), &json!("max_output_tokens"))
+        );
+    }
+
+    #[test]
+    fn a_response_that_failed_or_goes_on_is_no_answer() {
+        let reason = |response: &Value| read(response).unwrap_err().reason;
+        for status in ["failed", "cancelled", "queued", "in_progress"] {
+            let mut unfinished = response(&json!([]));
+            unfinished["status"] = json!(status);
+            assert_eq!(reason(&unfinished), Reason::AgentError, "{status}");
+        }
+        assert_eq!(reason(&json!({"error": {"code": "server_error"}, "output": []})), Reason::AgentError);
+        assert_eq!(reason(&json!({"status": "completed"})), Reason::ProtocolViolated);
+        assert_eq!(reason(&response(&json!([{"id": "x"}]))), Reason::ProtocolViolated);
+    }
+}

@@ -1,0 +1,130 @@
+//! What a project says of its agent: what goes into every request beside the case, and how risky its tools are.
+
+use std::collections::BTreeMap;
+
+use counterproof_artifact::RiskLevel;
+use serde_json::{Map, Value};
+
+/// Fields of a request that the runner fills in itself.
+const RESERVED: [&str; 6] = ["model", "messages", "input", "instructions", "tools", "stream"];
+
+/// What goes into every request of the OpenAI forms beside the case. The native protocol has no use for it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AgentOptions {
+    /// The model's name; left out of the request where there is none.
+    pub model: Option<String>,
+    /// What the agent is told before all else.
+    pub system_prompt: Option<String>,
+    /// The tools that the agent may call, as the protocol writes them; a case's own `input.tools` take their place.
+    pub tools: Option<Vec<Value>>,
+    /// Further fields of the request, such as `temperature`.
+    pub request: Map<String, Value>,
+    /// How risky the tools are.
+    pub risk: RiskTable,
+}
+
+/// A field that cannot be set, because the runner fills it in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the field `{0}` of the request belongs to the runner")]
+pub struct ReservedField(String);
+
+impl AgentOptions {
+    /// Sets the further fields of the request.
+    pub fn set_request(&mut self, fields: Map<String, Value>) -> Result<(), ReservedField> {
+        if let Some(field) = fields.keys().find(|field| RESERVED.contains(&field.as_str())) {
+            return Err(ReservedField(field.clone()));
+        }
+        self.request = fields;
+        Ok(())
+    }
+
+    /// The start of a request: the model, the further fields, and no stream.
+    pub(super) fn request(&self) -> Map<String, Value> {
+        let mut request = Map::new();
+        if let Some(model) = &self.model {
+            request.insert("model".to_owned(), model.as_str().into());
+        }
+        request.extend(self.request.clone());
+        request.insert("stream".to_owned(), false.into());
+        request
+    }
+
+    /// The tools for a case, whose own come first.
+    pub(super) fn tools(&self, input: &counterproof_cases::Input) -> Option<Value> {
+        input.extra.get("tools").cloned().or_else(|| self.tools.clone().map(Value::Array))
+    }
+}
+
+/// How risky tools are, by name. A name may hold `*` for any characters.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RiskTable(BTreeMap<String, RiskLevel>);
+
+impl FromIterator<(String, RiskLevel)> for RiskTable {
+    fn from_iter<I: IntoIterator<Item = (String, RiskLevel)>>(rows: I) -> Self {
+        Self(rows.into_iter().collect())
+    }
+}
+
+impl RiskTable {
+    /// The level of a tool: that of its own name, else of the longest pattern that fits, else `unknown`.
+    pub fn level(&self, tool: &str) -> RiskLevel {
+        if let Some(level) = self.0.get(tool) {
+            return *level;
+        }
+        let fitting = self.0.iter().filter(|(pattern, _)| fits(pattern, tool));
+        fitting.max_by_key(|(pattern, _)| pattern.len()).map_or(RiskLevel::Unknown, |(_, level)| *level)
+    }
+}
+
+/// True where `*` can be filled in so that the pattern becomes the name.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    // Each part goes as far to the left as it can, which leaves the most room for those behind it.
+    let mut parts = rest.split('*').collect::<Vec<_>>();
+    let end = parts.pop().unwrap_or_default();
+    for part in parts {
+        match name.find(part) {
+            Some(at) => name = &name[at + part.len()..],
+            None => return false,
+        }
+    }
+    name.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_wins_over_patterns_and_a_long_pattern_over_a_short_one() {
+        let rows = [("*", RiskLevel::Low), ("issue_*", RiskLevel::High), ("issue_note", RiskLevel::Medium)];
+        let table: RiskTable = rows.into_iter().map(|(name, level)| (name.to_owned(), level)).collect();
+        assert_eq!(table.level("issue_note"), RiskLevel::Medium);
+        assert_eq!(table.level("issue_refund"), RiskLevel::High);
+        assert_eq!(table.level("lookup"), RiskLevel::Low);
+        assert_eq!(RiskTable::default().level("lookup"), RiskLevel::Unknown);
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, name) in [("a*", "a"), ("*b", "ab"), ("a*c*e", "abcde"), ("*", ""), ("a**", "ab"), ("*a*a", "aa")]
+        {
+            assert!(fits(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("a*", "b"), ("a*a", "a"), ("a*c*e", "abde"), ("ab", "abc"), ("*a*a", "a")] {
+            assert!(!fits(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn what_the_runner_fills_in_cannot_be_set() {
+        let mut options = AgentOptions::default();
+        let fields = |value: Value| value.as_object().cloned().unwrap();
+        assert!(options.set_request(fields(json!({"stream": true}))).is_err());
+        options.set_request(fields(json!({"temperature": 0}))).unwrap();
+        assert_eq!(Value::Object(options.request()), json!({"temperature": 0, "stream": false}));
+    }
+}
