@@ -1,11 +1,14 @@
 //! `counterproof.toml`: the settings that belong to a project rather than to one call.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::RiskLevel;
 use counterproof_evaluator::gate::GateLimits;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::command_error::CommandError;
 
@@ -18,6 +21,24 @@ const DEFAULT_PATH: &str = "counterproof.toml";
 pub(crate) struct Config {
     /// How many cases of each kind may go out.
     pub(crate) gate: GateLimits,
+    /// What the agent is told beside the cases.
+    pub(crate) agent: AgentConfig,
+    /// How risky the agent's tools are, by name.
+    pub(crate) risk: BTreeMap<String, RiskLevel>,
+}
+
+/// What an agent that speaks an OpenAI form is told beside the cases.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AgentConfig {
+    /// The model's name.
+    pub(crate) model: Option<String>,
+    /// What the agent is told before all else.
+    pub(crate) system_prompt: Option<String>,
+    /// The tools that the agent may call, as the protocol writes them.
+    pub(crate) tools: Option<Vec<Value>>,
+    /// Further fields of the request.
+    pub(crate) request: Map<String, Value>,
 }
 
 impl Config {

@@ -1,6 +1,7 @@
 //! The command line: what was typed becomes a call into the crates that do the work, and what they say becomes text and
 //! an exit code. Nothing about a case is decided here.
 
+mod agent;
 mod command_error;
 mod commands;
 mod config;

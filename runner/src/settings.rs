@@ -66,6 +66,13 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Where requests go, as files and messages say it.
+    pub fn recorded_url(&self) -> String {
+        self.base_url.recorded_join(self.protocol.dialect(&self.agent).path())
+    }
+}
+
 /// How much of a response is kept, and where; all in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteLimits {

@@ -16,6 +16,7 @@ use counterproof_runner::{
 use jiff::SignedDuration;
 use uuid::Uuid;
 
+use crate::agent::AgentArgs;
 use crate::command_error::CommandError;
 use crate::progress::Progress;
 use crate::signals::on_signal;
@@ -24,7 +25,7 @@ use crate::suite;
 
 /// Ask every case of an agent and keep what came back.
 ///
-/// Sends `POST BASE_URL/run-case` for each case and writes one run folder, `RUNS/SIDE/RUN_ID/`, with one artifact for
+/// Sends `POST BASE_URL/run-case` (or the request of another `--protocol`) for each case and writes one run folder, `RUNS/SIDE/RUN_ID/`, with one artifact for
 /// each case. A case that fails is an artifact too, and no error of this command.
 ///
 /// Exit code 0: every case was asked. 2: the command line or the cases are wrong. 3: a file could not be read or written,
@@ -39,6 +40,9 @@ pub(crate) struct Args {
     // Not parsed by clap, whose messages quote what was typed.
     #[arg(long, value_name = "URL", default_value = "http://localhost:8787")]
     base_url: Secret,
+
+    #[command(flatten)]
+    agent: AgentArgs,
 
     /// The side that the run stands for
     #[arg(long, value_name = "baseline|new")]
@@ -125,7 +129,7 @@ impl Args {
             Some(run_id) => run_id.clone(),
             None => Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?,
         };
-        Ok(Settings {
+        let mut settings = Settings {
             concurrency: self.concurrency,
             timeout: self.timeout,
             retry: Policy { retries: self.retries, ..Policy::default() },
@@ -137,7 +141,9 @@ impl Args {
             headers,
             resolve: self.resolve.clone(),
             ..Settings::new(run_id, self.side, base_url, self.cases.clone(), self.out.clone())
-        })
+        };
+        self.agent.apply(&mut settings)?;
+        Ok(settings)
     }
 
     /// The cases to ask, in the suite's order.
@@ -156,11 +162,11 @@ impl Args {
 }
 
 fn plan(settings: &Settings, cases: &[CaseSpec], streams: &mut Streams) -> Result<Exit, CommandError> {
-    let Settings { base_url, side, run_id, .. } = settings;
+    let Settings { side, run_id, .. } = settings;
     streams.say(format_args!(
-        "would ask {} as side {side} at {}/run-case, with up to {} for each",
+        "would ask {} as side {side} at {}, with up to {} for each",
         counted(cases.len(), "case"),
-        base_url.recorded(),
+        settings.recorded_url(),
         counted(settings.retry.retries as usize + 1, "attempt"),
     ))?;
     for case in cases {

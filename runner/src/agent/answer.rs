@@ -17,6 +17,10 @@ use crate::record::millis;
 /// Where arguments that are no JSON object are kept, within `params` and `args`.
 pub(super) const RAW_ARGUMENTS: &str = "raw_arguments";
 
+/// Fields of an item that are new with every answer and mean nothing to anybody but the server: in an event, they would
+/// make two answers differ that say the same.
+const OPAQUE: [&str; 2] = ["id", "encrypted_content"];
+
 /// The latest time that is taken for one in seconds: the year 9999.
 const LATEST_SECONDS: f64 = 253_402_300_799.0;
 
@@ -101,8 +105,12 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds a step that the contract has no type for, as it is.
+    /// Adds a step that the contract has no type for, without its [`OPAQUE`] fields.
     pub(super) fn other(&mut self, kind: &str, item: &Value) {
+        let mut item = item.clone();
+        if let Value::Object(fields) = &mut item {
+            fields.retain(|field, _| !OPAQUE.contains(&field.as_str()));
+        }
         self.events.push(json!({"type": kind, "ts": self.ts, "item": item}));
     }
 

@@ -61,7 +61,7 @@ impl Dialect for OpenaiResponses {
             step(index, item, &mut said, &mut builder)?;
         }
         let output = self.output(&said);
-        if said.any {
+        if output["content"] != "" {
             builder.said(&output);
         }
         let mut beside = Map::new();
@@ -79,7 +79,6 @@ impl Dialect for OpenaiResponses {
 /// What the messages of an answer say.
 #[derive(Default)]
 struct Said {
-    any: bool,
     messages: Vec<String>,
     refused: bool,
 }
@@ -109,10 +108,11 @@ fn step(index: usize, item: &Value, said: &mut Said, builder: &mut Builder<'_>) 
     match kind {
         "message" => {
             let parts = item["content"].as_array().map_or(&[][..], Vec::as_slice);
-            said.any |= !parts.is_empty();
             said.refused |= parts.iter().any(|part| part["type"] == "refusal");
             let texts = parts.iter().filter_map(|part| part["text"].as_str().or(part["refusal"].as_str()));
-            said.messages.push(texts.collect());
+            let text: String = texts.collect();
+            // Some servers send a message without a text before the calls of tools.
+            said.messages.extend((!text.is_empty()).then_some(text));
             Ok(())
         }
         "function_call" => builder.call(called(&item["arguments"]), Carried::ByCaller, Map::new()),
@@ -158,6 +158,7 @@ mod tests {
     fn items_become_steps_in_their_order() {
         let case = read(&response(&json!([
             {"type": "reasoning", "id": "rs_1", "summary": []},
+            {"type": "message", "id": "msg_0", "role": "assistant", "content": [{"type": "output_text", "text": ""}]},
             {"type": "function_call", "id": "fc_1", "call_id": "call_a", "name": "lookup", "arguments": "{\"id\": 7}"},
             {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_b", "name": "shell", "input": "ls"},
             {"type": "mcp_call", "id": "mcp_1", "server_label": "shop", "name": "search", "arguments": "{}", "output": "2 found"},
@@ -172,7 +173,10 @@ mod tests {
         assert_eq!(actions, ["call_a", "call_b"], "what the server called itself is not proposed");
         assert_eq!(case["events"][2]["args"], json!({"raw_arguments": "ls"}));
         assert_eq!((&case["events"][3]["call_id"], &case["events"][3]["output"]), (&json!("mcp_1"), &json!("2 found")));
-        assert_eq!(case["events"][0]["ts"], 1_767_600_000_500_u64);
+        assert_eq!(
+            case["events"][0],
+            json!({"type": "openai.reasoning", "ts": 1_767_600_000_500_u64, "item": {"type": "reasoning", "summary": []}})
+        );
         assert_eq!(case["final_output"], json!({"content_type": "text", "content": "Your order."}));
         assert_eq!((&case["model"], &case["response_status"]), (&json!("m-1"), &json!("completed")));
     }
