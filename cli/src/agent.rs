@@ -1,7 +1,7 @@
 //! What the agent speaks and what it is told beside the cases: from the command line and from `counterproof.toml`.
 
 use camino::Utf8PathBuf;
-use counterproof_runner::{AgentOptions, Protocol, Settings};
+use counterproof_runner::{AgentCommand, AgentOptions, Protocol, Secret, Settings};
 
 use crate::command_error::CommandError;
 use crate::config::{AgentConfig, Config};
@@ -9,6 +9,12 @@ use crate::config::{AgentConfig, Config};
 /// Options about the agent that more than one command has.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
+    /// Ask this program instead of a server: started for every attempt, asked on its standard input, read from its standard
+    /// output. Split like a shell's words; no shell runs it. Its arguments are never kept
+    // Not parsed by clap, whose messages quote what was typed.
+    #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
+    pub(crate) agent_cmd: Option<Secret>,
+
     /// What the agent speaks; with an OpenAI form, the base URL ends where `/chat/completions` or `/responses` follows
     #[arg(long, value_name = "native|openai-chat|openai-responses", default_value_t)]
     pub(crate) protocol: Protocol,
@@ -27,6 +33,12 @@ impl AgentArgs {
     pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), CommandError> {
         let config = Config::load(self.config.as_deref())?;
         settings.protocol = self.protocol;
+        if let Some(text) = &self.agent_cmd {
+            let command: AgentCommand = text.expose().parse().map_err(|error| {
+                CommandError::usage(error).hint("write it like `--agent-cmd 'python agent.py --fast'`")
+            })?;
+            settings.target = command.into();
+        }
         settings.agent = options(config, self.model.as_ref())?;
         Ok(())
     }

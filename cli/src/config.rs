@@ -57,3 +57,17 @@ impl Config {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configurations_in_the_docs_can_be_read() {
+        for docs in [include_str!("../../docs/configuration.md"), include_str!("../../docs/protocols.md")] {
+            for block in docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+                toml::from_str::<Config>(block).unwrap_or_else(|error| panic!("{error}"));
+            }
+        }
+    }
+}

@@ -9,7 +9,6 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use crate::attempt::{Bounds, attempt};
-use crate::client::AgentClient;
 use crate::clock::Clock;
 use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::interrupt::{Interrupt, Urgency};
@@ -17,10 +16,11 @@ use crate::jitter::Jitter;
 use crate::keep::{self, Keeper, Kept};
 use crate::record::millis;
 use crate::retry::{Decision, Policy};
+use crate::transport::Transport;
 
 /// What all cases of a run share.
 pub(crate) struct Asker {
-    pub(crate) client: AgentClient,
+    pub(crate) transport: Transport,
     pub(crate) bounds: Bounds,
     pub(crate) policy: Policy,
     pub(crate) clock: Arc<dyn Clock>,
@@ -45,7 +45,7 @@ impl Asker {
         self.tell(EventKind::CaseStarted { case_id: case_id.clone() }).await;
         let (mut records, mut any_reached) = (Vec::new(), false);
         for number in 1.. {
-            let attempt = attempt(number, &self.client, &*self.clock, self.bounds, request.clone());
+            let attempt = attempt(number, &self.transport, &*self.clock, self.bounds, &self.keeper.redactor, &request);
             let Some(tried) = self.unless_abandoned(attempt).await else { return Ok(None) };
             let (keeper, id) = (self.keeper.clone(), case_id.clone());
             let Kept { mut record, result, reached } = on_disk(move || keeper.keep(&tried, &id)).await?;

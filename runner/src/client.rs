@@ -7,6 +7,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 
+use crate::endpoint::BaseUrl;
 use crate::redact::Redactor;
 use crate::secret::{Header, Secret};
 use crate::settings::Settings;
@@ -20,8 +21,6 @@ pub(crate) struct AgentClient {
     url: Url,
     headers: HeaderMap,
     pub(crate) redactor: Redactor,
-    /// The URL as files may show it.
-    pub(crate) recorded_url: String,
 }
 
 /// The HTTP client could not be made: the system's certificates or proxy settings are of no use.
@@ -31,9 +30,8 @@ pub struct ClientError(#[source] reqwest::Error);
 
 impl AgentClient {
     /// A client for requests to `path` below the base URL.
-    pub(crate) fn new(settings: &Settings, path: &str) -> Result<Self, ClientError> {
+    pub(crate) fn new(settings: &Settings, base: &BaseUrl, path: &str) -> Result<Self, ClientError> {
         install_tls_provider();
-        let base = &settings.base_url;
         let mut url = base.asked_join(path);
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -72,13 +70,7 @@ impl AgentClient {
             .or_else(|error| if base.is_plain() { builder().tls_certs_only([]).build() } else { Err(error) });
         let password = url.password().map(|password| Secret::from(password.to_owned()));
         let secrets = settings.headers.iter().map(Header::value).chain(&password);
-        Ok(Self {
-            http: http.map_err(ClientError)?,
-            redactor: Redactor::new(secrets),
-            recorded_url: base.recorded_join(path),
-            url,
-            headers,
-        })
+        Ok(Self { http: http.map_err(ClientError)?, redactor: Redactor::new(secrets), url, headers })
     }
 
     /// Sends one request and waits for the head of its response.

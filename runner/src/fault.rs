@@ -66,6 +66,12 @@ pub enum Reason {
     ProtocolViolated,
     /// The agent says that it failed, with a status of success.
     AgentError,
+    /// The agent's program could not be started.
+    AgentNotStarted,
+    /// The agent's program ended with an exit code other than 0.
+    AgentExit,
+    /// A signal ended the agent's program.
+    AgentSignal,
     /// A body over the limit.
     BodyTooLarge,
     /// A body in an encoding that the runner cannot read and did not ask for.
@@ -78,7 +84,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Reason; 31] = [
+    pub const ALL: [Reason; 34] = [
         Reason::ConnectTimeout,
         Reason::ResponseTimeout,
         Reason::BodyTimeout,
@@ -106,6 +112,9 @@ impl Reason {
         Reason::AssetNotDelivered,
         Reason::ProtocolViolated,
         Reason::AgentError,
+        Reason::AgentNotStarted,
+        Reason::AgentExit,
+        Reason::AgentSignal,
         Reason::BodyTooLarge,
         Reason::UnknownEncoding,
         Reason::UndecodableBody,
@@ -143,6 +152,9 @@ impl Reason {
             Reason::AssetNotDelivered => (SchemaMismatch, "asset_not_delivered"),
             Reason::ProtocolViolated => (SchemaMismatch, "protocol_violated"),
             Reason::AgentError => (Other, "agent_error"),
+            Reason::AgentNotStarted => (Other, "agent_not_started"),
+            Reason::AgentExit => (Other, "agent_exit"),
+            Reason::AgentSignal => (Other, "agent_signal"),
             Reason::BodyTooLarge => (Other, "body_too_large"),
             Reason::UnknownEncoding => (Other, "unknown_encoding"),
             Reason::UndecodableBody => (Other, "undecodable_body"),

@@ -21,6 +21,7 @@ use crate::fault::{Fault, Reason};
 use crate::redact::Redactor;
 use crate::retry::{self, Failed};
 use crate::settings::ByteLimits;
+use crate::traces;
 
 /// Response headers that are kept: they explain a failure and hold no secrets. Times of day are not among them.
 const KEPT_HEADERS: [&str; 10] = [
@@ -125,7 +126,7 @@ impl Keeper {
 
     fn failure(&self, tried: &Try, fault: &Fault, case_id: &CaseId) -> Result<Failure, WriteError> {
         let reply = tried.reply.as_ref();
-        let status = reply.map(|reply| reply.status);
+        let status = reply.and_then(|reply| reply.status);
         let saved = match reply {
             Some(reply) if !reply.body.bytes.is_empty() => Some(self.save_body(reply, fault, case_id, tried.number)?),
             _ => None,
@@ -139,6 +140,9 @@ impl Keeper {
             if omitted > 0 {
                 extra.insert("violations_omitted".to_owned(), omitted.into());
             }
+        }
+        if let Some(program) = &tried.program {
+            extra.extend(traces::of_program(program, &self.run, &self.redactor, case_id, tried.number)?);
         }
         let (snippet, body, meta) = match saved {
             Some(saved) => (Some(saved.snippet), Some(saved.body), Tri::Value(saved.meta)),
@@ -217,8 +221,8 @@ impl Keeper {
 
 fn record(tried: &Try) -> Attempt {
     let mut extra = Extra::new();
-    if let Some(reply) = &tried.reply {
-        extra.insert("status".to_owned(), reply.status.as_u16().into());
+    if let Some(status) = tried.reply.as_ref().and_then(|reply| reply.status) {
+        extra.insert("status".to_owned(), status.as_u16().into());
     }
     Attempt {
         attempt: u64::from(tried.number).into(),
@@ -245,6 +249,7 @@ const fn is_past_connecting(reason: Reason) -> bool {
             | Reason::Tls
             | Reason::ConnectionFailed
             | Reason::RequestFailed
+            | Reason::AgentNotStarted
     )
 }
 

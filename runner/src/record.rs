@@ -27,7 +27,7 @@ pub(crate) fn started(
         run_id: settings.run_id.clone(),
         version: settings.side,
         generated_at: start.iso(),
-        base_url: settings.base_url.recorded().to_owned(),
+        base_url: settings.target.recorded(),
         cases_path: relative(&absolute(&settings.cases_path), &folder),
         out_dir: relative(&absolute(&settings.out), &folder),
         selected_case_ids: cases.iter().map(|case| case.id.clone()).collect(),

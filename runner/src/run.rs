@@ -14,7 +14,7 @@ use crate::agent::{Asking, Dialect};
 use crate::ask::{Asked, Asker};
 use crate::attempt::Bounds;
 use crate::checkout::Checkout;
-use crate::client::{AgentClient, ClientError};
+use crate::client::ClientError;
 use crate::clock::{Clock, SystemClock};
 use crate::event::{Counts, EventKind, RunEvent};
 use crate::interrupt::{Interrupt, Urgency};
@@ -23,6 +23,7 @@ use crate::keep::Keeper;
 use crate::record::{self, millis};
 use crate::reporter::Reporter;
 use crate::settings::Settings;
+use crate::transport::Transport;
 
 /// Events that may wait for the reporter; a reporter that is slower than that slows the run down.
 const WAITING_EVENTS: usize = 256;
@@ -95,7 +96,7 @@ pub fn run(
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
     let dialect: Arc<dyn Dialect> = settings.protocol.dialect(&settings.agent).into();
-    let client = AgentClient::new(settings, dialect.path())?;
+    let transport = Transport::new(settings, dialect.path())?;
     // Answers are judged and written on blocking threads, so two threads keep many requests in flight.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -112,15 +113,15 @@ pub fn run(
 
     let (events, received) = mpsc::channel(WAITING_EVENTS);
     let keeper = Arc::new(Keeper {
-        url: client.recorded_url.clone(),
+        url: settings.recorded_url(),
         timeout_ms: millis(settings.timeout),
         limits: settings.limits,
-        redactor: client.redactor.clone(),
+        redactor: transport.redactor(settings),
         dialect,
         run: folder,
     });
     let asker = Asker {
-        client,
+        transport,
         bounds: Bounds { timeout: settings.timeout.min(LONGEST_TIMEOUT), max_body_bytes: settings.limits.body },
         policy: settings.retry.clone(),
         clock: environment.clock,

@@ -10,6 +10,7 @@ use crate::agent::{AgentOptions, Protocol};
 use crate::endpoint::{BaseUrl, ResolveRule};
 use crate::retry::Policy;
 use crate::secret::Header;
+use crate::target::Target;
 
 /// What a run is asked to do. [`Settings::new`] fills in the defaults; the fields are there to be changed.
 #[derive(Debug, Clone)]
@@ -18,8 +19,8 @@ pub struct Settings {
     pub run_id: RunId,
     /// The side that the run stands for.
     pub side: Side,
-    /// Where the agent is.
-    pub base_url: BaseUrl,
+    /// The agent.
+    pub target: Target,
     /// What the agent speaks.
     pub protocol: Protocol,
     /// What goes into every request beside the case, where the protocol has a place for it.
@@ -45,12 +46,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Settings with the defaults: one case at a time, 15 seconds an attempt, two retries.
+    /// Settings for a server, with the defaults: one case at a time, 15 seconds an attempt, two retries.
     pub fn new(run_id: RunId, side: Side, base_url: BaseUrl, cases_path: Utf8PathBuf, out: Utf8PathBuf) -> Self {
         Self {
             run_id,
             side,
-            base_url,
+            target: base_url.into(),
             protocol: Protocol::default(),
             agent: AgentOptions::default(),
             cases_path,
@@ -69,7 +70,10 @@ impl Settings {
 impl Settings {
     /// Where requests go, as files and messages say it.
     pub fn recorded_url(&self) -> String {
-        self.base_url.recorded_join(self.protocol.dialect(&self.agent).path())
+        match &self.target {
+            Target::Http(base) => base.recorded_join(self.protocol.dialect(&self.agent).path()),
+            command @ Target::Command(_) => command.recorded(),
+        }
     }
 }
 

@@ -201,9 +201,9 @@ fn finish(
         return Ok(Exit::Interrupted);
     }
     if !summary.reached && counts.selected > 0 {
-        let message = format!("the agent at {} could not be reached", settings.base_url.recorded());
+        let message = format!("the agent at {} could not be reached", settings.target.recorded());
         return Err(CommandError::io(message)
-            .hint("check that the agent runs and that `--base-url` is right")
+            .hint("check that the agent runs and that `--base-url` or `--agent-cmd` is right")
             .hint("the artifacts in the run folder tell of each attempt"));
     }
     streams.note(format_args!("next: counterproof validate {}", summary.folder));

@@ -8,6 +8,8 @@ mod endings;
 mod http;
 mod kit;
 mod network;
+#[cfg(unix)]
+mod programs;
 mod protocols;
 mod secrets;
 mod timeouts;

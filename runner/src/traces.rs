@@ -1,0 +1,34 @@
+//! What a program that failed leaves behind beside its output: how it ended, and what it wrote to its standard error.
+
+use counterproof_artifact::store::RunWriter;
+use counterproof_artifact::write::WriteError;
+use counterproof_artifact::{AssetKind, CaseId, Extra};
+
+use crate::process::{self, Ended};
+use crate::redact::Redactor;
+
+/// The fields of the failure; standard error is kept as an asset, where there is any.
+pub(crate) fn of_program(
+    program: &Ended,
+    run: &RunWriter,
+    redactor: &Redactor,
+    case_id: &CaseId,
+    attempt: u32,
+) -> Result<Extra, WriteError> {
+    let mut fields = Extra::new();
+    if let Some(code) = program.status.and_then(|status| status.code()) {
+        fields.insert("exit_code".to_owned(), code.into());
+    }
+    if let Some(signal) = program.status.and_then(process::signal) {
+        fields.insert("signal".to_owned(), signal.into());
+    }
+    if !program.stderr.is_empty() {
+        let mut bytes = program.stderr.clone();
+        redactor.mask(&mut bytes);
+        let extension = if std::str::from_utf8(&bytes).is_ok() { "txt" } else { "bin" };
+        let name = format!("{case_id}.attempt{attempt}.stderr.{extension}");
+        let saved = run.write_asset(&name, AssetKind::Other, Some(case_id), &bytes)?;
+        fields.insert("stderr_saved_to".to_owned(), saved.href.as_str().into());
+    }
+    Ok(fields)
+}

@@ -1,0 +1,33 @@
+//! How a request reaches the agent: over HTTP, or on the standard input of a program.
+
+use crate::client::{AgentClient, ClientError};
+use crate::redact::Redactor;
+use crate::secret::Header;
+use crate::settings::Settings;
+use crate::target::{AgentCommand, Target};
+
+/// How a request reaches the agent.
+pub(crate) enum Transport {
+    /// To a server.
+    Http(Box<AgentClient>),
+    /// To a program that is started for it.
+    Process(AgentCommand),
+}
+
+impl Transport {
+    /// The way to the settings' target; a server is asked at `path` below its base URL.
+    pub(crate) fn new(settings: &Settings, path: &str) -> Result<Self, ClientError> {
+        Ok(match &settings.target {
+            Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, path)?)),
+            Target::Command(command) => Transport::Process(command.clone()),
+        })
+    }
+
+    /// What is taken out of everything that comes in.
+    pub(crate) fn redactor(&self, settings: &Settings) -> Redactor {
+        match self {
+            Transport::Http(client) => client.redactor.clone(),
+            Transport::Process(_) => Redactor::new(settings.headers.iter().map(Header::value)),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Agents that are programs: real processes that answer, fail, hang, and leave others behind.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use counterproof_artifact::check;
+use counterproof_runner::Settings;
+use serde_json::json;
+
+use crate::kit::{Finished, cases, run_with};
+
+/// The answer of a script that gives one.
+const ANSWER: &str =
+    r#"{"proposed_actions": [], "events": [], "final_output": {"content_type": "text", "content": "done"}}"#;
+
+fn ask(script: &str, change: impl FnOnce(&mut Settings)) -> Finished {
+    let command = format!("sh -c {} agent s3cret-argument", quote(script));
+    let run = run_with("http://unused.example", &cases(["c1"]), |settings| {
+        settings.target = command.parse::<counterproof_runner::AgentCommand>().unwrap().into();
+        settings.retry.retries = 0;
+        change(settings);
+    });
+    let report = check::path(&run.summary.folder).unwrap();
+    assert!(report.findings.is_empty(), "{:#?}", report.findings);
+    for (name, bytes) in run.files() {
+        assert!(!String::from_utf8_lossy(&bytes).contains("s3cret-argument"), "{name} holds an argument");
+    }
+    run
+}
+
+fn quote(script: &str) -> String {
+    format!("'{}'", script.replace('\'', r"'\''"))
+}
+
+fn alive(marker: &str) -> bool {
+    let listed = Command::new("ps").args(["-eo", "args"]).output().unwrap();
+    String::from_utf8(listed.stdout).unwrap().lines().any(|line| line == format!("sleep {marker}"))
+}
+
+#[test]
+fn a_program_is_asked_on_its_input_and_read_from_its_output() {
+    // The answer holds what came in, so that the request is seen too.
+    let script = r#"request=$(cat); printf '{"proposed_actions": [], "events": [], "final_output": {"content_type": "json", "content": %s}}' "$request""#;
+    let run = ask(script, |_| ());
+    let case = run.case();
+    assert_eq!(case["status"], "ok", "{case:#}");
+    let request = &case["final_output"]["content"];
+    assert_eq!((&request["case_id"], &request["input"]["user"]), (&json!("c1"), &json!("Where is my money?")));
+    assert_eq!(case["attempts"][0].get("status"), None, "a program has no HTTP status");
+    assert_eq!(run.json("run.json")["base_url"], "cmd:sh");
+    assert!(run.summary.reached);
+}
+
+#[test]
+fn a_program_that_reads_nothing_can_answer() {
+    assert_eq!(ask(&format!("exec 0<&-; echo '{ANSWER}'"), |_| ()).case()["status"], "ok");
+}
+
+#[test]
+fn an_exit_code_is_a_failure_with_both_outputs_kept() {
+    let run = ask("echo half; echo broken >&2; exit 7", |_| ());
+    let failure = run.failure("other", "agent_exit");
+    assert_eq!((&failure["exit_code"], &failure["url"]), (&json!(7), &json!("cmd:sh")));
+    assert_eq!((&failure["body_snippet"], &failure["status"]), (&json!("half\n"), &json!(null)));
+    let stderr = failure["stderr_saved_to"].as_str().unwrap();
+    assert_eq!(run.bytes(stderr), b"broken\n");
+}
+
+#[test]
+fn a_signal_is_a_failure_of_its_own() {
+    assert_eq!(ask("kill -SEGV $$", |_| ()).failure("other", "agent_signal")["signal"], 11);
+}
+
+#[test]
+fn output_of_another_form_is_told_apart() {
+    ask("echo hello", |_| ()).failure("invalid_json", "not_json");
+    ask("true", |_| ()).failure("invalid_json", "empty_body");
+    ask("echo '[]'", |_| ()).failure("schema_mismatch", "not_an_object");
+    ask("echo '{}'", |_| ()).failure("schema_mismatch", "contract_violated");
+}
+
+#[test]
+fn a_program_that_cannot_be_started_was_not_reached() {
+    let run = run_with("http://unused.example", &cases(["c1"]), |settings| {
+        settings.target = "/nowhere/agent".parse::<counterproof_runner::AgentCommand>().unwrap().into();
+    });
+    let failure = run.failure("other", "agent_not_started");
+    assert_eq!((&failure["url"], &failure["attempt"]), (&json!("cmd:agent"), &json!(1)));
+    assert!(!run.summary.reached);
+}
+
+#[test]
+fn a_time_out_kills_the_whole_group() {
+    let start = Instant::now();
+    let run = ask("echo half; sleep 4711 & sleep 4711", |settings| settings.timeout = Duration::from_millis(400));
+    let failure = run.failure("timeout", "response_timeout");
+    assert_eq!(failure["body_snippet"], "half\n");
+    assert_eq!(run.meta()["truncated"], true);
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert!(!alive("4711"));
+}
+
+#[test]
+fn what_a_program_leaves_running_does_not_hold_its_answer_back() {
+    let start = Instant::now();
+    let run = ask(&format!("sleep 4712 & echo '{ANSWER}'"), |_| ());
+    assert_eq!(run.case()["status"], "ok");
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert!(!alive("4712"));
+}
+
+#[test]
+fn output_over_the_limit_is_cut_and_the_program_is_stopped() {
+    let run = ask("yes", |settings| settings.limits.body = 10_000);
+    let failure = run.failure("other", "body_too_large");
+    assert_eq!(run.bytes(failure["full_body_saved_to"].as_str().unwrap()).len(), 10_000);
+}
+
+#[test]
+fn much_on_standard_error_holds_nobody_up() {
+    let script = format!("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo '{ANSWER}'");
+    assert_eq!(ask(&script, |_| ()).case()["status"], "ok");
+}
