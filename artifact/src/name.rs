@@ -69,14 +69,20 @@ fn check(text: &str) -> Result<(), NameError> {
     if DEVICES.contains(&stem) || numbered_device("com") || numbered_device("lpt") {
         return Err(NameError::Device(text.to_owned()));
     }
-    if TAKEN.contains(&lower.as_str()) {
+    Ok(())
+}
+
+/// As [`check`], for what names a file in a run folder.
+fn check_case(text: &str) -> Result<(), NameError> {
+    check(text)?;
+    if TAKEN.contains(&text.to_ascii_lowercase().as_str()) {
         return Err(NameError::Taken(text.to_owned()));
     }
     Ok(())
 }
 
 macro_rules! file_name_id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $check:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -98,7 +104,7 @@ macro_rules! file_name_id {
             type Err = NameError;
 
             fn from_str(text: &str) -> Result<Self, NameError> {
-                check(text)?;
+                $check(text)?;
                 Ok(Self(text.to_owned()))
             }
         }
@@ -107,7 +113,7 @@ macro_rules! file_name_id {
             type Error = NameError;
 
             fn try_from(text: String) -> Result<Self, NameError> {
-                check(&text)?;
+                $check(&text)?;
                 Ok(Self(text))
             }
         }
@@ -128,12 +134,12 @@ macro_rules! file_name_id {
 
 file_name_id! {
     /// Names a case, and with `.json` behind it the file of its artifact.
-    CaseId
+    CaseId, check_case
 }
 
 file_name_id! {
     /// Names a run, and the folder that holds it.
-    RunId
+    RunId, check
 }
 
 #[cfg(test)]
@@ -171,6 +177,12 @@ mod tests {
             assert_eq!(id.parse::<CaseId>(), Err(expected), "{id:?}");
         }
         assert_eq!("x".repeat(129).parse::<CaseId>(), Err(NameError::TooLong(129)));
+    }
+
+    #[test]
+    fn a_run_names_a_folder_so_the_documents_take_nothing_from_it() {
+        assert!("run".parse::<RunId>().is_ok() && "evaluation".parse::<RunId>().is_ok());
+        assert_eq!("con".parse::<RunId>(), Err(NameError::Device("con".into())));
     }
 
     #[test]
