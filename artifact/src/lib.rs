@@ -19,6 +19,7 @@ pub mod check;
 pub mod evaluation;
 pub mod exit;
 pub mod locate;
+pub mod pointer;
 pub mod schema;
 pub mod store;
 pub mod write;

@@ -1,8 +1,11 @@
 //! JSON Pointer → where in the text. One pass over the bytes for any number of pointers, without recursion, so that depth
 //! costs no stack; used only where there is something to show. The text has been parsed before: here it is not judged.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+
+use crate::pointer;
 
 /// A place in a text, counted from 1; columns are counted in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,37 +46,77 @@ pub struct DuplicateKey {
     pub span: Range<usize>,
 }
 
-/// Every key that stands in its object a second time, in the order of the text.
-pub fn duplicate_keys(text: &str) -> Vec<DuplicateKey> {
-    // One node for each open container: the pointer to it, and the keys that it has so far.
-    let mut open: Vec<(String, HashSet<String>)> = Vec::new();
-    let mut duplicates = Vec::new();
+/// The keys that stand in their objects a second time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DuplicateKeys {
+    /// The first of them, in the order of the text.
+    pub listed: Vec<DuplicateKey>,
+    /// How many more there are.
+    pub left_out: usize,
+}
+
+/// Duplicate keys that are listed; nobody reads more of them.
+const MOST_DUPLICATES: usize = 1000;
+
+/// Longest pointer of a duplicate key in bytes; a longer one names the object, or the nearest value around it that fits.
+const LONGEST_POINTER: usize = 512;
+
+/// How a container is named by the one around it.
+enum Segment {
+    Key(Range<usize>),
+    Index(usize),
+}
+
+/// Every key that stands in its object a second time. What is kept grows with the depth and with the keys of the open
+/// objects, not with the text times its depth.
+pub fn duplicate_keys(text: &str) -> DuplicateKeys {
+    // One entry for each open container: its segment, and the keys that it has so far. The root has no segment.
+    let mut open: Vec<(Option<Segment>, HashSet<Cow<'_, str>>)> = Vec::new();
+    let mut duplicates = DuplicateKeys::default();
     let mut walk = Walk::new(text);
     walk.nodes_are_depths = true;
     walk.run(&mut |step| {
-        match step {
-            Step::Root => open.push((String::new(), HashSet::new())),
-            Step::Key { parent, key, span } => {
-                let depth = parent?;
-                open.truncate(depth + 1);
-                let (path, keys) = &mut open[depth];
-                let pointer = format!("{path}/{}", escape(key));
-                if !keys.insert(key.to_owned()) {
-                    duplicates.push(DuplicateKey { pointer: pointer.clone(), span });
+        let segment = match step {
+            Step::Root => None,
+            Step::Key { parent, span, .. } => {
+                open.truncate(parent? + 1);
+                if !open.last_mut()?.1.insert(decode(&text[span.clone()])) {
+                    if duplicates.listed.len() < MOST_DUPLICATES {
+                        let pointer = pointer_to(text, open.iter().filter_map(|(segment, _)| segment.as_ref()), &span);
+                        duplicates.listed.push(DuplicateKey { pointer, span: span.clone() });
+                    } else {
+                        duplicates.left_out += 1;
+                    }
                 }
-                open.push((pointer, HashSet::new()));
+                Some(Segment::Key(span))
             }
             Step::Element { parent, index } => {
-                let depth = parent?;
-                open.truncate(depth + 1);
-                let pointer = format!("{}/{index}", open[depth].0);
-                open.push((pointer, HashSet::new()));
+                open.truncate(parent? + 1);
+                Some(Segment::Index(index))
             }
             Step::Value { .. } => return None,
-        }
+        };
+        open.push((segment, HashSet::new()));
         Some(open.len() - 1)
     });
     duplicates
+}
+
+fn pointer_to<'s>(text: &str, path: impl Iterator<Item = &'s Segment>, last: &Range<usize>) -> String {
+    let mut pointer = String::new();
+    for segment in path.map(Some).chain([None]) {
+        let fits = pointer.len();
+        match segment {
+            Some(Segment::Index(index)) => pointer::push(&mut pointer, &index.to_string()),
+            Some(Segment::Key(span)) => pointer::push(&mut pointer, &decode(&text[span.clone()])),
+            None => pointer::push(&mut pointer, &decode(&text[last.clone()])),
+        }
+        if pointer.len() > LONGEST_POINTER {
+            pointer.truncate(fits);
+            break;
+        }
+    }
+    pointer
 }
 
 /// The positions of byte offsets, in the offsets' order. Each line is counted once, however many offsets it holds.
@@ -96,11 +139,6 @@ pub fn positions(text: &[u8], offsets: &[usize]) -> Vec<Position> {
         positions[index] = here;
     }
     positions
-}
-
-/// A key as a segment of a JSON Pointer (RFC 6901).
-pub fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 const ROOT: usize = 0;
@@ -262,7 +300,7 @@ impl<'a> Walk<'a> {
 }
 
 /// A key as its document means it.
-fn decode(quoted: &str) -> std::borrow::Cow<'_, str> {
+pub(crate) fn decode(quoted: &str) -> Cow<'_, str> {
     let inner = quoted.trim_matches('"');
     if quoted.contains('\\') {
         return serde_json::from_str::<String>(quoted).map_or(inner.into(), Into::into);
@@ -308,8 +346,16 @@ mod tests {
     #[test]
     fn keys_that_stand_twice_are_found_at_any_depth_and_in_any_spelling() {
         let text = r#"{"a": 1, "b": [{"x": {}, "y": 0, "x": 2}, {"x": 1}], "\u0061": {"a": 3}}"#;
-        let found: Vec<_> = duplicate_keys(text).into_iter().map(|key| (key.pointer, &text[key.span])).collect();
+        let found: Vec<_> = duplicate_keys(text).listed.into_iter().map(|key| (key.pointer, &text[key.span])).collect();
         assert_eq!(found, [("/b/0/x".to_owned(), "\"x\""), ("/a".to_owned(), "\"\\u0061\"")]);
+    }
+
+    #[test]
+    fn many_duplicates_below_a_long_key_cost_no_more_than_the_text() {
+        let text = format!("{{\"{}\": {{{}\"a\": 0}}}}", "k".repeat(100_000), "\"a\": 0, ".repeat(20_000));
+        let found = duplicate_keys(&text);
+        assert_eq!((found.listed.len(), found.left_out), (MOST_DUPLICATES, 20_000 - MOST_DUPLICATES));
+        assert!(found.listed.iter().all(|key| key.pointer.is_empty() && &text[key.span.clone()] == "\"a\""));
     }
 
     #[test]
@@ -337,7 +383,7 @@ mod tests {
         while let Some((path, value)) = all.get(next).cloned() {
             match value {
                 Value::Array(items) => all.extend(items.iter().enumerate().map(|(i, v)| (format!("{path}/{i}"), v))),
-                Value::Object(map) => all.extend(map.iter().map(|(k, v)| (format!("{path}/{}", escape(k)), v))),
+                Value::Object(map) => all.extend(map.iter().map(|(k, v)| (pointer::child(&path, k), v))),
                 _ => {}
             }
             next += 1;
@@ -365,7 +411,7 @@ mod tests {
                 let span = span.unwrap_or_else(|| panic!("{pointer} in {text}"));
                 prop_assert_eq!(&serde_json::from_str::<Value>(&text[span]).unwrap(), *value);
             }
-            prop_assert_eq!(duplicate_keys(&text), []);
+            prop_assert_eq!(duplicate_keys(&text), DuplicateKeys::default());
         }
 
         #[test]

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::locate::{self, DuplicateKey, Position};
+use counterproof_artifact::locate::{self, DuplicateKey, DuplicateKeys, Position};
 use serde_json::Value;
 use serde_saphyr::Error as YamlError;
 
@@ -97,6 +97,7 @@ fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, V
 /// The JSON reader keeps the last of two values and says nothing; a person meant one of them.
 fn keys_that_are_there_twice(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem> {
     let twice = locate::duplicate_keys(text);
+    let DuplicateKeys { listed: twice, left_out } = twice;
     let offsets: Vec<usize> = twice.iter().map(|duplicate| duplicate.span.start).collect();
     let places = locate::positions(text.as_bytes(), &offsets);
     let problem = |(duplicate, Position { line, column }): (DuplicateKey, Position)| Problem {
@@ -104,10 +105,22 @@ fn keys_that_are_there_twice(file: &Utf8Path, text: &str, first_line: usize) -> 
         position: Some(Position { line: line + first_line - 1, column }),
         pointer: duplicate.pointer,
         case_id: None,
-        message: format!("the key {} is there twice", text.get(duplicate.span).unwrap_or_default()),
+        message: format!("the key {} is there twice", shortened(text.get(duplicate.span).unwrap_or_default())),
         remedy: "keep one of the two".to_owned(),
     };
-    twice.into_iter().zip(places).map(problem).collect()
+    let mut problems: Vec<Problem> = twice.into_iter().zip(places).map(problem).collect();
+    if left_out > 0 {
+        problems.append(&mut syntax(file, None, format!("{left_out} more keys are there twice"), "keep one of each"));
+    }
+    problems
+}
+
+/// A key as it is written, cut where it is longer than anyone reads.
+fn shortened(key: &str) -> String {
+    match key.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &key[..end]),
+        None => key.to_owned(),
+    }
 }
 
 fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {

@@ -1,9 +1,9 @@
 //! The fields of an object, taken one by one: a field of the wrong type becomes a problem that says where and why.
 
+use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
 use crate::document::{Document, Part};
-use crate::positions::child_pointer;
 use crate::problem::Problem;
 
 /// Where the problems of one case are gathered.
@@ -63,7 +63,7 @@ impl<'l, 'd> Fields<'l, 'd> {
             Value::Object(map) => map,
             other => return self.mistyped(key, &other, "an object"),
         };
-        let (pointer, prefix) = (child_pointer(&self.pointer, key), format!("{}{key}.", self.prefix));
+        let (pointer, prefix) = (pointer::child(&self.pointer, key), format!("{}{key}.", self.prefix));
         Some(Fields { map, pointer, prefix, log: self.log })
     }
 
@@ -91,7 +91,7 @@ impl<'l, 'd> Fields<'l, 'd> {
             match item {
                 Value::String(text) => texts.push(text),
                 other => {
-                    let pointer = format!("{}/{index}", child_pointer(&self.pointer, key));
+                    let pointer = format!("{}/{index}", pointer::child(&self.pointer, key));
                     let message = mismatch(&format!("{}{key}[{index}]", self.prefix), &other, "a text");
                     self.log.error(&pointer, message, remedy(&other, "a text"));
                 }
@@ -124,7 +124,7 @@ impl<'l, 'd> Fields<'l, 'd> {
 
     /// Notes what is wrong with the value of a field, which may be taken already.
     pub(crate) fn wrong(&mut self, key: &str, message: impl Into<String>, remedy: impl Into<String>) {
-        self.log.error(&child_pointer(&self.pointer, key), message, remedy);
+        self.log.error(&pointer::child(&self.pointer, key), message, remedy);
     }
 
     /// The fields that are left.
@@ -140,7 +140,7 @@ impl<'l, 'd> Fields<'l, 'd> {
                 None => format!("known here: {}", known.join(", ")),
             };
             let message = format!("`{}{key}` is no {what} that this version knows; it is not judged", self.prefix);
-            self.log.warn(&child_pointer(&self.pointer, key), message, remedy);
+            self.log.warn(&pointer::child(&self.pointer, key), message, remedy);
         }
         self.map
     }
@@ -150,7 +150,7 @@ impl<'l, 'd> Fields<'l, 'd> {
         for key in self.map.keys() {
             if let Some(near) = nearest(key, known) {
                 let message = format!("`{}{key}` is kept, but has no meaning to this version", self.prefix);
-                self.log.warn(&child_pointer(&self.pointer, key), message, format!("did you mean `{near}`?"));
+                self.log.warn(&pointer::child(&self.pointer, key), message, format!("did you mean `{near}`?"));
             }
         }
         self.map
@@ -158,7 +158,7 @@ impl<'l, 'd> Fields<'l, 'd> {
 
     fn mistyped<T>(&mut self, key: &str, found: &Value, expected: &str) -> Option<T> {
         let message = mismatch(&format!("{}{key}", self.prefix), found, expected);
-        self.log.error(&child_pointer(&self.pointer, key), message, remedy(found, expected));
+        self.log.error(&pointer::child(&self.pointer, key), message, remedy(found, expected));
         None
     }
 }

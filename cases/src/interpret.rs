@@ -1,11 +1,10 @@
 //! From a document to its cases. Whether their ids are unique is seen later, over all files.
 
-use counterproof_artifact::CaseId;
+use counterproof_artifact::{CaseId, pointer};
 use serde_json::{Map, Value};
 
 use crate::document::Document;
 use crate::fields::{Fields, Log, kind};
-use crate::positions::child_pointer;
 use crate::problem::Problem;
 use crate::spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired};
 
@@ -47,7 +46,7 @@ pub(crate) fn interpret(document: &Document) -> Interpreted {
         }
     };
     for (index, item) in items.iter().enumerate() {
-        let pointer = parent.as_ref().map(|parent| child_pointer(parent, &index.to_string())).unwrap_or_default();
+        let pointer = parent.as_ref().map(|parent| pointer::child(parent, &index.to_string())).unwrap_or_default();
         let Value::Object(map) = item else {
             let mut log = Log::new(document, None);
             let message = format!("there is {}; expected a case, which is an object", kind(item));

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::CaseId;
+use counterproof_artifact::{CaseId, pointer};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::document::{Document, Format, Part, parse};
 use crate::fields::Log;
 use crate::interpret::interpret;
-use crate::positions::child_pointer;
 use crate::problem::{LoadError, Problem};
 use crate::spec::CaseSpec;
 
@@ -80,7 +79,7 @@ impl<'d> Taken<'d> {
             format!("the id `{id}` differs from `{first}` at {place} by letter case alone, which some systems fold")
         };
         let mut log = Log::new(document, Some(id.to_string()));
-        log.error(&child_pointer(pointer, "id"), message, "give one of the two another id");
+        log.error(&pointer::child(pointer, "id"), message, "give one of the two another id");
         Err(Box::new(log.errors.remove(0)))
     }
 }

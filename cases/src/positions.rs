@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::check::Position;
+use counterproof_artifact::pointer;
 use serde_saphyr::granit_parser::{Event, Marker, Parser};
 
 /// Where the values of a document stand.
@@ -74,9 +75,9 @@ impl Positions {
                 (child, None)
             }
             Some(Open::Mapping { pointer, key }) => match key.take() {
-                Some((name, at)) => (child_pointer(pointer, &name), Some(at)),
+                Some((name, at)) => (pointer::child(pointer, &name), Some(at)),
                 // A collection as a key: no JSON has it, so no pointer leads here.
-                None => (child_pointer(pointer, "?"), None),
+                None => (pointer::child(pointer, "?"), None),
             },
         };
         self.places.insert(pointer.clone(), Place { key, value });
@@ -101,11 +102,6 @@ impl Positions {
             pointer = &pointer[..pointer.rfind('/')?];
         }
     }
-}
-
-/// The pointer to a field of what `pointer` points at.
-pub(crate) fn child_pointer(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
 /// The parser counts lines from 1 and columns from 0.

@@ -7,6 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::Code;
+use super::excerpt::quote;
 use super::finding::Findings;
 use crate::locate;
 
@@ -50,16 +51,14 @@ pub(super) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
 }
 
 fn report_duplicates(text: &str, skipped: usize, findings: &mut Findings) {
-    for duplicate in locate::duplicate_keys(text) {
+    let duplicates = locate::duplicate_keys(text);
+    for duplicate in duplicates.listed {
+        let key = quote(&locate::decode(&text[duplicate.span.clone()]));
         let span = duplicate.span.start + skipped..duplicate.span.end + skipped;
-        let message =
-            format!("the key `{}` stands in its object twice", super::excerpt::visible(last(&duplicate.pointer)));
+        let message = format!("the key {key} stands in its object twice");
         findings.add_with_span(Code::DuplicateKey, duplicate.pointer, Some(span), message, "every key once");
     }
-}
-
-fn last(pointer: &str) -> &str {
-    pointer.rsplit('/').next().unwrap_or_default()
+    findings.leave_out(duplicates.left_out);
 }
 
 fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings: &mut Findings) {
@@ -190,6 +189,17 @@ mod tests {
         let (value, findings) = parsed(b"\xef\xbb\xbf{\"a\": 1}");
         assert_eq!(value, Some(serde_json::json!({"a": 1})));
         assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::ByteOrderMark]);
+    }
+
+    #[test]
+    fn findings_of_duplicate_keys_are_bounded() {
+        let key = "k".repeat(100_000);
+        let (_, findings) = parsed(format!("{{\"{key}\": {{\"{key}\": 1, \"{key}\": 2}}}}").as_bytes());
+        let [finding] = &findings[..] else { panic!("{}", findings.len()) };
+        assert!(finding.message.len() < 400 && finding.pointer.is_empty(), "{}", finding.message);
+        let many = format!("{{{}\"a\": 0}}", "\"a\": 0, ".repeat(5000));
+        let (_, findings) = parsed(many.as_bytes());
+        assert_eq!(findings.last().map(|finding| finding.message.as_str()), Some("4000 more findings are not listed"));
     }
 
     proptest! {
