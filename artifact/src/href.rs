@@ -1,11 +1,12 @@
 //! Links between the files of a folder, and how they are followed without ever leaving it.
 
 use std::fmt;
-use std::io;
 use std::str::FromStr;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
+
+use crate::inside::{self, ResolveError};
 
 /// A relative link with forward slashes that stays below the folder it is resolved against.
 ///
@@ -63,37 +64,6 @@ fn check(text: &str) -> Result<(), HrefError> {
     Ok(())
 }
 
-/// Why a link could not be followed.
-#[derive(Debug, thiserror::Error)]
-pub enum ResolveError {
-    /// Nothing is there.
-    #[error("`{href}` does not exist")]
-    Missing {
-        /// The link.
-        href: Href,
-    },
-    /// A symbolic link on the way leads out of the folder.
-    #[error("`{href}` leads out of its folder through a symbolic link")]
-    Escapes {
-        /// The link.
-        href: Href,
-    },
-    /// What is there is a folder or a device.
-    #[error("`{href}` is not a file")]
-    NotAFile {
-        /// The link.
-        href: Href,
-    },
-    /// The system said no.
-    #[error("failed to follow `{href}`")]
-    Io {
-        /// The link.
-        href: Href,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
 impl Href {
     /// The link as text.
     pub fn as_str(&self) -> &str {
@@ -102,21 +72,7 @@ impl Href {
 
     /// The file it names below `root`, with symbolic links followed and none of them leaving `root`.
     pub fn resolve(&self, root: &Utf8Path) -> Result<Utf8PathBuf, ResolveError> {
-        let href = || self.clone();
-        let follow = |path: &Utf8Path| {
-            path.canonicalize_utf8().map_err(|source| match source.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ResolveError::Missing { href: href() },
-                _ => ResolveError::Io { href: href(), source },
-            })
-        };
-        let (root, target) = (follow(root)?, follow(&root.join(&self.0))?);
-        if !target.starts_with(&root) {
-            return Err(ResolveError::Escapes { href: href() });
-        }
-        if !target.is_file() {
-            return Err(ResolveError::NotAFile { href: href() });
-        }
-        Ok(target)
+        inside::resolve(root, &self.0)
     }
 }
 

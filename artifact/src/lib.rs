@@ -18,6 +18,7 @@ pub mod canonical;
 pub mod check;
 pub mod evaluation;
 pub mod exit;
+pub mod inside;
 pub mod locate;
 pub mod pointer;
 pub mod schema;
@@ -44,7 +45,8 @@ pub use event::{Event, EventBody, FinalOutputEvent, Retrieval, ToolCall, ToolRes
 pub use evidence::{EvidenceRef, EvidenceTarget};
 pub use exit::Exit;
 pub use failure::{FailureClass, FailureMeta, FailureMetaSchema, RunnerFailure};
-pub use href::{Href, HrefError, ResolveError};
+pub use href::{Href, HrefError};
+pub use inside::ResolveError;
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
 pub use number::{Count, Millis};

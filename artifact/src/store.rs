@@ -12,6 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::canonical::Sha256Hasher;
+use crate::inside;
 use crate::write::{self, AtomicFile, Durability, WriteError};
 use crate::{AssetKind, Case, CaseId, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side};
 
@@ -63,14 +64,12 @@ impl ReadError {
     }
 }
 
-/// Reads a whole file.
-pub fn read_bytes(path: &Utf8Path) -> Result<Vec<u8>, ReadError> {
-    fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })
-}
-
-fn read_document<T: DeserializeOwned>(path: &Utf8Path) -> Result<T, ReadError> {
-    let bytes = read_bytes(path)?;
-    serde_json::from_slice(&bytes).map_err(|source| ReadError::Document { path: path.to_owned(), source })
+fn read_document<T: DeserializeOwned>(folder: &Utf8Path, name: &str) -> Result<T, ReadError> {
+    let path = folder.join(name);
+    match inside::read(folder, name) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| ReadError::Document { path, source }),
+        Err(error) => Err(ReadError::Io { path, source: error.into_io() }),
+    }
 }
 
 /// A run folder, opened for reading.
@@ -83,7 +82,7 @@ pub struct RunReader {
 impl RunReader {
     /// Opens a run folder by its `run.json`.
     pub fn open(folder: &Utf8Path) -> Result<Self, ReadError> {
-        let run = read_document(&folder.join(RUN_FILE))?;
+        let run = read_document(folder, RUN_FILE)?;
         Ok(Self { folder: folder.to_owned(), run })
     }
 
@@ -127,14 +126,9 @@ impl RunReader {
         self.folder.join(format!("{case}.json"))
     }
 
-    /// Reads the artifact of a case, without judging it.
-    pub fn read_case(&self, case: &CaseId) -> Result<Case, ReadError> {
-        read_document(&self.case_path(case))
-    }
-
     /// The assets' manifest, if there is one.
     pub fn manifest(&self) -> Result<Option<Manifest>, ReadError> {
-        match read_document(&self.folder.join(MANIFEST_FILE)) {
+        match read_document(&self.folder, MANIFEST_FILE) {
             Ok(manifest) => Ok(Some(manifest)),
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error),

@@ -34,13 +34,14 @@ pub fn artifact(document: &Value) -> Vec<Finding> {
 impl RunFolder {
     /// Reads `<case_id>.json` and holds it against the whole contract, its assets included.
     pub fn read_case(&self, case_id: &CaseId) -> CheckedCase {
-        let path = self.path().join(format!("{case_id}.json"));
+        let name = format!("{case_id}.json");
+        let path = self.path().join(&name);
         let mut findings = Findings::of(&path);
         if !path.exists() {
             findings.add(Code::CaseFileMissing, "", "the file is not there", "the artifact of the case");
             return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
         }
-        let Some(bytes) = super::file::read(&path, &mut findings) else {
+        let Some(bytes) = super::file::read(self.path(), &name, &mut findings) else {
             return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
         };
         let document = parse::parse(&bytes, &mut findings);

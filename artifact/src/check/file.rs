@@ -6,17 +6,26 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use super::finding::{Finding, Findings};
-use super::{Code, parse};
+use super::{Code, excerpt, parse};
+use crate::inside::{self, ResolveError};
 
-/// Reads a whole file; a failure becomes a finding.
-pub(super) fn read(path: &Utf8Path, findings: &mut Findings) -> Option<Vec<u8>> {
-    match fs::read(path) {
-        Ok(bytes) => Some(bytes),
-        Err(error) => {
-            findings.add(Code::Unreadable, "", error.to_string(), "a file that can be read");
-            None
-        }
-    }
+/// Reads a whole document of a folder, and nothing beyond the folder; a failure becomes a finding that quotes no content.
+pub(super) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Option<Vec<u8>> {
+    let error = match inside::read(root, name) {
+        Ok(bytes) => return Some(bytes),
+        Err(error) => error,
+    };
+    let (code, expected) = match error {
+        ResolveError::Escapes { .. } => (Code::HrefEscapes, "the document itself, in its folder"),
+        ResolveError::NotAFile { .. } => (Code::Unreadable, "a file, not a folder, a pipe or a device"),
+        ResolveError::Missing { .. } | ResolveError::Io { .. } => (Code::Unreadable, "a file that can be read"),
+    };
+    let message = match error {
+        ResolveError::Missing { source, .. } | ResolveError::Io { source, .. } => source.to_string(),
+        error => excerpt::visible(&error.to_string()),
+    };
+    findings.add(code, "", message, expected);
+    None
 }
 
 /// A file that was read and parsed, with what was found so far.
@@ -31,9 +40,27 @@ pub(super) struct Document {
 }
 
 impl Document {
-    pub(super) fn load(path: &Utf8Path) -> Self {
+    /// A file that the caller named, wherever it lies and whatever it is.
+    pub(super) fn named(path: &Utf8Path) -> Self {
         let mut findings = Findings::of(path);
-        let bytes = read(path, &mut findings);
+        let bytes = fs::read(path)
+            .map_err(|error| findings.add(Code::Unreadable, "", error.to_string(), "a file that can be read"));
+        Self::of(path, bytes.ok(), findings)
+    }
+
+    /// A document of a folder.
+    pub(super) fn inside(root: &Utf8Path, name: &str) -> Self {
+        Self::inside_as(&root.join(name), root, name)
+    }
+
+    /// The same under the path that the caller named it by.
+    pub(super) fn inside_as(path: &Utf8Path, root: &Utf8Path, name: &str) -> Self {
+        let mut findings = Findings::of(path);
+        let bytes = read(root, name, &mut findings);
+        Self::of(path, bytes, findings)
+    }
+
+    fn of(path: &Utf8Path, bytes: Option<Vec<u8>>, mut findings: Findings) -> Self {
         let value = bytes.as_deref().and_then(|bytes| parse::parse(bytes, &mut findings));
         Self {
             path: path.to_owned(),

@@ -1,15 +1,15 @@
 //! A run folder as the rules see it: its side, what its manifest lists, and what lies under `assets/`. Files are measured
-//! when a rule asks for them, and each is hashed at most once.
+//! when a rule asks for them, and what is known of one is not asked again; two threads may come to ask at once.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use super::value::{count, items};
-use crate::{Href, Manifest, ResolveError, Sha256Digest, Side};
+use crate::inside::{self, ResolveError};
+use crate::{Href, Manifest, Sha256Digest, Side};
 
 /// What a document says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl RunFolder {
     /// The size of the file that a link leads to.
     pub(super) fn measure(&self, href: &Href) -> Result<u64, ResolveError> {
         let path = href.resolve(&self.path)?;
-        path.metadata().map(|metadata| metadata.len()).map_err(|source| ResolveError::Io { href: href.clone(), source })
+        path.metadata().map(|metadata| metadata.len()).map_err(|source| failed(href, source))
     }
 
     /// The digest of the file that a link leads to.
@@ -121,11 +121,13 @@ impl RunFolder {
         if let Some(&digest) = known().get(href.as_str()) {
             return Ok(digest);
         }
-        let path = href.resolve(&self.path)?;
-        let (digest, _) = File::open(&path)
-            .and_then(Sha256Digest::of_reader)
-            .map_err(|source| ResolveError::Io { href: href.clone(), source })?;
+        let file = inside::open(&self.path, href.as_str())?;
+        let (digest, _) = Sha256Digest::of_reader(file).map_err(|source| failed(href, source))?;
         known().insert(href.as_str().to_owned(), digest);
         Ok(digest)
     }
+}
+
+fn failed(href: &Href, source: std::io::Error) -> ResolveError {
+    ResolveError::Io { name: href.to_string(), source }
 }

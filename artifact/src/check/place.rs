@@ -63,15 +63,36 @@ pub struct PathError {
 /// symbolic links and the temporary files of an interrupted write are passed by.
 pub fn path(path: &Utf8Path) -> Result<Report, PathError> {
     let unreadable = |source| PathError { path: path.to_owned(), source };
-    if !path.metadata().map_err(unreadable)?.is_dir() {
-        std::fs::File::open(path).map_err(unreadable)?;
+    let metadata = path.metadata().map_err(unreadable)?;
+    if !metadata.is_dir() {
+        // Opening a pipe would wait for its other end.
+        if metadata.is_file() {
+            std::fs::File::open(path).map_err(unreadable)?;
+        }
         return Ok(file(path, Naming::ByTheCaller));
     }
     path.read_dir_utf8().map_err(unreadable)?;
-    if path.join(RUN_FILE).is_file() {
+    if holds_run(path) {
         return Ok(run_folder::check(path));
     }
     Ok(tree(path))
+}
+
+/// A folder is a run folder where something stands that is called as its document, readable or not.
+fn holds_run(folder: &Utf8Path) -> bool {
+    folder.join(RUN_FILE).symlink_metadata().is_ok_and(|found| !found.is_dir())
+}
+
+/// The run folder that a file is a document of, with the file's name in it.
+fn run_folder_of(path: &Utf8Path) -> Option<(&Utf8Path, &str)> {
+    let mut folders =
+        path.ancestors().skip(1).map(|folder| if folder.as_str().is_empty() { ".".into() } else { folder });
+    let (parent, above) = (folders.next()?, folders.next());
+    if holds_run(parent) {
+        return Some((parent, path.file_name()?));
+    }
+    let run = above.filter(|above| parent.file_name() == Some(ASSETS_FOLDER) && holds_run(above))?;
+    Some((run, path.as_str().strip_prefix(run.as_str()).unwrap_or(path.as_str()).trim_start_matches('/')))
 }
 
 /// Something in a tree that is checked by itself.
@@ -109,7 +130,7 @@ fn tree(root: &Utf8Path) -> Report {
             let passed_by = entry.depth() > 0 && (name.starts_with('.') || name == "node_modules");
             if passed_by {
                 walk.skip_current_dir();
-            } else if path.join(RUN_FILE).is_file() {
+            } else if holds_run(path) {
                 items.push(Item::Run(path.to_owned()));
                 walk.skip_current_dir();
             }
@@ -168,7 +189,10 @@ enum Naming {
 
 /// A file outside of a run folder that is checked as one.
 fn file(path: &Utf8Path, naming: Naming) -> Report {
-    let mut document = Document::load(path);
+    let mut document = match run_folder_of(path) {
+        Some((run, name)) => Document::inside_as(path, run, name),
+        None => Document::named(path),
+    };
     let mut report = Report::default();
     if !document.is_json {
         report.add(document.finish());
@@ -231,8 +255,8 @@ fn check_as(kind: Kind, folder: &Utf8Path, document: &mut Document) {
             }
         }
         Kind::Case => {
-            let run = Document::load(&folder.join(RUN_FILE)).value;
-            let listed = Document::load(&folder.join(MANIFEST_FILE)).value;
+            let run = Document::inside(folder, RUN_FILE).value;
+            let listed = Document::inside(folder, MANIFEST_FILE).value;
             let side = run["version"].as_str().and_then(|side| side.parse().ok()).or(Place::of(folder).side);
             let run = RunFolder::of_value(folder, side, Some(&listed));
             let stem = document.path.file_stem().unwrap_or_default();

@@ -37,9 +37,9 @@ pub(super) fn check(path: &Utf8Path) -> Report {
     let (names, broken) = artifact_names(path);
     let (assets, broken_assets) = asset_files(path);
 
-    let mut run = Document::load(&path.join(RUN_FILE));
+    let mut run = Document::inside(path, RUN_FILE);
     let is_run = run.is_json && run::check(&run.value, &place, &mut run.findings);
-    let mut listing = path.join(MANIFEST_FILE).exists().then(|| Document::load(&path.join(MANIFEST_FILE)));
+    let mut listing = path.join(MANIFEST_FILE).exists().then(|| Document::inside(path, MANIFEST_FILE));
     let is_listing = listing
         .as_mut()
         .is_some_and(|listing| listing.is_json && manifest::check(&listing.value, &mut listing.findings));
@@ -77,9 +77,8 @@ pub(super) fn check(path: &Utf8Path) -> Report {
     for findings in metas {
         report.add(findings);
     }
-    let evaluation = path.join(EVALUATION_FILE);
-    if evaluation.exists() {
-        let mut document = Document::load(&evaluation);
+    if path.join(EVALUATION_FILE).exists() {
+        let mut document = Document::inside(path, EVALUATION_FILE);
         if document.is_json {
             evaluation::check(&document.value, &mut document.findings);
         }
@@ -167,7 +166,7 @@ fn stem(name: &str) -> &str {
 }
 
 fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'_>>) -> Checked {
-    let mut document = Document::load(&folder.path().join(name));
+    let mut document = Document::inside(folder.path(), name);
     let stem = stem(name);
     let is_selected = selection.is_none_or(|selection| selection.ids.contains(stem));
     let mut checked = Checked { stem: stem.to_owned(), ended: Ended::Unknown, meta: None, findings: None };
@@ -221,7 +220,7 @@ fn check_metas(checked: &[Checked], listed: &Value, folder: &RunFolder) -> Vec<V
     metas
         .par_iter()
         .map(|(href, (case_id, body))| {
-            let mut document = Document::load(&folder.path().join(href));
+            let mut document = Document::inside(folder.path(), href);
             if document.is_json && meta::check(&document.value, &mut document.findings) {
                 meta::check_folder(&document.value, *case_id, *body, folder, &mut document.findings);
             }

@@ -187,6 +187,16 @@ fn assets_are_copied_under_names_that_no_browser_runs() {
     }
 }
 
+/// What a reader of a page sees.
+#[cfg(unix)]
+fn without_tags(page: &str) -> String {
+    let after_tags = page.split('<').enumerate().map(|(index, part)| match part.split_once('>') {
+        Some((_, text)) if index > 0 => text,
+        _ => part,
+    });
+    after_tags.collect()
+}
+
 #[cfg(unix)]
 #[test]
 fn a_symbolic_link_out_of_the_run_is_not_copied() {
@@ -206,7 +216,9 @@ fn a_symbolic_link_out_of_the_run_is_not_copied() {
     let report = pair.report();
     assert_whole(&report);
     for (name, bytes) in files(&report) {
-        assert!(!String::from_utf8_lossy(&bytes).contains("top secret"), "{name}");
+        // A mark around a part of the secret would hide it from a search of the source.
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("top secret") && !without_tags(&text).contains("top secret"), "{name}");
     }
 }
 

@@ -1,0 +1,83 @@
+//! The one door to the files of a folder that somebody else wrote: symbolic links are followed, none of them out of the
+//! folder, and only regular files are opened. A pipe would be waited for forever, and a device read without end.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// Why a file of a folder could not be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// Nothing is there.
+    #[error("`{name}` does not exist")]
+    Missing {
+        /// The file, relative to the folder.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A symbolic link on the way leads out of the folder.
+    #[error("`{name}` leads out of its folder through a symbolic link")]
+    Escapes {
+        /// The file, relative to the folder.
+        name: String,
+    },
+    /// What is there is a folder, a pipe or a device.
+    #[error("`{name}` is not a file")]
+    NotAFile {
+        /// The file, relative to the folder.
+        name: String,
+    },
+    /// The system said no.
+    #[error("failed to follow `{name}`")]
+    Io {
+        /// The file, relative to the folder.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl ResolveError {
+    /// The same as an error of the system, with the system's own words where it had some.
+    pub(crate) fn into_io(self) -> io::Error {
+        match self {
+            ResolveError::Missing { source, .. } | ResolveError::Io { source, .. } => source,
+            other => io::Error::other(other.to_string()),
+        }
+    }
+}
+
+/// The file called `name` below `root`. The root itself may be reached by a symbolic link.
+pub fn resolve(root: &Utf8Path, name: &str) -> Result<Utf8PathBuf, ResolveError> {
+    let name = || name.to_owned();
+    let follow = |path: &Utf8Path| {
+        path.canonicalize_utf8().map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ResolveError::Missing { name: name(), source },
+            _ => ResolveError::Io { name: name(), source },
+        })
+    };
+    let (root, target) = (follow(root)?, follow(&root.join(name()))?);
+    if !target.starts_with(&root) {
+        return Err(ResolveError::Escapes { name: name() });
+    }
+    if !target.is_file() {
+        return Err(ResolveError::NotAFile { name: name() });
+    }
+    Ok(target)
+}
+
+/// Opens the file called `name` below `root` for reading.
+pub fn open(root: &Utf8Path, name: &str) -> Result<File, ResolveError> {
+    let path = resolve(root, name)?;
+    File::open(&path).map_err(|source| ResolveError::Io { name: name.to_owned(), source })
+}
+
+/// Reads the whole file called `name` below `root`.
+pub fn read(root: &Utf8Path, name: &str) -> Result<Vec<u8>, ResolveError> {
+    let mut file = open(root, name)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|source| ResolveError::Io { name: name.to_owned(), source })?;
+    Ok(bytes)
+}
