@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
-use std::io;
 
 use counterproof_artifact::Exit;
 
@@ -15,8 +14,6 @@ pub(crate) enum Kind {
     Usage,
     /// Input or output could not be read or written.
     Io,
-    /// Whoever read our output stopped reading. That is no news.
-    ClosedPipe,
 }
 
 /// Why a command could not do its work.
@@ -38,12 +35,6 @@ impl CommandError {
         Self { kind: Kind::Io, error: error.into(), hints: Vec::new() }
     }
 
-    /// Our own output could not be written.
-    pub(crate) fn output(error: io::Error) -> Self {
-        let kind = if error.kind() == io::ErrorKind::BrokenPipe { Kind::ClosedPipe } else { Kind::Io };
-        Self { kind, error: Box::new(error), hints: Vec::new() }
-    }
-
     /// Adds what the user can do about it.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
@@ -53,9 +44,6 @@ impl CommandError {
 
     /// Prints the error with its causes and hints, and gives the exit code.
     pub(crate) fn report(&self, streams: &mut Streams) -> Exit {
-        if self.kind == Kind::ClosedPipe {
-            return Exit::Done;
-        }
         let mut text = format!("error: {}", self.error);
         let mut cause = self.error.source();
         while let Some(error) = cause {
@@ -69,7 +57,6 @@ impl CommandError {
         match self.kind {
             Kind::Usage => Exit::Usage,
             Kind::Io => Exit::Io,
-            Kind::ClosedPipe => Exit::Done,
         }
     }
 }

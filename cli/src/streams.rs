@@ -1,6 +1,6 @@
 //! Where the program prints to. Colours are dropped where the stream is no terminal, or where `NO_COLOR` is set.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use crate::command_error::CommandError;
 
@@ -20,7 +20,15 @@ impl Streams {
 
     /// Prints a line that was asked for.
     pub(crate) fn say(&mut self, line: impl std::fmt::Display) -> Result<(), CommandError> {
-        writeln!(self.out, "{line}").map_err(CommandError::output)
+        self.print(&format!("{line}\n"))
+    }
+
+    /// Prints a text that was asked for. Whoever stops reading it changes nothing about how the command ends.
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), CommandError> {
+        match self.out.write_all(text.as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::io(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Prints a line about the work; whoever does not listen does not stop it.

@@ -24,7 +24,7 @@ fn kind_parser() -> impl clap::builder::TypedValueParser<Value = Kind> {
 /// Runs the command.
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     if let Some(kind) = args.kind {
-        streams.out.write_all(kind.source().as_bytes()).map_err(CommandError::output)?;
+        streams.print(kind.source())?;
         return Ok(Exit::Done);
     }
     for kind in Kind::ALL {

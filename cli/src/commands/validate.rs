@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         }
         report.merge(found);
     }
-    streams.out.write_all(findings::render(&report, args.format).as_bytes()).map_err(CommandError::output)?;
+    streams.print(&findings::render(&report, args.format))?;
     Ok(if report.findings.is_empty() { Exit::Done } else { Exit::Findings })
 }
 
