@@ -44,7 +44,8 @@ impl AgentArgs {
     }
 }
 
-fn options(config: Config, model: Option<&String>) -> Result<AgentOptions, CommandError> {
+/// What the configuration says of the agent.
+pub(crate) fn options(config: Config, model: Option<&String>) -> Result<AgentOptions, CommandError> {
     let AgentConfig { model: configured, system_prompt, tools, request } = config.agent;
     let mut options = AgentOptions {
         model: model.cloned().or(configured),

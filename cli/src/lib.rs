@@ -5,6 +5,7 @@ mod agent;
 mod command_error;
 mod commands;
 mod config;
+mod curl;
 mod findings;
 mod progress;
 mod signals;

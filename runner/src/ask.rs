@@ -14,6 +14,7 @@ use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::interrupt::{Interrupt, Urgency};
 use crate::jitter::Jitter;
 use crate::keep::{self, Keeper, Kept};
+use crate::kept_request::REQUEST_HREF;
 use crate::record::millis;
 use crate::retry::{Decision, Policy};
 use crate::transport::Transport;
@@ -26,6 +27,7 @@ pub(crate) struct Asker {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: Jitter,
     pub(crate) keeper: Arc<Keeper>,
+    pub(crate) keep_requests: bool,
     pub(crate) interrupt: Interrupt,
     pub(crate) events: mpsc::Sender<RunEvent>,
 }
@@ -73,8 +75,13 @@ impl Asker {
             };
             records.push(record);
             let (keeper, id) = (self.keeper.clone(), case_id.clone());
+            let request = self.keep_requests.then(|| request.clone());
             on_disk(move || {
-                let case = keep::artifact(result, &id, keeper.run.side(), records);
+                let mut case = keep::artifact(result, &id, keeper.run.side(), records);
+                if let Some(request) = request {
+                    let href = keeper.keep_request(&id, &request)?;
+                    case.extra.insert(REQUEST_HREF.to_owned(), href.as_str().into());
+                }
                 keeper.run.write_case(&case)
             })
             .await?;

@@ -12,7 +12,7 @@ use counterproof_artifact::{
 use reqwest::header::LOCATION;
 use serde_json::Value;
 
-use crate::agent::{Answering, Dialect};
+use crate::agent::{Answering, Dialect, Protocol};
 use crate::attempt::{Reply, Try};
 use crate::body::header;
 use crate::endpoint::without_secrets;
@@ -54,6 +54,8 @@ pub(crate) struct Keeper {
     pub(crate) limits: ByteLimits,
     pub(crate) redactor: Redactor,
     pub(crate) dialect: Arc<dyn Dialect>,
+    pub(crate) protocol: Protocol,
+    pub(crate) header_names: Vec<String>,
 }
 
 /// A try, judged and kept.

@@ -118,6 +118,8 @@ pub fn run(
         limits: settings.limits,
         redactor: transport.redactor(settings),
         dialect,
+        protocol: settings.protocol,
+        header_names: settings.headers.iter().map(|header| header.name().to_string()).collect(),
         run: folder,
     });
     let asker = Asker {
@@ -127,6 +129,7 @@ pub fn run(
         clock: environment.clock,
         jitter: environment.jitter,
         keeper: keeper.clone(),
+        keep_requests: settings.keep_requests,
         interrupt: environment.interrupt,
         events,
     };
@@ -210,7 +213,11 @@ impl Drive<'_> {
 
     fn start(&mut self, case: &CaseSpec) {
         let asking = Asking { case, side: self.settings.side, run_id: &self.settings.run_id };
-        match self.asker.keeper.dialect.request(asking) {
+        let written = match &self.settings.resend {
+            Some(body) => Ok(body.clone()),
+            None => self.asker.keeper.dialect.request(asking),
+        };
+        match written {
             Ok(request) => {
                 let (asker, case_id) = (self.asker.clone(), case.id.clone());
                 self.tasks.spawn(async move { asker.ask(case_id, request).await });

@@ -41,6 +41,10 @@ pub struct Settings {
     pub headers: Vec<Header>,
     /// Hosts that are reached at a given address.
     pub resolve: Vec<ResolveRule>,
+    /// Keeps each case's request beside its artifact, one more file a case, so that it can be sent again.
+    pub keep_requests: bool,
+    /// Sends this body for every case instead of what the protocol makes of it: a request that was kept.
+    pub resend: Option<Vec<u8>>,
     /// How long what is in flight may still take once the run is asked to stop.
     pub grace: Duration,
 }
@@ -62,6 +66,8 @@ impl Settings {
             limits: ByteLimits::default(),
             headers: Vec::new(),
             resolve: Vec::new(),
+            keep_requests: false,
+            resend: None,
             grace: Duration::from_secs(5),
         }
     }

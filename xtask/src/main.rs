@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod check;
+mod interop;
 mod samples;
 mod step;
 mod tree;
@@ -36,6 +37,8 @@ enum Command {
     Ci,
     /// Write `docs/cli.md` again, from the program's own help.
     Docs,
+    /// Install litellm into `target/interop/` and run both OpenAI forms against its mock server; skipped where that cannot be.
+    Interop,
     /// Record `sample-runs/` again.
     Samples {
         /// Change nothing; fail where what is checked in would come out different.
@@ -67,6 +70,7 @@ fn run(command: Command) -> Result<(), Failure> {
             let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];
             Step::cargo(test).env("UPDATE_DOCS", "1").run()
         }
+        Command::Interop => interop::run(),
         Command::Samples { check: false } => samples::record(),
         Command::Samples { check: true } => samples::check(),
     }

@@ -16,9 +16,12 @@ pub(crate) enum Failure {
     /// A command could not be started.
     #[error("failed to start `{line}`: {source}")]
     Start { line: String, source: io::Error },
-    /// A file or folder could not be read or removed.
-    #[error("failed to read or remove `{path}`: {source}")]
+    /// A file or folder could not be read, written or removed.
+    #[error("failed to read, write or remove `{path}`: {source}")]
     File { path: Utf8PathBuf, source: io::Error },
+    /// A server of somebody else does not do what it should.
+    #[error("{0}")]
+    Interop(String),
     /// What is checked in is not what would be recorded.
     #[error("sample-runs/ is not what `cargo xtask samples` records:\n{0}")]
     Samples(String),

@@ -10,6 +10,7 @@ use crate::streams::Streams;
 mod compare;
 mod demo;
 mod demo_agent;
+mod replay;
 mod run;
 mod schema;
 mod validate;
@@ -29,6 +30,7 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Compare(compare::Args),
+    Replay(replay::Args),
     Validate(validate::Args),
     Schema(schema::Args),
     Demo(demo::Args),
@@ -49,6 +51,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let result = match cli.command {
         Command::Run(args) => run::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
+        Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),
         Command::Demo(args) => demo::run(&args, &mut streams),

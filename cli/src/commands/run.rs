@@ -92,6 +92,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().payload)]
     max_payload_bytes: usize,
 
+    /// Do not keep the requests, which `counterproof replay` sends again: one file less for each case
+    #[arg(long)]
+    no_keep_requests: bool,
+
     /// Print what would be asked, and neither ask nor write anything
     #[arg(long)]
     dry_run: bool,
@@ -139,6 +143,7 @@ impl Args {
                 payload: self.max_payload_bytes,
             },
             headers,
+            keep_requests: !self.no_keep_requests,
             resolve: self.resolve.clone(),
             ..Settings::new(run_id, self.side, base_url, self.cases.clone(), self.out.clone())
         };
@@ -225,7 +230,8 @@ fn run_error(error: RunError) -> CommandError {
     }
 }
 
-fn time_span(text: &str) -> Result<Duration, String> {
+/// Reads a time-out.
+pub(super) fn time_span(text: &str) -> Result<Duration, String> {
     let refuse = |reason: &dyn Display| format!("{reason}; write it like 15s or 500ms");
     let span: SignedDuration = text.parse().map_err(|error| refuse(&error))?;
     match Duration::try_from(span) {

@@ -7,6 +7,7 @@ mod compare;
 mod demo;
 mod docs;
 mod help;
+mod replay;
 mod run;
 mod run_killed;
 mod run_moved;

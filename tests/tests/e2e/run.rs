@@ -163,7 +163,7 @@ fn an_agent_that_nobody_reaches_is_an_error_though_every_case_has_its_artifact()
     --- stderr
     6 cases: 0 ok, 6 failed (6 network_error), 0 retried
     error: the agent at http://no-such-agent.invalid could not be reached
-      hint: check that the agent runs and that `--base-url` is right
+      hint: check that the agent runs and that `--base-url` or `--agent-cmd` is right
       hint: the artifacts in the run folder tell of each attempt
     ");
     assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));

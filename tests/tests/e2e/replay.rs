@@ -1,0 +1,103 @@
+//! `counterproof replay`: a kept request sent again; and runs whose agents speak an OpenAI form or are programs.
+
+use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer};
+use serde_json::{Value, json};
+
+use crate::run::assert_holds_to_the_contract;
+
+const CASES: &str = r#"[{"id": "c1", "input": {"user": "it's 5 o'clock", "context": {"order": 7}}}]"#;
+const CONFIG: &str = "[agent]\nmodel = 'm-1'\nsystem_prompt = 'Be brief.'\n[risk]\n'issue_*' = 'high'\n";
+
+fn said(text: &str) -> Value {
+    let mut answer = minimal_answer();
+    answer["final_output"]["content"] = json!(text);
+    answer
+}
+
+/// A run of one case against an agent that says a word.
+fn recorded(word: &'static str, more: &[&str]) -> (Sandbox, Agent) {
+    let sandbox = Sandbox::new().with_file("cases.json", CASES).with_variable("TOKEN", "s3cret-token");
+    let agent = Agent::start(move |_| Reply::json(&said(word)));
+    let url = agent.base_url();
+    let arguments = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r1", "--base-url", &url];
+    let finished = sandbox.run(arguments.iter().chain(more));
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert_holds_to_the_contract(&sandbox.root().join("runs/new/r1"));
+    (sandbox, agent)
+}
+
+const CASE: &str = "runs/new/r1/c1.json";
+
+#[test]
+fn the_same_request_is_sent_and_the_same_answer_is_the_same() {
+    let (sandbox, agent) = recorded("done", &[]);
+    assert_eq!(sandbox.json(CASE)["request_asset_href"], "assets/c1.request.json");
+    let finished = sandbox.run(["replay", CASE]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answer means the same\n"), "{finished}");
+    let requests = agent.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0], requests[1]);
+}
+
+#[test]
+fn another_answer_is_told_in_words() {
+    let (sandbox, _agent) = recorded("sent", &[]);
+    let other = Agent::start(|_| Reply::json(&said("lost")));
+    let finished = sandbox.run(["replay", CASE, "--base-url", &other.base_url()]);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    assert!(finished.stdout.contains("output: “sent” → “lost”"), "{finished}");
+
+    let failing = Agent::start(|_| Reply::text(500, "text/plain", "boom"));
+    let finished = sandbox.run(["replay", CASE, "--base-url", &failing.base_url()]);
+    assert_eq!(
+        (finished.code, finished.stdout.as_str()),
+        (Some(1), "new: http_error 500 (server_error)\n"),
+        "{finished}"
+    );
+}
+
+#[test]
+fn an_agent_that_is_gone_and_a_case_without_a_request_are_errors() {
+    let (sandbox, _agent) = recorded("done", &["--no-keep-requests"]);
+    let finished = sandbox.run(["replay", CASE]);
+    assert_eq!(finished.code, Some(2), "{finished}");
+    let (sandbox, _agent) = recorded("done", &[]);
+    let finished = sandbox.run(["replay", CASE, "--base-url", "http://127.0.0.1:1"]);
+    assert_eq!(finished.code, Some(3), "{finished}");
+}
+
+#[test]
+fn the_printed_command_holds_the_request_and_no_secret() {
+    let (sandbox, agent) = recorded("done", &["--header", "authorization:env:TOKEN"]);
+    let finished = sandbox.run(["replay", CASE, "--curl"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    let line = |text: &str| assert!(finished.stdout.contains(text), "no {text} in {finished}");
+    line(&format!("curl --request POST {}/run-case", agent.base_url()));
+    line("--header \"authorization: $AUTHORIZATION\"");
+    line(r"it'\''s 5 o'\''clock");
+    assert!(!finished.stdout.contains("s3cret"));
+    for (path, bytes) in counterproof_tests::files_below(&sandbox.root().join("runs")) {
+        assert!(!String::from_utf8_lossy(&bytes).contains("s3cret"), "{path}");
+    }
+}
+
+#[test]
+fn an_openai_form_is_configured_by_the_project() {
+    let sandbox = Sandbox::new().with_file("cases.json", CASES).with_file("counterproof.toml", CONFIG);
+    let call = json!({"id": "a", "type": "function", "function": {"name": "issue_refund", "arguments": "{}"}});
+    let answer =
+        json!({"choices": [{"message": {"content": null, "tool_calls": [call]}, "finish_reason": "tool_calls"}]});
+    let script = format!("printf '%s\\n' '{answer}'; cat > asked.json");
+    let program = sandbox.root().join("agent.sh");
+    counterproof_artifact::write::write(&program, script.as_bytes(), counterproof_artifact::write::Durability::Cached)
+        .unwrap();
+    let run = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r1", "--agent-cmd", "sh agent.sh"];
+    let finished = sandbox.run(run.iter().chain(&["--protocol", "openai-chat"]));
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert_holds_to_the_contract(&sandbox.root().join("runs/new/r1"));
+    let asked = sandbox.json("asked.json");
+    assert_eq!((&asked["model"], &asked["messages"][0]["role"]), (&json!("m-1"), &json!("system")));
+    assert_eq!(sandbox.json(CASE)["proposed_actions"][0]["risk_level"], "high");
+    let again = sandbox.run(["replay", CASE, "--agent-cmd", "sh agent.sh"]);
+    assert_eq!(again.code, Some(0), "{again}");
+}

@@ -1,0 +1,211 @@
+//! Third-party servers, installed from the package registries into a scratch folder, and the runner against them.
+//!
+//! Whatever is missing on the machine — Python, pip, the registry — is a reason to skip, told in a line. What is there and does
+//! not work is a failure.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tempfile::NamedTempFile;
+
+use crate::step::{Failure, Step, root, say};
+
+/// The version that is tried; another one is a change of ours.
+const LITELLM: &str = "litellm[proxy]==1.106.2";
+
+const INSTALL_WITHIN: Duration = Duration::from_mins(10);
+const START_WITHIN: Duration = Duration::from_mins(3);
+const RUN_WITHIN: Duration = Duration::from_mins(2);
+
+/// Known to the mock server alone.
+const KEY: &str = "sk-interop-0123456789abcdef0123456789abcdef";
+
+/// Each form is asked for a text and for a call of a tool. The server mocks calls for the Responses form only where it builds
+/// on chat completions, hence the other provider.
+const MODELS: &str = r#"model_list:
+  - model_name: says
+    litellm_params: {model: openai/gpt-4o-mini, api_key: none, mock_response: "Your refund is on its way."}
+  - model_name: calls
+    litellm_params:
+      model: mistral/mistral-small-latest
+      api_key: none
+      mock_response: ""
+      mock_tool_calls:
+        - {id: call_1, type: function, function: {name: issue_refund, arguments: '{"order": 7, "amount": 50}'}}
+"#;
+
+const CASES: &str = r#"[
+  {"id": "refund_001", "input": {"user": "Where is my money?", "context": {"order": 7}}},
+  {"id": "refund_002", "input": {"user": "Give it back."}}
+]
+"#;
+
+const CONFIG: &str = "[agent]\nsystem_prompt = \"Be brief.\"\n\n[risk]\n\"issue_*\" = \"high\"\n";
+
+/// Runs both OpenAI forms against litellm's mock server.
+pub(crate) fn run() -> Result<(), Failure> {
+    let folder = root().join("target/interop");
+    let Some(litellm) = install(&folder)? else { return Ok(()) };
+    for (name, text) in [("models.yaml", MODELS), ("cases.json", CASES), ("counterproof.toml", CONFIG)] {
+        place(&folder.join(name), text)?;
+    }
+    Step::cargo(["build", "--package", "counterproof", "--bins"]).run()?;
+    let server = Server::start(&litellm, &folder)?;
+    let runs = folder.join("runs");
+    if runs.exists() {
+        std::fs::remove_dir_all(&runs).map_err(|source| Failure::File { path: runs.clone(), source })?;
+    }
+    for protocol in ["openai-chat", "openai-responses"] {
+        for model in ["says", "calls"] {
+            ask(&folder, &server.base_url(), protocol, model)?;
+        }
+    }
+    counterproof(&folder, ["validate", "runs"])?;
+    for protocol in ["openai-chat", "openai-responses"] {
+        expect(&folder, protocol, "says", "Your refund is on its way.")?;
+        expect(&folder, protocol, "calls", "\"risk_level\": \"high\"")?;
+    }
+    say("    both forms of litellm gave artifacts that validate passes");
+    Ok(())
+}
+
+/// Installs the server, unless it is there from an earlier time; `None` where the machine cannot.
+fn install(folder: &Utf8Path) -> Result<Option<Utf8PathBuf>, Failure> {
+    let program = folder.join("venv/bin/litellm");
+    let marker = folder.join("venv/installed.txt");
+    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == LITELLM) {
+        return Ok(Some(program));
+    }
+    std::fs::create_dir_all(folder).map_err(|source| Failure::File { path: folder.to_owned(), source })?;
+    let skip = |why: &str| {
+        say(&format!("==> skipped: cargo xtask interop ({why})"));
+        Ok(None)
+    };
+    if !succeeds(folder, "python3", ["-m", "venv", "venv"], START_WITHIN) {
+        return skip("python3 with its module venv is not there");
+    }
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", LITELLM];
+    if !succeeds(folder, folder.join("venv/bin/python"), pip, INSTALL_WITHIN) {
+        return skip("pip could not install litellm in time: is the registry reachable?");
+    }
+    place(&marker, LITELLM)?;
+    Ok(Some(program))
+}
+
+/// Puts a file of ours into the scratch folder, whole or not at all.
+fn place(path: &Utf8Path, text: &str) -> Result<(), Failure> {
+    let failed = |source| Failure::File { path: path.to_owned(), source };
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(root())).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+fn ask(folder: &Utf8Path, base_url: &str, protocol: &str, model: &str) -> Result<(), Failure> {
+    let run_id = format!("{protocol}-{model}");
+    let fixed = ["run", "--cases", "cases.json", "--side", "new", "--timeout", "60s"];
+    let header = ["--header", "authorization:env:AUTHORIZATION"];
+    let varying = ["--run-id", &run_id, "--base-url", base_url, "--protocol", protocol, "--model", model];
+    counterproof(folder, fixed.into_iter().chain(header).chain(varying))
+}
+
+fn counterproof<'a>(folder: &Utf8Path, arguments: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    let line = format!("counterproof {}", arguments.join(" "));
+    say(&format!("==> {line}"));
+    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Utf8PathBuf::from);
+    let program = target.join("debug").join(format!("counterproof{}", std::env::consts::EXE_SUFFIX));
+    if succeeds(folder, &program, arguments, RUN_WITHIN) { Ok(()) } else { Err(Failure::Step(line)) }
+}
+
+/// Every case of a run was answered, and its artifact holds a text.
+fn expect(folder: &Utf8Path, protocol: &str, model: &str, text: &str) -> Result<(), Failure> {
+    for case in ["refund_001", "refund_002"] {
+        let path = folder.join(format!("runs/new/{protocol}-{model}/{case}.json"));
+        let artifact = std::fs::read_to_string(&path).map_err(|source| Failure::File { path: path.clone(), source })?;
+        if !artifact.contains("\"status\": \"ok\"") || !artifact.contains(text) {
+            return Err(Failure::Interop(format!("`{path}` is no answer that holds {text}:\n{artifact}")));
+        }
+    }
+    Ok(())
+}
+
+/// Runs a program in the folder; false where it cannot be started, fails, or is not done in time. It is then killed.
+fn succeeds(
+    folder: &Utf8Path,
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    within: Duration,
+) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.env("AUTHORIZATION", format!("Bearer {KEY}"));
+    let Ok(mut child) = command.spawn() else { return false };
+    let end = Instant::now() + within;
+    while Instant::now() < end {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => thread::sleep(Duration::from_millis(50)),
+            Err(_) => break,
+        }
+    }
+    stop(&mut child);
+    false
+}
+
+fn stop(child: &mut Child) {
+    // It fails where the program has ended, which is as well.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// The server; it is stopped when this is dropped.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start(litellm: &Utf8Path, folder: &Utf8Path) -> Result<Self, Failure> {
+        let failed = |source| Failure::Start { line: litellm.to_string(), source };
+        // The port is free again when the listener goes; nobody else is likely to take it within the moment.
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        drop(listener);
+        say(&format!("==> {litellm} on {address}"));
+        let start = Instant::now();
+        let port = address.port().to_string();
+        let arguments = ["--config", "models.yaml", "--host", "127.0.0.1", "--port", &port, "--telemetry", "False"];
+        let mut command = Command::new(litellm);
+        command.args(arguments).current_dir(folder);
+        command.env("LITELLM_MASTER_KEY", KEY).env("LITELLM_LOCAL_MODEL_COST_MAP", "True");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server = Self { child: command.spawn().map_err(failed)?, address };
+        while start.elapsed() < START_WITHIN {
+            if TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok() {
+                say(&format!("    up after {:.1} s", start.elapsed().as_secs_f64()));
+                return Ok(server);
+            }
+            if let Ok(Some(status)) = server.child.try_wait() {
+                return Err(Failure::Interop(format!("litellm ended before it listened: {status}")));
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        Err(Failure::Interop(format!("litellm did not listen within {} s", START_WITHIN.as_secs())))
+    }
+
+    fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        stop(&mut self.child);
+    }
+}
