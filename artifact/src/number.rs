@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 
-/// A span or a point of time in milliseconds, kept as it was written.
+/// A span or a point of time in milliseconds: the number that was written, though not its spelling (`1e3`, `1.50`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(Number);
@@ -21,30 +21,31 @@ impl From<u64> for Millis {
     }
 }
 
-/// How many: a whole number, zero or more.
+/// How many: a whole number from zero to 2^53 − 1, so that every JSON reader sees the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct Count(u64);
 
-/// 2^53: beyond it a float no longer holds every whole number.
-const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
-
 impl Count {
+    /// The largest count, 2^53 − 1: beyond it a float no longer holds every whole number.
+    pub const MAX: Count = Count((1 << 53) - 1);
+
     /// The count.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
+/// What is more than [`Count::MAX`] is counted as that.
 impl From<u64> for Count {
     fn from(count: u64) -> Self {
-        Self(count)
+        Self(count).min(Count::MAX)
     }
 }
 
 impl From<usize> for Count {
     fn from(count: usize) -> Self {
-        Self(count as u64)
+        (count as u64).into()
     }
 }
 
@@ -57,7 +58,7 @@ impl PartialEq<u64> for Count {
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = Number::deserialize(deserializer)?;
-        if let Some(count) = number.as_u64() {
+        if let Some(count) = number.as_u64().filter(|count| *count <= Count::MAX.0) {
             return Ok(Self(count));
         }
         match number.as_f64() {
@@ -66,8 +67,10 @@ impl<'de> Deserialize<'de> for Count {
                 clippy::cast_sign_loss,
                 reason = "whole, not negative and in range"
             )]
-            Some(float) if float >= 0.0 && float.fract() == 0.0 && float <= MAX_EXACT => Ok(Self(float as u64)),
-            _ => Err(serde::de::Error::custom(format!("{number} is not a whole number of zero or more"))),
+            Some(float) if float >= 0.0 && float.fract() == 0.0 && float <= Count::MAX.0 as f64 => {
+                Ok(Self(float as u64))
+            }
+            _ => Err(serde::de::Error::custom(format!("{number} is not a whole number from 0 to {}", Count::MAX.0))),
         }
     }
 }
@@ -95,5 +98,21 @@ pub(crate) mod whole {
     {
         let counts = BTreeMap::<K, Count>::deserialize(deserializer)?;
         Ok(counts.into_iter().map(|(key, count)| (key, count.get())).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_at_most_what_the_schemas_allow() {
+        let read = |text: &str| serde_json::from_str::<Count>(text).ok().map(Count::get);
+        assert_eq!(read("9007199254740991"), Some(Count::MAX.get()));
+        assert_eq!(read("9007199254740991.0"), Some(Count::MAX.get()));
+        for text in ["9007199254740992", "9007199254740992.0", "18446744073709551615", "1e300", "-1", "0.5"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        assert_eq!((Count::from(u64::MAX), Count::from(usize::MAX)), (Count::MAX, Count::MAX));
     }
 }
