@@ -1,5 +1,8 @@
 //! `run.json`: one pass over the selected cases against one side.
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::{CaseId, Count, Extra, Millis, RunId, Side};
@@ -66,6 +69,20 @@ pub struct Run {
     /// What this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl Run {
+    /// What orders runs by age: the time they started at, whatever its offset and precision. A text that is no time is
+    /// older than every time; of two equal ones the greater id is the newer.
+    pub(crate) fn age(&self) -> (Option<Timestamp>, &str, &RunId) {
+        let text = self.generated_at.as_str();
+        // A time without an offset is taken for one in UTC.
+        let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+        match text.parse().ok().or_else(in_utc) {
+            Some(time) => (Some(time), "", &self.run_id),
+            None => (None, text, &self.run_id),
+        }
+    }
 }
 
 /// Which failures are tried again, and how soon.

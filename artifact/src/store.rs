@@ -4,7 +4,6 @@
 //! runs/<side>/<runId>/run.json  <caseId>.json  assets/manifest.json  assets/…
 //! ```
 
-use std::fs;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -72,6 +71,15 @@ fn read_document<T: DeserializeOwned>(folder: &Utf8Path, name: &str) -> Result<T
     }
 }
 
+/// The newest run of a side.
+#[derive(Debug)]
+pub struct Latest {
+    /// The run.
+    pub run: RunReader,
+    /// Runs beside it that could not be read: one of them may be newer.
+    pub skipped: Vec<ReadError>,
+}
+
 /// A run folder, opened for reading.
 #[derive(Debug, Clone)]
 pub struct RunReader {
@@ -86,8 +94,14 @@ impl RunReader {
         Ok(Self { folder: folder.to_owned(), run })
     }
 
-    /// Opens the newest run of a side below `out`: the one generated last, and of two the one with the greater id.
+    /// Opens the newest run of a side below `out`, as [`RunReader::latest`] does.
     pub fn open_latest(out: &Utf8Path, side: Side) -> Result<Self, ReadError> {
+        Self::latest(out, side).map(|latest| latest.run)
+    }
+
+    /// Finds the newest run of a side below `out`: the one generated last, and of two the one with the greater id. Runs
+    /// that cannot be read are passed over; where there is no other, the first of them is the error.
+    pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
         let folder = out.join(side.as_str());
         let runs = match folder.read_dir_utf8() {
             Ok(entries) => entries,
@@ -97,18 +111,22 @@ impl RunReader {
             Err(source) => return Err(ReadError::Io { path: folder, source }),
         };
         let mut latest: Option<RunReader> = None;
+        let mut skipped = Vec::new();
         for entry in runs {
             let entry = entry.map_err(|source| ReadError::Io { path: folder.clone(), source })?;
             if !entry.path().join(RUN_FILE).is_file() {
                 continue;
             }
-            let run = RunReader::open(entry.path())?;
-            let age = |reader: &RunReader| (reader.run.generated_at.clone(), reader.run.run_id.clone());
-            if latest.as_ref().is_none_or(|latest| age(latest) < age(&run)) {
-                latest = Some(run);
+            match RunReader::open(entry.path()) {
+                Ok(run) if latest.as_ref().is_none_or(|latest| latest.run.age() < run.run.age()) => latest = Some(run),
+                Ok(_) => {}
+                Err(error) => skipped.push(error),
             }
         }
-        latest.ok_or_else(|| ReadError::NoRun { out: out.to_owned(), side })
+        match latest {
+            Some(run) => Ok(Latest { run, skipped }),
+            None => Err(skipped.into_iter().next().unwrap_or_else(|| ReadError::NoRun { out: out.to_owned(), side })),
+        }
     }
 
     /// The folder.
@@ -176,10 +194,10 @@ impl RunWriter {
         let parent = out.join(side.as_str());
         write::create_folder(&parent)?;
         let folder = parent.join(run_id.as_str());
-        match fs::create_dir(&folder) {
+        match write::create_new_folder(&folder) {
             Ok(()) => Ok(Self { folder, side, items: Mutex::default() }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists(folder)),
-            Err(source) => Err(WriteError { path: folder, source }.into()),
+            Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists(folder)),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -113,9 +113,19 @@ pub fn copy(from: &Utf8Path, to: &Utf8Path, durability: Durability) -> Result<()
     }
 }
 
-/// Makes a folder and those above it.
+/// Makes a folder and those above it. What is new is on disk when this returns, so that what is written into it later is
+/// found again.
 pub fn create_folder(path: &Utf8Path) -> Result<(), WriteError> {
-    fs::create_dir_all(path).map_err(WriteError::at(path))
+    let is_new = |folder: &&Utf8Path| !folder.as_str().is_empty() && !folder.is_dir();
+    let new: Vec<&Utf8Path> = path.ancestors().take_while(is_new).collect();
+    fs::create_dir_all(path).map_err(WriteError::at(path))?;
+    new.iter().rev().try_for_each(|folder| sync_folder(folder_of(folder)).map_err(WriteError::at(folder)))
+}
+
+/// Makes a folder that is not there yet, within one that is, and its entry on disk.
+pub fn create_new_folder(path: &Utf8Path) -> Result<(), WriteError> {
+    fs::create_dir(path).map_err(WriteError::at(path))?;
+    sync_folder(folder_of(path)).map_err(WriteError::at(path))
 }
 
 fn folder_of(path: &Utf8Path) -> &Utf8Path {
