@@ -200,8 +200,13 @@ fn file(path: &Utf8Path, naming: Naming) -> Report {
     }
     let kind = match shape::declared(&document.value) {
         Declared::Known(kind) => kind,
-        Declared::Foreign if naming == Naming::ByTheTree => {
+        // What breaks JSON itself is told, whatever it is.
+        Declared::Foreign if naming == Naming::ByTheTree && document.findings.is_empty() => {
             report.skipped = 1;
+            return report;
+        }
+        Declared::Foreign if naming == Naming::ByTheTree => {
+            report.add(document.finish());
             return report;
         }
         // The shape's check then says what it is instead.

@@ -171,6 +171,8 @@ fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'
     let is_selected = selection.is_none_or(|selection| selection.ids.contains(stem));
     let mut checked = Checked { stem: stem.to_owned(), ended: Ended::Unknown, meta: None, findings: None };
     if !is_selected && document.is_json && shape::declared(&document.value) == Declared::Foreign {
+        // What breaks JSON itself is told, whatever it is.
+        checked.findings = (!document.findings.is_empty()).then(|| document.finish());
         return checked;
     }
     if document.is_json && case::check_in(&document.value, stem, folder, &mut document.findings) {

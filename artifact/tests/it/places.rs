@@ -9,7 +9,7 @@ use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Manifest, Side};
 use serde_json::json;
 
-use crate::kit::{Kit, answer_document};
+use crate::kit::{Kit, answer_document, run_document};
 
 fn codes(report: &Report) -> Vec<Code> {
     report.findings.iter().map(|finding| finding.code).collect()
@@ -98,6 +98,17 @@ fn what_is_not_there_is_no_finding_but_an_error() {
     let kit = Kit::new();
     let error = check::path(&kit.root().join("none")).unwrap_err();
     assert_eq!(error.to_string(), format!("failed to read `{}`", kit.root().join("none")));
+}
+
+#[test]
+fn a_byte_order_mark_is_a_finding_wherever_the_file_is_met() {
+    let kit = Kit::new();
+    let bytes = b"\xef\xbb\xbf{\"by\": \"hand\"}";
+    kit.write("notes.json", bytes);
+    put(&kit.root().join("tree/notes.json"), bytes);
+    assert_eq!(codes(&kit.check()), [Code::ByteOrderMark]);
+    assert_eq!(codes(&check::path(&kit.root().join("tree")).unwrap()), [Code::ByteOrderMark]);
+    assert!(codes(&check::path(&kit.root().join("tree/notes.json")).unwrap()).contains(&Code::ByteOrderMark));
 }
 
 #[test]
@@ -200,6 +211,29 @@ fn links_within_a_run_folder_and_to_the_run_folder_are_followed() {
     assert_eq!(codes(&check::path(&kit.root().join("latest")).unwrap()), []);
     assert_eq!(codes(&check::path(&kit.root().join("latest/answer.json")).unwrap()), []);
     assert!(RunReader::open(&kit.root().join("latest")).is_ok());
+}
+
+#[test]
+fn the_latest_run_is_found_by_its_time_and_broken_ones_are_told() {
+    let kit = Kit::new();
+    let put_run = |id: &str, at: &str| {
+        let mut run = run_document();
+        (run["run_id"], run["generated_at"]) = (json!(id), json!(at));
+        put(&kit.root().join(format!("runs/new/{id}/run.json")), run.to_string().as_bytes());
+    };
+    let out = kit.root().join("runs");
+    let latest = || RunReader::open_latest(&out, Side::New).unwrap().run().run_id.to_string();
+    put_run("half", "2026-01-31T12:00:00.5Z");
+    assert_eq!(latest(), "half", "a fraction is later than none");
+    put_run("offset", "2026-01-31T13:30:00+02:00");
+    assert_eq!(latest(), "half", "half past eleven in UTC");
+    put_run("words", "yesterday");
+    put_run("local", "2026-02-01T00:00:00");
+    assert_eq!(latest(), "local");
+    put(&out.join("new/torn/run.json"), b"{");
+    let found = RunReader::latest(&out, Side::New).unwrap();
+    assert_eq!((found.run.run().run_id.as_str(), found.skipped.len()), ("local", 1));
+    assert!(found.skipped[0].to_string().contains("torn"), "{}", found.skipped[0]);
 }
 
 #[test]

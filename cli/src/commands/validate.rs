@@ -1,8 +1,11 @@
 //! `counterproof validate`: paths in, findings out.
 
-use camino::Utf8PathBuf;
+use std::fs;
+
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_artifact::check::{self, Report};
+use serde_json::Value;
 
 use crate::command_error::CommandError;
 use crate::findings::{self, Format};
@@ -31,18 +34,53 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let mut report = Report::default();
+    let (mut report, mut errors) = (Report::default(), Vec::new());
     for path in &args.paths {
-        let found = check::path(path).map_err(|error| CommandError::io(error).hint("check the path"))?;
-        if found.files == 0 {
-            // A check that looks at nothing must not look like one that passed.
-            return Err(CommandError::usage(format!("nothing to validate below `{path}`"))
-                .hint("name a document, a run folder, or a folder that holds some"));
+        match look_at(path) {
+            Ok(found) => report.merge(found),
+            Err(error) => errors.push(error),
         }
-        report.merge(found);
     }
-    streams.print(&findings::render(&report, args.format))?;
+    // What was found below the other paths is told first. A machine gets its document in any case, a person no praise of
+    // nothing.
+    if errors.is_empty() || report.files > 0 || args.format != Format::Human {
+        streams.print(&findings::render(&report, args.format))?;
+    }
+    let codes = errors.iter().map(|error| error.report(streams));
+    if let Some(worst) = codes.max_by_key(|exit| exit.code()) {
+        return Ok(worst);
+    }
     Ok(if report.findings.is_empty() { Exit::Done } else { Exit::Findings })
+}
+
+/// Validates one path, unless there is nothing in it to validate.
+fn look_at(path: &Utf8Path) -> Result<Report, CommandError> {
+    if looks_like_cases(path) {
+        return Err(CommandError::usage(format!("`{path}` looks like a cases file, which is no document of a run"))
+            .hint(format_args!("`counterproof run --dry-run --side new --cases {path}` checks those")));
+    }
+    let found = check::path(path).map_err(|error| CommandError::io(error).hint("check the path"))?;
+    if found.files == 0 {
+        // A check that looks at nothing must not look like one that passed.
+        return Err(CommandError::usage(format!("nothing to validate below `{path}`"))
+            .hint("name a document, a run folder, or a folder that holds some"));
+    }
+    Ok(found)
+}
+
+/// True for a file in a format that only cases have, and for a list of what is asked, alone or in an object.
+fn looks_like_cases(path: &Utf8Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    if matches!(path.extension(), Some("yaml" | "yml" | "jsonl" | "ndjson")) {
+        return true;
+    }
+    let document: Value = fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let first = document.get("cases").unwrap_or(&document).get(0).unwrap_or(&Value::Null);
+    document.get("schema_version").is_none()
+        && (first.get("id").is_some() || first.get("case_id").is_some())
+        && first.get("input").is_some()
 }
 
 #[cfg(test)]
@@ -51,7 +89,6 @@ mod tests {
     use std::io::Write;
     use std::rc::Rc;
 
-    use camino::Utf8Path;
     use clap::Parser;
     use counterproof_artifact::write::{self, Durability};
 
@@ -86,6 +123,8 @@ mod tests {
             |name: &str, text: &str| write::write(&folder.join(name), text.as_bytes(), Durability::Cached).unwrap();
         put("good.json", "{\"schema_version\": \"failure-meta.v1\"}");
         put("bad.json", "{\"schema_version\":");
+        put("cases.json", "[{\"case_id\": \"a\", \"input\": {\"user\": \"x\"}}]");
+        put("cases.yaml", "- id: a");
         let paths = names.iter().map(|name| folder.join(name).to_string());
         let line = std::iter::once("validate".to_owned()).chain(paths).chain(more.iter().map(|&word| word.to_owned()));
         let kept = Kept::default();
@@ -113,6 +152,31 @@ mod tests {
         let (exit, printed) = validate(&["none"], &[]);
         assert_eq!(exit, Exit::Io);
         assert!(printed.starts_with("error: failed to read `DIR/none`\n"), "{printed}");
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_hides_nothing_of_the_others() {
+        let (exit, printed) = validate(&["none", "bad.json"], &["--format", "github"]);
+        assert_eq!(exit, Exit::Io);
+        assert!(
+            printed.contains("::error file=DIR/bad.json") && printed.contains("failed to read `DIR/none`"),
+            "{printed}"
+        );
+        let (exit, printed) = validate(&["none", "good.json"], &["--format", "json"]);
+        assert!(exit == Exit::Io && printed.starts_with("{\n  \"schema_version\": \"validation.v1\""), "{printed}");
+    }
+
+    #[test]
+    fn a_cases_file_is_told_from_a_document() {
+        for name in ["cases.json", "cases.yaml"] {
+            let (exit, printed) = validate(&[name], &[]);
+            assert_eq!(exit, Exit::Usage);
+            let expected = format!(
+                "error: `DIR/{name}` looks like a cases file, which is no document of a run\n  \
+                hint: `counterproof run --dry-run --side new --cases DIR/{name}` checks those\n"
+            );
+            assert_eq!(printed, expected);
+        }
     }
 
     #[test]
