@@ -123,11 +123,12 @@ impl ComparedRun {
         self.manifest.as_deref()
     }
 
-    /// Every case that the run selected, then those that only lie on disk.
+    /// Every case that the run selected, then those whose artifacts only lie on disk.
     pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
         let mut ids = self.reader.run().selected_case_ids.clone();
         let known: HashSet<_> = ids.iter().cloned().collect();
-        ids.extend(self.reader.case_ids_on_disk()?.into_iter().filter(|id| !known.contains(id)));
+        let on_disk = self.reader.case_ids_on_disk()?.into_iter();
+        ids.extend(on_disk.filter(|id| !known.contains(id) && !self.folder.is_foreign(id)));
         Ok(ids)
     }
 

@@ -51,6 +51,15 @@ impl RunFolder {
         });
         CheckedCase { case, findings: findings.into_located(&bytes), bytes }
     }
+
+    /// True where `<case_id>.json` is JSON that does not claim to be a document of the contract. Where no run selected it,
+    /// it is somebody's own file, and none of our business.
+    pub fn is_foreign(&self, case_id: &CaseId) -> bool {
+        let mut findings = Findings::of(self.path());
+        let bytes = super::file::read(self.path(), &format!("{case_id}.json"), &mut findings);
+        let document = bytes.and_then(|bytes| parse::parse(&bytes, &mut findings));
+        document.is_some_and(|document| shape::declared(&document) == shape::Declared::Foreign)
+    }
 }
 
 /// The artifact as a type. Whatever the schema and the rules let through becomes one; should one day something not, it is

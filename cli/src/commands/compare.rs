@@ -75,8 +75,8 @@ pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) ->
         None => Vec::new(),
     };
     let request = Request {
-        baseline: ComparedRun::new(open(args.baseline.as_deref(), &args.runs, Side::Baseline)?),
-        new: ComparedRun::new(open(args.new.as_deref(), &args.runs, Side::New)?),
+        baseline: ComparedRun::new(open(args.baseline.as_deref(), &args.runs, Side::Baseline, streams)?),
+        new: ComparedRun::new(open(args.new.as_deref(), &args.runs, Side::New, streams)?),
         cases: &cases,
         expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
         limits,
@@ -168,10 +168,21 @@ fn report_error(error: ReportError) -> CommandError {
     }
 }
 
-fn open(folder: Option<&Utf8Path>, runs: &Utf8Path, side: Side) -> Result<RunReader, CommandError> {
+fn open(
+    folder: Option<&Utf8Path>,
+    runs: &Utf8Path,
+    side: Side,
+    streams: &mut Streams,
+) -> Result<RunReader, CommandError> {
     let opened = match folder {
         Some(folder) => RunReader::open(folder),
-        None => RunReader::open_latest(runs, side),
+        None => RunReader::latest(runs, side).map(|latest| {
+            for error in &latest.skipped {
+                let chosen = latest.run.folder();
+                streams.note(format_args!("warning: {error}, so `{chosen}` may not be the latest run"));
+            }
+            latest.run
+        }),
     };
     opened.map_err(|error| match &error {
         ReadError::NoRun { .. } => CommandError::usage(error).hint(format!(

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::ops::Deref;
 use std::sync::LazyLock;
 
+use counterproof_artifact::pointer;
 use serde_json::{Map, Number, Value};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -183,13 +184,13 @@ impl Walk {
 
     fn objects(&mut self, baseline: &Map<String, Value>, new: &Map<String, Value>) {
         for (key, value) in baseline {
-            self.below(Some(&escape(key)), Some(&escape(key)), |walk| match new.get(key) {
+            self.below(Some(key), Some(key), |walk| match new.get(key) {
                 Some(other) => walk.values(value, other),
                 None => walk.report(Some(value), None),
             });
         }
         for (key, value) in new.iter().filter(|(key, _)| !baseline.contains_key(*key)) {
-            self.below(None, Some(&escape(key)), |walk| walk.report(None, Some(value)));
+            self.below(None, Some(key), |walk| walk.report(None, Some(value)));
         }
     }
 
@@ -215,10 +216,9 @@ impl Walk {
 
     fn below(&mut self, baseline: Option<&str>, new: Option<&str>, work: impl FnOnce(&mut Self)) {
         let lengths = (self.baseline.len(), self.new.len());
-        for (pointer, segment) in [(&mut self.baseline, baseline), (&mut self.new, new)] {
+        for (path, segment) in [(&mut self.baseline, baseline), (&mut self.new, new)] {
             if let Some(segment) = segment {
-                pointer.push('/');
-                pointer.push_str(segment);
+                pointer::push(path, segment);
             }
         }
         work(self);
@@ -239,11 +239,6 @@ impl Walk {
             new: new.map(|value| place(&self.new, value)),
         });
     }
-}
-
-/// One segment of a JSON Pointer.
-pub fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Equal for values that mean the same, within one process.

@@ -2,6 +2,7 @@
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{DivergenceKind, GateOutcome, Verdict};
+use counterproof_artifact::write::{self, Durability};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
 use counterproof_evaluator::expectations::Expectations;
 use serde_json::{Map, Value, json};
@@ -238,6 +239,16 @@ fn one_broken_artifact_never_costs_the_others_their_verdict() {
     assert_eq!(verdicts, [(CASE, Verdict::Unchanged), ("torn", Verdict::Invalid)]);
     assert_eq!(evaluation.counts[&Verdict::Invalid], 1);
     assert_eq!(evaluation.counts.len(), Verdict::ALL.len());
+}
+
+#[test]
+fn somebody_s_own_file_in_a_run_folder_is_no_case() {
+    let pair = Pair::of(&answer(), &answer());
+    write::write(&pair.folder(Side::New).join("notes.json"), b"{\"mine\": true}", Durability::Cached).unwrap();
+    pair.is(Verdict::Unchanged, &[]);
+    // What claims to be an artifact, or cannot be read at all, is looked at.
+    write::write(&pair.folder(Side::New).join("torn.json"), b"{\"case_id\": ", Durability::Cached).unwrap();
+    assert_eq!(pair.evaluation().counts[&Verdict::Invalid], 1);
 }
 
 #[test]
