@@ -32,6 +32,11 @@ impl Sha256Digest {
         }
     }
 
+    /// The first eight bytes as a number, the most significant first.
+    pub fn leading(&self) -> u64 {
+        self.0.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
+    }
+
     /// The first 16 digits: the contract's short hash for quick comparisons.
     pub fn short(&self) -> String {
         self.to_string()[..16].to_owned()

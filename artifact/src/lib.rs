@@ -20,6 +20,7 @@ pub mod evaluation;
 pub mod exit;
 pub mod inside;
 pub mod locate;
+pub mod lock;
 pub mod pointer;
 pub mod schema;
 pub mod store;
@@ -50,7 +51,7 @@ pub use inside::ResolveError;
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
 pub use number::{Count, Millis};
-pub use run::{Backoff, Limits, RetryPolicy, Run, RunSchema, Stats};
+pub use run::{Backoff, Limits, RetryPolicy, Run, RunSchema, ShardOf, Stats};
 pub use side::Side;
 pub use tri::Tri;
 

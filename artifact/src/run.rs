@@ -1,11 +1,13 @@
 //! `run.json`: one pass over the selected cases against one side.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, Count, Extra, Millis, RunId, Side};
+use crate::{CaseId, Count, Extra, Millis, RunId, Sha256Digest, Side};
 
 /// The version of the run document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,6 +65,24 @@ pub struct Run {
     /// How much of a response is kept, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// The digest of what each selected case asks, so that a run can be resumed only with the cases it was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_digests: Option<BTreeMap<CaseId, Sha256Digest>>,
+    /// The digest over all cases that were chosen, in their order; shards of one run have it in common.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases_digest: Option<Sha256Digest>,
+    /// Which part of a larger run this is; absent where it is a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardOf>,
+    /// What the repeats of one run have in common.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_id: Option<RunId>,
+    /// Which repeat of the group this is, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Count>,
+    /// How many repeats the group has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Count>,
     /// How the run went; absent while it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<Stats>,
@@ -83,6 +103,24 @@ impl Run {
             None => (None, text, &self.run_id),
         }
     }
+}
+
+/// Which part of a larger run a run is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShardOf {
+    /// The run that the shards make together.
+    pub run_id: RunId,
+    /// Which shard this is, counted from 1.
+    pub index: Count,
+    /// How many shards there are.
+    pub count: Count,
+    /// How many cases all shards have together.
+    pub cases_total: Count,
+    /// Where each selected case stands among all cases, counted from 0.
+    pub positions: Vec<Count>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// Which failures are tried again, and how soon.

@@ -12,8 +12,13 @@ use serde::de::DeserializeOwned;
 
 use crate::canonical::Sha256Hasher;
 use crate::inside;
-use crate::write::{self, AtomicFile, Durability, WriteError};
+use crate::lock::{LockError, RunLock};
+use crate::write::{self, AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
 use crate::{AssetKind, Case, CaseId, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side};
+
+mod reopen;
+
+pub use reopen::ReopenError;
 
 /// The run document, within a run folder.
 pub const RUN_FILE: &str = "run.json";
@@ -114,7 +119,8 @@ impl RunReader {
         let mut skipped = Vec::new();
         for entry in runs {
             let entry = entry.map_err(|source| ReadError::Io { path: folder.clone(), source })?;
-            if !entry.path().join(RUN_FILE).is_file() {
+            // A folder that is still being put together is no run yet.
+            if entry.file_name().starts_with(TEMPORARY_PREFIX) || !entry.path().join(RUN_FILE).is_file() {
                 continue;
             }
             match RunReader::open(entry.path()) {
@@ -178,14 +184,18 @@ pub enum CreateError {
     /// The folder could not be made.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The folder could not be kept for this process alone.
+    #[error(transparent)]
+    Lock(#[from] LockError),
 }
 
-/// A run folder under construction. It can be shared between threads.
+/// A run folder under construction, kept from all other processes. It can be shared between threads.
 #[derive(Debug)]
 pub struct RunWriter {
     folder: Utf8PathBuf,
     side: Side,
     items: Mutex<Vec<ManifestItem>>,
+    _lock: RunLock,
 }
 
 impl RunWriter {
@@ -193,9 +203,16 @@ impl RunWriter {
     pub fn create(out: &Utf8Path, side: Side, run_id: &RunId) -> Result<Self, CreateError> {
         let parent = out.join(side.as_str());
         write::create_folder(&parent)?;
-        let folder = parent.join(run_id.as_str());
+        Self::create_at(parent.join(run_id.as_str()), side)
+    }
+
+    /// Makes a run folder by its path, which must not be there yet; the folder above it is.
+    pub fn create_at(folder: Utf8PathBuf, side: Side) -> Result<Self, CreateError> {
         match write::create_new_folder(&folder) {
-            Ok(()) => Ok(Self { folder, side, items: Mutex::default() }),
+            Ok(()) => {
+                let lock = RunLock::take(&folder)?;
+                Ok(Self { folder, side, items: Mutex::default(), _lock: lock })
+            }
             Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists(folder)),
             Err(error) => Err(error.into()),
         }

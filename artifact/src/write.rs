@@ -128,6 +128,18 @@ pub fn create_new_folder(path: &Utf8Path) -> Result<(), WriteError> {
     sync_folder(folder_of(path)).map_err(WriteError::at(path))
 }
 
+/// Gives a finished folder its name, which nothing else has yet, for good.
+pub fn publish_folder(from: &Utf8Path, to: &Utf8Path) -> Result<(), WriteError> {
+    #[expect(clippy::disallowed_methods, reason = "the folder that lists it is synced below")]
+    fs::rename(from, to).map_err(WriteError::at(to))?;
+    sync(folder_of(to))
+}
+
+/// Puts a folder's list of files on disk.
+pub fn sync(folder: &Utf8Path) -> Result<(), WriteError> {
+    sync_folder(folder).map_err(WriteError::at(folder))
+}
+
 fn folder_of(path: &Utf8Path) -> &Utf8Path {
     match path.parent() {
         Some(folder) if !folder.as_str().is_empty() => folder,

@@ -102,9 +102,27 @@ pub struct Counts {
     pub retried: usize,
     /// Attempts over all cases.
     pub attempts: usize,
+    /// Cases that were complete before, where a run was resumed; they are among the answered and the failed ones.
+    pub kept: usize,
 }
 
 impl Counts {
+    /// Counts what one case came to.
+    pub(crate) const fn add(&mut self, one: &Counts) {
+        self.answered += one.answered;
+        self.failed += one.failed;
+        self.retried += one.retried;
+        self.attempts += one.attempts;
+    }
+
+    /// Takes back what one case came to, since it is asked again.
+    pub(crate) const fn take_back(&mut self, one: &Counts) {
+        self.answered -= one.answered;
+        self.failed -= one.failed;
+        self.retried -= one.retried;
+        self.attempts -= one.attempts;
+    }
+
     /// Cases that have no artifact, because the run was stopped.
     pub const fn not_run(&self) -> usize {
         self.selected - self.answered - self.failed

@@ -5,8 +5,10 @@
 //! follows ([`retry`]), and the last one becomes the case's artifact, on disk before the case counts as complete (`ask`).
 //! [`run()`] does this for all cases, so many at once as its settings allow, and tells a [`Reporter`] what happens.
 //!
-//! The crate never prints, reads no clock and no randomness of its own (see [`Environment`]), and never looks at what
-//! another run left behind.
+//! A run that ended before its time is taken up where it was left (`begin`, `changes`, `salvage`); one that is shared by
+//! several machines is split by [`Shard`].
+//!
+//! The crate never prints, and reads no clock, no randomness and no environment variable of its own (see [`Environment`]).
 //!
 //! ```no_run
 //! use counterproof_runner::{Checkout, Environment, Settings, Silent, run};
@@ -27,12 +29,16 @@
 //! ```
 
 mod agent;
+pub mod array;
 mod ask;
 mod attempt;
+mod begin;
 mod body;
+mod changes;
 mod checkout;
 mod client;
 mod clock;
+mod digest;
 mod endpoint;
 mod event;
 mod fault;
@@ -48,13 +54,18 @@ mod relative;
 mod reporter;
 pub mod retry;
 mod run;
+mod salvage;
 mod secret;
+mod selection;
 mod settings;
+mod shard;
 mod target;
 mod traces;
 mod transport;
 
 pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
+pub use begin::ResumeError;
+pub use changes::Changes;
 pub use checkout::Checkout;
 pub use client::ClientError;
 pub use clock::{Clock, Moment, SteppingClock, SystemClock};
@@ -67,5 +78,6 @@ pub use kept_request::{KeptRequest, REQUEST_HREF};
 pub use reporter::{Reporter, Silent};
 pub use run::{Environment, RunError, Summary, run};
 pub use secret::{Header, HeaderError, Secret};
-pub use settings::{ByteLimits, Settings};
+pub use settings::{ByteLimits, Repeat, Settings, Start};
+pub use shard::{Part, Shard, ShardError};
 pub use target::{AgentCommand, AgentCommandError, Target};

@@ -1,7 +1,6 @@
 //! `run.json`: what is known of a run before its first request, and after its last.
 
-use counterproof_artifact::{Extra, Run, RunSchema, Stats};
-use counterproof_cases::CaseSpec;
+use counterproof_artifact::{Case, Extra, Outcome, Run, RunSchema, Stats};
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -11,12 +10,16 @@ use crate::checkout::Checkout;
 use crate::clock::Moment;
 use crate::event::Counts;
 use crate::relative::{absolute, relative};
+use crate::selection::Selection;
 use crate::settings::Settings;
+
+/// The field that says that a run was stopped before its end.
+const INTERRUPTED: &str = "interrupted";
 
 /// The document as it is before the first request.
 pub(crate) fn started(
     settings: &Settings,
-    cases: &[CaseSpec],
+    selection: &Selection<'_>,
     checkout: Option<&Checkout>,
     folder: &Utf8Path,
     start: Moment,
@@ -30,7 +33,7 @@ pub(crate) fn started(
         base_url: settings.target.recorded(),
         cases_path: relative(&absolute(&settings.cases_path), &folder),
         out_dir: relative(&absolute(&settings.out), &folder),
-        selected_case_ids: cases.iter().map(|case| case.id.clone()).collect(),
+        selected_case_ids: selection.cases.iter().map(|case| case.id.clone()).collect(),
         runner_version: concat!("counterproof ", env!("CARGO_PKG_VERSION")).to_owned(),
         repo_commit: checkout.map(|checkout| checkout.commit.clone()),
         dirty: checkout.map(|checkout| checkout.dirty),
@@ -40,6 +43,12 @@ pub(crate) fn started(
         concurrency: Some(settings.concurrency.get().into()),
         retry_policy: Some(settings.retry.document()),
         limits: Some(settings.limits.document()),
+        case_digests: Some(selection.digests.clone()),
+        cases_digest: Some(selection.digest),
+        shard: selection.shard.clone(),
+        group_id: settings.repeat.as_ref().map(|repeat| repeat.group_id.clone()),
+        repeat: settings.repeat.as_ref().map(|repeat| u64::from(repeat.number).into()),
+        repeats: settings.repeat.as_ref().map(|repeat| u64::from(repeat.of).into()),
         stats: None,
         extra: agent(settings),
     }
@@ -54,7 +63,25 @@ fn agent(settings: &Settings) -> Extra {
             extra.insert("model".to_owned(), model.as_str().into());
         }
     }
+    if !settings.headers.is_empty() {
+        // Their values are kept nowhere.
+        let mut names: Vec<_> = settings.headers.iter().map(|header| header.name().as_str()).collect();
+        names.sort_unstable();
+        extra.insert("request_headers".to_owned(), names.into());
+    }
     extra
+}
+
+/// The document of a run that goes on: as it was started, without what its end added, and as fast as is asked now.
+pub(crate) fn restarted(mut started: Run, now: &Run) -> Run {
+    started.extra.remove(INTERRUPTED);
+    Run { stats: None, concurrency: now.concurrency, ..started }
+}
+
+/// True for the artifact of a case that was never asked: it is as good as missing.
+pub(crate) fn is_unasked(artifact: &Case) -> bool {
+    let Outcome::RunnerError(failure) = &artifact.outcome else { return false };
+    failure.error_name.as_deref() == Some("not_run")
 }
 
 /// The same document with how the run went.
@@ -73,7 +100,7 @@ pub(crate) fn ended(run: Run, counts: &Counts, duration: Duration, interrupted: 
     };
     let mut run = Run { stats: Some(stats), ..run };
     if interrupted {
-        run.extra.insert("interrupted".to_owned(), true.into());
+        run.extra.insert(INTERRUPTED.to_owned(), true.into());
     }
     run
 }

@@ -1,10 +1,12 @@
 //! A whole run: the folder, the cases with bounded concurrency, the end. How one case is asked is told elsewhere.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::store::{CreateError, RunWriter};
+use counterproof_artifact::CaseId;
+use counterproof_artifact::store::CreateError;
 use counterproof_artifact::write::WriteError;
 use counterproof_cases::CaseSpec;
 use tokio::sync::mpsc;
@@ -13,6 +15,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::agent::{Asking, Dialect};
 use crate::ask::{Asked, Asker};
 use crate::attempt::Bounds;
+use crate::begin::{self, BeginError, ResumeError};
 use crate::checkout::Checkout;
 use crate::client::ClientError;
 use crate::clock::{Clock, SystemClock};
@@ -74,6 +77,9 @@ pub enum RunError {
     /// The run folder could not be made.
     #[error(transparent)]
     Create(#[from] CreateError),
+    /// The run could not be resumed.
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -85,7 +91,17 @@ pub enum RunError {
     Start(#[source] std::io::Error),
 }
 
-/// Asks every case of the agent and keeps what came back, in a new run folder.
+impl From<BeginError> for RunError {
+    fn from(error: BeginError) -> Self {
+        match error {
+            BeginError::Create(error) => error.into(),
+            BeginError::Resume(error) => error.into(),
+            BeginError::Write(error) => error.into(),
+        }
+    }
+}
+
+/// Asks every case of the agent and keeps what came back: in a new run folder, or what is missing in one that is there.
 ///
 /// The call blocks until the run is over, and drives its requests on a runtime of its own: call it from a plain thread,
 /// not from within an async task.
@@ -106,10 +122,8 @@ pub fn run(
         .map_err(RunError::Start)?;
 
     let clock = environment.clock.clone();
-    let folder = RunWriter::create(&settings.out, settings.side, &settings.run_id)?;
     let start = clock.read();
-    let document = record::started(settings, cases, environment.checkout.as_ref(), folder.folder(), start);
-    folder.write_run(&document)?;
+    let begun = begin::begin(settings, cases, environment.checkout.as_ref(), start)?;
 
     let (events, received) = mpsc::channel(WAITING_EVENTS);
     let keeper = Arc::new(Keeper {
@@ -120,7 +134,7 @@ pub fn run(
         dialect,
         protocol: settings.protocol,
         header_names: settings.headers.iter().map(|header| header.name().to_string()).collect(),
-        run: folder,
+        run: begun.folder,
     });
     let asker = Asker {
         transport,
@@ -138,8 +152,10 @@ pub fn run(
         asker: Arc::new(asker),
         received,
         tasks: JoinSet::new(),
-        counts: Counts { selected: cases.len(), ..Counts::default() },
-        reached: false,
+        counts: begun.counts,
+        again: begun.again,
+        // An agent that answered before, or is not asked at all, is not out of reach.
+        reached: begun.counts.answered > 0 || begun.cases.is_empty(),
         error: None,
         reporter,
     };
@@ -147,14 +163,14 @@ pub fn run(
         run_id: settings.run_id.clone(),
         side: settings.side,
         folder: keeper.run.folder().to_owned(),
-        cases: cases.len(),
+        cases: begun.cases.len(),
     });
-    runtime.block_on(drive.all(cases));
+    runtime.block_on(drive.all(&begun.cases));
 
     let interrupted = drive.asker.interrupt.reached(Urgency::Finish) && drive.counts.not_run() > 0;
     let end = clock.read();
-    let duration = end.elapsed.saturating_sub(start.elapsed);
-    let document = record::ended(document, &drive.counts, duration, interrupted);
+    let duration = end.elapsed.saturating_sub(start.elapsed) + begun.earlier;
+    let document = record::ended(begun.document, &drive.counts, duration, interrupted);
     let closed = keeper.run.write_manifest(&end.iso()).and_then(|()| keeper.run.write_run(&document));
     // The first failure is the cause; what follows it is its consequence.
     drive.error.take().map_or(closed, Err)?;
@@ -169,6 +185,8 @@ struct Drive<'run> {
     received: mpsc::Receiver<RunEvent>,
     tasks: JoinSet<Result<Option<Asked>, WriteError>>,
     counts: Counts,
+    /// Cases whose artifact goes when they are asked, with what it counted for.
+    again: HashMap<CaseId, Counts>,
     reached: bool,
     /// The first file that could not be written: no further case is started after it.
     error: Option<WriteError>,
@@ -176,7 +194,7 @@ struct Drive<'run> {
 }
 
 impl Drive<'_> {
-    async fn all(&mut self, cases: &[CaseSpec]) {
+    async fn all(&mut self, cases: &[&CaseSpec]) {
         let mut waiting = cases.iter();
         let interrupt = self.asker.interrupt.clone();
         let mut stopping = false;
@@ -212,6 +230,13 @@ impl Drive<'_> {
     }
 
     fn start(&mut self, case: &CaseSpec) {
+        if let Some(counted) = self.again.remove(&case.id) {
+            self.counts.take_back(&counted);
+            if let Err(error) = self.asker.keeper.run.discard_case(&case.id) {
+                self.error.get_or_insert(error);
+                return;
+            }
+        }
         let asking = Asking { case, side: self.settings.side, run_id: &self.settings.run_id };
         let written = match &self.settings.resend {
             Some(body) => Ok(body.clone()),

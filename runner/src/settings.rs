@@ -10,6 +10,7 @@ use crate::agent::{AgentOptions, Protocol};
 use crate::endpoint::{BaseUrl, ResolveRule};
 use crate::retry::Policy;
 use crate::secret::Header;
+use crate::shard::Part;
 use crate::target::Target;
 
 /// What a run is asked to do. [`Settings::new`] fills in the defaults; the fields are there to be changed.
@@ -47,6 +48,38 @@ pub struct Settings {
     pub resend: Option<Vec<u8>>,
     /// How long what is in flight may still take once the run is asked to stop.
     pub grace: Duration,
+    /// Whether there is a run folder already.
+    pub start: Start,
+    /// The part of a larger run that this run is: only its cases are asked.
+    pub part: Option<Part>,
+    /// Which of several runs of the same this is.
+    pub repeat: Option<Repeat>,
+}
+
+/// Whether a run is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// The run folder must not be there yet.
+    #[default]
+    New,
+    /// Only what is missing in the run folder is asked.
+    Resume {
+        /// Ask the failed cases again too. The artifact of each goes when it is asked.
+        retry_errors: bool,
+        /// A run folder that is not there is made.
+        or_new: bool,
+    },
+}
+
+/// One of several runs of the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repeat {
+    /// What they have in common.
+    pub group_id: RunId,
+    /// Which it is, counted from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
 }
 
 impl Settings {
@@ -69,6 +102,9 @@ impl Settings {
             keep_requests: false,
             resend: None,
             grace: Duration::from_secs(5),
+            start: Start::New,
+            part: None,
+            repeat: None,
         }
     }
 }

@@ -7,9 +7,10 @@ use counterproof_artifact::{
     Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Content, ContentType, Count, Event, EventBody,
     EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema, FinalOutput, FinalOutputEvent,
     Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Outcome, ProposedAction, Retrieval, RetryPolicy,
-    RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, Side, Stats, ToolCall, ToolResult, ToolStatus, Tri,
+    RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf, Side, Stats, ToolCall, ToolResult,
+    ToolStatus, Tri,
 };
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -123,6 +124,15 @@ prop_compose! {
 }
 
 prop_compose! {
+    pub(crate) fn shard_of()(
+        run_id in run_id(), [index, count, cases_total] in [count(), count(), count()], positions in vec(count(), 0..3),
+        extra in extra(),
+    ) -> ShardOf {
+        ShardOf { run_id, index, count, cases_total, positions, extra }
+    }
+}
+
+prop_compose! {
     pub(crate) fn run()(
         (run_id, version, selected_case_ids) in (run_id(), side(), vec(case_id(), 0..3)),
         [generated_at, base_url, cases_path, out_dir, runner_version] in [text(), text(), text(), text(), text()],
@@ -131,12 +141,15 @@ prop_compose! {
         timeout_ms in option::of(millis()),
         (retries, concurrency) in (option::of(count()), option::of(count())),
         (retry_policy, limits, stats) in (option::of(retry_policy()), option::of(limits()), option::of(stats())),
+        (case_digests, cases_digest) in (option::of(btree_map(case_id(), digest(), 0..3)), option::of(digest())),
+        (shard, group_id) in (option::of(shard_of()), option::of(run_id())),
+        (repeat, repeats) in (option::of(count()), option::of(count())),
         extra in extra(),
     ) -> Run {
         Run {
             schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, out_dir,
             selected_case_ids, runner_version, repo_commit, dirty, node_version, timeout_ms, retries, concurrency,
-            retry_policy, limits, stats, extra,
+            retry_policy, limits, case_digests, cases_digest, shard, group_id, repeat, repeats, stats, extra,
         }
     }
 }

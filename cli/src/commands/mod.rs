@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use counterproof_artifact::Exit;
 
+use crate::retold::Retold;
 use crate::streams::Streams;
 
 mod compare;
@@ -40,8 +41,11 @@ enum Command {
 /// Runs the program with its arguments, the program's own name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let mut streams = Streams::of_process();
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
+    let parsed = Cli::command()
+        .try_get_matches_from(arguments)
+        .and_then(|typed| Cli::from_arg_matches(&typed).map(|cli| (cli, typed)));
+    let (cli, typed) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are no errors, and clap knows where each belongs.
             let _ = error.print();
@@ -49,7 +53,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         }
     };
     let result = match cli.command {
-        Command::Run(args) => run::run(&args, &mut streams),
+        Command::Run(args) => run::run(&args, &retold(&typed), &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),
@@ -58,4 +62,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),
     };
     result.unwrap_or_else(|error| error.report(&mut streams))
+}
+
+/// What was typed for the subcommand.
+fn retold(typed: &clap::ArgMatches) -> Retold {
+    let (name, typed) = typed.subcommand().unwrap_or(("", typed));
+    let command = Cli::command();
+    Retold::of(command.find_subcommand(name).unwrap_or(&command), typed)
 }

@@ -6,27 +6,31 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::store::{CreateError, RunReader};
+use counterproof_artifact::lock::LockError;
+use counterproof_artifact::store::{CreateError, ReopenError, RunReader};
 use counterproof_artifact::{CaseId, Exit, RunId, Side, check};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_runner::retry::Policy;
 use counterproof_runner::{
-    BaseUrl, ByteLimits, Checkout, Environment, Header, HeaderError, ResolveRule, RunError, Secret, Settings, Summary,
+    BaseUrl, ByteLimits, Checkout, Environment, Header, HeaderError, Interrupt, ResolveRule, ResumeError, RunError,
+    Secret, Settings, Summary, Urgency,
 };
 use jiff::SignedDuration;
-use uuid::Uuid;
 
 use crate::agent::AgentArgs;
 use crate::command_error::CommandError;
+use crate::passes::{self, Passes};
 use crate::progress::Progress;
+use crate::retold::Retold;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::suite;
 
 /// Ask every case of an agent and keep what came back.
 ///
-/// Sends `POST BASE_URL/run-case` (or the request of another `--protocol`) for each case and writes one run folder, `RUNS/SIDE/RUN_ID/`, with one artifact for
-/// each case. A case that fails is an artifact too, and no error of this command.
+/// Sends `POST BASE_URL/run-case` (or the request of another `--protocol`) for each case and writes one run folder,
+/// `RUNS/SIDE/RUN_ID/`, with one artifact for each case. A case that fails is an artifact too, and no error of this command.
+/// A run that was stopped, in whatever way, is taken up where it was left with `--resume`.
 ///
 /// Exit code 0: every case was asked. 2: the command line or the cases are wrong. 3: a file could not be read or written,
 /// or the agent could not be reached at all. 4: interrupted.
@@ -48,9 +52,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "baseline|new")]
     side: Side,
 
-    /// Names the run and its folder [default: a new id that sorts by time]
-    #[arg(long, value_name = "ID")]
-    run_id: Option<RunId>,
+    #[command(flatten)]
+    passes: passes::Options,
 
     /// Where the runs are kept
     #[arg(long, value_name = "RUNS", default_value = "runs")]
@@ -102,24 +105,39 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let settings = args.settings()?;
+pub(super) fn run(args: &Args, typed: &Retold, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let passes = args.passes.passes(|name| env::var(name).ok())?;
+    let shared = args.settings(passes.id.clone())?;
     let suite = suite::load(&args.cases, streams)?;
     let cases = args.select(suite)?;
     if args.dry_run {
-        return plan(&settings, &cases, streams);
+        return plan(&shared, &passes, &cases, streams);
     }
     let here = Utf8PathBuf::from(".");
-    let environment = Environment { checkout: Checkout::discover(&here), ..Environment::of_system() };
-    let interrupt = environment.interrupt.clone();
-    on_signal(move || interrupt.trigger()).map_err(CommandError::io)?;
-    let mut progress = Progress::on_stderr();
-    let summary = counterproof_runner::run(&settings, &cases, environment, &mut progress).map_err(run_error)?;
-    finish(args, &settings, &summary, &progress, streams)
+    let checkout = Checkout::discover(&here);
+    let interrupt = Interrupt::default();
+    let stop = interrupt.clone();
+    on_signal(move || stop.trigger()).map_err(CommandError::io)?;
+    let resume = typed.with(&format!("--resume {}", passes.id), &["run-id", "resume"]);
+    for pass in &passes.runs {
+        let settings = pass.settings(&shared);
+        let environment =
+            Environment { checkout: checkout.clone(), interrupt: interrupt.clone(), ..Environment::of_system() };
+        let mut progress = Progress::on_stderr();
+        let summary = counterproof_runner::run(&settings, &cases, environment, &mut progress)
+            .map_err(|error| run_error(error, &resume))?;
+        tell(&settings, &summary, &progress, streams)?;
+        if summary.interrupted || (interrupt.reached(Urgency::Finish) && Some(pass) != passes.runs.last()) {
+            streams.note(format_args!("interrupted; to go on: {resume}"));
+            return Ok(Exit::Interrupted);
+        }
+    }
+    next(args, &shared, &passes, streams);
+    Ok(Exit::Done)
 }
 
 impl Args {
-    fn settings(&self) -> Result<Settings, CommandError> {
+    fn settings(&self, run_id: RunId) -> Result<Settings, CommandError> {
         let base_url: BaseUrl = self
             .base_url
             .expose()
@@ -129,10 +147,6 @@ impl Args {
         let headers = headers.collect::<Result<_, HeaderError>>().map_err(|error| {
             CommandError::usage(error).hint("write it like `--header authorization:env:AGENT_TOKEN`")
         })?;
-        let run_id = match &self.run_id {
-            Some(run_id) => run_id.clone(),
-            None => Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?,
-        };
         let mut settings = Settings {
             concurrency: self.concurrency,
             timeout: self.timeout,
@@ -166,35 +180,42 @@ impl Args {
     }
 }
 
-fn plan(settings: &Settings, cases: &[CaseSpec], streams: &mut Streams) -> Result<Exit, CommandError> {
-    let Settings { side, run_id, .. } = settings;
+fn plan(shared: &Settings, passes: &Passes, cases: &[CaseSpec], streams: &mut Streams) -> Result<Exit, CommandError> {
+    let side = shared.side;
+    let part = passes.runs.first().and_then(|pass| pass.part.as_ref());
+    let is_ours = |case: &&CaseSpec| part.is_none_or(|part| part.shard.holds(&case.id));
     streams.say(format_args!(
         "would ask {} as side {side} at {}, with up to {} for each",
-        counted(cases.len(), "case"),
-        settings.recorded_url(),
-        counted(settings.retry.retries as usize + 1, "attempt"),
+        counted(cases.iter().filter(is_ours).count(), "case"),
+        shared.recorded_url(),
+        counted(shared.retry.retries as usize + 1, "attempt"),
     ))?;
-    for case in cases {
+    for case in cases.iter().filter(is_ours) {
         // A title is free text; no terminal should obey it.
         let title = case.title.as_deref().map(|title| format!("  {}", check::visible(title))).unwrap_or_default();
         streams.say(format_args!("  {}{title}", case.id))?;
     }
-    streams.say(format_args!("would write {}", settings.out.join(side.as_str()).join(run_id.as_str())))?;
+    for pass in &passes.runs {
+        streams.say(format_args!("would write {}", shared.out.join(side.as_str()).join(pass.run_id.as_str())))?;
+    }
     Ok(Exit::Done)
 }
 
-fn finish(
-    args: &Args,
+/// Says how one run went.
+fn tell(
     settings: &Settings,
     summary: &Summary,
     progress: &Progress,
     streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+) -> Result<(), CommandError> {
     let counts = &summary.counts;
-    let classes = if counts.failed > 0 { format!(" ({})", progress.failures()) } else { String::new() };
+    // Of the cases that failed before, the classes are not known here.
+    let classes =
+        if counts.failed > 0 && counts.kept == 0 { format!(" ({})", progress.failures()) } else { String::new() };
     let not_run = if counts.not_run() > 0 { format!(", {} not run", counts.not_run()) } else { String::new() };
+    let kept = if counts.kept > 0 { format!("; {} complete before", counts.kept) } else { String::new() };
     let line = format!(
-        "{}: {} ok, {} failed{classes}, {} retried{not_run}",
+        "{}: {} ok, {} failed{classes}, {} retried{not_run}{kept}",
         counted(counts.selected, "case"),
         counts.answered,
         counts.failed,
@@ -202,30 +223,53 @@ fn finish(
     );
     streams.note(line);
     streams.say(format_args!("run folder: {}", summary.folder))?;
-    if summary.interrupted {
-        return Ok(Exit::Interrupted);
-    }
-    if !summary.reached && counts.selected > 0 {
+    if !summary.interrupted && !summary.reached && counts.selected > 0 {
         let message = format!("the agent at {} could not be reached", settings.target.recorded());
         return Err(CommandError::io(message)
             .hint("check that the agent runs and that `--base-url` or `--agent-cmd` is right")
             .hint("the artifacts in the run folder tell of each attempt"));
     }
-    streams.note(format_args!("next: counterproof validate {}", summary.folder));
-    let other = settings.side.other();
-    if RunReader::open_latest(&args.out, other).is_ok() {
+    Ok(())
+}
+
+/// Says what is usually done next.
+fn next(args: &Args, shared: &Settings, passes: &Passes, streams: &mut Streams) {
+    let side = shared.out.join(shared.side.as_str());
+    for (number, pass) in passes.runs.iter().enumerate() {
+        let start = if number == 0 { "next: " } else { "      " };
+        streams.note(format_args!("{start}counterproof validate {}", side.join(pass.run_id.as_str())));
+    }
+    let other = shared.side.other();
+    if let Some(part) = passes.runs.first().and_then(|pass| pass.part.as_ref()) {
+        let whole = side.join(part.run_id.as_str());
+        streams.note(format_args!(
+            "      when all {} shards are done: counterproof merge {whole}-s*of{} --out {whole}",
+            part.shard.count(),
+            part.shard.count()
+        ));
+    } else if RunReader::open_latest(&args.out, other).is_ok() {
         streams.note(format_args!("      counterproof compare --runs {} --cases {}", args.out, args.cases));
     } else {
         streams.note(format_args!("      run the side {other} too, then counterproof compare"));
     }
-    Ok(Exit::Done)
 }
 
-fn run_error(error: RunError) -> CommandError {
+fn run_error(error: RunError, resume: &str) -> CommandError {
     match error {
-        RunError::Create(CreateError::Exists(_)) => {
-            CommandError::usage(error).hint("choose another `--run-id`; a run is never written over")
+        RunError::Create(CreateError::Exists(_)) => CommandError::usage(error)
+            .hint("choose another `--run-id`; a run is never written over")
+            .hint("a run that was stopped goes on with `--resume` in place of `--run-id`"),
+        RunError::Create(CreateError::Lock(LockError::Held(_)))
+        | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Held(_)))) => {
+            CommandError::usage(error).hint("wait until it is done, or stop it")
         }
+        RunError::Resume(ResumeError::Changed { .. }) => CommandError::usage(error)
+            .hint("resume with the cases and settings it was started with, or start a new run"),
+        RunError::Resume(ResumeError::Reopen(ReopenError::Missing(_))) => {
+            CommandError::usage(error).hint("start the run with `--run-id` in place of `--resume`")
+        }
+        // What is finished stays, so a full disk costs no more than the cases in flight.
+        RunError::Write(_) => CommandError::io(error).hint(format!("what is finished is kept; to go on: {resume}")),
         _ => CommandError::io(error),
     }
 }

@@ -1,0 +1,59 @@
+//! What a case asks, as a digest: two cases with the same digest ask the same. Titles and expectations do not count.
+
+use counterproof_artifact::{CaseId, Sha256Digest};
+use counterproof_cases::CaseSpec;
+use serde_json::Value;
+
+/// The digest of a case's id and input, whatever the order of the input's keys in the cases file.
+pub(crate) fn of_case(case: &CaseSpec) -> Sha256Digest {
+    // JSON values and strings always serialise.
+    let input = serde_json::to_value(&case.input).unwrap_or_default();
+    Sha256Digest::of(format!("{}\n{}", case.id, sorted(input)).as_bytes())
+}
+
+/// The digest of several cases in their order.
+pub(crate) fn of_cases<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha256Digest)>) -> Sha256Digest {
+    let lines: String = cases.into_iter().map(|(id, digest)| format!("{id} {digest}\n")).collect();
+    Sha256Digest::of(lines.as_bytes())
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut fields: Vec<_> = map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(fields.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cases(text: &str) -> Vec<CaseSpec> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = camino::Utf8Path::from_path(folder.path()).unwrap().join("cases.json");
+        counterproof_artifact::write::write(&path, text.as_bytes(), counterproof_artifact::write::Durability::Cached)
+            .unwrap();
+        counterproof_cases::load(&path).unwrap().cases
+    }
+
+    #[test]
+    fn only_what_is_asked_counts() {
+        let of = |text: &str| of_case(&cases(text)[0]);
+        let plain = of(r#"[{"id": "a", "input": {"user": "x", "context": {"p": 1, "q": [{"r": 2, "s": 3}]}}}]"#);
+        let same =
+            r#"[{"id": "a", "title": "t", "input": {"context": {"q": [{"s": 3, "r": 2}], "p": 1}, "user": "x"}}]"#;
+        assert_eq!(of(same), plain);
+        for other in [
+            r#"[{"id": "b", "input": {"user": "x", "context": {"p": 1, "q": [{"r": 2, "s": 3}]}}}]"#,
+            r#"[{"id": "a", "input": {"user": "x", "context": {"p": 2, "q": [{"r": 2, "s": 3}]}}}]"#,
+            r#"[{"id": "a", "input": {"user": "x"}}]"#,
+        ] {
+            assert_ne!(of(other), plain);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The assets that a run left behind when it ended before its time: which case each belongs to, told by its name.
+
+use std::collections::{BTreeSet, HashMap};
+
+use counterproof_artifact::store::{ASSETS_FOLDER, ReadError, RunWriter};
+use counterproof_artifact::write::WriteError;
+use counterproof_artifact::{AssetKind, CaseId, Extra, Manifest, ManifestItem, Side};
+
+/// Why assets could not be sorted out.
+#[derive(Debug, thiserror::Error)]
+pub enum SalvageError {
+    /// One could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// One could not be removed.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Enters the assets of complete cases into the manifest, and removes those of cases that will be asked from the start.
+pub(crate) fn assets(
+    folder: &RunWriter,
+    manifest: Option<Manifest>,
+    selected: &BTreeSet<CaseId>,
+    complete: &BTreeSet<CaseId>,
+) -> Result<(), SalvageError> {
+    let items = manifest.map(|manifest| manifest.items).unwrap_or_default();
+    let listed: HashMap<String, ManifestItem> =
+        items.into_iter().map(|item| (item.href.as_str().to_owned(), item)).collect();
+    for name in folder.asset_names()? {
+        let (kind, case, extra) = match listed.get(&format!("{ASSETS_FOLDER}/{name}")) {
+            Some(item) => (item.kind, item.case_id.clone(), item.extra.clone()),
+            None => match owner(&name, folder.side(), selected) {
+                Some((case, kind)) => (kind, Some(case), Extra::new()),
+                None => (AssetKind::Other, None, Extra::new()),
+            },
+        };
+        if case.as_ref().is_some_and(|case| !complete.contains(case)) {
+            folder.remove_asset(&name)?;
+        } else {
+            folder.adopt(&name, kind, case, extra)?;
+        }
+    }
+    // It is written again at the end; until then it would name files that are gone.
+    folder.remove_manifest()?;
+    Ok(())
+}
+
+/// Whose an asset is, and what it holds, by the names that the runner gives.
+fn owner(name: &str, side: Side, cases: &BTreeSet<CaseId>) -> Option<(CaseId, AssetKind)> {
+    let known = |text: &str| cases.get(&text.parse::<CaseId>().ok()?).cloned();
+    let payload = name.strip_prefix(&format!("full_payload_{side}_")).and_then(|rest| rest.strip_suffix(".json"));
+    if let Some((case, event)) = payload.and_then(|rest| rest.rsplit_once("_e"))
+        && event.bytes().all(|byte| byte.is_ascii_digit())
+        && let Some(case) = known(case)
+    {
+        return Some((case, AssetKind::FullPayload));
+    }
+    for (end, kind) in
+        [(".body.txt", AssetKind::FullBody), (".body.bin", AssetKind::FullBody), (".meta.json", AssetKind::FailureMeta)]
+    {
+        if let Some((case, attempt)) = name.strip_suffix(end).and_then(|rest| rest.rsplit_once(".attempt"))
+            && attempt.bytes().all(|byte| byte.is_ascii_digit())
+            && let Some(case) = known(case)
+        {
+            return Some((case, kind));
+        }
+    }
+    // Anything else that is called after a case; of two whose ids begin alike, the longer.
+    let ends = name.rmatch_indices('.').map(|(at, _)| at);
+    ends.filter_map(|at| known(&name[..at])).map(|case| (case, AssetKind::Other)).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assets_are_told_by_their_names() {
+        let ids = ["a", "a.attempt1", "b_e1", "full_payload_new_x"];
+        let cases: BTreeSet<CaseId> = ids.iter().map(|id| id.parse().unwrap()).collect();
+        let of = |name: &str| owner(name, Side::New, &cases).map(|(case, kind)| (case.to_string(), kind));
+        let is = |case: &str, kind| Some((case.to_owned(), kind));
+        assert_eq!(of("a.attempt1.body.txt"), is("a", AssetKind::FullBody));
+        assert_eq!(of("a.attempt1.attempt12.meta.json"), is("a.attempt1", AssetKind::FailureMeta));
+        assert_eq!(of("full_payload_new_b_e1_e0.json"), is("b_e1", AssetKind::FullPayload));
+        assert_eq!(of("full_payload_new_x.attempt2.body.bin"), is("full_payload_new_x", AssetKind::FullBody));
+        assert_eq!(of("a.request.json"), is("a", AssetKind::Other));
+        assert_eq!(of("notes.txt"), None);
+    }
+}
