@@ -93,11 +93,9 @@ impl Options {
         let shard = match self.shard {
             None => None,
             Some(ShardChoice::Named(shard)) => Some(shard),
-            Some(ShardChoice::Detected { count }) => {
-                Some(array::detect(|name| environment(name), count).map_err(|error| {
-                    CommandError::usage(error).hint("say it yourself, such as `--shard 2/4`, or `--shard auto/4`")
-                })?)
-            }
+            Some(ShardChoice::Detected { count }) => Some(array::detect(environment, count).map_err(|error| {
+                CommandError::usage(error).hint("say it yourself, such as `--shard 2/4`, or `--shard auto/4`")
+            })?),
         };
         let id = match self.resume.as_ref().or(self.run_id.as_ref()) {
             Some(id) => id.clone(),

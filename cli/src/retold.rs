@@ -39,16 +39,14 @@ impl Retold {
 
     /// The line without some of its options, and with another in front.
     pub(crate) fn with(&self, first: &str, without: &[&str]) -> String {
-        let mut line = format!("{} {first}", self.start);
+        let mut words = vec![self.start.clone(), first.to_owned()];
         for (name, values) in self.options.iter().filter(|(name, _)| !without.contains(&name.as_str())) {
             if values.is_empty() {
-                line += &format!(" --{name}");
+                words.push(format!("--{name}"));
             }
-            for value in values {
-                line += &format!(" --{name} {value}");
-            }
+            words.extend(values.iter().map(|value| format!("--{name} {value}")));
         }
-        line
+        words.join(" ")
     }
 }
 

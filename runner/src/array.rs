@@ -218,7 +218,8 @@ mod tests {
 
     #[test]
     fn each_platform_counts_in_its_own_way() {
-        let table: [(&[(&str, &str)], Option<u32>, &str); 9] = [
+        type Row = (&'static [(&'static str, &'static str)], Option<u32>, &'static str);
+        let table: [Row; 9] = [
             (&[("AWS_BATCH_JOB_ARRAY_INDEX", "0"), ("AWS_BATCH_JOB_ARRAY_SIZE", "10")], None, "1/10"),
             (&[("AWS_BATCH_JOB_ARRAY_INDEX", "9")], Some(10), "10/10"),
             (&[("JOB_COMPLETION_INDEX", "4")], Some(5), "5/5"),

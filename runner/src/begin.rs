@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use counterproof_artifact::store::{CreateError, RUN_FILE, ReadError, ReopenError, RunReader, RunWriter};
+use counterproof_artifact::store::{CreateError, ReadError, ReopenError, RunReader, RunWriter};
 use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{Case, CaseId, Outcome, Run};
 use counterproof_cases::CaseSpec;
@@ -151,7 +151,7 @@ fn resume(
             counts.kept += 1;
         }
     }
-    salvage::assets(&folder, reader.manifest()?, &selected, &complete)?;
+    salvage::assets(&folder, &reader, &selected, &complete)?;
 
     let earlier = started.stats.as_ref().and_then(|stats| stats.duration_ms.as_ref());
     let earlier = earlier
@@ -172,7 +172,6 @@ fn resume(
 }
 
 fn has_artifact(folder: &RunWriter, case: &CaseId) -> bool {
-    debug_assert_ne!(format!("{case}.json"), RUN_FILE, "a case id is never the name of another document");
     folder.folder().join(format!("{case}.json")).exists()
 }
 

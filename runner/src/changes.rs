@@ -84,6 +84,29 @@ pub(crate) fn changes(started: &Run, now: &Run) -> Changes {
     Changes(found)
 }
 
+/// What two runs that should be parts of one have in different ways. Their cases are their own, but the cases that all
+/// parts have together are not, and neither is the commit.
+pub(crate) fn differing_settings(one: &Run, other: &Run) -> Changes {
+    let (mut one, mut other) = (fields(one), fields(other));
+    let mut found = Vec::new();
+    let all = ["version", "cases_digest", "shard", "group_id", "repeat", "repeats"];
+    for fields in [&mut one, &mut other] {
+        if let Some(Value::Object(shard)) = fields.get_mut("shard") {
+            shard.retain(|name, _| ["run_id", "count", "cases_total"].contains(&name.as_str()));
+        }
+    }
+    let known = one.get("repo_commit").is_some() && other.get("repo_commit").is_some();
+    let mut names: Vec<&String> = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name))).collect();
+    names.retain(|name| {
+        all.contains(&name.as_str()) || !DO_NOT_MATTER.contains(&name.as_str()) || (known && *name == "repo_commit")
+    });
+    for name in names {
+        let value = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or_default();
+        differences(name, &value(&one), &value(&other), &mut found);
+    }
+    Changes(found)
+}
+
 fn fields(run: &Run) -> serde_json::Map<String, Value> {
     match serde_json::to_value(run) {
         Ok(Value::Object(fields)) => fields,

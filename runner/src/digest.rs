@@ -13,8 +13,8 @@ pub(crate) fn of_case(case: &CaseSpec) -> Sha256Digest {
 
 /// The digest of several cases in their order.
 pub(crate) fn of_cases<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha256Digest)>) -> Sha256Digest {
-    let lines: String = cases.into_iter().map(|(id, digest)| format!("{id} {digest}\n")).collect();
-    Sha256Digest::of(lines.as_bytes())
+    let lines: Vec<_> = cases.into_iter().map(|(id, digest)| format!("{id} {digest}\n")).collect();
+    Sha256Digest::of(lines.concat().as_bytes())
 }
 
 fn sorted(value: Value) -> Value {

@@ -24,6 +24,28 @@ pub(crate) fn absolute(path: &Utf8Path) -> Utf8PathBuf {
     path.canonicalize_utf8().or_else(|_| camino::absolute_utf8(path)).unwrap_or_else(|_| path.to_owned())
 }
 
+/// A relative path as seen from the folder `to`, where it was seen from the folder `from`; both must be absolute.
+pub(crate) fn moved(path: &str, from: &Utf8Path, to: &Utf8Path) -> String {
+    if Utf8Path::new(path).components().count() < 2 && !path.starts_with("..") {
+        // A name alone says that the way to it is not to be told.
+        return path.to_owned();
+    }
+    relative(&plain(&from.join(path)), &plain(to))
+}
+
+/// A path without `.` and `..`, by its words alone.
+fn plain(path: &Utf8Path) -> Utf8PathBuf {
+    let mut plain = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other.as_str()),
+        }
+    }
+    plain
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
@@ -38,6 +60,14 @@ mod tests {
         assert_eq!(way("/w/runs/new/r1/cases.json", "/w/runs/new/r1"), "cases.json");
         assert_eq!(way("/w/runs", "/w/runs/new/r1"), "../..");
         assert_eq!(way("/w", "/w"), ".");
+    }
+
+    #[test]
+    fn a_path_may_be_seen_from_elsewhere() {
+        let moved = |path: &str, to: &str| moved(path, Utf8Path::new("/w/a/new/r1"), Utf8Path::new(to));
+        assert_eq!(moved("../../../cases.json", "/w/runs/new/r2"), "../../../cases.json");
+        assert_eq!(moved("../../cases.json", "/w/r"), "../a/cases.json");
+        assert_eq!(moved("cases.json", "/elsewhere/r"), "cases.json");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use counterproof_artifact::store::{ASSETS_FOLDER, ReadError, RunWriter};
+use counterproof_artifact::store::{ASSETS_FOLDER, ReadError, RunReader, RunWriter};
 use counterproof_artifact::write::WriteError;
-use counterproof_artifact::{AssetKind, CaseId, Extra, Manifest, ManifestItem, Side};
+use counterproof_artifact::{AssetKind, CaseId, Extra, ManifestItem, Sha256Digest, Side};
 
 /// Why assets could not be sorted out.
 #[derive(Debug, thiserror::Error)]
@@ -17,33 +17,49 @@ pub enum SalvageError {
     Write(#[from] WriteError),
 }
 
+/// An asset on disk, and what is known of it.
+pub(crate) struct Asset {
+    pub(crate) name: String,
+    pub(crate) kind: AssetKind,
+    pub(crate) case: Option<CaseId>,
+    /// As the manifest lists it, where there is one.
+    pub(crate) sha256: Option<Sha256Digest>,
+    extra: Extra,
+}
+
 /// Enters the assets of complete cases into the manifest, and removes those of cases that will be asked from the start.
 pub(crate) fn assets(
     folder: &RunWriter,
-    manifest: Option<Manifest>,
+    reader: &RunReader,
     selected: &BTreeSet<CaseId>,
     complete: &BTreeSet<CaseId>,
 ) -> Result<(), SalvageError> {
-    let items = manifest.map(|manifest| manifest.items).unwrap_or_default();
-    let listed: HashMap<String, ManifestItem> =
-        items.into_iter().map(|item| (item.href.as_str().to_owned(), item)).collect();
-    for name in folder.asset_names()? {
-        let (kind, case, extra) = match listed.get(&format!("{ASSETS_FOLDER}/{name}")) {
-            Some(item) => (item.kind, item.case_id.clone(), item.extra.clone()),
-            None => match owner(&name, folder.side(), selected) {
-                Some((case, kind)) => (kind, Some(case), Extra::new()),
-                None => (AssetKind::Other, None, Extra::new()),
-            },
-        };
-        if case.as_ref().is_some_and(|case| !complete.contains(case)) {
-            folder.remove_asset(&name)?;
+    for asset in listed(reader, selected)? {
+        if asset.case.as_ref().is_some_and(|case| !complete.contains(case)) {
+            folder.remove_asset(&asset.name)?;
         } else {
-            folder.adopt(&name, kind, case, extra)?;
+            folder.adopt(&asset.name, asset.kind, asset.case, asset.extra)?;
         }
     }
     // It is written again at the end; until then it would name files that are gone.
     folder.remove_manifest()?;
     Ok(())
+}
+
+/// The assets on disk, with what the manifest says of them, or else their names.
+pub(crate) fn listed(reader: &RunReader, cases: &BTreeSet<CaseId>) -> Result<Vec<Asset>, ReadError> {
+    let items = reader.manifest()?.map(|manifest| manifest.items).unwrap_or_default();
+    let mut items: HashMap<String, ManifestItem> =
+        items.into_iter().map(|item| (item.href.as_str().to_owned(), item)).collect();
+    let of = |name: String| {
+        if let Some(item) = items.remove(&format!("{ASSETS_FOLDER}/{name}")) {
+            return Asset { name, kind: item.kind, case: item.case_id, sha256: item.sha256, extra: item.extra };
+        }
+        let owner = owner(&name, reader.run().version, cases);
+        let (case, kind) = owner.map_or((None, AssetKind::Other), |(case, kind)| (Some(case), kind));
+        Asset { name, kind, case, sha256: None, extra: Extra::new() }
+    };
+    Ok(reader.asset_names()?.into_iter().map(of).collect())
 }
 
 /// Whose an asset is, and what it holds, by the names that the runner gives.

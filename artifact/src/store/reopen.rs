@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunWriter};
+use super::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader, RunWriter};
 use crate::canonical::Sha256Digest;
 use crate::lock::{LockError, RunLock};
 use crate::write::{self, TEMPORARY_PREFIX, WriteError};
@@ -29,6 +29,16 @@ pub enum ReopenError {
     Write(#[from] WriteError),
 }
 
+impl RunReader {
+    /// The names of all files directly under `assets/` but the manifest, sorted.
+    pub fn asset_names(&self) -> Result<Vec<String>, ReadError> {
+        let mut names = file_names(&self.folder.join(ASSETS_FOLDER))?;
+        names.retain(|name| !MANIFEST_FILE.ends_with(&format!("/{name}")));
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
 impl RunWriter {
     /// Opens `<folder>` again, and removes the temporary files of whoever was killed there.
     ///
@@ -44,14 +54,6 @@ impl RunWriter {
             }
         }
         Ok(Self { folder, side, items: Mutex::default(), _lock: lock })
-    }
-
-    /// The names of all files directly under `assets/` but the manifest, sorted.
-    pub fn asset_names(&self) -> Result<Vec<String>, ReadError> {
-        let mut names = file_names(&self.folder.join(ASSETS_FOLDER))?;
-        names.retain(|name| !MANIFEST_FILE.ends_with(&format!("/{name}")));
-        names.sort_unstable();
-        Ok(names)
     }
 
     /// Enters an asset that is on disk into the manifest.

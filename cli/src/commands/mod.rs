@@ -11,6 +11,7 @@ use crate::streams::Streams;
 mod compare;
 mod demo;
 mod demo_agent;
+mod merge;
 mod replay;
 mod run;
 mod schema;
@@ -30,6 +31,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
+    Merge(merge::Args),
     Compare(compare::Args),
     Replay(replay::Args),
     Validate(validate::Args),
@@ -54,6 +56,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     let result = match cli.command {
         Command::Run(args) => run::run(&args, &retold(&typed), &mut streams),
+        Command::Merge(args) => merge::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),

@@ -1,0 +1,95 @@
+//! A disk that has no room left ends a run with a clear message, and takes nothing of what was finished before.
+
+#![cfg(unix)]
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use camino::Utf8Path;
+use counterproof_artifact::check;
+use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer, program};
+use serde_json::{Value, json};
+
+/// Answers of about 8 KiB each.
+fn agent() -> Agent {
+    Agent::start(|_| {
+        let mut answer = minimal_answer();
+        answer["final_output"]["content"] = json!("long ".repeat(1600));
+        Reply::json(&answer)
+    })
+}
+
+fn sandbox(answers: usize) -> Sandbox {
+    let cases: Vec<_> = (0..answers).map(|index| json!({"id": format!("c{index}"), "input": {"user": "go"}})).collect();
+    Sandbox::new().with_file("cases.json", &Value::from(cases).to_string())
+}
+
+/// Runs a script of the shell within the sandbox.
+fn shell(sandbox: &Sandbox, agent: &Agent, mut wrapper: Command, script: &str) -> (Option<i32>, String) {
+    let mut prepared = String::new();
+    let _ = write!(
+        prepared,
+        "run() {{ {} run --cases cases.json --side new --base-url {} \"$@\"; }}\n{script}",
+        program().display(),
+        agent.base_url()
+    );
+    let output = wrapper.args(["sh", "-c", &prepared]).current_dir(sandbox.root()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Everything that was finished is valid; the only findings are the cases that are not there.
+#[track_caller]
+fn assert_finished_is_valid(folder: &Utf8Path, at_least: usize) -> usize {
+    let report = check::path(folder).unwrap();
+    let others: Vec<_> = report.findings.iter().filter(|it| it.code != check::Code::CaseFileMissing).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    let run: Value = serde_json::from_slice(&std::fs::read(folder.join("run.json")).unwrap()).unwrap();
+    let finished = run["selected_case_ids"].as_array().unwrap().len() - report.findings.len();
+    assert!(finished >= at_least, "{finished} cases were finished");
+    finished
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_keeps_what_was_finished() {
+    let (agent, sandbox) = (agent(), sandbox(60));
+    // A mount of its own, gone with the process; the folder is copied out before that.
+    let mut wrapper = Command::new("unshare");
+    wrapper.args(["--mount", "--map-root-user"]);
+    let script = "mkdir small out && mount -t tmpfs -o size=256k none small || exit 99\n\
+        run --run-id r --out small; code=$?\n\
+        cp -r small/. out/; exit $code";
+    let (code, said) = shell(&sandbox, &agent, wrapper, script);
+    if code == Some(99) || said.contains("unshare:") {
+        println!("skipped: a file system may not be mounted here: {said}");
+        return;
+    }
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("No space left on device") && said.contains("--resume r"), "{said}");
+    let folder = sandbox.path("out/new/r");
+    let finished = assert_finished_is_valid(&folder, 5);
+
+    // With room again, the run goes on where it was left.
+    let before = agent.requests().len();
+    let line = ["run", "--cases", "cases.json", "--side", "new", "--base-url", &agent.base_url()];
+    let resumed = sandbox.run(line.iter().chain(&["--resume", "r", "--out", "out"]));
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    assert_eq!(agent.requests().len() - before, 60 - finished);
+    assert!(check::path(&folder).unwrap().findings.is_empty());
+}
+
+/// No mount is needed for this one: the system refuses files beyond a size.
+#[test]
+fn a_file_that_may_not_grow_ends_the_run_and_keeps_what_was_finished() {
+    let agent = Agent::start(|id| {
+        let mut answer = minimal_answer();
+        answer["final_output"]["content"] = json!("long ".repeat(if id == "c3" { 20_000 } else { 10 }));
+        Reply::json(&answer)
+    });
+    let sandbox = sandbox(6);
+    // In blocks of 512 bytes; the signal that comes with the refusal would end the process by itself.
+    let script = "trap '' XFSZ; ulimit -f 64; run --run-id r";
+    let (code, said) = shell(&sandbox, &agent, Command::new("env"), script);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("c3.json`\n  caused by:") && said.contains("--resume r"), "{said}");
+    assert_eq!(assert_finished_is_valid(&sandbox.path("runs/new/r"), 3), 3);
+}
