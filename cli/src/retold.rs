@@ -56,10 +56,11 @@ fn without_secret(secret: &Secret) -> String {
     if let Ok(url) = text.parse::<BaseUrl>() {
         return quoted(url.recorded());
     }
-    match text.split_once(':') {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    match text.split_once(':').filter(|(name, _)| is_name(name)) {
         Some((_, value)) if value.trim().starts_with("env:") => quoted(text),
         Some((name, _)) => quoted(&format!("{name}:…")),
-        None => "…".to_owned(),
+        None => quoted("…"),
     }
 }
 
@@ -87,6 +88,8 @@ mod tests {
         #[arg(long = "header")]
         headers: Vec<Secret>,
         #[arg(long)]
+        agent_cmd: Option<Secret>,
+        #[arg(long)]
         run_id: Option<String>,
         #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
@@ -110,7 +113,8 @@ mod tests {
     fn secrets_are_left_out() {
         let header = ["--header", "x-key:s3cret", "--header", "authorization:env:TOKEN"];
         let url = ["--cases", "c", "--base-url", "http://u:s3cret@agent/?k=s3cret"];
-        let said = again(&[&header[..], &url].concat());
+        let command = ["--agent-cmd", "agent --key s3cret --at http://localhost:1"];
+        let said = again(&[&header[..], &url, &command].concat());
         assert!(!said.contains("s3cret"), "{said}");
         assert!(said.contains("--header 'x-key:…' --header authorization:env:TOKEN"), "{said}");
     }
