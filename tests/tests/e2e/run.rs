@@ -147,6 +147,7 @@ fn a_run_is_never_written_over() {
     --- stderr
     error: the run folder `runs/new/r1` is there already
       hint: choose another `--run-id`; a run is never written over
+      hint: a run that was stopped goes on with `--resume` in place of `--run-id`
     ");
     assert_eq!(agent.requests().len(), 1);
 }
