@@ -10,7 +10,7 @@ use super::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader, RunWriter};
 use crate::canonical::Sha256Digest;
 use crate::lock::{LockError, RunLock};
 use crate::write::{self, TEMPORARY_PREFIX, WriteError};
-use crate::{AssetKind, CaseId, Extra, Href, ManifestItem, Side};
+use crate::{AssetKind, Case, CaseId, Extra, Href, ManifestItem, Side};
 
 /// Why a run folder could not be opened again.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,11 @@ pub enum ReopenError {
 }
 
 impl RunReader {
+    /// Reads the artifact of a case, without judging it.
+    pub fn read_case(&self, case: &CaseId) -> Result<Case, ReadError> {
+        super::read_document(&self.folder, &format!("{case}.json"))
+    }
+
     /// The names of all files directly under `assets/` but the manifest, sorted.
     pub fn asset_names(&self) -> Result<Vec<String>, ReadError> {
         let mut names = file_names(&self.folder.join(ASSETS_FOLDER))?;
