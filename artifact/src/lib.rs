@@ -22,7 +22,9 @@ pub mod inside;
 pub mod locate;
 pub mod lock;
 pub mod pointer;
+pub mod redact;
 pub mod schema;
+pub mod spool;
 pub mod store;
 pub mod write;
 

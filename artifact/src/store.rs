@@ -240,15 +240,47 @@ impl RunWriter {
 
     /// Starts an asset with a plain file name, such as `refund_001.attempt2.body.bin`.
     pub fn asset(&self, name: &str, kind: AssetKind, case: Option<&CaseId>) -> Result<AssetWriter<'_>, WriteError> {
+        let (path, href) = self.asset_place(name)?;
+        write::create_folder(&self.folder.join(ASSETS_FOLDER))?;
+        let file = AtomicFile::create(&path)?;
+        Ok(AssetWriter { run: self, href, kind, case: case.cloned(), file, hasher: Sha256Hasher::default() })
+    }
+
+    /// Where an asset with a plain file name stands.
+    pub(crate) fn asset_place(&self, name: &str) -> Result<(Utf8PathBuf, Href), WriteError> {
         let path = self.folder.join(ASSETS_FOLDER).join(name);
         let refuse = |reason: String| WriteError { path: path.clone(), source: io::Error::other(reason) };
         let href: Href = format!("{ASSETS_FOLDER}/{name}").parse().map_err(|error| refuse(format!("{error}")))?;
         if name.contains('/') || !path.extension().is_some_and(|extension| SAFE_EXTENSIONS.contains(&extension)) {
             return Err(refuse(format!("`{name}` is not a plain name with one of the extensions {SAFE_EXTENSIONS:?}")));
         }
-        write::create_folder(&self.folder.join(ASSETS_FOLDER))?;
-        let file = AtomicFile::create(&path)?;
-        Ok(AssetWriter { run: self, href, kind, case: case.cloned(), file, hasher: Sha256Hasher::default() })
+        Ok((path, href))
+    }
+
+    /// Gives an asset its name on disk and enters it into the manifest.
+    pub(crate) fn enter(
+        &self,
+        file: AtomicFile,
+        hasher: Sha256Hasher,
+        href: Href,
+        kind: AssetKind,
+        case: Option<&CaseId>,
+    ) -> Result<ManifestItem, WriteError> {
+        file.commit(Durability::Synced)?;
+        let (digest, size) = hasher.finish();
+        let asset_id = href.as_str().rsplit('/').next().unwrap_or_default().to_owned();
+        let item = ManifestItem {
+            asset_id,
+            href,
+            kind,
+            case_id: case.cloned(),
+            side: case.map(|_| self.side),
+            size_bytes: size.into(),
+            sha256: Some(digest),
+            extra: crate::Extra::new(),
+        };
+        self.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
+        Ok(item)
     }
 
     /// Writes an asset whole.
@@ -295,21 +327,7 @@ pub struct AssetWriter<'run> {
 impl AssetWriter<'_> {
     /// Gives the asset its name and enters it into the manifest.
     pub fn finish(self) -> Result<ManifestItem, WriteError> {
-        self.file.commit(Durability::Synced)?;
-        let (digest, size) = self.hasher.finish();
-        let asset_id = self.href.as_str().rsplit('/').next().unwrap_or_default().to_owned();
-        let item = ManifestItem {
-            asset_id,
-            href: self.href,
-            kind: self.kind,
-            side: self.case.as_ref().map(|_| self.run.side),
-            case_id: self.case,
-            size_bytes: size.into(),
-            sha256: Some(digest),
-            extra: crate::Extra::new(),
-        };
-        self.run.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
-        Ok(item)
+        self.run.enter(self.file, self.hasher, self.href, self.kind, self.case.as_ref())
     }
 }
 

@@ -58,6 +58,12 @@ impl AtomicFile {
         Ok(Self { path: path.to_owned(), temporary: BufWriter::with_capacity(64 * 1024, temporary) })
     }
 
+    /// The same file, but it will stand at `path`, which is in the same folder.
+    #[must_use]
+    pub(crate) fn at(self, path: &Utf8Path) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     /// Gives the file its name, replacing what stood there.
     pub fn commit(self, durability: Durability) -> Result<(), WriteError> {
         let path = self.path;

@@ -25,6 +25,16 @@ pub(crate) struct Config {
     pub(crate) agent: AgentConfig,
     /// How risky the agent's tools are, by name.
     pub(crate) risk: BTreeMap<String, RiskLevel>,
+    /// What runs keep out of every file.
+    pub(crate) secrets: Secrets,
+}
+
+/// What runs keep out of every file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Secrets {
+    /// Environment variables that hold secrets. One that is not set holds none.
+    pub(crate) env: Vec<String>,
 }
 
 /// What an agent that speaks an OpenAI form is told beside the cases.

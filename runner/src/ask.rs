@@ -47,10 +47,13 @@ impl Asker {
         self.tell(EventKind::CaseStarted { case_id: case_id.clone() }).await;
         let (mut records, mut any_reached) = (Vec::new(), false);
         for number in 1.. {
-            let attempt = attempt(number, &self.transport, &*self.clock, self.bounds, &self.keeper.redactor, &request);
+            let keeper = &self.keeper;
+            let attempt =
+                attempt(number, &self.transport, &*self.clock, self.bounds, (&keeper.run, &keeper.redactor), &request);
             let Some(tried) = self.unless_abandoned(attempt).await else { return Ok(None) };
+            let tried = tried?;
             let (keeper, id) = (self.keeper.clone(), case_id.clone());
-            let Kept { mut record, result, reached } = on_disk(move || keeper.keep(&tried, &id)).await?;
+            let Kept { mut record, result, reached } = on_disk(move || keeper.keep(tried, &id)).await?;
             any_reached |= reached;
             let (result, failure) = match result {
                 Ok(case) => (Ok(case), None),

@@ -1,24 +1,36 @@
-//! One try at a case: one request, one response or failure, within its time. What the response says is judged elsewhere.
+//! One try at a case: one request, one response or failure, within its time-outs. What the response says is judged elsewhere.
 
 use std::time::Duration;
 
+use counterproof_artifact::redact::Redactor;
+use counterproof_artifact::store::RunWriter;
+use counterproof_artifact::write::WriteError;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use tokio::time::{Instant, timeout_at};
 
-use crate::body::{self, Body};
+use crate::body::{self, Body, Reading};
 use crate::client::AgentClient;
 use crate::clock::{Clock, Moment};
 use crate::fault::{Fault, Reason};
 use crate::process::{self, Ended};
-use crate::redact::Redactor;
+use crate::settings::ByteLimits;
+use crate::store::{Held, Room};
 use crate::transport::Transport;
+
+/// What is kept of a failure's body before it goes to disk, in bytes.
+const FAILURE_MEMORY: usize = 64 * 1024;
 
 /// How long a try may take, and how much of a body it reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
+    /// From the first packet to the last byte.
     pub(crate) timeout: Duration,
-    pub(crate) max_body_bytes: usize,
+    /// From the first packet to the head of the response; never more than `timeout`.
+    pub(crate) first_byte: Duration,
+    /// Longest silence within the body.
+    pub(crate) idle: Duration,
+    pub(crate) limits: ByteLimits,
 }
 
 /// A try that came to its end.
@@ -52,19 +64,19 @@ pub(crate) struct Reply {
     pub(crate) body: Body,
 }
 
-/// Makes one try. Secrets are taken out of everything that came in.
+/// Makes one try; what is kept of a body goes to `run`. An error is one of the disk.
 pub(crate) async fn attempt(
     number: u32,
     transport: &Transport,
     clock: &dyn Clock,
     bounds: Bounds,
-    redactor: &Redactor,
+    (run, redactor): (&RunWriter, &Redactor),
     request: &[u8],
-) -> Try {
+) -> Result<Try, WriteError> {
     let started = clock.read();
-    let (mut reply, program, fault) = match transport {
+    let (reply, program, fault) = match transport {
         Transport::Http(client) => {
-            let (reply, fault) = over_http(client, bounds, request).await;
+            let (reply, fault) = over_http(client, bounds, (run, redactor), request).await?;
             (reply, None, fault)
         }
         Transport::Process(command) => {
@@ -72,29 +84,51 @@ pub(crate) async fn attempt(
             (reply, Some(program), fault)
         }
     };
-    if let Some(reply) = &mut reply {
-        reply.body.masked = redactor.mask(&mut reply.body.bytes);
-    }
-    let timed_out = |reason| matches!(reason, Reason::ResponseTimeout | Reason::BodyTimeout);
     let cut = reply.as_ref().and_then(|reply| reply.body.cut.as_ref());
-    if fault.as_ref().into_iter().chain(cut).any(|fault| timed_out(fault.reason)) {
-        clock.waited(bounds.timeout);
+    let waited = fault.iter().chain(cut).find_map(|fault| match fault.reason {
+        Reason::ResponseTimeout => Some(bounds.first_byte),
+        Reason::IdleTimeout => Some(bounds.idle),
+        Reason::BodyTimeout => Some(bounds.timeout),
+        _ => None,
+    });
+    if let Some(span) = waited {
+        clock.waited(span);
     }
-    Try { number, started, ended: clock.read(), reply, program, fault }
+    Ok(Try { number, started, ended: clock.read(), reply, program, fault })
 }
 
-async fn over_http(client: &AgentClient, bounds: Bounds, request: &[u8]) -> (Option<Reply>, Option<Fault>) {
-    let deadline = Instant::now() + bounds.timeout;
-    match timeout_at(deadline, client.post(request.to_vec())).await {
+async fn over_http(
+    client: &AgentClient,
+    bounds: Bounds,
+    (run, redactor): (&RunWriter, &Redactor),
+    request: &[u8],
+) -> Result<(Option<Reply>, Option<Fault>), WriteError> {
+    let start = Instant::now();
+    Ok(match timeout_at(start + bounds.first_byte, client.post(request.to_vec())).await {
         Err(_elapsed) => (None, Some(Fault::new(Reason::ResponseTimeout, "the agent did not answer in time"))),
         Ok(Err(error)) => (None, Some(Fault::of_request(&error))),
         Ok(Ok(mut response)) => {
-            let body = body::read(&mut response, bounds.max_body_bytes, deadline).await;
             let status = response.status();
-            let fault = of_status(status).or_else(|| body.cut.clone());
+            let room = bounds.room(status);
+            let reading = Reading { run, redactor, room, deadline: start + bounds.timeout, idle: bounds.idle };
+            let body = body::read(&mut response, &reading).await?;
+            let fault = of_status(status).or_else(|| body.cut.clone()).or_else(|| too_long_an_answer(&body, room));
             (Some(Reply { status: Some(status), headers: response.headers().clone(), body }), fault)
         }
+    })
+}
+
+impl Bounds {
+    /// What may be an answer stays in memory, where it is parsed; nothing else needs to.
+    fn room(&self, status: StatusCode) -> Room {
+        let memory = if status.is_success() { self.limits.answer } else { FAILURE_MEMORY };
+        Room { body: self.limits.body, memory, snippet: self.limits.snippet }
     }
+}
+
+fn too_long_an_answer(body: &Body, room: Room) -> Option<Fault> {
+    let message = || format!("the body is larger than the limit of {} bytes for answers", room.memory);
+    matches!(body.held, Held::Disk { .. }).then(|| Fault::new(Reason::BodyTooLarge, message()))
 }
 
 /// A status other than 2xx is a failure, whatever the body says.

@@ -1,32 +1,32 @@
 //! The HTTP client as the runner needs it: no redirects, no retries of its own, proxies for other machines only.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
+use counterproof_artifact::redact::RedactError;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 
 use crate::endpoint::BaseUrl;
-use crate::redact::Redactor;
-use crate::secret::{Header, Secret};
 use crate::settings::Settings;
-
-/// Connecting may take this long at most, so that a host which swallows packets is told from a slow answer.
-const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 
 /// One agent, reached over HTTP.
 pub(crate) struct AgentClient {
     http: Client,
     url: Url,
     headers: HeaderMap,
-    pub(crate) redactor: Redactor,
 }
 
-/// The HTTP client could not be made: the system's certificates or proxy settings are of no use.
+/// The HTTP client could not be made.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to set up the HTTP client")]
-pub struct ClientError(#[source] reqwest::Error);
+pub enum ClientError {
+    /// The system's certificates or proxy settings are of no use.
+    #[error("failed to set up the HTTP client")]
+    Http(#[source] reqwest::Error),
+    /// A secret is too long to look for: nothing is sent, for what comes back could not be kept.
+    #[error(transparent)]
+    Secret(#[from] RedactError),
+}
 
 impl AgentClient {
     /// A client for requests to `path` below the base URL.
@@ -55,7 +55,7 @@ impl AgentClient {
                 .redirect(Policy::none())
                 // The client's own retries would be attempts that nobody recorded.
                 .retry(reqwest::retry::never())
-                .connect_timeout(LONGEST_CONNECT.min(settings.timeout.mul_f64(0.75)));
+                .connect_timeout(settings.phases.connect.min(settings.timeout.mul_f64(0.75)));
             // A proxy would not know what this machine calls `localhost`, nor the address of a rule.
             let direct = base.is_loopback() || rule.is_some();
             let builder = if direct { builder.no_proxy() } else { builder };
@@ -68,9 +68,7 @@ impl AgentClient {
         let http = builder()
             .build()
             .or_else(|error| if base.is_plain() { builder().tls_certs_only([]).build() } else { Err(error) });
-        let password = url.password().map(|password| Secret::from(password.to_owned()));
-        let secrets = settings.headers.iter().map(Header::value).chain(&password);
-        Ok(Self { http: http.map_err(ClientError)?, redactor: Redactor::new(secrets), url, headers })
+        Ok(Self { http: http.map_err(ClientError::Http)?, url, headers })
     }
 
     /// Sends one request and waits for the head of its response.

@@ -16,6 +16,8 @@ pub enum Reason {
     ConnectTimeout,
     /// A connection, but no response in time.
     ResponseTimeout,
+    /// A response whose body fell silent.
+    IdleTimeout,
     /// A response whose body did not end in time.
     BodyTimeout,
     /// The host's name does not resolve.
@@ -32,6 +34,8 @@ pub enum Reason {
     Tls,
     /// The response is not HTTP.
     MalformedResponse,
+    /// More headers than any answer needs.
+    HeadTooLarge,
     /// The body ends before the length that the response announced.
     BodyIncomplete,
     /// Another failure of the network.
@@ -74,6 +78,8 @@ pub enum Reason {
     AgentSignal,
     /// A body over the limit.
     BodyTooLarge,
+    /// A body that grows out of all proportion while it is decoded.
+    DecompressionBomb,
     /// A body in an encoding that the runner cannot read and did not ask for.
     UnknownEncoding,
     /// A body that is not in the encoding which it claims.
@@ -84,9 +90,10 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Reason; 34] = [
+    pub const ALL: [Reason; 37] = [
         Reason::ConnectTimeout,
         Reason::ResponseTimeout,
+        Reason::IdleTimeout,
         Reason::BodyTimeout,
         Reason::Dns,
         Reason::ConnectionRefused,
@@ -95,6 +102,7 @@ impl Reason {
         Reason::Unreachable,
         Reason::Tls,
         Reason::MalformedResponse,
+        Reason::HeadTooLarge,
         Reason::BodyIncomplete,
         Reason::ConnectionFailed,
         Reason::Redirect,
@@ -116,6 +124,7 @@ impl Reason {
         Reason::AgentExit,
         Reason::AgentSignal,
         Reason::BodyTooLarge,
+        Reason::DecompressionBomb,
         Reason::UnknownEncoding,
         Reason::UndecodableBody,
         Reason::RequestFailed,
@@ -127,6 +136,7 @@ impl Reason {
         match self {
             Reason::ConnectTimeout => (Timeout, "connect_timeout"),
             Reason::ResponseTimeout => (Timeout, "response_timeout"),
+            Reason::IdleTimeout => (Timeout, "idle_timeout"),
             Reason::BodyTimeout => (Timeout, "body_timeout"),
             Reason::Dns => (NetworkError, "dns"),
             Reason::ConnectionRefused => (NetworkError, "connection_refused"),
@@ -135,6 +145,7 @@ impl Reason {
             Reason::Unreachable => (NetworkError, "unreachable"),
             Reason::Tls => (NetworkError, "tls"),
             Reason::MalformedResponse => (NetworkError, "malformed_response"),
+            Reason::HeadTooLarge => (NetworkError, "head_too_large"),
             Reason::BodyIncomplete => (NetworkError, "body_incomplete"),
             Reason::ConnectionFailed => (NetworkError, "connection_failed"),
             Reason::Redirect => (HttpError, "redirect"),
@@ -156,6 +167,7 @@ impl Reason {
             Reason::AgentExit => (Other, "agent_exit"),
             Reason::AgentSignal => (Other, "agent_signal"),
             Reason::BodyTooLarge => (Other, "body_too_large"),
+            Reason::DecompressionBomb => (Other, "decompression_bomb"),
             Reason::UnknownEncoding => (Other, "unknown_encoding"),
             Reason::UndecodableBody => (Other, "undecodable_body"),
             Reason::RequestFailed => (Other, "request_failed"),
@@ -236,7 +248,10 @@ impl Fault {
             } else if error.is::<rustls::Error>() {
                 return Some(Self::new(Reason::Tls, format!("TLS failed: {error}")));
             } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
-                if error.is_parse() {
+                // The client tells this apart by type only for servers.
+                if error.is_parse() && error.to_string() == "message head is too large" {
+                    fallback = Some(Self::new(Reason::HeadTooLarge, "the response has too many headers"));
+                } else if error.is_parse() {
                     fallback = Some(Self::new(Reason::MalformedResponse, "the response is not HTTP"));
                 } else if error.is_incomplete_message() {
                     let message = "the agent closed the connection before it had answered";

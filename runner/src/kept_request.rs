@@ -1,5 +1,6 @@
 //! The request of a case, kept as an asset so that it can be sent again. One file a case, whatever the number of attempts.
 
+use counterproof_artifact::redact::Applied;
 use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{AssetKind, CaseId, Href};
 use serde::{Deserialize, Serialize};
@@ -32,14 +33,16 @@ impl Keeper {
     pub(crate) fn keep_request(&self, case_id: &CaseId, body: &[u8]) -> Result<Href, WriteError> {
         let name = format!("{case_id}.request.json");
         let failed = |error: serde_json::Error| WriteError { path: name.clone().into(), source: error.into() };
-        let mut body = body.to_vec();
-        let masked = self.redactor.mask(&mut body);
+        let mut body = serde_json::from_slice(body).map_err(failed)?;
+        let mut applied = Applied::default();
+        // Within its JSON, which stays JSON whatever a secret holds.
+        self.redactor.json(&mut body, &mut applied);
         let kept = KeptRequest {
             protocol: self.protocol.to_string(),
             url: self.url.clone(),
             headers: self.header_names.clone(),
-            body: serde_json::from_slice(&body).map_err(failed)?,
-            masked,
+            body,
+            masked: !applied.is_empty(),
         };
         let text = serde_json::to_string(&kept).map_err(failed)? + "\n";
         Ok(self.run.write_asset(&name, AssetKind::Other, Some(case_id), text.as_bytes())?.href)

@@ -1,7 +1,7 @@
 //! The runner: cases in, artifacts out.
 //!
 //! Data flows one way. A case becomes a request (`agent`), the request becomes a try with a response or a fault
-//! (`attempt`, `body`, `fault`), the try is judged and kept (`keep`, `payload`), a pure policy says whether another try
+//! (`attempt`, `body`, `decode`, `store`, `fault`), the try is judged and kept (`keep`, `kept_body`, `payload`), a pure policy says whether another try
 //! follows ([`retry`]), and the last one becomes the case's artifact, on disk before the case counts as complete (`ask`).
 //! [`run()`] does this for all cases, so many at once as its settings allow, and tells a [`Reporter`] what happens.
 //!
@@ -38,6 +38,7 @@ mod changes;
 mod checkout;
 mod client;
 mod clock;
+mod decode;
 mod digest;
 mod endpoint;
 mod event;
@@ -45,12 +46,12 @@ mod fault;
 mod interrupt;
 mod jitter;
 mod keep;
+mod kept_body;
 mod kept_request;
 mod merge;
 mod payload;
 mod process;
 mod record;
-mod redact;
 mod relative;
 mod reporter;
 pub mod retry;
@@ -60,6 +61,7 @@ mod secret;
 mod selection;
 mod settings;
 mod shard;
+mod store;
 mod target;
 mod traces;
 mod transport;
@@ -80,6 +82,6 @@ pub use merge::{MergeError, Merged, merge};
 pub use reporter::{Reporter, Silent};
 pub use run::{Environment, RunError, Summary, run};
 pub use secret::{Header, HeaderError, Secret};
-pub use settings::{ByteLimits, Repeat, Settings, Start};
+pub use settings::{ByteLimits, PhaseTimeouts, Repeat, Settings, Start};
 pub use shard::{Part, Shard, ShardError};
 pub use target::{AgentCommand, AgentCommandError, Target};

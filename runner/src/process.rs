@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::attempt::{Bounds, Reply};
 use crate::body::Body;
 use crate::fault::{Fault, Reason};
+use crate::store::Held;
 use crate::target::AgentCommand;
 
 /// How much of standard error is kept, in bytes.
@@ -43,7 +44,7 @@ pub(crate) async fn ask(
     };
     let group = Group::of(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let limit = bounds.max_body_bytes;
+    let limit = bounds.limits.body;
     let (mut output, mut ended, mut over) = (Vec::new(), Ended::default(), false);
     let talk = async {
         let write = async {
@@ -80,7 +81,7 @@ pub(crate) async fn ask(
     // Output that was cut short has no known length; that of a program which ended by itself is whole.
     let cut = fault.clone().filter(|_| ended.status.is_none());
     let total = cut.is_none().then_some(output.len() as u64);
-    let body = Body { bytes: output, total, cut, ..Body::default() };
+    let body = Body { truncated: cut.is_some(), held: Held::Memory(output), total, cut, ..Body::default() };
     (Some(Reply { status: None, headers: HeaderMap::new(), body }), ended, fault)
 }
 

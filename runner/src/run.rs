@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::CaseId;
+use counterproof_artifact::redact::{Applied, Redactor};
 use counterproof_artifact::store::CreateError;
 use counterproof_artifact::write::WriteError;
 use counterproof_cases::CaseSpec;
@@ -25,7 +26,8 @@ use crate::jitter::Jitter;
 use crate::keep::Keeper;
 use crate::record::{self, millis};
 use crate::reporter::Reporter;
-use crate::settings::Settings;
+use crate::secret::{self, Secret};
+use crate::settings::{PhaseTimeouts, Settings};
 use crate::transport::Transport;
 
 /// Events that may wait for the reporter; a reporter that is slower than that slows the run down.
@@ -113,6 +115,7 @@ pub fn run(
 ) -> Result<Summary, RunError> {
     let dialect: Arc<dyn Dialect> = settings.protocol.dialect(&settings.agent).into();
     let transport = Transport::new(settings, dialect.path())?;
+    let redactor = redactor(settings)?;
     // Answers are judged and written on blocking threads, so two threads keep many requests in flight.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -127,10 +130,10 @@ pub fn run(
 
     let (events, received) = mpsc::channel(WAITING_EVENTS);
     let keeper = Arc::new(Keeper {
-        url: settings.recorded_url(),
+        url: redactor.text(&settings.recorded_url(), &mut Applied::default()),
         timeout_ms: millis(settings.timeout),
         limits: settings.limits,
-        redactor: transport.redactor(settings),
+        redactor,
         dialect,
         protocol: settings.protocol,
         header_names: settings.headers.iter().map(|header| header.name().to_string()).collect(),
@@ -138,7 +141,7 @@ pub fn run(
     });
     let asker = Asker {
         transport,
-        bounds: Bounds { timeout: settings.timeout.min(LONGEST_TIMEOUT), max_body_bytes: settings.limits.body },
+        bounds: bounds(settings),
         policy: settings.retry.clone(),
         clock: environment.clock,
         jitter: environment.jitter,
@@ -176,6 +179,18 @@ pub fn run(
     drive.error.take().map_or(closed, Err)?;
     drive.tell(EventKind::RunFinished { counts: drive.counts });
     Ok(Summary { folder: keeper.run.folder().to_owned(), counts: drive.counts, reached: drive.reached, interrupted })
+}
+
+fn redactor(settings: &Settings) -> Result<Redactor, ClientError> {
+    let secrets = secret::all(settings);
+    Ok(Redactor::new(secrets.iter().map(Secret::expose))?)
+}
+
+fn bounds(settings: &Settings) -> Bounds {
+    let timeout = settings.timeout.min(LONGEST_TIMEOUT);
+    let PhaseTimeouts { first_byte, idle, .. } = settings.phases;
+    let first_byte = first_byte.map_or(timeout, |first_byte| first_byte.min(timeout));
+    Bounds { timeout, first_byte, idle: idle.min(LONGEST_TIMEOUT), limits: settings.limits }
 }
 
 /// The loop that starts cases, passes events on and counts.

@@ -3,7 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
+
+use crate::settings::Settings;
+use crate::target::Target;
 
 /// A text that no output shows: its `Debug` is masked, and it has neither `Display` nor a serialised form.
 #[derive(Clone, PartialEq, Eq)]
@@ -100,6 +104,52 @@ impl Header {
     pub fn value(&self) -> &Secret {
         &self.value
     }
+}
+
+/// Shorter values are no secrets unless somebody says so, and to mask them would tear holes into every text.
+const SHORTEST: usize = 8;
+
+/// All texts of a run that must not be kept: those that were named, the values of all headers, and what the URL holds
+/// besides the place.
+pub(crate) fn all(settings: &Settings) -> Vec<Secret> {
+    let mut implied: Vec<String> = Vec::new();
+    for header in &settings.headers {
+        let value = header.value().expose();
+        // An agent that checks `Bearer …` may well echo the part behind the scheme alone.
+        implied.extend(value.split_once(' ').map(|(_scheme, credential)| credential.trim().to_owned()));
+        implied.push(value.to_owned());
+    }
+    if let Target::Http(base) = &settings.target {
+        implied.extend(of_url(&base.asked_join("")));
+    }
+    implied.retain(|text| text.len() >= SHORTEST);
+    settings.secrets.iter().cloned().chain(implied.into_iter().map(Secret::from)).collect()
+}
+
+fn of_url(url: &Url) -> Vec<String> {
+    let (user, password) = (percent_decoded(url.username()), url.password().map(percent_decoded));
+    let mut implied = Vec::new();
+    // This is what the `Authorization` header carries, in base64.
+    implied.extend(password.as_ref().map(|password| format!("{user}:{password}")));
+    implied.extend(password);
+    implied.push(user);
+    implied.extend(url.query_pairs().map(|(_name, value)| value.into_owned()));
+    implied
+}
+
+fn percent_decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let decoded = after.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        if let Some(byte) = decoded.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            bytes.push(byte);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

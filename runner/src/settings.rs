@@ -9,7 +9,7 @@ use counterproof_artifact::{Limits, RunId, Side};
 use crate::agent::{AgentOptions, Protocol};
 use crate::endpoint::{BaseUrl, ResolveRule};
 use crate::retry::Policy;
-use crate::secret::Header;
+use crate::secret::{Header, Secret};
 use crate::shard::Part;
 use crate::target::Target;
 
@@ -34,12 +34,16 @@ pub struct Settings {
     pub concurrency: NonZeroUsize,
     /// How long one attempt may take, from the first packet to the last byte.
     pub timeout: Duration,
+    /// How long each phase of an attempt may take, within `timeout`.
+    pub phases: PhaseTimeouts,
     /// Which failures are tried again, and how soon.
     pub retry: Policy,
     /// How much of a response is kept, and where.
     pub limits: ByteLimits,
     /// Headers that go out with every request.
     pub headers: Vec<Header>,
+    /// More texts that are in no file, beside the values of the headers and what the base URL holds.
+    pub secrets: Vec<Secret>,
     /// Hosts that are reached at a given address.
     pub resolve: Vec<ResolveRule>,
     /// Keeps each case's request beside its artifact, one more file a case, so that it can be sent again.
@@ -95,9 +99,11 @@ impl Settings {
             out,
             concurrency: NonZeroUsize::MIN,
             timeout: Duration::from_secs(15),
+            phases: PhaseTimeouts::default(),
             retry: Policy::default(),
             limits: ByteLimits::default(),
             headers: Vec::new(),
+            secrets: Vec::new(),
             resolve: Vec::new(),
             keep_requests: false,
             resend: None,
@@ -119,11 +125,32 @@ impl Settings {
     }
 }
 
+/// How long each phase of an attempt may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseTimeouts {
+    /// To a connection, TLS included. Never more than three quarters of an attempt's time, so that a host which swallows
+    /// packets is told from a slow answer.
+    pub connect: Duration,
+    /// From the start of the attempt to the head of the response; `None` for all the time that the attempt has.
+    pub first_byte: Option<Duration>,
+    /// The longest silence within a body.
+    pub idle: Duration,
+}
+
+impl Default for PhaseTimeouts {
+    /// 10 seconds to connect and 30 between bytes; an agent may think for as long as the attempt takes.
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), first_byte: None, idle: Duration::from_secs(30) }
+    }
+}
+
 /// How much of a response is kept, and where; all in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteLimits {
     /// Largest body that is read; a larger one is cut, and its case fails.
     pub body: usize,
+    /// Largest answer: it is parsed in memory. A larger body goes to disk as it comes, and its case fails.
+    pub answer: usize,
     /// Longest snippet of a body within an artifact.
     pub snippet: usize,
     /// Largest payload of a tool within an artifact; a larger one becomes an asset.
@@ -133,7 +160,7 @@ pub struct ByteLimits {
 impl Default for ByteLimits {
     /// The limits of the project whose agents speak this protocol, and 8 KiB for payloads.
     fn default() -> Self {
-        Self { body: 2_000_000, snippet: 4_000, payload: 8 * 1024 }
+        Self { body: 2_000_000, answer: 16 * 1024 * 1024, snippet: 4_000, payload: 8 * 1024 }
     }
 }
 

@@ -1,19 +1,20 @@
 //! What a program that failed leaves behind beside its output: how it ended, and what it wrote to its standard error.
 
+use counterproof_artifact::redact::{Applied, Redactor};
 use counterproof_artifact::store::RunWriter;
 use counterproof_artifact::write::WriteError;
-use counterproof_artifact::{AssetKind, CaseId, Extra};
+use counterproof_artifact::{AssetKind, Extra};
 
+use crate::kept_body::Whose;
 use crate::process::{self, Ended};
-use crate::redact::Redactor;
 
 /// The fields of the failure; standard error is kept as an asset, where there is any.
 pub(crate) fn of_program(
     program: &Ended,
     run: &RunWriter,
     redactor: &Redactor,
-    case_id: &CaseId,
-    attempt: u32,
+    Whose { case_id, attempt, .. }: Whose<'_>,
+    applied: &mut Applied,
 ) -> Result<Extra, WriteError> {
     let mut fields = Extra::new();
     if let Some(code) = program.status.and_then(|status| status.code()) {
@@ -23,8 +24,7 @@ pub(crate) fn of_program(
         fields.insert("signal".to_owned(), signal.into());
     }
     if !program.stderr.is_empty() {
-        let mut bytes = program.stderr.clone();
-        redactor.mask(&mut bytes);
+        let bytes = redactor.bytes(&program.stderr, applied);
         let extension = if std::str::from_utf8(&bytes).is_ok() { "txt" } else { "bin" };
         let name = format!("{case_id}.attempt{attempt}.stderr.{extension}");
         let saved = run.write_asset(&name, AssetKind::Other, Some(case_id), &bytes)?;

@@ -1,8 +1,6 @@
 //! How a request reaches the agent: over HTTP, or on the standard input of a program.
 
 use crate::client::{AgentClient, ClientError};
-use crate::redact::Redactor;
-use crate::secret::Header;
 use crate::settings::Settings;
 use crate::target::{AgentCommand, Target};
 
@@ -21,13 +19,5 @@ impl Transport {
             Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, path)?)),
             Target::Command(command) => Transport::Process(command.clone()),
         })
-    }
-
-    /// What is taken out of everything that comes in.
-    pub(crate) fn redactor(&self, settings: &Settings) -> Redactor {
-        match self {
-            Transport::Http(client) => client.redactor.clone(),
-            Transport::Process(_) => Redactor::new(settings.headers.iter().map(Header::value)),
-        }
     }
 }

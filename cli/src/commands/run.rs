@@ -8,17 +8,18 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::lock::LockError;
 use counterproof_artifact::store::{CreateError, ReopenError, RunReader};
-use counterproof_artifact::{CaseId, Exit, RunId, Side, check};
+use counterproof_artifact::{CaseId, Exit, RunId, Side, check, redact};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_runner::retry::Policy;
 use counterproof_runner::{
-    BaseUrl, ByteLimits, Checkout, Environment, Header, HeaderError, Interrupt, ResolveRule, ResumeError, RunError,
-    Secret, Settings, Summary, Urgency,
+    BaseUrl, ByteLimits, Checkout, Environment, Header, HeaderError, Interrupt, PhaseTimeouts, ResolveRule,
+    ResumeError, RunError, Secret, Settings, Summary, Urgency,
 };
 use jiff::SignedDuration;
 
 use crate::agent::AgentArgs;
 use crate::command_error::CommandError;
+use crate::config::Config;
 use crate::passes::{self, Passes};
 use crate::progress::Progress;
 use crate::retold::Retold;
@@ -71,6 +72,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time_span)]
     timeout: Duration,
 
+    /// How long connecting may take, TLS included; at most three quarters of --timeout
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time_span)]
+    connect_timeout: Duration,
+
+    /// How long an attempt may take up to the head of its response [default: as long as the attempt]
+    #[arg(long, value_name = "TIME", value_parser = time_span)]
+    first_byte_timeout: Option<Duration>,
+
+    /// Longest silence within a body
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_span)]
+    idle_timeout: Duration,
+
     /// How often a case is tried again after a time-out, a network error, or status 408, 429 or 5xx
     #[arg(long, value_name = "N", default_value = "2")]
     retries: u32,
@@ -79,6 +92,11 @@ pub(crate) struct Args {
     #[arg(long = "header", value_name = "NAME:VALUE")]
     headers: Vec<Secret>,
 
+    /// Keep the value of this environment variable out of every file; can be given several times. The values of headers,
+    /// and credentials and query values of the base URL, need not be named
+    #[arg(long = "secret", value_name = "env:VARIABLE")]
+    secrets: Vec<Secret>,
+
     /// Send requests for this host of the base URL to this address
     #[arg(long, value_name = "HOST:ADDRESS:PORT")]
     resolve: Vec<ResolveRule>,
@@ -86,6 +104,10 @@ pub(crate) struct Args {
     /// Largest body that is read; a case with a larger one fails
     #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().body)]
     max_body_bytes: usize,
+
+    /// Largest answer, which is parsed in memory; a larger body goes to disk as it comes, and its case fails
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().answer)]
+    max_answer_bytes: usize,
 
     /// Longest snippet of a failure's body within an artifact; the whole body is kept beside it
     #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().snippet)]
@@ -150,14 +172,21 @@ impl Args {
         let mut settings = Settings {
             concurrency: self.concurrency,
             timeout: self.timeout,
+            phases: PhaseTimeouts {
+                connect: self.connect_timeout,
+                first_byte: self.first_byte_timeout,
+                idle: self.idle_timeout,
+            },
             retry: Policy { retries: self.retries, ..Policy::default() },
             limits: ByteLimits {
                 body: self.max_body_bytes,
+                answer: self.max_answer_bytes,
                 snippet: self.max_snippet_bytes,
                 payload: self.max_payload_bytes,
             },
             headers,
             keep_requests: !self.no_keep_requests,
+            secrets: secrets(&self.secrets)?,
             resolve: self.resolve.clone(),
             ..Settings::new(run_id, self.side, base_url, self.cases.clone(), self.out.clone())
         };
@@ -178,6 +207,34 @@ impl Args {
         }
         Ok(suite.cases.into_iter().filter(|case| self.only.contains(&case.id)).collect())
     }
+}
+
+/// The values of the named variables, and of those that `counterproof.toml` names and that are set.
+fn secrets(named: &[Secret]) -> Result<Vec<Secret>, CommandError> {
+    let mut values = Vec::new();
+    for text in named {
+        // What was typed is not quoted: it may be the secret itself.
+        let variable = text.expose().strip_prefix("env:").ok_or_else(|| {
+            CommandError::usage("a secret is named by the environment variable that holds it")
+                .hint("write it like `--secret env:AGENT_TOKEN`: everybody can see the values on a command line")
+        })?;
+        let value = env::var(variable).map_err(|_| {
+            CommandError::usage(format!(
+                "a secret is to come from the environment variable `{variable}`, which is not set"
+            ))
+        })?;
+        values.push((variable.to_owned(), value));
+    }
+    let configured = Config::load(None)?.secrets.env.into_iter();
+    values.extend(configured.filter_map(|variable| env::var(&variable).ok().map(|value| (variable, value))));
+    let long_enough = |(variable, value): (String, String)| {
+        if value.len() >= redact::SHORTEST {
+            return Ok(Secret::from(value));
+        }
+        let message = format!("the secret in `{variable}` has fewer than {} bytes", redact::SHORTEST);
+        Err(CommandError::usage(message).hint("texts so short are everywhere: they cannot be kept out of files"))
+    };
+    values.into_iter().map(long_enough).collect()
 }
 
 fn plan(shared: &Settings, passes: &Passes, cases: &[CaseSpec], streams: &mut Streams) -> Result<Exit, CommandError> {

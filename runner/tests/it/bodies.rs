@@ -1,22 +1,9 @@
 //! Bodies of status 200 that are no answer: not JSON, not text, too large, encoded, or cut short.
 
-use async_compression::tokio::write::GzipEncoder;
-use tokio::io::AsyncWriteExt;
-
-use crate::kit::{Agent, Finished, Reaction, answer, ask_once, cases, response, run_with};
+use crate::kit::{Agent, Finished, Reaction, answer, ask_once, cases, gzip, noise, response, run_with};
 
 fn ask_with_body(headers: &str, body: &[u8]) -> Finished {
     ask_once(&Agent::sending(response("200 OK", headers, body)))
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(async {
-        let mut encoder = GzipEncoder::new(Vec::new());
-        encoder.write_all(bytes).await.unwrap();
-        encoder.shutdown().await.unwrap();
-        encoder.into_inner()
-    })
 }
 
 #[test]
@@ -91,10 +78,45 @@ fn compressed_answers_are_read_and_a_bomb_is_cut() {
     assert_eq!(ask_with_body("content-encoding: gzip\r\n", &encoded).case()["status"], "ok");
 
     let run = ask_with_body("content-encoding: gzip\r\n", &gzip(&vec![b' '; 50_000_000]));
-    run.failure("other", "body_too_large");
+    run.failure("other", "decompression_bomb");
     let meta = run.meta();
-    assert_eq!((&meta["encoding"], &meta["bytes_written"]), (&"gzip".into(), &2_000_000.into()));
+    assert_eq!((&meta["encoding"], &meta["truncated"]), (&"gzip".into(), &true.into()));
+    assert!(meta["bytes_written"].as_u64().unwrap() <= 2_000_000, "{meta:#}");
     assert!(meta["bytes_total"].is_null());
+}
+
+#[test]
+fn deflate_is_read_with_and_without_its_wrapper() {
+    let body = answer().to_string();
+    for encoded in [crate::kit::zlib(body.as_bytes()), crate::kit::deflate(body.as_bytes())] {
+        assert_eq!(ask_with_body("content-encoding: deflate\r\n", &encoded).case()["status"], "ok");
+    }
+}
+
+#[test]
+fn half_of_a_compressed_body_is_kept_as_far_as_it_could_be_decoded() {
+    let text = noise();
+    let encoded = gzip(text.as_bytes());
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", encoded.len());
+    let mut bytes = head.into_bytes();
+    bytes.extend_from_slice(&encoded[..encoded.len() / 2]);
+    let run = ask_once(&Agent::sending(bytes));
+    run.failure("network_error", "body_incomplete");
+    let kept = run.bytes("assets/c1.attempt1.body.txt");
+    assert!(kept.len() > text.len() / 3 && text.as_bytes().starts_with(&kept), "{}", kept.len());
+    assert_eq!((&run.meta()["truncated"], &run.meta()["bytes_total"]), (&true.into(), &().into()));
+}
+
+#[test]
+fn an_answer_too_large_to_be_parsed_is_kept_whole_on_disk() {
+    let mut long = answer();
+    long["filler"] = "é".repeat(100_000).into();
+    let agent = Agent::sending(response("200 OK", "", long.to_string().as_bytes()));
+    let run = run_with(&agent.url(), &cases(["c1"]), |settings| settings.limits.answer = 1000);
+    let failure = run.failure("other", "body_too_large");
+    assert!((3998..=4000).contains(&failure["body_snippet"].as_str().unwrap().len()));
+    assert_eq!(run.bytes("assets/c1.attempt1.body.txt"), long.to_string().as_bytes());
+    assert_eq!(run.meta()["truncated"], false);
 }
 
 #[test]

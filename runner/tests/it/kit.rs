@@ -25,6 +25,10 @@ pub(crate) enum Reaction {
     Stall(Vec<u8>),
     /// Sends these bytes, then resets the connection.
     Reset(Vec<u8>),
+    /// Sends the first bytes at once and the second one by one, with this long between two.
+    Drip(Vec<u8>, Vec<u8>, Duration),
+    /// Sends the first bytes, then the second again and again until so many were sent, or the client has gone.
+    Flood(Vec<u8>, Vec<u8>, u64),
 }
 
 /// A request as the agent got it.
@@ -117,6 +121,24 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, requests: std::sync::m
             tokio::time::sleep(Duration::from_millis(100)).await;
             let _ = stream.set_zero_linger();
         }
+        Reaction::Drip(head, bytes, pause) => {
+            let _ = stream.set_nodelay(true);
+            let _ = stream.write_all(&head).await;
+            for byte in bytes {
+                if stream.write_all(&[byte]).await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(pause).await;
+            }
+        }
+        Reaction::Flood(head, piece, total) => {
+            let (mut sent, mut next) = (0, head.as_slice());
+            while sent < total && stream.write_all(next).await.is_ok() {
+                sent += next.len() as u64;
+                next = &piece;
+            }
+            let _ = stream.shutdown().await;
+        }
     }
 }
 
@@ -134,6 +156,34 @@ pub(crate) fn ok(body: &Value) -> Vec<u8> {
 /// The least that is an answer.
 pub(crate) fn answer() -> Value {
     json!({"proposed_actions": [], "events": [], "final_output": {"content_type": "text", "content": "done"}})
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    encoded(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default()), bytes, |encoder| {
+        encoder.finish().unwrap()
+    })
+}
+
+pub(crate) fn zlib(bytes: &[u8]) -> Vec<u8> {
+    encoded(flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default()), bytes, |encoder| {
+        encoder.finish().unwrap()
+    })
+}
+
+pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
+    encoded(flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default()), bytes, |encoder| {
+        encoder.finish().unwrap()
+    })
+}
+
+/// Text that compresses to about half of its size, so that half of the encoded bytes hold about half of it.
+pub(crate) fn noise() -> String {
+    (0..40_000_u64).fold(String::new(), |text, n| text + &format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+}
+
+fn encoded<E: std::io::Write>(mut encoder: E, bytes: &[u8], finish: impl FnOnce(E) -> Vec<u8>) -> Vec<u8> {
+    encoder.write_all(bytes).unwrap();
+    finish(encoder)
 }
 
 /// Collects the kinds of all events.
@@ -242,11 +292,11 @@ impl Finished {
             return;
         }
         let href = failure["full_body_saved_to"].as_str().unwrap();
-        let body = self.bytes(href);
+        let (digest, size) = digest(&self.path(href));
         let meta = self.json(failure["full_body_meta_saved_to"].as_str().unwrap());
         assert_eq!(meta["schema_version"], "failure-meta.v1");
-        assert_eq!(meta["bytes_written"], body.len());
-        assert_eq!(meta["sha256"], counterproof_artifact::Sha256Digest::of(&body).to_string());
+        assert_eq!(meta["bytes_written"], size);
+        assert_eq!(meta["sha256"], digest);
         let manifest = self.json("assets/manifest.json");
         let listed = |item: &Value| item["href"] == href && item["case_id"] == "c1" && item["side"] == "new";
         assert!(manifest["items"].as_array().unwrap().iter().any(listed), "{manifest:#}");
@@ -262,6 +312,21 @@ impl Finished {
         collect(self.summary.folder.as_std_path(), "", &mut files);
         files.sort();
         files
+    }
+}
+
+/// The digest and the size of a file that may be larger than what should be in memory.
+fn digest(path: &Utf8Path) -> (String, u64) {
+    let mut hasher = counterproof_artifact::canonical::Sha256Hasher::default();
+    let mut file = std::fs::File::open(path).unwrap();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read = std::io::Read::read(&mut file, &mut buffer).unwrap();
+        if read == 0 {
+            let (digest, size) = hasher.finish();
+            return (digest.to_string(), size);
+        }
+        hasher.update(&buffer[..read]);
     }
 }
 

@@ -5,6 +5,7 @@
 mod answers;
 mod bodies;
 mod endings;
+mod faults;
 mod http;
 mod kit;
 mod network;

@@ -42,7 +42,7 @@ fn a_response_that_is_not_http_is_malformed() {
     ask_once(&Agent::sending(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())).failure("network_error", "malformed_response");
     let many = "x-many: 1\r\n".repeat(10_000);
     let head = format!("HTTP/1.1 200 OK\r\n{many}\r\n{{}}");
-    ask_once(&Agent::sending(head)).failure("network_error", "malformed_response");
+    ask_once(&Agent::sending(head)).failure("network_error", "head_too_large");
 }
 
 #[test]

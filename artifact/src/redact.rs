@@ -1,0 +1,191 @@
+//! Takes secrets out of texts, JSON values and byte streams before they are kept.
+//!
+//! Two kinds of rules: values that somebody named as secrets, found in every form that a usual encoder gives them
+//! (`redact/forms.rs`), and the shapes of widely used keys (`redact/patterns.rs`). It cannot find a value in a form that
+//! hides it on purpose, nor within data that are compressed.
+//!
+//! ```
+//! use counterproof_artifact::redact::{Applied, Redactor};
+//! let redactor = Redactor::new(["hunter2-hunter2"])?;
+//! let mut applied = Applied::default();
+//! assert_eq!(redactor.text("password=hunter2-hunter2", &mut applied), "password=[redacted]");
+//! assert_eq!(applied.names(), ["configured_secret"]);
+//! # Ok::<(), counterproof_artifact::redact::RedactError>(())
+//! ```
+
+mod forms;
+mod patterns;
+mod stream;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use regex::bytes::{Regex, RegexBuilder};
+use serde_json::{Map, Value};
+
+pub use patterns::{KEY_PATTERNS, KeyPattern};
+pub use stream::RedactingStream;
+
+/// What stands where a secret stood.
+pub const MASK: &str = "[redacted]";
+
+/// The name of the rule for values that were named as secrets.
+pub const CONFIGURED: &str = "configured_secret";
+
+/// Shorter values are not looked for: to mask them would tear holes into every text.
+pub const SHORTEST: usize = 4;
+
+/// Largest compiled rule, in bytes. A value of 64 KiB stays below it.
+const COMPILED_LIMIT: usize = 256 << 20;
+
+/// A value is too long to look for.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to make a search for a secret of {bytes} bytes")]
+pub struct RedactError {
+    /// How long the value is; the value itself is in no message.
+    pub bytes: usize,
+}
+
+/// The rules by which anything was masked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Applied(BTreeSet<&'static str>);
+
+impl Applied {
+    /// The names of the rules, sorted.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.iter().copied().collect()
+    }
+
+    /// True where nothing was masked.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds what another text needed.
+    pub fn merge(&mut self, other: &Applied) {
+        self.0.extend(&other.0);
+    }
+}
+
+/// What to look for. Cheap to clone; its `Debug` shows no value.
+#[derive(Clone)]
+pub struct Redactor {
+    rules: Vec<Rule>,
+    /// Matches where any rule does: one pass finds all candidates.
+    any: Regex,
+    longest: usize,
+}
+
+#[derive(Clone)]
+struct Rule {
+    name: &'static str,
+    regex: Regex,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} rules)", self.rules.len())
+    }
+}
+
+impl Redactor {
+    /// A redactor of these values and of all [`KEY_PATTERNS`]. Values shorter than [`SHORTEST`] are left out.
+    pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Self, RedactError> {
+        let mut values: Vec<&str> = values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
+        // The longest first, so that no part of one is left by another.
+        values.sort_by_key(|value| (std::cmp::Reverse(value.len()), *value));
+        values.dedup();
+        let bytes = values.iter().map(|value| value.len()).sum();
+        let compile = |pattern: &str| {
+            let mut builder = RegexBuilder::new(pattern);
+            builder.unicode(false).size_limit(COMPILED_LIMIT).build().map_err(|_| RedactError { bytes })
+        };
+        let mut sources: Vec<(&'static str, String)> =
+            values.iter().map(|value| (CONFIGURED, forms::all(value))).collect();
+        sources.extend(KEY_PATTERNS.iter().map(|pattern| (pattern.name, pattern.regex.to_owned())));
+        let rules = sources.iter().map(|(name, source)| Ok(Rule { name, regex: compile(source)? }));
+        let any = sources.iter().map(|(_, source)| format!("(?:{source})")).collect::<Vec<_>>().join("|");
+        Ok(Self {
+            rules: rules.collect::<Result<_, _>>()?,
+            any: compile(&any)?,
+            longest: values.first().map_or(0, |value| forms::longest(value)),
+        })
+    }
+
+    /// Masks every secret in a text.
+    pub fn text(&self, text: &str, applied: &mut Applied) -> String {
+        match self.bytes(text.as_bytes(), applied) {
+            Cow::Borrowed(_) => text.to_owned(),
+            Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+
+    /// Masks every secret in bytes that are all there; for those that come in pieces there is [`RedactingStream`].
+    pub fn bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
+        let mut masked = Vec::new();
+        let mut done = 0;
+        for found in self.any.find_iter(bytes) {
+            masked.extend_from_slice(&bytes[done..found.start()]);
+            self.mask_one(found.as_bytes(), &mut masked, applied);
+            done = found.end();
+        }
+        if done == 0 {
+            return Cow::Borrowed(bytes);
+        }
+        masked.extend_from_slice(&bytes[done..]);
+        Cow::Owned(masked)
+    }
+
+    /// Masks every secret in the strings, names and numbers of a JSON value, which stays JSON.
+    pub fn json(&self, value: &mut Value, applied: &mut Applied) {
+        match value {
+            Value::String(text) => {
+                if self.any.is_match(text.as_bytes()) {
+                    *text = self.text(text, applied);
+                }
+            }
+            // A number that holds a secret cannot stay one.
+            Value::Number(number) => {
+                let text = number.to_string();
+                if self.any.is_match(text.as_bytes()) {
+                    *value = Value::String(self.text(&text, applied));
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.json(item, applied)),
+            Value::Object(fields) => self.object(fields, applied),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    /// The same for an object.
+    pub fn object(&self, fields: &mut Map<String, Value>, applied: &mut Applied) {
+        if fields.keys().any(|name| self.any.is_match(name.as_bytes())) {
+            for (name, value) in std::mem::take(fields) {
+                let mut name = self.text(&name, applied);
+                // Two names may differ in nothing but their secrets; neither field is lost.
+                while fields.contains_key(&name) {
+                    name.push('+');
+                }
+                fields.insert(name, value);
+            }
+        }
+        fields.values_mut().for_each(|value| self.json(value, applied));
+    }
+
+    /// Masks one match of `any`: the part of it that the rule calls the secret, or the whole.
+    fn mask_one(&self, found: &[u8], masked: &mut Vec<u8>, applied: &mut Applied) {
+        let matched = self.rules.iter().find_map(|rule| Some((rule.name, rule.regex.captures(found)?)));
+        let Some((name, captures)) = matched else {
+            masked.extend_from_slice(MASK.as_bytes());
+            return;
+        };
+        applied.0.insert(name);
+        let secret = captures.get(1).map_or(0..found.len(), |secret| secret.range());
+        masked.extend_from_slice(&found[..secret.start]);
+        masked.extend_from_slice(MASK.as_bytes());
+        masked.extend_from_slice(&found[secret.end..]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

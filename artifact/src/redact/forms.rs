@@ -1,0 +1,104 @@
+//! The forms that a value takes on its way through usual encoders, as one regular expression. It does not search.
+//!
+//! Encoders differ in which characters they encode, so each character of the value may stand in any of its forms: as it
+//! is, escaped for JSON (also several times over), percent-encoded (also twice), or as an entity of HTML. Base64 hides the
+//! borders between bytes, so there the value has three forms, one for each place at which it may begin.
+
+use std::fmt::Write;
+
+/// Longest form of one character: an escape of JSON behind eight backslashes.
+const LONGEST_CHARACTER: usize = 13;
+
+/// Base64 of fewer bytes is found in texts that have nothing to do with it.
+const SHORTEST_ENCODED: usize = 6;
+
+/// All forms of a value.
+pub(super) fn all(value: &str) -> String {
+    let mut forms = vec![plain(value)];
+    if value.len() >= SHORTEST_ENCODED {
+        forms.extend((0..3).map(|offset| base64(value.as_bytes(), offset)));
+    }
+    forms.join("|")
+}
+
+/// The greatest number of bytes that a form of the value takes; UTF-16 escapes take two for a character beyond the BMP.
+pub(super) fn longest(value: &str) -> usize {
+    value.len() * LONGEST_CHARACTER
+}
+
+fn plain(value: &str) -> String {
+    value.chars().map(character).collect()
+}
+
+fn character(character: char) -> String {
+    let mut buffer = [0; 4];
+    let bytes = character.encode_utf8(&mut buffer).as_bytes();
+    let mut forms = vec![literal(bytes)];
+    let percent: String = bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "%(?:25){{0,2}}(?i:{byte:02x})");
+        text
+    });
+    forms.push(percent);
+    let mut units = [0; 2];
+    let escaped = character.encode_utf16(&mut units).iter().fold(String::new(), |mut text, unit| {
+        let _ = write!(text, r"\\{{1,8}}u(?i:{unit:04x})");
+        text
+    });
+    forms.push(escaped);
+    let short = match character {
+        '\n' => Some('n'),
+        '\r' => Some('r'),
+        '\t' => Some('t'),
+        '"' | '/' | '\'' => Some(character),
+        _ => None,
+    };
+    if let Some(short) = short {
+        forms.push(format!(r"\\{{1,8}}{}", literal(short.to_string().as_bytes())));
+    }
+    match character {
+        // Every round of escaping doubles a backslash.
+        '\\' => forms.insert(0, r"\\{1,16}".to_owned()),
+        ' ' => forms.push(r"\+".to_owned()),
+        '&' => forms.push("&amp;".to_owned()),
+        '<' => forms.push("&lt;".to_owned()),
+        '>' => forms.push("&gt;".to_owned()),
+        '"' => forms.push("&quot;".to_owned()),
+        '\'' => forms.push("&apos;".to_owned()),
+        _ => {}
+    }
+    if !character.is_ascii_alphanumeric() {
+        let code = u32::from(character);
+        forms.push(format!("&#0{{0,3}}(?:{code}|[xX]0{{0,3}}(?i:{code:x}));"));
+    }
+    format!("(?:{})", forms.join("|"))
+}
+
+/// Base64 of any text that has the value behind `offset` bytes (or a multiple of three more), without the characters that
+/// depend on what stands around it but for one at each end, which holds bits of both.
+fn base64(value: &[u8], offset: usize) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bit = |index: usize| {
+        // Bits before the value are not known; those are in a character that is left out.
+        let byte = (index / 8).checked_sub(offset).and_then(|at| value.get(at)).copied().unwrap_or_default();
+        byte >> (7 - index % 8) & 1
+    };
+    let (start, end) = (offset * 8, (offset + value.len()) * 8);
+    let digit = |index: usize| {
+        let sextet = (index * 6..index * 6 + 6).fold(0, |sextet, at| sextet << 1 | bit(at));
+        match ALPHABET[usize::from(sextet)] {
+            b'+' => r"(?:\+|-|%(?:25)?2[bB]|\\{1,8}u002[bB])".to_owned(),
+            b'/' => r"(?:\\{0,8}/|_|%(?:25)?2[fF]|\\{1,8}u002[fF])".to_owned(),
+            other => char::from(other).to_string(),
+        }
+    };
+    let known: String = (start.div_ceil(6)..end / 6).map(digit).collect();
+    let shared = |is_shared: bool| if is_shared { "[A-Za-z0-9+/_-]?" } else { "" };
+    format!("{}{known}{}", shared(!start.is_multiple_of(6)), shared(!end.is_multiple_of(6)))
+}
+
+fn literal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, r"\x{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,105 @@
+//! Redaction of bytes that come in pieces: a secret is found wherever the pieces are cut, in memory that does not grow.
+
+use super::{Applied, MASK, Redactor};
+
+/// The least that is held back: keys of known shapes, but for hostile ones, are shorter.
+const HELD: usize = 16 * 1024;
+
+/// Work is done in blocks of at least this size, so that bytes which come one by one are not searched once for each.
+const BLOCK: usize = 64 * 1024;
+
+/// A redactor for one stream.
+#[derive(Debug)]
+pub struct RedactingStream {
+    redactor: Redactor,
+    /// What has come and not gone out yet.
+    waiting: Vec<u8>,
+    held: usize,
+    /// True within a key that is longer than what may wait: the mask is out, the rest of the key is dropped.
+    dropping: bool,
+    applied: Applied,
+}
+
+impl RedactingStream {
+    /// A new stream.
+    pub fn new(redactor: Redactor) -> Self {
+        let held = HELD.max(redactor.longest);
+        Self { redactor, waiting: Vec::new(), held, dropping: false, applied: Applied::default() }
+    }
+
+    /// Takes the next piece; gives what can go out, often nothing.
+    pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.waiting.extend_from_slice(piece);
+        if self.waiting.len() < self.held + BLOCK { Vec::new() } else { self.take(false) }
+    }
+
+    /// Gives the rest, and the rules that were applied.
+    pub fn finish(mut self) -> (Vec<u8>, Applied) {
+        let rest = self.take(true);
+        (rest, self.applied)
+    }
+
+    fn take(&mut self, at_end: bool) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.waiting.len());
+        let mut done = 0;
+        if self.dropping {
+            done = self.waiting.iter().position(|byte| !is_of_key(*byte)).unwrap_or(self.waiting.len());
+            self.dropping = done == self.waiting.len();
+        }
+        let length = self.waiting.len();
+        let mut safe = if at_end { length } else { length.saturating_sub(self.held).max(done) };
+        let redactor = &self.redactor;
+        while let Some(found) = redactor.any.find_at(&self.waiting, done) {
+            if found.start() >= safe && !at_end {
+                break;
+            }
+            // A key at the very end may go on in the next piece.
+            if found.end() == length && !at_end {
+                if length - found.start() <= self.held {
+                    safe = safe.min(found.start());
+                    break;
+                }
+                self.dropping = true;
+            }
+            out.extend_from_slice(&self.waiting[done..found.start()]);
+            if self.dropping {
+                out.extend_from_slice(MASK.as_bytes());
+            }
+            let mut masked = Vec::new();
+            redactor.mask_one(found.as_bytes(), &mut masked, &mut self.applied);
+            if !self.dropping {
+                out.append(&mut masked);
+            }
+            done = found.end();
+            safe = safe.max(done);
+        }
+        out.extend_from_slice(&self.waiting[done..safe]);
+        self.waiting.drain(..safe);
+        out
+    }
+}
+
+/// What keys consist of, line breaks of armoured ones included.
+fn is_of_key(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=_.~-\\ \r\n".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_longer_than_all_memory_is_dropped_to_its_end() {
+        let mut stream = RedactingStream::new(Redactor::new([]).unwrap());
+        let mut out = stream.push(b"before sk-");
+        for _ in 0..100 {
+            out.extend(stream.push(&[b'a'; 4096]));
+            assert!(stream.waiting.len() <= BLOCK + HELD + 4096);
+        }
+        out.extend(stream.push(b"\" after"));
+        let (rest, applied) = stream.finish();
+        out.extend(rest);
+        assert_eq!(String::from_utf8(out).unwrap(), "before[redacted]\" after");
+        assert_eq!(applied.names(), ["secret_key"]);
+    }
+}

@@ -1,0 +1,168 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const SECRET: &str = "p4ss/wörd+\"x\"\\& 1";
+
+fn mask(secret: &str, text: &str) -> String {
+    Redactor::new([secret]).unwrap().text(text, &mut Applied::default())
+}
+
+fn base64(bytes: &[u8], alphabet: &[u8; 64]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for digit in 0..=chunk.len() {
+            text.push(char::from(alphabet[(bits >> (18 - 6 * digit) & 63) as usize]));
+        }
+    }
+    text
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+fn percent(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+#[test]
+fn a_value_is_found_in_every_form() {
+    let json_once = serde_json::to_string(SECRET).unwrap().trim_matches('"').to_owned();
+    let json_twice = serde_json::to_string(&json_once).unwrap().trim_matches('"').to_owned();
+    let ascii = json_once.replace('ö', "\\u00f6").replace('/', "\\/").replace('&', "\\u0026");
+    let html = SECRET.replace('&', "&amp;").replace('"', "&quot;").replace('/', "&#x2F;");
+    let every_byte = SECRET.bytes().fold(String::new(), |text, byte| text + &format!("%{byte:02x}"));
+    let form = percent(SECRET).replace("%20", "+");
+    let twice = percent(&percent(SECRET));
+    for text in [SECRET, &json_once, &json_twice, &ascii, &html, &every_byte, &form, &twice] {
+        assert_eq!(mask(SECRET, &format!("<{text}>")), "<[redacted]>", "{text}");
+    }
+}
+
+#[test]
+fn a_value_is_found_in_base64_wherever_it_begins() {
+    for before in ["", "a", "ab", "abc", "user:"] {
+        for after in ["", "z", "zz", "zzz"] {
+            for alphabet in [STANDARD, FOR_URLS] {
+                let text = base64(format!("{before}{SECRET}{after}").as_bytes(), alphabet);
+                let masked = mask(SECRET, &text);
+                assert!(masked.contains(MASK) && masked.len() < text.len(), "{before}_{after}: {masked}");
+                // What is left stands for what was before and after.
+                assert!(masked.len() <= MASK.len() + 2 * (before.len() + after.len()), "{before}_{after}: {masked}");
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_of_known_shapes_are_found_and_their_surroundings_left() {
+    let redactor = Redactor::new([]).unwrap();
+    let long = "Ab1".repeat(20);
+    for (text, masked, name) in [
+        (format!("\"sk-proj-{long}\""), "\"[redacted]\"", "secret_key"),
+        (format!("a\\nsk-{long}"), "a\\n[redacted]", "secret_key"),
+        (format!("ghp_{long}"), "[redacted]", "github_token"),
+        (format!("glpat-{long}"), "[redacted]", "gitlab_token"),
+        (format!("x github_pat_{long} y"), "x [redacted] y", "github_token"),
+        ("AKIAIOSFODNN7EXAMPLE".to_owned(), "[redacted]", "aws_key_id"),
+        (format!("AIza{}", &long[..35]), "[redacted]", "google_api_key"),
+        (format!("xoxb-{long}"), "[redacted]", "slack_token"),
+        (format!("sk_live_{long}"), "[redacted]", "stripe_key"),
+        (format!("npm_{}", &long[..36]), "[redacted]", "npm_token"),
+        (format!("hf_{long}"), "[redacted]", "hugging_face_token"),
+        (format!("authorization: bearer {long}=="), "authorization: bearer [redacted]", "bearer_token"),
+        (format!("eyJhbGciOiJI.eyJzdWIiOiIx.{long}"), "[redacted]", "json_web_token"),
+        ("postgres://app:hunter2@db/x".to_owned(), "postgres://app:[redacted]@db/x", "url_password"),
+        (
+            format!("-----BEGIN RSA PRIVATE KEY-----\\n{long}\\n-----END RSA PRIVATE KEY-----\\n"),
+            "[redacted]\\n",
+            "private_key",
+        ),
+    ] {
+        let mut applied = Applied::default();
+        assert_eq!(redactor.text(&text, &mut applied), masked);
+        assert_eq!(applied.names(), [name], "{text}");
+    }
+}
+
+#[test]
+fn the_docs_list_every_shape() {
+    let docs = include_str!("../../../docs/runner.md");
+    for pattern in KEY_PATTERNS {
+        let row = format!("| `{}` | {} |", pattern.name, pattern.looks_like);
+        assert!(docs.contains(&row), "docs/runner.md has no row {row}");
+    }
+}
+
+#[test]
+fn ordinary_text_is_left_alone() {
+    let redactor = Redactor::new(["abc"]).unwrap();
+    for text in [
+        "task-refund-customer-order-number-seventeen",
+        "the bearer of this letter is authorised",
+        "abc abc abc",
+        "http://localhost:8787/run-case and mail a:b@c",
+        "risk-free and disk-usage",
+    ] {
+        let mut applied = Applied::default();
+        assert_eq!(redactor.text(text, &mut applied), text);
+        assert!(applied.is_empty());
+    }
+}
+
+#[test]
+fn json_stays_json_and_loses_no_field() {
+    let redactor = Redactor::new(["12345678", "tok-a-9999"]).unwrap();
+    let mut applied = Applied::default();
+    let mut value = json!({
+        "n": 912_345_678, "k": 1, "deep": [{"x": "see tok-a-9999"}],
+        "tok-a-9999": 1, "dG9rLWEtOTk5OQ": 2,
+    });
+    redactor.json(&mut value, &mut applied);
+    assert_eq!(
+        value,
+        json!({"n": "9[redacted]", "k": 1, "deep": [{"x": "see [redacted]"}], "[redacted]": 1, "[redacted]+": 2})
+    );
+}
+
+#[test]
+fn no_output_of_the_redactor_shows_a_value() {
+    assert!(!format!("{:?}", Redactor::new(["s3cret-s3cret"]).unwrap()).contains("s3cret"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_stream_gives_the_same_bytes_wherever_it_is_cut(
+        places in prop::collection::vec(0..200_000_usize, 0..6), pieces in prop::collection::vec(1..70_000_usize, 1..12),
+    ) {
+        let mut text = vec![b'.'; 200_000];
+        for place in places {
+            text.splice(place..place, SECRET.bytes());
+        }
+        let redactor = Redactor::new([SECRET]).unwrap();
+        let mut stream = RedactingStream::new(redactor.clone());
+        let (mut out, mut rest) = (Vec::new(), text.as_slice());
+        for piece in pieces.iter().cycle() {
+            let (now, later) = rest.split_at((*piece).min(rest.len()));
+            out.extend(stream.push(now));
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        let (end, _) = stream.finish();
+        out.extend(end);
+        prop_assert!(out == redactor.bytes(&text, &mut Applied::default()).as_ref());
+    }
+
+    #[test]
+    fn no_value_makes_the_search_fail(value in "\\PC{4,40}", around in "[a-z]{0,5}") {
+        let masked = mask(&value, &format!("{around}{value}{around}"));
+        prop_assert!(masked.contains(MASK));
+    }
+}
