@@ -30,7 +30,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Args),
+    Run(Box<run::Args>),
     Merge(merge::Args),
     Compare(compare::Args),
     Replay(replay::Args),
