@@ -56,11 +56,14 @@ fn the_demo_can_be_run_again_in_the_same_folder() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told() {
-    let sandbox = Sandbox::new().with_file("taken", "a file");
-    let demo = sandbox.run(["demo", "--out", "taken"]);
-    assert_eq!(demo.code, Some(3), "{demo}");
-    assert!(demo.stderr.contains("taken"), "{demo}");
+fn what_is_there_already_and_is_no_demo_is_left_alone() {
+    let sandbox = Sandbox::new().with_file("taken", "a file").with_file("mine/cases.json", "[]");
+    for out in ["taken", "mine"] {
+        let demo = sandbox.run(["demo", "--out", out]);
+        assert_eq!(demo.code, Some(2), "{demo}");
+        assert!(demo.stderr.contains(&format!("`{out}` is there already")), "{demo}");
+    }
+    assert_eq!(std::fs::read_to_string(sandbox.path("mine/cases.json")).unwrap(), "[]");
 }
 
 #[test]
