@@ -6,32 +6,55 @@ use std::thread;
 use tokio::runtime::Builder;
 
 /// Calls `stop` on every Ctrl-C and every SIGTERM from now on, on a thread of its own.
+///
+/// The handlers are there when this returns: a signal that comes right after is not lost, and does not end the process.
 pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
+    let signals = {
+        let _context = runtime.enter();
+        Signals::install()?
+    };
     // The thread lives until the process ends, as the signal handlers do.
-    thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listen(stop)))?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(signals.listen(stop)))?;
     Ok(())
 }
 
 #[cfg(unix)]
-async fn listen(stop: impl Fn()) {
-    use tokio::signal::unix::{SignalKind, signal};
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
 
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return;
-    };
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => stop(),
-            _ = terminate.recv() => stop(),
+#[cfg(unix)]
+impl Signals {
+    fn install() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn listen(mut self, stop: impl Fn()) {
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => stop(),
+                _ = self.terminate.recv() => stop(),
+            }
         }
     }
 }
 
-#[cfg(not(unix))]
-async fn listen(stop: impl Fn()) {
-    while tokio::signal::ctrl_c().await.is_ok() {
-        stop();
+#[cfg(windows)]
+struct Signals(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Signals {
+    fn install() -> io::Result<Self> {
+        tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    async fn listen(mut self, stop: impl Fn()) {
+        while self.0.recv().await.is_some() {
+            stop();
+        }
     }
 }
