@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::canonical::Sha256Hasher;
 use crate::inside;
 use crate::lock::{LockError, RunLock};
-use crate::write::{self, AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
+use crate::write::{self, AtomicFile, Durability, SharedFolder, TEMPORARY_PREFIX, WriteError};
 use crate::{AssetKind, Case, CaseId, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side};
 
 mod reopen;
@@ -196,6 +196,9 @@ pub struct RunWriter {
     side: Side,
     items: Mutex<Vec<ManifestItem>>,
     _lock: RunLock,
+    /// The entries of the folder itself, and of the folder of assets.
+    cases: SharedFolder,
+    assets: SharedFolder,
 }
 
 impl RunWriter {
@@ -206,12 +209,17 @@ impl RunWriter {
         Self::create_at(parent.join(run_id.as_str()), side)
     }
 
+    fn locked(folder: Utf8PathBuf, side: Side, lock: RunLock) -> Self {
+        let (cases, assets) = (SharedFolder::default(), SharedFolder::default());
+        Self { folder, side, items: Mutex::default(), _lock: lock, cases, assets }
+    }
+
     /// Makes a run folder by its path, which must not be there yet; the folder above it is.
     pub fn create_at(folder: Utf8PathBuf, side: Side) -> Result<Self, CreateError> {
         match write::create_new_folder(&folder) {
             Ok(()) => {
                 let lock = RunLock::take(&folder)?;
-                Ok(Self { folder, side, items: Mutex::default(), _lock: lock })
+                Ok(Self::locked(folder, side, lock))
             }
             Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists(folder)),
             Err(error) => Err(error.into()),
@@ -235,7 +243,7 @@ impl RunWriter {
 
     /// Writes an artifact: when this returns, the case is complete, whatever happens next.
     pub fn write_case(&self, case: &Case) -> Result<(), WriteError> {
-        write::write_json(&self.folder.join(format!("{}.json", case.case_id)), case, Durability::Synced)
+        write::write_json_shared(&self.folder.join(format!("{}.json", case.case_id)), case, &self.cases)
     }
 
     /// Starts an asset with a plain file name, such as `refund_001.attempt2.body.bin`.
@@ -266,7 +274,7 @@ impl RunWriter {
         kind: AssetKind,
         case: Option<&CaseId>,
     ) -> Result<ManifestItem, WriteError> {
-        file.commit(Durability::Synced)?;
+        file.commit_shared(&self.assets)?;
         let (digest, size) = hasher.finish();
         let asset_id = href.as_str().rsplit('/').next().unwrap_or_default().to_owned();
         let item = ManifestItem {

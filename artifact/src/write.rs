@@ -1,7 +1,10 @@
 //! The one atomic writer: a file is there whole or not at all, whatever happens to the process or the machine.
 //!
 //! Bytes go to a temporary file in the same folder, which then takes the target's name. With [`Durability::Synced`] the
-//! file and the folder's entry for it are on disk before a write returns.
+//! file and the folder's entry for it are on disk before a write returns. Threads that write into one folder at the same
+//! time can share the second half of that: see [`SharedFolder`].
+
+mod shared;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -9,6 +12,8 @@ use std::io::{self, BufWriter, Read, Write};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 use tempfile::NamedTempFile;
+
+pub use shared::SharedFolder;
 
 /// What the name of every temporary file starts with; one that stays behind after a crash belongs to no document.
 pub const TEMPORARY_PREFIX: &str = ".tmp-";
@@ -66,6 +71,21 @@ impl AtomicFile {
 
     /// Gives the file its name, replacing what stood there.
     pub fn commit(self, durability: Durability) -> Result<(), WriteError> {
+        let path = self.name(durability)?;
+        if durability == Durability::Synced {
+            sync_folder(folder_of(&path)).map_err(WriteError::at(&path))?;
+        }
+        Ok(())
+    }
+
+    /// The same as a synced [`AtomicFile::commit`], where other threads write into the same folder, which is `shared`.
+    pub fn commit_shared(self, shared: &SharedFolder) -> Result<(), WriteError> {
+        let path = self.name(Durability::Synced)?;
+        shared.sync(folder_of(&path)).map_err(WriteError::at(&path))
+    }
+
+    /// Takes the name, which the folder does not yet keep for good.
+    fn name(self, durability: Durability) -> Result<Utf8PathBuf, WriteError> {
         let path = self.path;
         let at = || WriteError::at(&path);
         let temporary = self.temporary.into_inner().map_err(|error| at()(error.into_error()))?;
@@ -73,10 +93,7 @@ impl AtomicFile {
             temporary.as_file().sync_all().map_err(at())?;
         }
         temporary.persist(&path).map_err(|error| at()(error.error))?;
-        if durability == Durability::Synced {
-            sync_folder(folder_of(&path)).map_err(at())?;
-        }
-        Ok(())
+        Ok(path)
     }
 }
 
@@ -99,10 +116,19 @@ pub fn write(path: &Utf8Path, bytes: &[u8], durability: Durability) -> Result<()
 
 /// Writes a document as indented JSON with a final newline.
 pub fn write_json(path: &Utf8Path, document: &impl Serialize, durability: Durability) -> Result<(), WriteError> {
+    json(path, document)?.commit(durability)
+}
+
+/// The same, synced, where other threads write into the same folder, which is `shared`.
+pub fn write_json_shared(path: &Utf8Path, document: &impl Serialize, shared: &SharedFolder) -> Result<(), WriteError> {
+    json(path, document)?.commit_shared(shared)
+}
+
+fn json(path: &Utf8Path, document: &impl Serialize) -> Result<AtomicFile, WriteError> {
     let mut file = AtomicFile::create(path)?;
     serde_json::to_writer_pretty(&mut file, document).map_err(|error| WriteError::at(path)(error.into()))?;
     file.write_all(b"\n").map_err(WriteError::at(path))?;
-    file.commit(durability)
+    Ok(file)
 }
 
 /// Copies a file of any size.

@@ -14,5 +14,6 @@ mod signals;
 mod streams;
 mod suite;
 mod summary;
+mod told;
 
 pub use commands::run;

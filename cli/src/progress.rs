@@ -1,6 +1,5 @@
 //! A run, shown as it goes on: a bar on a terminal, nothing elsewhere. It counts for itself and decides nothing.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -16,8 +15,6 @@ pub(crate) struct Progress {
     answered: usize,
     failed: usize,
     retries: usize,
-    /// How many cases failed, by class.
-    classes: BTreeMap<&'static str, usize>,
 }
 
 impl Progress {
@@ -26,13 +23,7 @@ impl Progress {
         let terminal = std::io::stderr().is_terminal();
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
-        Self { bar, answered: 0, failed: 0, retries: 0, classes: BTreeMap::new() }
-    }
-
-    /// The failed cases by class, such as `1 timeout, 2 http_error`.
-    pub(crate) fn failures(&self) -> String {
-        let parts: Vec<_> = self.classes.iter().map(|(class, count)| format!("{count} {class}")).collect();
-        parts.join(", ")
+        Self { bar, answered: 0, failed: 0, retries: 0 }
     }
 
     fn start(&self, cases: usize) {
@@ -58,16 +49,14 @@ impl Reporter for Progress {
                 self.show_counts();
             }
             EventKind::CaseFinished { failure, .. } => {
-                match failure {
-                    Some(failure) => {
-                        self.failed += 1;
-                        *self.classes.entry(failure.class.as_str()).or_default() += 1;
-                    }
-                    None => self.answered += 1,
-                }
+                let count = if failure.is_some() { &mut self.failed } else { &mut self.answered };
+                *count += 1;
                 self.bar.inc(1);
                 self.show_counts();
             }
+            EventKind::AgentGivenUp { in_a_row, not_asked } => self.bar.println(format!(
+                "giving the agent up: failures in a row that say it is down: {in_a_row}; cases not asked: {not_asked}"
+            )),
             EventKind::RunInterrupted { in_flight } => self
                 .bar
                 .println(format!("stopping: {in_flight} cases in flight may still end; interrupt again to leave them")),

@@ -1,6 +1,8 @@
 //! One case from its first attempt to its artifact on disk. Which case is next is decided elsewhere.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use counterproof_artifact::CaseId;
@@ -9,21 +11,28 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use crate::attempt::{Bounds, attempt};
+use crate::budget::Purse;
 use crate::clock::Clock;
 use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::interrupt::{Interrupt, Urgency};
 use crate::jitter::Jitter;
 use crate::keep::{self, Keeper, Kept};
 use crate::kept_request::REQUEST_HREF;
+use crate::pace::Pace;
 use crate::record::millis;
-use crate::retry::{Decision, Policy};
+use crate::retry::{Decision, Failed, Policy};
 use crate::transport::Transport;
+use crate::unasked;
 
 /// What all cases of a run share.
 pub(crate) struct Asker {
     pub(crate) transport: Transport,
     pub(crate) bounds: Bounds,
     pub(crate) policy: Policy,
+    pub(crate) purse: Purse,
+    pub(crate) pace: Pace,
+    /// True once nothing is to be tried again: the agent was given up.
+    pub(crate) given_up: AtomicBool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: Jitter,
     pub(crate) keeper: Arc<Keeper>,
@@ -39,26 +48,46 @@ pub(crate) struct Asked {
     /// What went wrong last; `None` where the agent answered.
     pub(crate) failure: Option<FailureNote>,
     pub(crate) reached: bool,
+    /// True where only the run's retry budget kept it from another attempt.
+    pub(crate) over_budget: bool,
+}
+
+/// What follows a failed attempt, the run's budget and the agent's state being what they are.
+enum Next {
+    Retry(Duration),
+    Stop { over_budget: bool },
 }
 
 impl Asker {
     /// Asks one case until it is complete; `None` where the run was told to abandon it.
     pub(crate) async fn ask(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<Asked>, WriteError> {
         self.tell(EventKind::CaseStarted { case_id: case_id.clone() }).await;
-        let (mut records, mut any_reached) = (Vec::new(), false);
+        let (mut records, mut any_reached, mut over_budget) = (Vec::new(), false, false);
         for number in 1.. {
+            if let Some(wait) = self.pace.turn(|| self.clock.read().elapsed)
+                && self.wait(wait).await.is_none()
+            {
+                return Ok(None);
+            }
+            self.pace.sent();
             let keeper = &self.keeper;
             let attempt =
                 attempt(number, &self.transport, &*self.clock, self.bounds, (&keeper.run, &keeper.redactor), &request);
             let Some(tried) = self.unless_abandoned(attempt).await else { return Ok(None) };
             let tried = tried?;
+            if let Some(limit) = self.pace.ended(tried.signal()) {
+                self.tell(EventKind::ConcurrencyChanged { limit: limit.get() }).await;
+            }
             let (keeper, id) = (self.keeper.clone(), case_id.clone());
             let Kept { mut record, result, reached } = on_disk(move || keeper.keep(tried, &id)).await?;
             any_reached |= reached;
             let (result, failure) = match result {
                 Ok(case) => (Ok(case), None),
                 Err(failure) => {
-                    if let Decision::Retry(wait) = self.policy.decide(&failure.failed, self.jitter.fraction()) {
+                    let next = self.next(&failure.failed);
+                    if let Next::Stop { over_budget: over } = next {
+                        over_budget = over;
+                    } else if let Next::Retry(wait) = next {
                         record.extra.insert("retry_delay_ms".to_owned(), millis(wait).into());
                         records.push(record);
                         let kind = EventKind::AttemptFailed {
@@ -89,9 +118,31 @@ impl Asker {
             })
             .await?;
             self.tell(EventKind::CaseFinished { case_id, attempts: number, failure }).await;
-            return Ok(Some(Asked { attempts: number, failure, reached: any_reached }));
+            return Ok(Some(Asked { attempts: number, failure, reached: any_reached, over_budget }));
         }
         Ok(None)
+    }
+
+    /// Completes a case without asking it: the agent was given up.
+    pub(crate) async fn leave_out(&self, case_id: CaseId, in_a_row: NonZeroU32) -> Result<Option<Asked>, WriteError> {
+        let (keeper, id) = (self.keeper.clone(), case_id.clone());
+        on_disk(move || keeper.run.write_case(&unasked::artifact(&keeper, id, in_a_row))).await?;
+        let failure = Some(unasked::NOTE);
+        self.tell(EventKind::CaseFinished { case_id, attempts: 0, failure }).await;
+        Ok(Some(Asked { attempts: 0, failure, reached: false, over_budget: false }))
+    }
+
+    fn next(&self, failed: &Failed) -> Next {
+        match self.policy.decide(failed, self.jitter.fraction()) {
+            Decision::Retry(wait) if !self.given_up.load(Ordering::Relaxed) => {
+                if self.purse.take() {
+                    Next::Retry(wait)
+                } else {
+                    Next::Stop { over_budget: true }
+                }
+            }
+            _ => Next::Stop { over_budget: false },
+        }
     }
 
     async fn wait(&self, span: Duration) -> Option<()> {

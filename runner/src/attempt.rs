@@ -13,6 +13,7 @@ use crate::body::{self, Body, Reading};
 use crate::client::AgentClient;
 use crate::clock::{Clock, Moment};
 use crate::fault::{Fault, Reason};
+use crate::pace::limit::Signal;
 use crate::process::{self, Ended};
 use crate::settings::ByteLimits;
 use crate::store::{Held, Room};
@@ -52,6 +53,17 @@ pub(crate) struct Try {
 impl Try {
     pub(crate) fn latency(&self) -> Duration {
         self.ended.elapsed.saturating_sub(self.started.elapsed)
+    }
+
+    /// What the try says of the agent's load.
+    pub(crate) fn signal(&self) -> Signal {
+        let timed_out = matches!(&self.fault, Some(fault) if fault.reason == Reason::ResponseTimeout);
+        match &self.reply {
+            Some(reply) if matches!(reply.status.map(|status| status.as_u16()), Some(429 | 503)) => Signal::Overloaded,
+            Some(_) => Signal::Responded(self.latency()),
+            None if timed_out => Signal::Overloaded,
+            None => Signal::Nothing,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Fields of `run.json` that say when, where, how fast and with what luck, but not what is asked and what is kept: a run
 /// may go on with others. Every other field matters, those of later versions too.
-const DO_NOT_MATTER: [&str; 17] = [
+const DO_NOT_MATTER: [&str; 20] = [
     "run_id",
     "generated_at",
     "cases_path",
@@ -17,6 +17,9 @@ const DO_NOT_MATTER: [&str; 17] = [
     "dirty",
     "node_version",
     "concurrency",
+    "concurrency_auto",
+    "rate",
+    "fail_fast",
     "stats",
     "interrupted",
     "resumes",

@@ -5,15 +5,17 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, FailureClass, RunId, Side};
 use jiff::Timestamp;
+use serde::{Serialize, Serializer};
 
 use crate::clock::{Clock, Moment};
+use crate::record::millis;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEvent {
     /// When.
     pub at: Timestamp,
-    /// How long after the clock was started.
+    /// How long after the clock was started; it never goes back from one event to the next.
     pub elapsed: Duration,
     /// What.
     pub kind: EventKind,
@@ -26,13 +28,15 @@ impl RunEvent {
     }
 }
 
-/// What happened.
-#[derive(Debug, Clone, PartialEq)]
+/// What happened. Names and fields as they are serialised are an interface: see `docs/events.md`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
     /// The run folder was made and holds a first `run.json`.
     RunStarted {
-        /// The run.
+        /// The run. Every line of the serialised stream names it, so the event need not.
+        #[serde(skip)]
         run_id: RunId,
         /// Its side.
         side: Side,
@@ -55,16 +59,31 @@ pub enum EventKind {
         /// What went wrong.
         failure: FailureNote,
         /// How long the runner waits before the next attempt.
+        #[serde(rename = "retry_in_ms", serialize_with = "as_millis")]
         retry_in: Duration,
     },
     /// A case is complete: its artifact is on disk.
     CaseFinished {
         /// The case.
         case_id: CaseId,
-        /// How many attempts it took.
+        /// How many attempts it took; 0 where it was not asked.
         attempts: u32,
         /// What went wrong last; `None` where the agent answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<FailureNote>,
+    },
+    /// The adaptive limit on cases in flight moved.
+    ConcurrencyChanged {
+        /// How many cases may be in flight from now on.
+        limit: usize,
+    },
+    /// So many cases in a row ended as if nobody were there that the run gives the agent up: those that are left become
+    /// artifacts that say so.
+    AgentGivenUp {
+        /// How many cases in a row.
+        in_a_row: u32,
+        /// How many cases will not be asked.
+        not_asked: usize,
     },
     /// The run was asked to stop: no further case is taken up.
     RunInterrupted {
@@ -79,18 +98,20 @@ pub enum EventKind {
 }
 
 /// A failure in short.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FailureNote {
     /// The contract's class.
     pub class: FailureClass,
     /// The stable finer name: see [`crate::Reason`].
+    #[serde(rename = "error_name")]
     pub name: &'static str,
     /// The HTTP status, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
 }
 
 /// How many cases went which way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     /// Cases that were selected.
     pub selected: usize,
@@ -104,6 +125,10 @@ pub struct Counts {
     pub attempts: usize,
     /// Cases that were complete before, where a run was resumed; they are among the answered and the failed ones.
     pub kept: usize,
+    /// Failed cases that were not asked, because the run had given the agent up.
+    pub not_asked: usize,
+    /// Failed cases that would have been tried again, had the run's retry budget not been spent.
+    pub over_budget: usize,
 }
 
 impl Counts {
@@ -127,4 +152,8 @@ impl Counts {
     pub const fn not_run(&self) -> usize {
         self.selected - self.answered - self.failed
     }
+}
+
+fn as_millis<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(millis(*span))
 }

@@ -86,11 +86,13 @@ pub enum Reason {
     UndecodableBody,
     /// The request could not be made at all.
     RequestFailed,
+    /// The case was not asked: the run had given the agent up.
+    NotRun,
 }
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Reason; 37] = [
+    pub const ALL: [Reason; 38] = [
         Reason::ConnectTimeout,
         Reason::ResponseTimeout,
         Reason::IdleTimeout,
@@ -128,6 +130,7 @@ impl Reason {
         Reason::UnknownEncoding,
         Reason::UndecodableBody,
         Reason::RequestFailed,
+        Reason::NotRun,
     ];
 
     /// The contract's class and the stable name.
@@ -171,6 +174,7 @@ impl Reason {
             Reason::UnknownEncoding => (Other, "unknown_encoding"),
             Reason::UndecodableBody => (Other, "undecodable_body"),
             Reason::RequestFailed => (Other, "request_failed"),
+            Reason::NotRun => (Other, "not_run"),
         }
     }
 

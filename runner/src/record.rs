@@ -9,12 +9,16 @@ use crate::agent::Protocol;
 use crate::checkout::Checkout;
 use crate::clock::Moment;
 use crate::event::Counts;
+use crate::pace::Concurrency;
 use crate::relative::{absolute, relative};
 use crate::selection::Selection;
 use crate::settings::Settings;
 
 /// The field that says that a run was stopped before its end.
 const INTERRUPTED: &str = "interrupted";
+
+/// The fields that say how hard the agent is pressed, where the contract has none.
+const PACE: [&str; 3] = ["concurrency_auto", "rate", "fail_fast"];
 
 /// The document as it is before the first request.
 pub(crate) fn started(
@@ -40,7 +44,7 @@ pub(crate) fn started(
         node_version: None,
         timeout_ms: Some(millis(settings.timeout).into()),
         retries: Some(u64::from(settings.retry.retries).into()),
-        concurrency: Some(settings.concurrency.get().into()),
+        concurrency: Some(settings.concurrency.max().get().into()),
         retry_policy: Some(settings.retry.document()),
         limits: Some(settings.limits.document()),
         case_digests: Some(selection.digests.clone()),
@@ -50,7 +54,7 @@ pub(crate) fn started(
         repeat: settings.repeat.as_ref().map(|repeat| u64::from(repeat.number).into()),
         repeats: settings.repeat.as_ref().map(|repeat| u64::from(repeat.of).into()),
         stats: None,
-        extra: agent(settings),
+        extra: agent(settings).into_iter().chain(pace(settings)).collect(),
     }
 }
 
@@ -75,6 +79,15 @@ fn agent(settings: &Settings) -> Extra {
 /// The document of a run that goes on: as it was started, without what its end added, and as fast as is asked now.
 pub(crate) fn restarted(mut started: Run, now: &Run) -> Run {
     started.extra.remove(INTERRUPTED);
+    for name in PACE {
+        started.extra.remove(name);
+    }
+    started.extra.extend(
+        now.extra
+            .iter()
+            .filter(|(name, _)| PACE.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
     Run { stats: None, concurrency: now.concurrency, ..started }
 }
 
@@ -82,6 +95,17 @@ pub(crate) fn restarted(mut started: Run, now: &Run) -> Run {
 pub(crate) fn is_unasked(artifact: &Case) -> bool {
     let Outcome::RunnerError(failure) = &artifact.outcome else { return false };
     failure.error_name.as_deref() == Some("not_run")
+}
+
+/// What the contract has no field for; what was not asked for is not mentioned.
+fn pace(settings: &Settings) -> Extra {
+    let auto = matches!(settings.concurrency, Concurrency::Auto { .. });
+    let values = [
+        auto.then(|| true.into()),
+        settings.rate.map(|rate| rate.to_string().into()),
+        settings.fail_fast.map(|limit| limit.get().into()),
+    ];
+    PACE.into_iter().zip(values).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// The same document with how the run went.
@@ -96,6 +120,8 @@ pub(crate) fn ended(run: Run, counts: &Counts, duration: Duration, interrupted: 
             ("attempts_total".to_owned(), counts.attempts.into()),
         ]
         .into_iter()
+        .chain((counts.not_asked > 0).then(|| ("cases_not_run".to_owned(), counts.not_asked.into())))
+        .chain((counts.over_budget > 0).then(|| ("cases_over_retry_budget".to_owned(), counts.over_budget.into())))
         .collect(),
     };
     let mut run = Run { stats: Some(stats), ..run };

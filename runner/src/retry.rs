@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 use counterproof_artifact::{Backoff, FailureClass, RetryPolicy};
 use jiff::Timestamp;
 
+pub use crate::budget::{RetryBudget, RetryBudgetError};
+
 /// Which failures are tried again, and how soon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -16,6 +18,10 @@ pub struct Policy {
     pub cap: Duration,
     /// The longest wait that the agent can ask for.
     pub retry_after_cap: Duration,
+    /// Whether status 429 is tried again; where calls cost money, a limit may be there to be kept.
+    pub rate_limited: bool,
+    /// How often all cases of a run together may be tried again.
+    pub budget: RetryBudget,
 }
 
 impl Default for Policy {
@@ -25,6 +31,8 @@ impl Default for Policy {
             base: Duration::from_millis(250),
             cap: Duration::from_secs(30),
             retry_after_cap: Duration::from_mins(1),
+            rate_limited: true,
+            budget: RetryBudget::default(),
         }
     }
 }
@@ -59,8 +67,10 @@ impl Policy {
     /// The wait is a random part of the doubled base ("full jitter": AWS Architecture Blog, "Exponential Backoff And
     /// Jitter", 2015), so that cases which failed together do not come back together. It is never shorter than what the
     /// agent asks for, up to the cap on that.
+    ///
+    /// The budget of the run is not looked at: it is what all cases share, and is taken from once this says to retry.
     pub fn decide(&self, failed: &Failed, fraction: f64) -> Decision {
-        if !is_transient(failed.class, failed.status) {
+        if !is_transient(failed.class, failed.status) || (failed.status == Some(429) && !self.rate_limited) {
             return Decision::StopFinal;
         }
         if failed.attempt > self.retries {
@@ -75,14 +85,17 @@ impl Policy {
     /// What `run.json` says of the policy.
     pub(crate) fn document(&self) -> RetryPolicy {
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX).into();
+        let classes = ["timeout", "network_error", "http_408", "http_429", "http_5xx"];
+        let classes = classes.into_iter().filter(|class| self.rate_limited || *class != "http_429");
         RetryPolicy {
-            classes: Some(["timeout", "network_error", "http_408", "http_429", "http_5xx"].map(str::to_owned).to_vec()),
+            classes: Some(classes.map(str::to_owned).collect()),
             backoff: Some(Backoff::Exponential),
             jitter: Some(true),
             extra: [
                 ("base_ms".to_owned(), millis(self.base)),
                 ("cap_ms".to_owned(), millis(self.cap)),
                 ("retry_after_cap_ms".to_owned(), millis(self.retry_after_cap)),
+                ("budget".to_owned(), self.budget.to_string().into()),
             ]
             .into_iter()
             .collect(),
@@ -134,6 +147,15 @@ mod tests {
         for class in [FailureClass::InvalidJson, FailureClass::SchemaMismatch, FailureClass::Other] {
             assert!(!retried(class, Some(200)), "{class}");
         }
+    }
+
+    #[test]
+    fn a_limit_can_be_left_alone() {
+        let policy = Policy { rate_limited: false, ..Policy::default() };
+        let decide = |status| policy.decide(&failed(1, FailureClass::HttpError, Some(status)), 0.5);
+        assert_eq!(decide(429), Decision::StopFinal);
+        assert_ne!(decide(503), Decision::StopFinal);
+        assert!(!policy.document().classes.unwrap().contains(&"http_429".to_owned()));
     }
 
     #[test]

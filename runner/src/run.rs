@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -17,13 +18,16 @@ use crate::agent::{Asking, Dialect};
 use crate::ask::{Asked, Asker};
 use crate::attempt::Bounds;
 use crate::begin::{self, BeginError, ResumeError};
+use crate::budget::Purse;
 use crate::checkout::Checkout;
+use crate::circuit::Circuit;
 use crate::client::ClientError;
 use crate::clock::{Clock, SystemClock};
 use crate::event::{Counts, EventKind, RunEvent};
 use crate::interrupt::{Interrupt, Urgency};
 use crate::jitter::Jitter;
 use crate::keep::Keeper;
+use crate::pace::Pace;
 use crate::record::{self, millis};
 use crate::reporter::Reporter;
 use crate::secret::{self, Secret};
@@ -32,6 +36,9 @@ use crate::transport::Transport;
 
 /// Events that may wait for the reporter; a reporter that is slower than that slows the run down.
 const WAITING_EVENTS: usize = 256;
+
+/// Cases that are left out cost the agent nothing; this many are written at once.
+const UNASKED_AT_ONCE: usize = 16;
 
 /// Longer time-outs end no attempt of any use, and the system's clocks cannot count to all of them.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(24 * 365);
@@ -143,6 +150,9 @@ pub fn run(
         transport,
         bounds: bounds(settings),
         policy: settings.retry.clone(),
+        purse: Purse::new(settings.retry.budget.for_cases(begun.cases.len())),
+        pace: Pace::new(settings.concurrency, settings.rate),
+        given_up: AtomicBool::new(false),
         clock: environment.clock,
         jitter: environment.jitter,
         keeper: keeper.clone(),
@@ -156,11 +166,13 @@ pub fn run(
         received,
         tasks: JoinSet::new(),
         counts: begun.counts,
+        circuit: Circuit::new(settings.fail_fast),
         again: begun.again,
         // An agent that answered before, or is not asked at all, is not out of reach.
         reached: begun.counts.answered > 0 || begun.cases.is_empty(),
         error: None,
         reporter,
+        latest: Duration::ZERO,
     };
     drive.tell(EventKind::RunStarted {
         run_id: settings.run_id.clone(),
@@ -199,6 +211,7 @@ struct Drive<'run> {
     asker: Arc<Asker>,
     received: mpsc::Receiver<RunEvent>,
     tasks: JoinSet<Result<Option<Asked>, WriteError>>,
+    circuit: Circuit,
     counts: Counts,
     /// Cases whose artifact goes when they are asked, with what it counted for.
     again: HashMap<CaseId, Counts>,
@@ -206,6 +219,8 @@ struct Drive<'run> {
     /// The first file that could not be written: no further case is started after it.
     error: Option<WriteError>,
     reporter: &'run mut dyn Reporter,
+    /// The time of the event that was reported last.
+    latest: Duration,
 }
 
 impl Drive<'_> {
@@ -215,7 +230,7 @@ impl Drive<'_> {
         let mut stopping = false;
         loop {
             stopping |= self.error.is_some();
-            while !stopping && self.tasks.len() < self.settings.concurrency.get() {
+            while !stopping && self.tasks.len() < self.room() {
                 let Some(case) = waiting.next() else { break };
                 self.start(case);
             }
@@ -225,8 +240,15 @@ impl Drive<'_> {
             tokio::select! {
                 // Events come first, so that a reporter hears of a case before it is counted.
                 biased;
-                Some(event) = self.received.recv() => self.reporter.report(&event),
-                Some(ended) = self.tasks.join_next() => self.count(ended),
+                Some(event) = self.received.recv() => self.pass_on(event),
+                Some(ended) = self.tasks.join_next() => {
+                    let was_open = self.circuit.open();
+                    self.count(ended);
+                    if let Some(in_a_row) = self.circuit.open().filter(|_| was_open.is_none()) {
+                        self.asker.given_up.store(true, Ordering::Relaxed);
+                        self.tell(EventKind::AgentGivenUp { in_a_row: in_a_row.get(), not_asked: waiting.len() });
+                    }
+                }
                 () = interrupt.wait_for(Urgency::Finish), if !stopping => {
                     stopping = true;
                     self.tell(EventKind::RunInterrupted { in_flight: self.tasks.len() });
@@ -240,11 +262,27 @@ impl Drive<'_> {
             }
         }
         while let Ok(event) = self.received.try_recv() {
-            self.reporter.report(&event);
+            self.pass_on(event);
+        }
+    }
+
+    /// How many cases may be in flight.
+    fn room(&self) -> usize {
+        match self.circuit.open() {
+            Some(_) => UNASKED_AT_ONCE,
+            None => self.asker.pace.limit().get(),
         }
     }
 
     fn start(&mut self, case: &CaseSpec) {
+        if let Some(in_a_row) = self.circuit.open() {
+            // What was kept of an earlier try says more than that there was no later one.
+            if !self.again.contains_key(&case.id) {
+                let (asker, case_id) = (self.asker.clone(), case.id.clone());
+                self.tasks.spawn(async move { asker.leave_out(case_id, in_a_row).await });
+            }
+            return;
+        }
         if let Some(counted) = self.again.remove(&case.id) {
             self.counts.take_back(&counted);
             if let Err(error) = self.asker.keeper.run.discard_case(&case.id) {
@@ -276,6 +314,9 @@ impl Drive<'_> {
                 self.counts.attempts += asked.attempts as usize;
                 self.counts.retried += usize::from(asked.attempts > 1);
                 self.reached |= asked.reached;
+                self.counts.over_budget += usize::from(asked.over_budget);
+                self.counts.not_asked += usize::from(asked.attempts == 0);
+                self.circuit.count(asked.failure.as_ref());
                 let count = if asked.failure.is_some() { &mut self.counts.failed } else { &mut self.counts.answered };
                 *count += 1;
             }
@@ -292,6 +333,12 @@ impl Drive<'_> {
     }
 
     fn tell(&mut self, kind: EventKind) {
-        self.reporter.report(&RunEvent::now(&*self.asker.clock, kind));
+        self.pass_on(RunEvent::now(&*self.asker.clock, kind));
+    }
+
+    /// Events of several cases can overtake each other on their way here; for their reader, time goes on.
+    fn pass_on(&mut self, event: RunEvent) {
+        self.latest = self.latest.max(event.elapsed);
+        self.reporter.report(&RunEvent { elapsed: self.latest, ..event });
     }
 }

@@ -1,6 +1,6 @@
 //! What a run is asked to do, in values that need no further checking.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -8,6 +8,7 @@ use counterproof_artifact::{Limits, RunId, Side};
 
 use crate::agent::{AgentOptions, Protocol};
 use crate::endpoint::{BaseUrl, ResolveRule};
+use crate::pace::{Concurrency, Rate};
 use crate::retry::Policy;
 use crate::secret::{Header, Secret};
 use crate::shard::Part;
@@ -31,13 +32,17 @@ pub struct Settings {
     /// The run folder becomes `<out>/<side>/<run_id>/`.
     pub out: Utf8PathBuf,
     /// How many cases are asked at once.
-    pub concurrency: NonZeroUsize,
+    pub concurrency: Concurrency,
+    /// How many requests go out in a span of time, at most; retries count.
+    pub rate: Option<Rate>,
     /// How long one attempt may take, from the first packet to the last byte.
     pub timeout: Duration,
     /// How long each phase of an attempt may take, within `timeout`.
     pub phases: PhaseTimeouts,
     /// Which failures are tried again, and how soon.
     pub retry: Policy,
+    /// After so many cases in a row that ended as if nobody were there, the others are not asked.
+    pub fail_fast: Option<NonZeroU32>,
     /// How much of a response is kept, and where.
     pub limits: ByteLimits,
     /// Headers that go out with every request.
@@ -97,10 +102,12 @@ impl Settings {
             agent: AgentOptions::default(),
             cases_path,
             out,
-            concurrency: NonZeroUsize::MIN,
+            concurrency: Concurrency::Fixed(NonZeroUsize::MIN),
+            rate: None,
             timeout: Duration::from_secs(15),
             phases: PhaseTimeouts::default(),
             retry: Policy::default(),
+            fail_fast: None,
             limits: ByteLimits::default(),
             headers: Vec::new(),
             secrets: Vec::new(),

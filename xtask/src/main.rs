@@ -35,6 +35,8 @@ enum Command {
     Check,
     /// What the CI does: `check`, then `test`.
     Ci,
+    /// Measure the runner against a trivial local server. Takes about two minutes; `docs/performance.md` has the figures.
+    BenchRunner,
     /// Write `docs/cli.md` again, from the program's own help.
     Docs,
     /// Install litellm into `target/interop/` and run both OpenAI forms against its mock server; skipped where that cannot be.
@@ -65,6 +67,9 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ci => {
             check::all()?;
             test(&[])
+        }
+        Command::BenchRunner => {
+            Step::cargo(["run", "--quiet", "--release", "--package", "counterproof-runner", "--example", "bench"]).run()
         }
         Command::Docs => {
             let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];

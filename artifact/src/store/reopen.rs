@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -58,7 +58,7 @@ impl RunWriter {
                 remove(&place.join(name))?;
             }
         }
-        Ok(Self { folder, side, items: Mutex::default(), _lock: lock })
+        Ok(Self::locked(folder, side, lock))
     }
 
     /// Enters an asset that is on disk into the manifest.

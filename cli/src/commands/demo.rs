@@ -100,7 +100,7 @@ fn ask(
     let run_id = Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?;
     let base_url = agent.base_url().parse().map_err(CommandError::usage)?;
     let mut settings = Settings::new(run_id, side, base_url, cases_path.to_owned(), out.join("runs"));
-    settings.concurrency = NonZeroUsize::MIN.saturating_add(3);
+    settings.concurrency = NonZeroUsize::MIN.saturating_add(3).into();
     settings.timeout = TIMEOUT;
     settings.retry.retries = 1;
     let environment = Environment { interrupt: interrupt.clone(), ..Environment::of_system() };

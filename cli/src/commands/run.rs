@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fmt::Display;
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -10,10 +10,10 @@ use counterproof_artifact::lock::LockError;
 use counterproof_artifact::store::{CreateError, ReopenError, RunReader};
 use counterproof_artifact::{CaseId, Exit, RunId, Side, check, redact};
 use counterproof_cases::{CaseSpec, Suite};
-use counterproof_runner::retry::Policy;
+use counterproof_runner::retry::{Policy, RetryBudget};
 use counterproof_runner::{
-    BaseUrl, ByteLimits, Checkout, Environment, Header, HeaderError, Interrupt, PhaseTimeouts, ResolveRule,
-    ResumeError, RunError, Secret, Settings, Summary, Urgency,
+    BaseUrl, ByteLimits, Checkout, Concurrency, Environment, Header, HeaderError, Interrupt, PhaseTimeouts, Rate,
+    ResolveRule, ResumeError, RunError, Secret, Settings, Summary, Urgency,
 };
 use jiff::SignedDuration;
 
@@ -21,11 +21,11 @@ use crate::agent::AgentArgs;
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::passes::{self, Passes};
-use crate::progress::Progress;
 use crate::retold::Retold;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::suite;
+use crate::told::{Failures, Style, Told};
 
 /// Ask every case of an agent and keep what came back.
 ///
@@ -34,7 +34,7 @@ use crate::suite;
 /// A run that was stopped, in whatever way, is taken up where it was left with `--resume`.
 ///
 /// Exit code 0: every case was asked. 2: the command line or the cases are wrong. 3: a file could not be read or written,
-/// or the agent could not be reached at all. 4: interrupted.
+/// or the agent could not be reached at all or was given up. 4: interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The cases: a file (.json, .jsonl, .yaml) or a folder of them
@@ -64,9 +64,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     only: Vec<CaseId>,
 
-    /// How many cases are asked at once
-    #[arg(long, value_name = "N", default_value = "1")]
-    concurrency: NonZeroUsize,
+    /// How many cases are asked at once; `auto` follows what the agent can take, up to 64 or, as `auto:N`, up to N
+    #[arg(long, value_name = "N|auto", default_value = "1")]
+    concurrency: Concurrency,
+
+    /// Send no more requests than this, evenly spaced, such as 5/s or 100/m
+    #[arg(long, value_name = "N/s")]
+    rate: Option<Rate>,
 
     /// How long one attempt may take, such as 15s or 500ms
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time_span)]
@@ -87,6 +91,19 @@ pub(crate) struct Args {
     /// How often a case is tried again after a time-out, a network error, or status 408, 429 or 5xx
     #[arg(long, value_name = "N", default_value = "2")]
     retries: u32,
+
+    /// How often all cases together may be tried again: a number, or a share of the cases such as 20% (at least 10)
+    #[arg(long, value_name = "N|N%", default_value_t = RetryBudget::default())]
+    retry_budget: RetryBudget,
+
+    /// Do not try again after status 429: the case fails as `rate_limited`
+    #[arg(long)]
+    no_retry_429: bool,
+
+    /// Give the agent up after so many cases in a row that ended in silence: no connection, no response in time, or status
+    /// 502 to 504. The cases that are left are kept as failures named `not_run`
+    #[arg(long, value_name = "N")]
+    fail_fast: Option<NonZeroU32>,
 
     /// Send this header with every request; `env:VARIABLE` as the value reads it from the environment. Values are never kept
     #[arg(long = "header", value_name = "NAME:VALUE")]
@@ -121,6 +138,11 @@ pub(crate) struct Args {
     #[arg(long)]
     no_keep_requests: bool,
 
+    /// How the run is told: `human` with a bar on a terminal, `plain` with a line for each event on standard error, `jsonl`
+    /// with events as JSON Lines on standard output and nothing else there
+    #[arg(long, value_name = "human|plain|jsonl", value_enum, hide_possible_values = true, default_value = "human")]
+    reporter: Style,
+
     /// Print what would be asked, and neither ask nor write anything
     #[arg(long)]
     dry_run: bool,
@@ -145,10 +167,11 @@ pub(super) fn run(args: &Args, typed: &Retold, streams: &mut Streams) -> Result<
         let settings = pass.settings(&shared);
         let environment =
             Environment { checkout: checkout.clone(), interrupt: interrupt.clone(), ..Environment::of_system() };
-        let mut progress = Progress::on_stderr();
-        let summary = counterproof_runner::run(&settings, &cases, environment, &mut progress)
-            .map_err(|error| run_error(error, &resume))?;
-        tell(&settings, &summary, &progress, streams)?;
+        let mut told = Told::new(args.reporter, &mut streams.out);
+        let summary = counterproof_runner::run(&settings, &cases, environment, &mut told);
+        let failures = told.finish();
+        let summary = summary.map_err(|error| run_error(error, &resume))?;
+        tell(args, &settings, &summary, &failures?, streams)?;
         if summary.interrupted || (interrupt.reached(Urgency::Finish) && Some(pass) != passes.runs.last()) {
             streams.note(format_args!("interrupted; to go on: {resume}"));
             return Ok(Exit::Interrupted);
@@ -171,13 +194,20 @@ impl Args {
         })?;
         let mut settings = Settings {
             concurrency: self.concurrency,
+            rate: self.rate,
             timeout: self.timeout,
             phases: PhaseTimeouts {
                 connect: self.connect_timeout,
                 first_byte: self.first_byte_timeout,
                 idle: self.idle_timeout,
             },
-            retry: Policy { retries: self.retries, ..Policy::default() },
+            retry: Policy {
+                retries: self.retries,
+                rate_limited: !self.no_retry_429,
+                budget: self.retry_budget,
+                ..Policy::default()
+            },
+            fail_fast: self.fail_fast,
             limits: ByteLimits {
                 body: self.max_body_bytes,
                 answer: self.max_answer_bytes,
@@ -260,15 +290,15 @@ fn plan(shared: &Settings, passes: &Passes, cases: &[CaseSpec], streams: &mut St
 
 /// Says how one run went.
 fn tell(
+    args: &Args,
     settings: &Settings,
     summary: &Summary,
-    progress: &Progress,
+    failures: &Failures,
     streams: &mut Streams,
 ) -> Result<(), CommandError> {
     let counts = &summary.counts;
     // Of the cases that failed before, the classes are not known here.
-    let classes =
-        if counts.failed > 0 && counts.kept == 0 { format!(" ({})", progress.failures()) } else { String::new() };
+    let classes = if counts.failed > 0 && counts.kept == 0 { format!(" ({failures})") } else { String::new() };
     let not_run = if counts.not_run() > 0 { format!(", {} not run", counts.not_run()) } else { String::new() };
     let kept = if counts.kept > 0 { format!("; {} complete before", counts.kept) } else { String::new() };
     let line = format!(
@@ -279,12 +309,30 @@ fn tell(
         counts.retried
     );
     streams.note(line);
-    streams.say(format_args!("run folder: {}", summary.folder))?;
+    if counts.over_budget > 0 {
+        streams.note(format_args!(
+            "the retry budget was spent: {} failed that would have been tried again",
+            counted(counts.over_budget, "case")
+        ));
+    }
+    if args.reporter != Style::Jsonl {
+        streams.say(format_args!("run folder: {}", summary.folder))?;
+    }
     if !summary.interrupted && !summary.reached && counts.selected > 0 {
         let message = format!("the agent at {} could not be reached", settings.target.recorded());
         return Err(CommandError::io(message)
             .hint("check that the agent runs and that `--base-url` or `--agent-cmd` is right")
             .hint("the artifacts in the run folder tell of each attempt"));
+    }
+    if !summary.interrupted && counts.not_asked > 0 {
+        let message = format!(
+            "the agent at {} was given up; not run: {}",
+            settings.target.recorded(),
+            counted(counts.not_asked, "case")
+        );
+        return Err(CommandError::io(message)
+            .hint("the artifacts in the run folder tell of each attempt")
+            .hint("`--resume` asks the cases that were not run"));
     }
     Ok(())
 }

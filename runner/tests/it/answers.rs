@@ -109,7 +109,7 @@ fn the_answer_to_another_case_is_no_answer() {
 fn cases_are_asked_side_by_side_up_to_the_bound() {
     let agent = Agent::sending(ok(&answer()));
     let cases = cases(["c1", "c2", "c3", "c4", "c5", "c6", "c7"]);
-    let run = run_with(&agent.url(), &cases, |settings| settings.concurrency = 3.try_into().unwrap());
+    let run = run_with(&agent.url(), &cases, |settings| settings.concurrency = "3".parse().unwrap());
     assert_eq!(run.summary.counts.answered, 7);
     let document = run.json("run.json");
     assert_eq!(document["stats"]["cases_completed"], 7);

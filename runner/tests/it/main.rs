@@ -9,6 +9,7 @@ mod faults;
 mod http;
 mod kit;
 mod network;
+mod pacing;
 #[cfg(unix)]
 mod programs;
 mod protocols;

@@ -13,4 +13,5 @@ mod run;
 mod run_disk_full;
 mod run_killed;
 mod run_moved;
+mod run_pressed;
 mod run_resumed;

@@ -1,0 +1,79 @@
+//! How a run is told: the reporter that was asked for, and the count of failures for the summary after it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+
+use counterproof_runner::{EventKind, JsonLines, Plain, Reporter, RunEvent};
+
+use crate::command_error::CommandError;
+use crate::progress::Progress;
+
+/// Whom a run is told to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Style {
+    /// Somebody at a terminal.
+    Human,
+    /// A log.
+    Plain,
+    /// A program.
+    Jsonl,
+}
+
+/// A reporter of one style.
+pub(crate) struct Told<'out> {
+    voice: Voice<'out>,
+    failures: Failures,
+}
+
+enum Voice<'out> {
+    Human(Progress),
+    Plain(Plain<io::Stderr>),
+    Jsonl(JsonLines<&'out mut dyn Write>),
+}
+
+impl<'out> Told<'out> {
+    /// JSON goes to `out`, everything else to standard error.
+    pub(crate) fn new(style: Style, out: &'out mut dyn Write) -> Self {
+        let voice = match style {
+            Style::Human => Voice::Human(Progress::on_stderr()),
+            Style::Plain => Voice::Plain(Plain::new(io::stderr())),
+            Style::Jsonl => Voice::Jsonl(JsonLines::new(out)),
+        };
+        Self { voice, failures: Failures::default() }
+    }
+
+    /// Ends the telling, and gives the failures that were told of.
+    pub(crate) fn finish(self) -> Result<Failures, CommandError> {
+        let Voice::Jsonl(lines) = self.voice else { return Ok(self.failures) };
+        match lines.finish() {
+            // Whoever stops reading changes nothing about how the run ends.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::io(error)),
+            _ => Ok(self.failures),
+        }
+    }
+}
+
+impl Reporter for Told<'_> {
+    fn report(&mut self, event: &RunEvent) {
+        if let EventKind::CaseFinished { failure: Some(failure), .. } = &event.kind {
+            *self.failures.0.entry(failure.class.as_str()).or_default() += 1;
+        }
+        match &mut self.voice {
+            Voice::Human(progress) => progress.report(event),
+            Voice::Plain(plain) => plain.report(event),
+            Voice::Jsonl(lines) => lines.report(event),
+        }
+    }
+}
+
+/// The failed cases by class. Displayed, such as `1 timeout, 2 http_error`.
+#[derive(Debug, Default)]
+pub(crate) struct Failures(BTreeMap<&'static str, usize>);
+
+impl fmt::Display for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<_> = self.0.iter().map(|(class, count)| format!("{count} {class}")).collect();
+        f.write_str(&parts.join(", "))
+    }
+}

@@ -1,0 +1,173 @@
+//! Events as JSON Lines, for programs: one object a line, written out at once. `docs/events.md` describes them, and a test
+//! holds the two together.
+
+use std::io::{self, Write};
+
+use counterproof_artifact::RunId;
+use serde::Serialize;
+
+use crate::event::{EventKind, RunEvent};
+use crate::record::millis;
+use crate::reporter::Reporter;
+
+/// Writes every event as a line of JSON.
+#[derive(Debug)]
+pub struct JsonLines<W> {
+    out: W,
+    run_id: Option<RunId>,
+    seq: u64,
+    /// The first line that could not be written; none is tried after it.
+    error: Option<io::Error>,
+}
+
+/// What every line has; the event's own fields stand beside it.
+#[derive(Serialize)]
+struct Line<'event> {
+    schema_version: &'static str,
+    seq: u64,
+    run_id: Option<&'event RunId>,
+    at: String,
+    elapsed_ms: u64,
+    #[serde(flatten)]
+    kind: &'event EventKind,
+}
+
+impl<W: Write> JsonLines<W> {
+    /// Writes to `out`.
+    pub const fn new(out: W) -> Self {
+        Self { out, run_id: None, seq: 0, error: None }
+    }
+
+    /// Ends the stream, with the first error that there was. A reader that goes away does not stop a run.
+    pub fn finish(mut self) -> io::Result<()> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        }
+    }
+
+    fn write(&mut self, event: &RunEvent) -> io::Result<()> {
+        if let EventKind::RunStarted { run_id, .. } = &event.kind {
+            self.run_id = Some(run_id.clone());
+            self.seq = 0;
+        }
+        self.seq += 1;
+        let line = Line {
+            schema_version: "run-event.v1",
+            seq: self.seq,
+            run_id: self.run_id.as_ref(),
+            at: format!("{:.3}", event.at),
+            elapsed_ms: millis(event.elapsed),
+            kind: &event.kind,
+        };
+        let mut bytes = serde_json::to_vec(&line)?;
+        bytes.push(b'\n');
+        // One write a line, so that a reader never sees half of one.
+        self.out.write_all(&bytes)?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Reporter for JsonLines<W> {
+    fn report(&mut self, event: &RunEvent) {
+        if self.error.is_none() {
+            self.error = self.write(event).err();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use counterproof_artifact::{FailureClass, Side};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::event::{Counts, FailureNote};
+
+    /// One event of each kind, all fields filled in.
+    fn events() -> Vec<RunEvent> {
+        let case_id = || "refund_001".parse().unwrap();
+        let failure = FailureNote { class: FailureClass::HttpError, name: "rate_limited", status: Some(429) };
+        let kinds = vec![
+            EventKind::RunStarted {
+                run_id: "nightly-17".parse().unwrap(),
+                side: Side::New,
+                folder: "runs/new/nightly-17".into(),
+                cases: 3,
+            },
+            EventKind::CaseStarted { case_id: case_id() },
+            EventKind::AttemptFailed { case_id: case_id(), attempt: 1, failure, retry_in: Duration::from_millis(1200) },
+            EventKind::ConcurrencyChanged { limit: 2 },
+            EventKind::CaseFinished { case_id: case_id(), attempts: 2, failure: None },
+            EventKind::CaseFinished { case_id: case_id(), attempts: 3, failure: Some(failure) },
+            EventKind::AgentGivenUp { in_a_row: 5, not_asked: 1 },
+            EventKind::RunInterrupted { in_flight: 2 },
+            EventKind::RunFinished {
+                counts: Counts {
+                    selected: 3,
+                    answered: 1,
+                    failed: 2,
+                    retried: 2,
+                    attempts: 5,
+                    kept: 0,
+                    not_asked: 1,
+                    over_budget: 0,
+                },
+            },
+        ];
+        let event = |(index, kind)| RunEvent {
+            at: "2026-01-05T09:00:00.25Z".parse().unwrap(),
+            elapsed: Duration::from_micros(1500) * index,
+            kind,
+        };
+        (0..).zip(kinds).map(event).collect()
+    }
+
+    fn written() -> Vec<String> {
+        let mut bytes = Vec::new();
+        let mut reporter = JsonLines::new(&mut bytes);
+        for event in events() {
+            reporter.report(&event);
+        }
+        reporter.finish().unwrap();
+        String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_docs_show_a_line_of_each_event_as_it_is_written() {
+        let docs = include_str!("../../../docs/events.md");
+        for line in written() {
+            assert!(docs.contains(&format!("\n{line}\n")), "docs/events.md has no line\n{line}");
+        }
+    }
+
+    #[test]
+    fn every_line_has_the_envelope() {
+        for (seq, line) in (1..).zip(written()) {
+            let line: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(line["schema_version"], "run-event.v1");
+            assert_eq!((&line["seq"], &line["run_id"]), (&Value::from(seq), &Value::from("nightly-17")));
+            assert!(line["type"].is_string() && line["elapsed_ms"].is_u64() && line["at"].is_string(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_is_told_of_at_the_end() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut reporter = JsonLines::new(Closed);
+        for event in events() {
+            reporter.report(&event);
+        }
+        assert_eq!(reporter.finish().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}

@@ -1,0 +1,106 @@
+//! How hard a run presses an agent: its retry budget, its limits, its pace, and when it gives up.
+
+use std::num::NonZeroU32;
+
+use counterproof_artifact::check;
+use counterproof_runner::EventKind;
+use counterproof_runner::retry::RetryBudget;
+use serde_json::json;
+
+use crate::kit::{Agent, Finished, Reaction, answer, cases, ok, response, run_with};
+
+fn unavailable() -> Reaction {
+    Reaction::Send(response("503 Busy", "", b""))
+}
+
+fn fine() -> Reaction {
+    Reaction::Send(ok(&answer()))
+}
+
+#[track_caller]
+fn holds_to_the_contract(run: &Finished) {
+    let report = check::path(&run.summary.folder).unwrap();
+    assert!(report.findings.is_empty(), "{:#?}", report.findings);
+}
+
+#[test]
+fn the_retry_budget_is_one_for_all_cases() {
+    let agent = Agent::new([unavailable()]);
+    let run = run_with(&agent.url(), &cases(["c1", "c2", "c3"]), |settings| {
+        settings.retry.budget = RetryBudget::Retries(3);
+    });
+    let attempts = ["c1", "c2", "c3"].map(|id| run.json(&format!("{id}.json"))["attempts"].as_array().unwrap().len());
+    assert_eq!(attempts, [3, 2, 1], "first come, first served");
+    assert_eq!((run.summary.counts.attempts, run.summary.counts.over_budget), (6, 2));
+    let document = run.json("run.json");
+    assert_eq!(document["retry_policy"]["budget"], "3");
+    assert_eq!(document["stats"]["cases_over_retry_budget"], 2);
+    holds_to_the_contract(&run);
+}
+
+#[test]
+fn a_rate_limit_can_be_left_alone() {
+    let agent = Agent::sending(response("429 Slow down", "retry-after: 1\r\n", b""));
+    let run = run_with(&agent.url(), &cases(["c1"]), |settings| settings.retry.rate_limited = false);
+    assert_eq!(agent.requests().len(), 1);
+    run.failure("http_error", "rate_limited");
+    assert_eq!(run.json("run.json")["retry_policy"]["classes"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn cases_after_an_agent_was_given_up_are_written_as_not_run() {
+    let agent = Agent::new([fine(), unavailable(), fine(), unavailable(), unavailable(), fine()]);
+    let run = run_with(&agent.url(), &cases(["c1", "c2", "c3", "c4", "c5", "c6", "c7"]), |settings| {
+        settings.retry.retries = 0;
+        settings.fail_fast = NonZeroU32::new(2);
+    });
+    assert_eq!(agent.requests().len(), 5);
+    for id in ["c6", "c7"] {
+        let case = run.json(&format!("{id}.json"));
+        assert_eq!((&case["status"], &case["attempts"]), (&json!("runner_error"), &json!([])));
+        let failure = &case["runner_failure"];
+        assert_eq!((&failure["class"], &failure["error_name"]), (&json!("other"), &json!("not_run")));
+        let message = "the case was not asked: 2 cases in a row ended as if the agent were down";
+        assert_eq!(failure["error_message"], message);
+    }
+    let counts = run.summary.counts;
+    assert_eq!((counts.answered, counts.failed, counts.not_asked, counts.not_run()), (2, 5, 2, 0));
+    let document = run.json("run.json");
+    assert_eq!((&document["fail_fast"], &document["stats"]["cases_not_run"]), (&json!(2), &json!(2)));
+    assert_eq!(document["stats"]["cases_failed"], 5);
+    assert!(run.events.contains(&EventKind::AgentGivenUp { in_a_row: 2, not_asked: 2 }), "{:?}", run.events);
+    holds_to_the_contract(&run);
+}
+
+#[test]
+fn an_agent_that_answers_badly_is_not_given_up() {
+    let agent = Agent::sending(response("500 Oops", "", b""));
+    let run = run_with(&agent.url(), &cases(["c1", "c2", "c3"]), |settings| {
+        settings.retry.retries = 0;
+        settings.fail_fast = NonZeroU32::new(1);
+    });
+    assert_eq!((agent.requests().len(), run.summary.counts.not_asked), (3, 0));
+}
+
+#[test]
+fn an_adaptive_limit_backs_off_and_says_so() {
+    let agent = Agent::new([unavailable(), fine()]);
+    let run = run_with(&agent.url(), &cases(["c1", "c2", "c3", "c4", "c5", "c6"]), |settings| {
+        settings.concurrency = "auto:8".parse().unwrap();
+    });
+    assert_eq!(run.summary.counts.answered, 6);
+    assert!(run.events.contains(&EventKind::ConcurrencyChanged { limit: 2 }), "{:?}", run.events);
+    let document = run.json("run.json");
+    assert_eq!((&document["concurrency"], &document["concurrency_auto"]), (&json!(8), &json!(true)));
+}
+
+#[test]
+fn a_rate_spaces_requests_and_retries() {
+    let agent = Agent::new([unavailable(), fine()]);
+    let run = run_with(&agent.url(), &cases(["c1", "c2"]), |settings| {
+        settings.concurrency = "2".parse().unwrap();
+        settings.rate = Some("100/s".parse().unwrap());
+    });
+    assert_eq!((run.summary.counts.answered, run.summary.counts.attempts), (2, 3));
+    assert_eq!(run.json("run.json")["rate"], "100/s");
+}

@@ -1,0 +1,111 @@
+//! `counterproof run` against agents that do not keep up, and what a program reads of a run.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use camino::Utf8Path;
+use counterproof_tests::{Agent, Finished, Reply, Sandbox, minimal_answer};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::run::assert_holds_to_the_contract;
+
+fn run(sandbox: &Sandbox, agent: &Agent, more: &[&str]) -> Finished {
+    let url = agent.base_url();
+    let arguments = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r1", "--base-url", &url];
+    sandbox.run(arguments.iter().chain(more)).redact(&url, "http://AGENT")
+}
+
+fn sandbox() -> Sandbox {
+    let case = |id: &str| json!({"id": id, "input": {"user": "hello"}});
+    Sandbox::new().with_file("cases.json", &json!(["c1", "c2", "c3", "c4"].map(case)).to_string())
+}
+
+/// An agent that answers so many times, and then is out for good.
+fn dying_after(answers: usize) -> Agent {
+    let asked = AtomicUsize::new(0);
+    Agent::start(move |_| {
+        if asked.fetch_add(1, Ordering::Relaxed) < answers {
+            Reply::json(&minimal_answer())
+        } else {
+            Reply::text(503, "text/plain", "")
+        }
+    })
+}
+
+fn lines(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
+}
+
+#[test]
+fn an_agent_that_is_down_is_given_up_and_no_case_is_missing() {
+    let sandbox = sandbox();
+    let finished = run(&sandbox, &dying_after(1), &["--retries", "0", "--fail-fast", "2"]);
+    assert_snapshot!(finished, @r"
+    exit code: 3
+    --- stdout
+    run folder: runs/new/r1
+    --- stderr
+    4 cases: 1 ok, 3 failed (2 http_error, 1 other), 0 retried
+    error: the agent at http://AGENT was given up; not run: 1 case
+      hint: the artifacts in the run folder tell of each attempt
+      hint: `--resume` asks the cases that were not run
+    ");
+    assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));
+    assert_eq!(sandbox.json("runs/new/r1/c4.json")["runner_failure"]["error_name"], "not_run");
+}
+
+#[test]
+fn with_jsonl_standard_output_is_events_and_nothing_else() {
+    let sandbox = sandbox();
+    let options = ["--retries", "1", "--retry-budget", "1", "--fail-fast", "2", "--reporter", "jsonl"];
+    let finished = run(&sandbox, &dying_after(1), &options);
+    let lines = lines(&finished.stdout);
+    let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    let expected = [
+        "run_started",
+        "case_started",
+        "case_finished",
+        "case_started",
+        "attempt_failed",
+        "case_finished",
+        "case_started",
+        "case_finished",
+        "agent_given_up",
+        "case_finished",
+        "run_finished",
+    ];
+    assert_eq!(types, expected);
+    let times: Vec<_> = lines.iter().map(|line| line["elapsed_ms"].as_u64().unwrap()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    assert!(lines.iter().zip(1..).all(|(line, seq)| line["seq"] == seq && line["run_id"] == "r1"));
+    let folder = lines[0]["folder"].as_str().unwrap();
+    assert_holds_to_the_contract(&sandbox.path("").join(Utf8Path::new(folder)));
+    let counts = &lines.last().unwrap()["counts"];
+    assert_eq!((&counts["answered"], &counts["failed"], &counts["not_asked"]), (&json!(1), &json!(3), &json!(1)));
+    assert_eq!(counts["over_budget"], 1);
+}
+
+#[test]
+fn plain_lines_go_to_standard_error() {
+    let sandbox = sandbox();
+    let finished =
+        run(&sandbox, &dying_after(4), &["--reporter", "plain", "--rate", "1000/s", "--concurrency", "auto:2"]);
+    assert_eq!(finished.stdout, "run folder: runs/new/r1\n", "{finished}");
+    for text in [
+        "s  run r1 of side new started: cases 4, folder runs/new/r1",
+        "s  c3: ok at attempt 1",
+        "s  run finished: 4 ok",
+    ] {
+        assert!(finished.stderr.contains(text), "{text}: {finished}");
+    }
+}
+
+#[test]
+fn a_pace_that_cannot_be_used_is_a_usage_error() {
+    let (sandbox, agent) = (sandbox(), dying_after(0));
+    for option in [["--rate", "5"], ["--concurrency", "0"], ["--retry-budget", "some"], ["--fail-fast", "0"]] {
+        let finished = run(&sandbox, &agent, &option);
+        assert_eq!(finished.code, Some(2), "{option:?}: {finished}");
+    }
+    assert!(agent.requests().is_empty());
+}
