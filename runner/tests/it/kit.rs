@@ -142,9 +142,12 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, requests: std::sync::m
     }
 }
 
-/// A whole response with a JSON body.
+/// A whole response. The agent closes the connection after it and says so: a client that thought it could use it again
+/// would fail now and then.
 pub(crate) fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}\r\n", body.len()).into_bytes();
+    let mut bytes =
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n", body.len())
+            .into_bytes();
     bytes.extend_from_slice(body);
     bytes
 }
