@@ -1,3 +1,5 @@
+//! What is found and what is left alone, in whole texts and in streams cut anywhere.
+
 use proptest::prelude::*;
 use serde_json::json;
 
