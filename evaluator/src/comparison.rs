@@ -9,24 +9,25 @@ use counterproof_artifact::evaluation::{
     CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Gate, Verdict,
 };
 use counterproof_artifact::store::ReadError;
-use counterproof_artifact::{CaseId, Extra, Run};
+use counterproof_artifact::{CaseId, Extra, Run, Side};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
 
 use crate::differences::{Differences, WithEvidence};
 use crate::expectations::{Expectations, Judged};
 use crate::gate::{self, GateLimits};
-use crate::load::{Artifact, ComparedRun};
+use crate::load::Artifact;
+use crate::runs::SideRuns;
 use crate::verdict::{self, Compared};
 use crate::{divergence, evidence};
 
 /// What is compared, and by which rules.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The run that is known to be good.
-    pub baseline: ComparedRun,
-    /// The run under test.
-    pub new: ComparedRun,
+    /// The runs of the version that is known to be good.
+    pub baseline: SideRuns,
+    /// The runs of the version under test.
+    pub new: SideRuns,
     /// The cases, where they are known: for titles and expectations.
     pub cases: &'a [CaseSpec],
     /// Their expectations, ready to be judged.
@@ -53,6 +54,8 @@ pub struct CaseComparison<'a> {
     pub index: usize,
     /// The case as it was asked, where it is known.
     pub spec: Option<&'a CaseSpec>,
+    /// The runs that everything below is about.
+    pub shown: Shown,
     /// What the baseline has of it.
     pub baseline: Artifact,
     /// What new has of it.
@@ -67,8 +70,27 @@ pub struct CaseComparison<'a> {
     pub row: CaseEvaluation,
 }
 
+/// Which run of each side is shown of a case, by its place among the side's runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// The baseline's.
+    pub baseline: usize,
+    /// New's.
+    pub new: usize,
+}
+
+impl Shown {
+    /// The run of a side.
+    pub const fn of(self, side: Side) -> usize {
+        match side {
+            Side::Baseline => self.baseline,
+            Side::New => self.new,
+        }
+    }
+}
+
 /// Every case that either run knows: in the baseline's order, then those that only new has.
-pub fn pair(baseline: &ComparedRun, new: &ComparedRun) -> Result<Vec<CaseId>, ReadError> {
+pub fn pair(baseline: &SideRuns, new: &SideRuns) -> Result<Vec<CaseId>, ReadError> {
     let mut ids = Vec::new();
     let mut known = HashSet::new();
     for id in baseline.case_ids()?.into_iter().chain(new.case_ids()?) {
@@ -106,8 +128,8 @@ pub fn compare<E: Send>(
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
-        baseline: facts(request.baseline.reader().run()),
-        new: facts(request.new.reader().run()),
+        baseline: facts(request.baseline.first().reader().run()),
+        new: facts(request.new.first().reader().run()),
         counts,
         gate,
         cases,
@@ -133,7 +155,7 @@ fn compare_case<'a>(
     id: &CaseId,
     spec: Option<&'a CaseSpec>,
 ) -> CaseComparison<'a> {
-    let (baseline, new) = (request.baseline.load(id), request.new.load(id));
+    let (baseline, new) = (request.baseline.first().load(id), request.new.first().load(id));
     let follow = |artifact: &Artifact| artifact.answer().map(evidence::follow).unwrap_or_default();
     let (baseline_evidence, new_evidence) = (follow(&baseline), follow(&new));
 
@@ -156,5 +178,15 @@ fn compare_case<'a>(
         expectations: results,
         extra: Extra::new(),
     };
-    CaseComparison { index, spec, baseline, new, baseline_evidence, new_evidence, differences, row }
+    CaseComparison {
+        index,
+        spec,
+        shown: Shown::default(),
+        baseline,
+        new,
+        baseline_evidence,
+        new_evidence,
+        differences,
+        row,
+    }
 }

@@ -16,6 +16,7 @@ pub mod gate;
 pub mod index;
 pub mod load;
 pub mod report;
+pub mod runs;
 pub mod sentences;
 pub mod verdict;
 pub mod words;

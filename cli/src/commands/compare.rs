@@ -75,8 +75,8 @@ pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) ->
         None => Vec::new(),
     };
     let request = Request {
-        baseline: ComparedRun::new(open(args.baseline.as_deref(), &args.runs, Side::Baseline, streams)?),
-        new: ComparedRun::new(open(args.new.as_deref(), &args.runs, Side::New, streams)?),
+        baseline: ComparedRun::new(open(args.baseline.as_deref(), &args.runs, Side::Baseline, streams)?).into(),
+        new: ComparedRun::new(open(args.new.as_deref(), &args.runs, Side::New, streams)?).into(),
         cases: &cases,
         expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
         limits,
@@ -85,8 +85,8 @@ pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) ->
     let evaluation = write_report(&request, &args.out)?;
     expect_cases(args, &cases, &evaluation, streams)?;
     if !args.no_write_back {
-        for side in [&request.baseline, &request.new] {
-            let path = side.reader().folder().join(EVALUATION_FILE);
+        for run in request.baseline.iter().chain(request.new.iter()) {
+            let path = run.reader().folder().join(EVALUATION_FILE);
             if let Err(error) = write::write_json(&path, &evaluation, Durability::Synced) {
                 // The report has it too, and a baseline may well lie where nobody may write.
                 streams.note(format_args!("warning: {error}; --no-write-back leaves the run folders as they are"));
@@ -98,7 +98,7 @@ pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) ->
 
 /// Says what a reader of the verdicts would want to have known before.
 fn warn(request: &Request<'_>, streams: &mut Streams) {
-    let (baseline, new) = (request.baseline.reader(), request.new.reader());
+    let (baseline, new) = (request.baseline.first().reader(), request.new.first().reader());
     for (run, side) in [(baseline, Side::Baseline), (new, Side::New)] {
         let (folder, document) = (run.folder(), run.run());
         if document.version != side {

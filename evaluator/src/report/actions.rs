@@ -127,7 +127,7 @@ fn show_ref(view: &CaseView<'_>, side: Side, followed: &FollowedRef) -> Result<E
             (href.or_else(|| Some("#events".to_owned())), format!("step {}: {}", index + 1, name.unwrap_or_default()))
         }
         Some(Resolved::Asset(name)) => {
-            let file = view.report.files(side).asset(name)?;
+            let file = view.files(side).asset(name)?;
             let target = if file.href.is_some() { file.name } else { format!("{}: {}", file.name, file.missing) };
             (file.href.map(|href| format!("../{href}")), target)
         }

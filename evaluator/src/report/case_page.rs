@@ -7,7 +7,7 @@ use super::actions::{self, ActionsShown};
 use super::cells::{self, RowShown, ValueShown};
 use super::events::{self, EventsShown};
 use super::failures::{self, AttemptShown, FailureShown};
-use super::files::FileLink;
+use super::files::{FileLink, RunFiles};
 use super::findings::{self, InvalidShown};
 use super::names;
 use super::output::{self, OutputShown};
@@ -42,6 +42,11 @@ impl CaseView<'_> {
             Side::Baseline => &self.case.baseline,
             Side::New => &self.case.new,
         }
+    }
+
+    /// The files of the run that is shown of a side.
+    pub(super) fn files(&self, side: Side) -> &RunFiles<'_> {
+        &self.report.files(side)[self.case.shown.of(side)]
     }
 
     /// A side's answer.
@@ -147,7 +152,7 @@ impl CasePage {
 }
 
 fn artifact(view: &CaseView<'_>, side: Side) -> Result<ArtifactShown, ReportError> {
-    let files = view.report.files(side);
+    let files = view.files(side);
     let id = &view.case.row.case_id;
     Ok(ArtifactShown {
         side: side.as_str(),

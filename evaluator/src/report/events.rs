@@ -113,7 +113,7 @@ fn shared(view: &CaseView<'_>, baseline: usize, new: usize, anchored: bool) -> R
         file.name.insert_str(0, "new: ");
     }
     if let Some(href) = view.answer(Side::Baseline).and_then(|loaded| asset(loaded, baseline)) {
-        let mut file = view.report.files(Side::Baseline).asset(href.as_str())?;
+        let mut file = view.files(Side::Baseline).asset(href.as_str())?;
         file.name.insert_str(0, "baseline: ");
         cell.files.insert(0, file);
     }
@@ -147,7 +147,7 @@ fn show_cell(view: &CaseView<'_>, side: Side, index: usize, anchored: bool) -> R
         cell.values.push(cells::value("more fields", extra, &view.budget));
     }
     if let Some(href) = event.asset_href() {
-        cell.files.push(view.report.files(side).asset(href.as_str())?);
+        cell.files.push(view.files(side).asset(href.as_str())?);
     }
     Ok(Some(cell))
 }

@@ -67,7 +67,7 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<Vec<FailureShown>, ReportError
                 ("took", failure.latency_ms.as_ref().map(millis)),
                 ("time allowed", failure.timeout_ms.as_ref().map(millis)),
             ];
-            let files = view.report.files(side);
+            let files = view.files(side);
             let meta = match &failure.full_body_meta_saved_to {
                 Tri::Value(href) => Some(href),
                 Tri::Absent | Tri::Null => None,

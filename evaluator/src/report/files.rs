@@ -10,6 +10,8 @@ use counterproof_artifact::{CaseId, Href, Side};
 use super::names;
 use super::shown;
 use super::writer::ReportError;
+use crate::load::ComparedRun;
+use crate::runs::SideRuns;
 
 /// The folder of the copies, within the report.
 pub(super) const ARTIFACTS_FOLDER: &str = "artifacts";
@@ -28,15 +30,22 @@ pub(super) struct FileLink {
 /// The files of one run.
 #[derive(Debug)]
 pub(super) struct RunFiles<'a> {
-    side: Side,
+    /// Where the copies go, within the folder of all copies.
+    folder: String,
     run_folder: &'a Utf8Path,
     out: Utf8PathBuf,
 }
 
 impl<'a> RunFiles<'a> {
-    /// Files of the run in `run_folder`, to be copied into the report in `out`.
-    pub(super) fn new(side: Side, run_folder: &'a Utf8Path, out: &Utf8Path) -> Self {
-        Self { side, run_folder, out: out.to_owned() }
+    /// Files of every run of a side, to be copied into the report in `out`: each run into a folder of its own.
+    pub(super) fn of_side(side: Side, runs: &'a SideRuns, out: &Utf8Path) -> Vec<Self> {
+        let folder = |index: usize| if runs.is_repeated() { format!("{side}-{}", index + 1) } else { side.to_string() };
+        let files = |(index, run): (usize, &'a ComparedRun)| Self {
+            folder: folder(index),
+            run_folder: run.reader().folder(),
+            out: out.to_owned(),
+        };
+        runs.iter().enumerate().map(files).collect()
     }
 
     /// Where the run is.
@@ -64,7 +73,7 @@ impl<'a> RunFiles<'a> {
         let Ok(href) = name.parse::<Href>() else { return Ok(missing("not a link within the run folder")) };
         let Ok(source) = href.resolve(self.run_folder) else { return Ok(missing("not there")) };
         let copy_name = copy_name.unwrap_or_else(|| names::copy_name(&href));
-        let place = format!("{ARTIFACTS_FOLDER}/{}/{copy_name}", self.side);
+        let place = format!("{ARTIFACTS_FOLDER}/{}/{copy_name}", self.folder);
         let target = self.out.join(&place);
         // The folder was empty when the report began: what is there now is this very file.
         if !target.exists() {

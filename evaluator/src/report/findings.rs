@@ -73,7 +73,7 @@ fn show_side(view: &CaseView<'_>, side: Side, findings: &[Finding]) -> InvalidSh
 
 fn show_finding(view: &CaseView<'_>, side: Side, finding: &Finding) -> FindingShown {
     // The file is known by its place within the run: where the run lies is this machine's business.
-    let file = finding.file.strip_prefix(view.report.files(side).run_folder()).ok();
+    let file = finding.file.strip_prefix(view.files(side).run_folder()).ok();
     let file = file.map_or_else(|| finding.file.file_name().unwrap_or_default(), |file| file.as_str());
     let position = finding.position.map(|position| format!("line {}, column {}", position.line, position.column));
     let pointer = Some(shown::visible(&finding.pointer)).filter(|pointer| !pointer.is_empty());

@@ -88,7 +88,7 @@ struct RowShown {
 impl IndexPage {
     /// The first page of a finished comparison.
     pub(super) fn of(report: &ReportWriter<'_>, evaluation: &Evaluation) -> Result<Self, ReportError> {
-        let (baseline, new) = (report.baseline.reader().run(), report.new.reader().run());
+        let (baseline, new) = (report.baseline.first().reader().run(), report.new.first().reader().run());
         let (moved, quiet): (Vec<_>, Vec<_>) = Verdict::WORST_FIRST
             .into_iter()
             .map(|verdict| (verdict, group(report, evaluation, verdict)))
@@ -108,7 +108,7 @@ impl IndexPage {
             facts: runs::facts(baseline, new),
             settings: runs::settings_that_differ(baseline, new),
             evaluator: evaluation.evaluator_version.clone(),
-            runs: vec![report.baseline_files.run()?, report.new_files.run()?],
+            runs: report.run_links()?,
             cases: words::count(evaluation.cases.len(), "case", "cases"),
             bar,
             bar_words: words::list(&bar_words),

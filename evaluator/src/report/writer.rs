@@ -10,20 +10,20 @@ use counterproof_artifact::write::{self, Durability, WriteError};
 use counterproof_artifact::{CaseId, Side};
 
 use super::case_page::CasePage;
-use super::files::RunFiles;
+use super::files::{FileLink, RunFiles};
 use super::folder::{self, CASES_FOLDER, INDEX_FILE};
 use super::index::IndexPage;
 use super::names::Pages;
 use crate::comparison::{self, CaseComparison, Request};
-use crate::load::ComparedRun;
+use crate::runs::SideRuns;
 
 /// A report under construction. It can be shared between threads.
 #[derive(Debug)]
 pub struct ReportWriter<'a> {
-    pub(super) baseline: &'a ComparedRun,
-    pub(super) new: &'a ComparedRun,
-    pub(super) baseline_files: RunFiles<'a>,
-    pub(super) new_files: RunFiles<'a>,
+    pub(super) baseline: &'a SideRuns,
+    pub(super) new: &'a SideRuns,
+    baseline_files: Vec<RunFiles<'a>>,
+    new_files: Vec<RunFiles<'a>>,
     pub(super) pages: Pages,
     out: Utf8PathBuf,
 }
@@ -72,18 +72,19 @@ impl<'a> ReportWriter<'a> {
         let (baseline, new) = (&request.baseline, &request.new);
         let ids = comparison::pair(baseline, new)?;
         folder::refuse_foreign(out)?;
-        for run in [baseline, new] {
+        for run in baseline.iter().chain(new.iter()) {
             let run = run.reader().folder();
             if is_inside(run, out) {
                 return Err(ReportError::RunInside { run: run.to_owned(), out: out.to_owned() });
             }
         }
         folder::prepare(out)?;
-        let baseline_files = RunFiles::new(Side::Baseline, baseline.reader().folder(), out);
-        let new_files = RunFiles::new(Side::New, new.reader().folder(), out);
+        let baseline_files = RunFiles::of_side(Side::Baseline, baseline, out);
+        let new_files = RunFiles::of_side(Side::New, new, out);
         // Every page links to these: copied before the threads start, no two of them copy the same file at once.
-        baseline_files.run()?;
-        new_files.run()?;
+        for files in baseline_files.iter().chain(&new_files) {
+            files.run()?;
+        }
         Ok(Self { baseline, new, baseline_files, new_files, pages: Pages::of(ids), out: out.to_owned() })
     }
 
@@ -100,12 +101,17 @@ impl<'a> ReportWriter<'a> {
         Ok(self.out.join(INDEX_FILE))
     }
 
-    /// The files of a side.
-    pub(super) const fn files(&self, side: Side) -> &RunFiles<'a> {
+    /// The files of each run of a side.
+    pub(super) fn files(&self, side: Side) -> &[RunFiles<'a>] {
         match side {
             Side::Baseline => &self.baseline_files,
             Side::New => &self.new_files,
         }
+    }
+
+    /// Links to the run documents of both sides.
+    pub(super) fn run_links(&self) -> Result<Vec<FileLink>, ReportError> {
+        self.baseline_files.iter().chain(&self.new_files).map(RunFiles::run).collect()
     }
 
     /// The page of a case, relative to the report's folder.

@@ -134,7 +134,7 @@ impl Pair {
             .unwrap();
             writer.write_run(&run).unwrap();
             writer.write_manifest("2026-11-20T00:00:00Z").unwrap();
-            ComparedRun::new(RunReader::open(writer.folder()).unwrap())
+            ComparedRun::new(RunReader::open(writer.folder()).unwrap()).into()
         };
         Request {
             baseline: open(&self.baseline, &self.selected[0]),

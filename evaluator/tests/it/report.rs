@@ -279,7 +279,7 @@ fn a_run_within_the_report_folder_is_not_cleared_away() {
     let out = pair.report();
     let copies = [Side::Baseline, Side::New].map(|side| out.join("artifacts").join(side.as_str()));
     let before = files(&out);
-    let [baseline, new] = copies.map(|copy| ComparedRun::new(RunReader::open(&copy).unwrap()));
+    let [baseline, new] = copies.map(|copy| ComparedRun::new(RunReader::open(&copy).unwrap()).into());
     let request =
         Request { baseline, new, cases: &[], expectations: Expectations::default(), limits: GateLimits::default() };
     let refused = ReportWriter::create(&out, &request);
