@@ -2,6 +2,7 @@
 
 mod evidence;
 mod kit;
+mod labelled;
 mod links;
 mod properties;
 mod report;

@@ -1,0 +1,149 @@
+//! Pairs of answers labelled by hand: what has to be said of each, and in one sentence why that is right.
+//!
+//! To add a pair, put it into the `pairs()` of the module that its subject belongs to (or a new module, listed in
+//! [`all`] below):
+//!
+//! ```ignore
+//! pair("refund-of-ten-times-as-much", "The same tool is to be used on the same order with another amount: one change.")
+//!     .baseline_does(agent().proposes("refund_order", &json!({"order_id": "W1", "amount": 50})))
+//!     .new_does(agent().proposes("refund_order", &json!({"order_id": "W1", "amount": 500})))
+//!     .is(Verdict::Changed, &["action-params-changed"])
+//! ```
+//!
+//! `is` names the verdict and the codes of all reasons, in order. `expecting` says what the cases file expects;
+//! `diverging_at` names the pointers of the first divergence; `also` takes any further check of what is said of the case.
+//! Every pair is compared in both directions, and each of its sides with itself, without asking.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
+use serde_json::Value;
+
+use crate::kit::Pair;
+use agent::Agent;
+
+mod agent;
+mod alignment;
+mod differences;
+
+/// Every labelled pair.
+fn all() -> Vec<Labelled> {
+    [alignment::pairs(), differences::pairs()].into_iter().flatten().collect()
+}
+
+/// A further check of what is said of a case.
+type Check = Box<dyn Fn(&CaseEvaluation)>;
+
+/// Two answers and what has to be said of them.
+struct Labelled {
+    name: &'static str,
+    why: &'static str,
+    baseline: Agent,
+    new: Agent,
+    expected: Option<Value>,
+    verdict: Verdict,
+    codes: Vec<&'static str>,
+    checks: Vec<Check>,
+}
+
+/// A pair under its name, with the sentence that says why its label is right. Until told otherwise both sides are an
+/// agent that does nothing.
+fn pair(name: &'static str, why: &'static str) -> Labelled {
+    Labelled {
+        name,
+        why,
+        baseline: agent::agent(),
+        new: agent::agent(),
+        expected: None,
+        verdict: Verdict::Unchanged,
+        codes: Vec::new(),
+        checks: Vec::new(),
+    }
+}
+
+impl Labelled {
+    /// What the baseline did.
+    fn baseline_does(mut self, agent: Agent) -> Self {
+        self.baseline = agent;
+        self
+    }
+
+    /// What new did.
+    fn new_does(mut self, agent: Agent) -> Self {
+        self.new = agent;
+        self
+    }
+
+    /// What the cases file expects of the case.
+    fn expecting(mut self, expected: Value) -> Self {
+        self.expected = Some(expected);
+        self
+    }
+
+    /// The verdict, and the codes of all reasons in their order.
+    fn is(mut self, verdict: Verdict, codes: &[&'static str]) -> Self {
+        self.verdict = verdict;
+        self.codes = codes.to_vec();
+        self
+    }
+
+    /// The pointers of the first divergence, such as `baseline /events/0`.
+    fn diverging_at(self, places: &'static [&'static str]) -> Self {
+        self.also(move |row| {
+            let Some(divergence) = &row.first_divergence else { panic!("the sides do not diverge") };
+            let found: Vec<_> =
+                divergence.pointers.iter().map(|place| format!("{} {}", place.side, place.pointer)).collect();
+            assert_eq!(found, places);
+        })
+    }
+
+    /// A further check of what is said of the case.
+    fn also(mut self, check: impl Fn(&CaseEvaluation) + 'static) -> Self {
+        self.checks.push(Box::new(check));
+        self
+    }
+
+    fn compared(&self, baseline: &Agent, new: &Agent) -> CaseEvaluation {
+        let pair = Pair::of(&baseline.artifact(), &new.artifact());
+        let pair = match &self.expected {
+            Some(expected) => pair.expecting(expected),
+            None => pair,
+        };
+        pair.row()
+    }
+
+    fn check(&self) {
+        let row = self.compared(&self.baseline, &self.new);
+        let codes: Vec<_> = row.reasons.iter().map(|reason| reason.code.as_str()).collect();
+        assert_eq!((row.verdict, &codes[..]), (self.verdict, &self.codes[..]), "{:#?}", row.reasons);
+        self.checks.iter().for_each(|check| check(&row));
+
+        let back = self.compared(&self.new, &self.baseline);
+        assert_eq!(back.verdict == Verdict::Unchanged, row.verdict == Verdict::Unchanged, "the other way round");
+        for side in [&self.baseline, &self.new] {
+            assert_eq!(self.compared(side, side).verdict, Verdict::Unchanged, "a side against itself");
+        }
+    }
+}
+
+#[test]
+fn every_labelled_pair_gets_what_its_label_says() {
+    let failed: Vec<_> = all()
+        .iter()
+        .filter_map(|pair| {
+            let panic = catch_unwind(AssertUnwindSafe(|| pair.check())).err()?;
+            let said = panic.downcast_ref::<String>().map_or("", String::as_str);
+            Some(format!("{}: {}\n{said}", pair.name, pair.why))
+        })
+        .collect();
+    assert!(failed.is_empty(), "these labels do not hold:\n{}", failed.join("\n\n"));
+}
+
+#[test]
+fn every_label_has_a_name_of_its_own_and_says_why_in_a_sentence() {
+    let mut names = std::collections::HashSet::new();
+    for pair in all() {
+        assert!(names.insert(pair.name), "{} is there twice", pair.name);
+        assert!(pair.why.ends_with('.') && pair.why.split(' ').count() >= 6, "{}: {}", pair.name, pair.why);
+    }
+}
