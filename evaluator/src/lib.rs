@@ -18,5 +18,6 @@ pub mod load;
 pub mod report;
 pub mod runs;
 pub mod sentences;
+pub mod statistics;
 pub mod verdict;
 pub mod words;

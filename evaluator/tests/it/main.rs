@@ -4,6 +4,7 @@ mod evidence;
 mod kit;
 mod labelled;
 mod links;
+mod nights;
 mod properties;
 mod report;
 mod verdicts;

@@ -1,0 +1,244 @@
+//! What chance alone would do to all cases of a suite at once.
+//!
+//! With nothing changed, the runs of a case could just as well have been dealt out to the two sides the other way. So within
+//! each case the passes of new are a hypergeometric draw from the passes of both sides, independent of the other cases. All
+//! that is asked here follows from these draws exactly; cases with the same numbers are taken together, and sums are
+//! convolutions, so nothing is drawn at random.
+
+use std::collections::BTreeMap;
+
+use super::distribution::Distribution;
+use super::exact::{CaseTests, Method};
+use super::tally::{CaseTallies, Tally};
+
+/// Equal probabilities may differ by what arithmetic leaves behind.
+const TIE: f64 = 1.0 + 1e-9;
+
+/// The cases of a suite that have runs on both sides, as chance sees them.
+#[derive(Debug)]
+pub(super) struct Family {
+    shapes: Vec<Shape>,
+    total: Distribution,
+    seen: usize,
+}
+
+/// Cases with equally many runs on each side and equally many passes together.
+#[derive(Debug)]
+struct Shape {
+    cases: usize,
+    /// The passes of new.
+    draws: Distribution,
+    /// The p-value of each number of passes that can be drawn, never falling.
+    p: Vec<f64>,
+}
+
+impl Shape {
+    /// How likely the case's p-value is no larger than `p`.
+    fn at_most(&self, p: f64) -> f64 {
+        self.draws.iter().zip(&self.p).take_while(|(_, own)| **own <= p * TIE).map(|((_, mass), _)| mass).sum()
+    }
+}
+
+/// How likely the suite is to look so bad by chance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Chances {
+    /// New passes as seldom as seen, over all cases.
+    pub(super) suite: f64,
+    /// New passes as often as seen, over all cases.
+    pub(super) suite_better: f64,
+    /// The smallest p-value of a case is as small as seen.
+    pub(super) smallest: f64,
+    /// Either of the two: something on either level is as unlikely as the more unlikely of them.
+    pub(super) either: f64,
+}
+
+impl Family {
+    /// From cases that have runs on both sides.
+    pub(super) fn new(cases: &[CaseTallies], tests: &mut CaseTests) -> Self {
+        let mut counted: BTreeMap<(u32, u32, u32), usize> = BTreeMap::new();
+        for case in cases {
+            let passed = case.baseline.passed.saturating_add(case.new.passed);
+            *counted.entry((case.baseline.runs(), case.new.runs(), passed)).or_default() += 1;
+        }
+        let shapes = counted.into_iter().map(|((baseline, new, passed), cases)| {
+            let draws = Distribution::hypergeometric(baseline, new, passed);
+            let p = p_values(&draws, baseline, new, passed, tests);
+            Shape { cases, draws, p }
+        });
+        let shapes: Vec<_> = shapes.collect();
+        let total = sum(shapes.iter().map(|shape| shape.draws.times(shape.cases)));
+        Self { shapes, total, seen: cases.iter().map(|case| case.new.passed as usize).sum() }
+    }
+
+    /// How many cases could tell the sides apart at all: those that neither always pass nor always fail.
+    pub(super) fn informative(&self) -> usize {
+        self.shapes.iter().filter(|shape| shape.p.len() > 1).map(|shape| shape.cases).sum()
+    }
+
+    /// How likely new passes as seldom as seen over all cases, and how likely as often.
+    pub(super) fn suite(&self) -> (f64, f64) {
+        (self.total.at_most(self.seen).min(1.0), self.total.at_least(self.seen).min(1.0))
+    }
+
+    /// The chances of what was seen. `smallest` is the smallest p-value of a case.
+    pub(super) fn chances(&self, smallest: f64) -> Chances {
+        let (suite, suite_better) = self.suite();
+        let smallest = self.smallest_at_most(smallest);
+        Chances { suite, suite_better, smallest, either: self.either(suite.min(smallest)) }
+    }
+
+    /// How likely the smallest p-value of all cases is no larger than `p` (Westfall & Young 1993, for exact tests).
+    fn smallest_at_most(&self, p: f64) -> f64 {
+        let none = self.shapes.iter().map(|shape| shape.cases as f64 * (-shape.at_most(p)).ln_1p());
+        -none.sum::<f64>().exp_m1()
+    }
+
+    /// How many cases are expected to have a p-value no larger than `p` by chance, each weighted as the step-down procedure of
+    /// [`super::correction`] asks for.
+    pub(super) fn expected_at_most(&self, p: f64) -> f64 {
+        let weighted = self.shapes.iter().map(|shape| {
+            let chance = shape.at_most(p);
+            // 0 / 0 cannot be: a case whose chance is 1 at this p-value makes the sum infinite.
+            if chance > 0.0 { shape.cases as f64 * chance / (1.0 - chance).max(0.0) } else { 0.0 }
+        });
+        weighted.sum()
+    }
+
+    /// How likely at least one of the two levels is as unlikely as `chance`.
+    fn either(&self, chance: f64) -> f64 {
+        let mut below = 0.0;
+        let mut worst = None;
+        for (number, mass) in self.total.iter() {
+            if below + mass > chance * TIE {
+                break;
+            }
+            below += mass;
+            worst = Some(number);
+        }
+        let mut attainable: Vec<f64> = self.shapes.iter().flat_map(|shape| shape.p.iter().copied()).collect();
+        attainable.sort_by(f64::total_cmp);
+        let last = attainable.partition_point(|p| self.smallest_at_most(*p) <= chance * TIE);
+        let Some(p) = last.checked_sub(1).map(|last| attainable[last]) else {
+            return below.max(chance).min(1.0);
+        };
+        // Not on the case level: every case stays above its p-value. Not on the suite level: the sum stays above `worst`.
+        let neither = sum(self.shapes.iter().map(|shape| {
+            let limit = shape.p.partition_point(|own| *own <= p * TIE);
+            let first = shape.draws.iter().next().map_or(0, |(first, _)| first);
+            shape.draws.only(|number| number - first >= limit).times(shape.cases)
+        }));
+        let neither = neither.at_least(worst.map_or(0, |worst| worst + 1));
+        // Where the chances are tiny, nothing is left of their digits in the difference from 1.
+        (1.0 - neither).clamp(chance, (below + self.smallest_at_most(p)).max(chance)).min(1.0)
+    }
+}
+
+/// The p-value of each number of passes that new may draw.
+fn p_values(draws: &Distribution, baseline: u32, new: u32, passed: u32, tests: &mut CaseTests) -> Vec<f64> {
+    let mut sum: f64 = 0.0;
+    let p = draws.iter().map(|(of_new, mass)| {
+        sum += mass;
+        let of_new = u32::try_from(of_new).unwrap_or(new);
+        let of_baseline = passed - of_new;
+        let case = CaseTallies {
+            baseline: Tally::new(of_baseline, baseline - of_baseline),
+            new: Tally::new(of_new, new - of_new),
+        };
+        // Fisher's p-values are these very sums: asking for each again would cost the square of the runs.
+        match CaseTests::method(case) {
+            Method::Boschloo => tests.fall(case).0,
+            Method::Fisher | Method::Sequential => sum.min(1.0),
+        }
+    });
+    p.collect()
+}
+
+/// The distribution of the sum of independent numbers, the shortest first.
+fn sum(terms: impl Iterator<Item = Distribution>) -> Distribution {
+    terms.fold(Distribution::zero(), |sum, term| sum.plus(&term))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(passed: u32, failed: u32, new_passed: u32, new_failed: u32) -> CaseTallies {
+        CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) }
+    }
+
+    fn chances(cases: &[CaseTallies]) -> Chances {
+        let mut tests = CaseTests::default();
+        let smallest = cases.iter().map(|case| tests.fall(*case).0).fold(1.0, f64::min);
+        Family::new(cases, &mut tests).chances(smallest)
+    }
+
+    fn close(left: f64, right: f64) -> bool {
+        (left - right).abs() < 1e-9
+    }
+
+    #[test]
+    fn with_one_run_a_side_the_suite_test_is_the_exact_test_of_mcnemar() {
+        // Nine cases flipped to failed and one to passed: the lower tail of ten fair coins.
+        let mut cases = vec![case(1, 0, 0, 1); 9];
+        cases.push(case(0, 1, 1, 0));
+        cases.extend([case(1, 0, 1, 0); 40]);
+        assert!(close(chances(&cases).suite, 11.0 / 1024.0));
+        assert!(close(chances(&cases).suite_better, 1023.0 / 1024.0));
+    }
+
+    #[test]
+    fn chances_are_those_of_dealing_out_the_labels_in_every_way() {
+        let cases = [case(3, 0, 1, 2), case(2, 1, 2, 1), case(3, 1, 0, 2), case(2, 0, 1, 1)];
+        let mut tests = CaseTests::default();
+        let all_deals = cases.iter().fold(vec![(Vec::new(), 1.0)], |deals, case| {
+            let passed = case.baseline.passed + case.new.passed;
+            let draws = Distribution::hypergeometric(case.baseline.runs(), case.new.runs(), passed);
+            let with = |(dealt, mass): &(Vec<CaseTallies>, f64)| -> Vec<(Vec<CaseTallies>, f64)> {
+                let one = |(of_new, more): (usize, f64)| {
+                    let of_new = u32::try_from(of_new).unwrap();
+                    let mut dealt = dealt.clone();
+                    dealt.push(CaseTallies {
+                        baseline: Tally::new(passed - of_new, case.baseline.runs() + of_new - passed),
+                        new: Tally::new(of_new, case.new.runs() - of_new),
+                    });
+                    (dealt, mass * more)
+                };
+                draws.iter().map(one).collect()
+            };
+            deals.iter().flat_map(with).collect()
+        });
+        let passes = |cases: &[CaseTallies]| cases.iter().map(|case| case.new.passed).sum::<u32>();
+        let mut smallest = |cases: &[CaseTallies]| cases.iter().map(|case| tests.fall(*case).0).fold(1.0, f64::min);
+        let measured: Vec<_> =
+            all_deals.iter().map(|(dealt, mass)| (f64::from(passes(dealt)), smallest(dealt), *mass)).collect();
+        let share = |bad: &dyn Fn(f64, f64) -> bool| -> f64 {
+            measured.iter().filter(|(passes, p, _)| bad(*passes, *p)).map(|(_, _, mass)| mass).sum()
+        };
+        let (seen, p) = (f64::from(passes(&cases)), smallest(&cases));
+        let found = chances(&cases);
+        assert!(close(found.suite, share(&|passes, _| passes <= seen)));
+        assert!(close(found.smallest, share(&|_, own| own <= p * TIE)));
+        let least = found.suite.min(found.smallest) * TIE;
+        let either = share(&|passes, own| {
+            share(&|other, _| other <= passes) <= least || share(&|_, other| other <= own * TIE) <= least
+        });
+        assert!(close(found.either, either), "{} {either}", found.either);
+    }
+
+    #[test]
+    fn tiny_chances_keep_their_digits() {
+        let found = chances(&[case(10, 0, 0, 10); 3]);
+        assert!(found.suite > 0.0 && found.suite < 1e-15, "{found:?}");
+        assert!(found.either >= found.suite && found.either < 1e-4, "{found:?}");
+        let found = chances(&vec![case(5, 0, 0, 5); 2000]);
+        assert!(found.either <= found.suite.max(1e-300) * 2.0 + 1e-12, "{found:?}");
+    }
+
+    #[test]
+    fn cases_that_always_pass_say_nothing() {
+        let mut tests = CaseTests::default();
+        let family = Family::new(&[case(3, 0, 3, 0), case(0, 2, 0, 2), case(2, 1, 1, 2)], &mut tests);
+        assert_eq!(family.informative(), 1);
+        assert!(close(family.chances(1.0).suite, 0.5));
+    }
+}

@@ -1,0 +1,285 @@
+//! The judgement over the repeats of a whole suite: each case, all cases at once, and both levels held to one rate of false
+//! alarms. `docs/statistics.md` says the same in prose.
+
+use super::correction;
+use super::exact::{CaseTests, Method};
+use super::family::Family;
+use super::interval::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
+use super::tally::CaseTallies;
+use super::thresholds::Thresholds;
+
+/// What is said of a case after its repeats; the first that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// It became worse: convicted by the corrected test, and the rate of false alarms of the whole gate is kept.
+    Regression,
+    /// It probably became worse, but its own test is not enough to convict.
+    Likely,
+    /// It passed far less often, but there are too few runs to say more.
+    Watch,
+    /// It did not become much worse: a fall that matters is excluded.
+    Steady,
+    /// The runs say neither.
+    Unknown,
+}
+
+impl Tier {
+    /// The word for it in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Likely => "likely",
+            Self::Watch => "watch",
+            Self::Steady => "steady",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseJudgement {
+    /// What it was judged by.
+    pub tallies: CaseTallies,
+    /// What is said of it.
+    pub tier: Tier,
+    /// One-sided p-value for a fall. None where a side has no run.
+    pub p: Option<f64>,
+    /// The test that gave the p-value.
+    pub method: Method,
+    /// The p-value corrected over the cases.
+    pub corrected: Option<f64>,
+    /// Interval at 95 % for the share of baseline's runs that pass.
+    pub baseline_interval: Option<Interval>,
+    /// Interval at 95 % for the share of new's runs that pass.
+    pub new_interval: Option<Interval>,
+    /// Interval at 95 % for the fall, baseline's share minus new's.
+    pub drop_interval: Option<Interval>,
+}
+
+impl CaseJudgement {
+    /// Whether the runs say one or the other; more of them would change nothing that matters.
+    pub const fn is_decided(&self) -> bool {
+        matches!(self.tier, Tier::Regression | Tier::Steady)
+    }
+}
+
+/// All cases at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteJudgement {
+    /// One-sided p-value for a fall, stratified by case.
+    pub p: f64,
+    /// One-sided p-value for a rise.
+    pub p_better: f64,
+    /// The share of runs that pass on baseline: the mean over the cases.
+    pub baseline_rate: f64,
+    /// The share of runs that pass on new: the mean over the cases.
+    pub new_rate: f64,
+    /// Cases that could tell the sides apart: those that neither always pass nor always fail.
+    pub informative: usize,
+    /// The suite as a whole became worse.
+    pub rejected: bool,
+}
+
+/// The whole judgement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// In the order of the cases.
+    pub cases: Vec<CaseJudgement>,
+    /// None where fewer than two cases have runs on both sides: the case is then the suite.
+    pub suite: Option<SuiteJudgement>,
+    /// How likely something on either level looks as bad as the worst that was seen, if nothing changed. No case is convicted
+    /// and the suite is not rejected where this is above the level. None where no case has runs on both sides.
+    pub p: Option<f64>,
+}
+
+impl Judgement {
+    /// Whether the statistics say that something became worse.
+    pub fn alarm(&self) -> bool {
+        let convicted = self.cases.iter().any(|case| case.tier == Tier::Regression);
+        convicted || self.suite.as_ref().is_some_and(|suite| suite.rejected)
+    }
+}
+
+/// Judges all cases of a suite. The runs of a side are repeats of the same: independent, and of equal chances for each case.
+pub fn judge(cases: &[CaseTallies], thresholds: &Thresholds) -> Judgement {
+    judge_with(cases, thresholds, &mut CaseTests::default())
+}
+
+/// Like [`judge`], and keeps what the tests worked out for the next suite.
+pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut CaseTests) -> Judgement {
+    let level = thresholds.alpha.value();
+    let tested: Vec<usize> = (0..cases.len()).filter(|index| cases[*index].drop().is_some()).collect();
+    let tallies: Vec<CaseTallies> = tested.iter().map(|index| cases[*index]).collect();
+    let p: Vec<f64> = tallies.iter().map(|case| tests.fall(*case).0).collect();
+
+    let (corrected, suite, overall) = match *p {
+        [] => (Vec::new(), None, None),
+        // Of one case there is nothing to correct, and its own test is the stronger one for the suite too.
+        [p] => (vec![p], None, Some(p)),
+        _ => {
+            let family = Family::new(&tallies, tests);
+            let chances = family.chances(p.iter().copied().fold(1.0, f64::min));
+            let (baseline_rate, new_rate) = rates(&tallies);
+            let suite = SuiteJudgement {
+                p: chances.suite,
+                p_better: chances.suite_better,
+                baseline_rate,
+                new_rate,
+                informative: family.informative(),
+                rejected: chances.either <= level && chances.suite <= level,
+            };
+            (correction::discrete(&p, &family), Some(suite), Some(chances.either))
+        }
+    };
+
+    let open = overall.is_some_and(|overall| overall <= level);
+    let mut judged: Vec<CaseJudgement> = cases.iter().map(|case| untested(*case, CaseTests::method(*case))).collect();
+    for ((index, p), corrected) in tested.into_iter().zip(p).zip(corrected) {
+        let case = &mut judged[index];
+        case.p = Some(p);
+        case.corrected = Some(corrected);
+        case.tier = tier(case.tallies, p, open && corrected <= level, thresholds);
+    }
+    Judgement { cases: judged, suite, p: overall }
+}
+
+/// The mean share of passes over the cases, of baseline and of new. Every case has runs on both sides.
+pub(super) fn rates(cases: &[CaseTallies]) -> (f64, f64) {
+    let mean = |rate: fn(&CaseTallies) -> Option<f64>| cases.iter().filter_map(rate).sum::<f64>() / cases.len() as f64;
+    (mean(|case| case.baseline.rate()), mean(|case| case.new.rate()))
+}
+
+/// A case of which no p-value is known.
+pub(super) fn untested(case: CaseTallies, method: Method) -> CaseJudgement {
+    CaseJudgement {
+        tallies: case,
+        tier: Tier::Unknown,
+        p: None,
+        method,
+        corrected: None,
+        baseline_interval: wilson(case.baseline, TWO_SIDED_95),
+        new_interval: wilson(case.new, TWO_SIDED_95),
+        drop_interval: newcombe(case, TWO_SIDED_95),
+    }
+}
+
+/// What is said of a case with this p-value.
+pub(super) fn tier(case: CaseTallies, p: f64, convicted: bool, thresholds: &Thresholds) -> Tier {
+    let Some(drop) = case.drop() else { return Tier::Unknown };
+    if convicted && fell_enough(case, thresholds) {
+        Tier::Regression
+    } else if p <= thresholds.likely_p.value() && reaches(drop, thresholds.likely_drop.value()) {
+        Tier::Likely
+    } else if reaches(drop, thresholds.watch_drop.value()) {
+        Tier::Watch
+    } else if steady(case, thresholds) {
+        Tier::Steady
+    } else {
+        Tier::Unknown
+    }
+}
+
+/// Whether a fall is large enough to be called a regression, if it is one.
+pub(super) fn fell_enough(case: CaseTallies, thresholds: &Thresholds) -> bool {
+    let passed = case.baseline.rate().unwrap_or(0.0);
+    reaches(passed, thresholds.min_baseline.value())
+        && case.drop().is_some_and(|drop| drop > 0.0 && reaches(drop, thresholds.min_drop.value()))
+}
+
+/// Whether a fall that matters is excluded.
+pub(super) fn steady(case: CaseTallies, thresholds: &Thresholds) -> bool {
+    newcombe(case, ONE_SIDED_95).is_some_and(|interval| interval.high < thresholds.relevant_drop.value())
+}
+
+/// At least as much; shares of runs are not always exact in binary.
+fn reaches(share: f64, threshold: f64) -> bool {
+    share >= threshold - 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::tally::Tally;
+
+    fn case(passed: u32, failed: u32, new_passed: u32, new_failed: u32) -> CaseTallies {
+        CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) }
+    }
+
+    fn tiers(cases: &[CaseTallies]) -> Vec<Tier> {
+        judge(cases, &Thresholds::default()).cases.into_iter().map(|case| case.tier).collect()
+    }
+
+    #[test]
+    fn each_tier_has_its_case() {
+        for (case, tier) in [
+            (case(10, 0, 5, 5), Tier::Regression),
+            (case(5, 0, 4, 1), Tier::Unknown),
+            (case(10, 0, 8, 2), Tier::Likely),
+            (case(1, 0, 0, 1), Tier::Watch),
+            (case(10, 0, 10, 0), Tier::Steady),
+            (case(3, 0, 3, 0), Tier::Unknown),
+            (case(0, 0, 3, 0), Tier::Unknown),
+        ] {
+            assert_eq!(tiers(&[case]), [tier], "{case:?}");
+        }
+    }
+
+    #[test]
+    fn a_fall_that_is_sure_but_small_is_no_regression() {
+        let small = case(199, 1, 185, 15);
+        let judged = judge(&[small], &Thresholds::default());
+        assert!(judged.p.unwrap() < 0.001);
+        assert_eq!(judged.cases[0].tier, Tier::Steady);
+        assert!(!judged.alarm());
+    }
+
+    #[test]
+    fn one_run_a_side_convicts_no_case_but_many_cases_convict_the_suite() {
+        let mut cases = vec![case(1, 0, 0, 1); 12];
+        cases.extend([case(1, 0, 1, 0); 88]);
+        let judged = judge(&cases, &Thresholds::default());
+        assert!(judged.cases.iter().all(|case| case.tier != Tier::Regression));
+        let suite = judged.suite.clone().unwrap();
+        assert!(suite.rejected && judged.alarm());
+        assert_eq!(suite.informative, 12);
+        assert!((suite.baseline_rate - 1.0).abs() < 1e-12 && (suite.new_rate - 0.88).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_case_that_collapses_is_found_among_a_hundred_that_pass() {
+        let mut cases = vec![case(10, 0, 10, 0); 99];
+        cases.push(case(10, 0, 4, 6));
+        assert_eq!(tiers(&cases)[99], Tier::Regression);
+        assert_eq!(tiers(&cases)[0], Tier::Steady);
+    }
+
+    #[test]
+    fn what_became_better_alarms_nobody() {
+        let judged = judge(&vec![case(2, 3, 5, 0); 30], &Thresholds::default());
+        assert!(!judged.alarm());
+        assert!(judged.suite.unwrap().p_better < 1e-6);
+    }
+
+    #[test]
+    fn a_suite_without_runs_on_both_sides_is_unknown() {
+        let judged = judge(&[case(3, 0, 0, 0), case(0, 0, 2, 0)], &Thresholds::default());
+        assert_eq!((judged.p, judged.suite.clone(), judged.alarm()), (None, None, false));
+        assert!(judged.cases.iter().all(|case| case.p.is_none() && !case.is_decided()));
+        assert_eq!(judge(&[], &Thresholds::default()).p, None);
+    }
+
+    #[test]
+    fn the_smallest_drop_that_counts_costs_no_conviction_up_to_thirty_runs() {
+        let mut tests = CaseTests::default();
+        for runs in [10, 20, 30] {
+            for passed in 0..=runs {
+                for new in 0..passed {
+                    let case = case(passed, runs - passed, new, runs - new);
+                    let enough = fell_enough(case, &Thresholds::default());
+                    assert!(enough || tests.fall(case).0 > 0.05, "{case:?}");
+                }
+            }
+        }
+    }
+}

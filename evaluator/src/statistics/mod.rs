@@ -1,0 +1,27 @@
+//! Statistics over repeats: did a case, or the suite as a whole, get worse, or was it chance?
+//!
+//! Values in, values out: counts of passes become p-values, intervals, tiers and a number of further runs. Nothing is drawn at
+//! random, so the same counts always give the same judgement. `docs/statistics.md` has the methods, their sources, and what
+//! they are good for in numbers.
+
+mod correction;
+mod distribution;
+mod exact;
+mod family;
+mod interval;
+mod judge;
+mod places;
+mod plan;
+mod sequential;
+mod tally;
+mod thresholds;
+
+pub use correction::benjamini_hochberg;
+pub use exact::{BOSCHLOO_UP_TO, CaseTests, Method, fisher};
+pub use interval::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
+pub use judge::{CaseJudgement, Judgement, SuiteJudgement, Tier, judge, judge_with};
+pub use places::{Disagreement, Pairs, PlaceJudgement, PlaceValues, judge_place};
+pub use plan::{MoreRuns, Planner};
+pub use sequential::{CaseRounds, RoundTests, judge_rounds, open};
+pub use tally::{CaseTallies, Tally};
+pub use thresholds::{Share, ShareError, Thresholds};

@@ -1,0 +1,172 @@
+//! How many more runs would decide a case.
+
+use std::collections::BTreeMap;
+
+use super::distribution::Distribution;
+use super::exact::fisher;
+use super::judge::{CaseJudgement, fell_enough, steady};
+use super::tally::{CaseTallies, Tally};
+use super::thresholds::Thresholds;
+
+/// How many more runs on each side would decide a case, as likely as the thresholds ask for, if both sides go on to pass as
+/// often as they did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MoreRuns {
+    /// So many.
+    Enough(u32),
+    /// No number up to this one.
+    NotUpTo(u32),
+}
+
+/// Works out numbers of runs. Cases with the same tallies are worked out once.
+#[derive(Debug)]
+pub struct Planner<'a> {
+    thresholds: &'a Thresholds,
+    known: BTreeMap<(CaseTallies, u64), MoreRuns>,
+}
+
+impl<'a> Planner<'a> {
+    /// With the thresholds that the cases were judged by.
+    pub const fn new(thresholds: &'a Thresholds) -> Self {
+        Self { thresholds, known: BTreeMap::new() }
+    }
+
+    /// For a case as it was judged. None where it is decided, or where a side has no run.
+    pub fn more_runs(&mut self, case: &CaseJudgement) -> Option<MoreRuns> {
+        let (Some(p), Some(corrected), false) = (case.p, case.corrected, case.is_decided()) else { return None };
+        // What the correction leaves of the level, as long as the other cases stay as they are.
+        let left = self.thresholds.alpha.value() * if corrected > p { p / corrected } else { 1.0 };
+        let key = (case.tallies, left.to_bits());
+        if let Some(known) = self.known.get(&key) {
+            return Some(*known);
+        }
+        let more_runs = self.search(case.tallies, left);
+        self.known.insert(key, more_runs);
+        Some(more_runs)
+    }
+
+    /// The chance of a decision rises with the runs but for small steps back, so doubling and halving finds the first number
+    /// that is enough, or one close to it.
+    fn search(&self, case: CaseTallies, level: f64) -> MoreRuns {
+        let cap = self.thresholds.more_runs_up_to;
+        let enough = |more: u32| self.chance_of_decision(case, more, level) >= self.thresholds.power.value();
+        let (mut too_few, mut more) = (0, 1.min(cap));
+        while more > too_few && !enough(more) {
+            (too_few, more) = (more, more.saturating_mul(2).min(cap));
+        }
+        if more == too_few {
+            return MoreRuns::NotUpTo(cap);
+        }
+        while more - too_few > 1 {
+            let middle = too_few + (more - too_few) / 2;
+            if enough(middle) { more = middle } else { too_few = middle }
+        }
+        MoreRuns::Enough(more)
+    }
+
+    /// How likely the case is decided, either way, after so many more runs on each side.
+    fn chance_of_decision(&self, case: CaseTallies, more: u32, level: f64) -> f64 {
+        let [old, new] = [case.baseline, case.new].map(|tally| further(tally, more));
+        let mut decided = 0.0;
+        // The more baseline passes, the more often may new pass and still be worse, and the more often it has to be steady.
+        let (mut worse, mut fine) = (0, 0);
+        for (baseline, of_baseline) in &old {
+            let with = |index: usize| CaseTallies { baseline: *baseline, new: new[index].0 };
+            let is_worse = |case| fell_enough(case, self.thresholds) && fisher(case) <= level;
+            while worse < new.len() && is_worse(with(worse)) {
+                worse += 1;
+            }
+            while fine < new.len() && !steady(with(fine), self.thresholds) {
+                fine += 1;
+            }
+            let of_new: f64 = new[..worse].iter().chain(&new[fine.max(worse)..]).map(|(_, mass)| mass).sum();
+            decided += of_baseline * of_new;
+        }
+        decided
+    }
+}
+
+/// What a side may come to after more runs, from the fewest passes on, and how likely.
+fn further(tally: Tally, more: u32) -> Vec<(Tally, f64)> {
+    let rate = tally.rate().unwrap_or(0.5);
+    let after = |passed: u32| Tally::new(tally.passed + passed, tally.failed + (more - passed));
+    if tally.failed == 0 {
+        return vec![(after(more), 1.0)];
+    }
+    if tally.passed == 0 {
+        return vec![(after(0), 1.0)];
+    }
+    (0..=more).zip(Distribution::binomial(more, rate).iter()).map(|(passed, (_, mass))| (after(passed), mass)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::judge::judge;
+
+    fn more_runs(passed: u32, failed: u32, new_passed: u32, new_failed: u32) -> MoreRuns {
+        let case = CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) };
+        let thresholds = Thresholds::default();
+        Planner::new(&thresholds).search(case, 0.05)
+    }
+
+    #[test]
+    fn the_other_cases_of_a_suite_cost_more_runs() {
+        let case = CaseTallies { baseline: Tally::new(5, 0), new: Tally::new(3, 2) };
+        let flaky = CaseTallies { baseline: Tally::new(3, 2), new: Tally::new(3, 2) };
+        let thresholds = Thresholds::default();
+        let more_runs = |cases: &[CaseTallies]| {
+            let judged = judge(cases, &thresholds);
+            match Planner::new(&thresholds).more_runs(&judged.cases[0]) {
+                Some(MoreRuns::Enough(more)) => more,
+                other => panic!("{other:?}"),
+            }
+        };
+        let mut suite = vec![flaky; 30];
+        suite[0] = case;
+        assert!(more_runs(&[case]) < more_runs(&suite));
+        let decided = judge(&[CaseTallies { baseline: Tally::new(10, 0), new: Tally::new(2, 8) }], &thresholds);
+        assert_eq!(Planner::new(&thresholds).more_runs(&decided.cases[0]), None);
+    }
+
+    #[test]
+    fn a_case_that_always_passes_is_steady_after_seven_runs() {
+        assert_eq!(more_runs(3, 0, 3, 0), MoreRuns::Enough(4));
+        assert_eq!(more_runs(6, 0, 6, 0), MoreRuns::Enough(1));
+    }
+
+    #[test]
+    fn a_case_that_flipped_needs_few_runs_if_it_stays_flipped() {
+        // Three of three against none of three: one of twenty ways to deal out the labels.
+        assert_eq!(more_runs(1, 0, 0, 1), MoreRuns::Enough(2));
+    }
+
+    #[test]
+    fn what_lies_between_needs_many() {
+        let MoreRuns::Enough(far) = more_runs(10, 0, 8, 2) else { panic!("can be decided") };
+        let MoreRuns::Enough(near) = more_runs(10, 0, 7, 3) else { panic!("can be decided") };
+        assert!(near < far, "{near} {far}");
+        assert!((1..=12).contains(&near), "{near}");
+    }
+
+    #[test]
+    fn a_number_that_is_not_enough_is_not_named() {
+        let thresholds = Thresholds { more_runs_up_to: 3, ..Thresholds::default() };
+        let case = CaseTallies { baseline: Tally::new(9, 1), new: Tally::new(7, 3) };
+        assert_eq!(Planner::new(&thresholds).search(case, 0.05), MoreRuns::NotUpTo(3));
+        let none = Thresholds { more_runs_up_to: 0, ..Thresholds::default() };
+        assert_eq!(Planner::new(&none).search(case, 0.05), MoreRuns::NotUpTo(0));
+    }
+
+    #[test]
+    fn the_named_number_is_enough_and_one_less_is_not() {
+        let thresholds = Thresholds::default();
+        let planner = Planner::new(&thresholds);
+        for (passed, failed, new_passed, new_failed) in [(10, 0, 8, 2), (5, 0, 3, 2), (4, 1, 4, 1), (9, 1, 7, 3)] {
+            let case = CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) };
+            let MoreRuns::Enough(more) = planner.search(case, 0.05) else { panic!("can be decided: {case:?}") };
+            assert!(planner.chance_of_decision(case, more, 0.05) >= 0.8);
+            assert!(planner.chance_of_decision(case, more - 1, 0.05) < 0.8);
+        }
+    }
+}

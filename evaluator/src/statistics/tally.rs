@@ -1,0 +1,62 @@
+//! How often a case passed.
+
+/// The runs of one case on one side. A run that could not be carried out is in neither count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tally {
+    /// Runs in which the case passed.
+    pub passed: u32,
+    /// Runs in which it did not.
+    pub failed: u32,
+}
+
+impl Tally {
+    /// So many that passed, and so many that did not.
+    pub const fn new(passed: u32, failed: u32) -> Self {
+        Self { passed, failed }
+    }
+
+    /// All runs.
+    pub const fn runs(self) -> u32 {
+        self.passed.saturating_add(self.failed)
+    }
+
+    /// The share that passed; of no runs there is none.
+    pub fn rate(self) -> Option<f64> {
+        (self.runs() > 0).then(|| f64::from(self.passed) / f64::from(self.runs()))
+    }
+}
+
+impl FromIterator<bool> for Tally {
+    /// Counts outcomes: true is a run that passed.
+    fn from_iter<I: IntoIterator<Item = bool>>(outcomes: I) -> Self {
+        outcomes.into_iter().fold(Self::default(), |tally, passed| {
+            if passed {
+                Self { passed: tally.passed.saturating_add(1), ..tally }
+            } else {
+                Self { failed: tally.failed.saturating_add(1), ..tally }
+            }
+        })
+    }
+}
+
+/// One case on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CaseTallies {
+    /// The known-good side.
+    pub baseline: Tally,
+    /// The side under judgement.
+    pub new: Tally,
+}
+
+impl CaseTallies {
+    /// By how much the share of passes fell, as far as it was seen; negative where it rose. None where a side has no run.
+    pub fn drop(self) -> Option<f64> {
+        Some(self.baseline.rate()? - self.new.rate()?)
+    }
+
+    /// The two sides exchanged.
+    #[must_use]
+    pub fn mirrored(self) -> Self {
+        Self { baseline: self.new, new: self.baseline }
+    }
+}
