@@ -13,6 +13,7 @@
 //! # Ok::<(), counterproof_artifact::redact::RedactError>(())
 //! ```
 
+mod begun;
 mod forms;
 mod patterns;
 mod stream;
@@ -22,6 +23,8 @@ use std::collections::BTreeSet;
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
+
+use begun::Begun;
 
 pub use patterns::{KEY_PATTERNS, KeyPattern};
 pub use stream::RedactingStream;
@@ -73,7 +76,17 @@ pub struct Redactor {
     rules: Vec<Rule>,
     /// Matches where any rule does: one pass finds all candidates.
     any: Regex,
+    begun: Begun,
     longest: usize,
+}
+
+/// How a text ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Where whoever wrote it ended it.
+    Whole,
+    /// Somewhere within.
+    Cut,
 }
 
 #[derive(Clone)]
@@ -105,10 +118,14 @@ impl Redactor {
         sources.extend(KEY_PATTERNS.iter().map(|pattern| (pattern.name, pattern.regex.to_owned())));
         let rules = sources.iter().map(|(name, source)| Ok(Rule { name, regex: compile(source)? }));
         let any = sources.iter().map(|(_, source)| format!("(?:{source})")).collect::<Vec<_>>().join("|");
+        let longest = values.first().map_or(0, |value| forms::longest(value));
+        let beginnings: Vec<String> = values.iter().map(|value| forms::beginnings(value)).collect();
+        let begun = Begun::new(&beginnings, longest, COMPILED_LIMIT, |source| compile(source).ok());
         Ok(Self {
             rules: rules.collect::<Result<_, _>>()?,
             any: compile(&any)?,
-            longest: values.first().map_or(0, |value| forms::longest(value)),
+            begun: begun.ok_or(RedactError { bytes })?,
+            longest,
         })
     }
 
@@ -122,18 +139,46 @@ impl Redactor {
 
     /// Masks every secret in bytes that are all there; for those that come in pieces there is [`RedactingStream`].
     pub fn bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
+        self.up_to(bytes, End::Whole, applied)
+    }
+
+    /// The same for bytes of which the end is missing: the first part of a secret goes too, where the bytes end within it. Of
+    /// fewer bytes than [`SHORTEST`] it goes without a mask, for so little is hardly ever the start of a secret.
+    pub fn cut_bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
+        self.up_to(bytes, End::Cut, applied)
+    }
+
+    fn up_to<'a>(&self, bytes: &'a [u8], end: End, applied: &mut Applied) -> Cow<'a, [u8]> {
+        let begun = self.begun_at(bytes, end);
+        let limit = begun.map_or(bytes.len(), |(start, _)| start);
         let mut masked = Vec::new();
         let mut done = 0;
-        for found in self.any.find_iter(bytes) {
+        for found in self.any.find_iter(bytes).take_while(|found| found.start() < limit) {
             masked.extend_from_slice(&bytes[done..found.start()]);
             self.mask_one(found.as_bytes(), &mut masked, applied);
             done = found.end();
         }
-        if done == 0 {
+        if done == 0 && begun.is_none() {
             return Cow::Borrowed(bytes);
         }
-        masked.extend_from_slice(&bytes[done..]);
+        masked.extend_from_slice(&bytes[done.min(limit)..limit]);
+        if let Some((start, name)) = begun {
+            Self::mask_begun(bytes.len() - start.max(done).min(bytes.len()), name, &mut masked, applied);
+        }
         Cow::Owned(masked)
+    }
+
+    /// Where a secret begins whose end was cut off.
+    fn begun_at(&self, bytes: &[u8], end: End) -> Option<(usize, &'static str)> {
+        if end == End::Cut { self.begun.find(bytes) } else { None }
+    }
+
+    /// Puts the mask for the first `length` bytes of a secret, where they are enough to be one.
+    fn mask_begun(length: usize, name: &'static str, masked: &mut Vec<u8>, applied: &mut Applied) {
+        if length >= SHORTEST {
+            applied.0.insert(name);
+            masked.extend_from_slice(MASK.as_bytes());
+        }
     }
 
     /// Masks every secret in the strings, names and numbers of a JSON value, which stays JSON.

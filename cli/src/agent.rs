@@ -1,6 +1,9 @@
 //! What the agent speaks and what it is told beside the cases: from the command line and from `counterproof.toml`.
 
+use std::collections::BTreeMap;
+
 use camino::Utf8PathBuf;
+use counterproof_artifact::RiskLevel;
 use counterproof_runner::{AgentCommand, AgentOptions, Protocol, Secret, Settings};
 
 use crate::command_error::CommandError;
@@ -23,15 +26,14 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
-    /// The configuration with `[agent]` and `[risk]` [default: counterproof.toml, where there is one]
+    /// The configuration with `[agent]`, `[risk]` and `[secrets]` [default: counterproof.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
 }
 
 impl AgentArgs {
     /// Sets what the options and the configuration say.
-    pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), CommandError> {
-        let config = Config::load(self.config.as_deref())?;
+    pub(crate) fn apply(&self, config: Config, settings: &mut Settings) -> Result<(), CommandError> {
         settings.protocol = self.protocol;
         if let Some(text) = &self.agent_cmd {
             let command: AgentCommand = text.expose().parse().map_err(|error| {
@@ -39,19 +41,23 @@ impl AgentArgs {
             })?;
             settings.target = command.into();
         }
-        settings.agent = options(config, self.model.as_ref())?;
+        settings.agent = options(config.agent, config.risk, self.model.as_ref())?;
         Ok(())
     }
 }
 
 /// What the configuration says of the agent.
-pub(crate) fn options(config: Config, model: Option<&String>) -> Result<AgentOptions, CommandError> {
-    let AgentConfig { model: configured, system_prompt, tools, request } = config.agent;
+pub(crate) fn options(
+    agent: AgentConfig,
+    risk: BTreeMap<String, RiskLevel>,
+    model: Option<&String>,
+) -> Result<AgentOptions, CommandError> {
+    let AgentConfig { model: configured, system_prompt, tools, request } = agent;
     let mut options = AgentOptions {
         model: model.cloned().or(configured),
         system_prompt,
         tools,
-        risk: config.risk.into_iter().collect(),
+        risk: risk.into_iter().collect(),
         ..AgentOptions::default()
     };
     options.set_request(request).map_err(|error| {

@@ -51,6 +51,14 @@ pub(crate) struct AgentConfig {
     pub(crate) request: Map<String, Value>,
 }
 
+impl Secrets {
+    /// The variables that are set, with their values.
+    pub(crate) fn values(&self, environment: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+        let set = |variable: &String| Some((variable.clone(), environment(variable)?));
+        self.env.iter().filter_map(set).collect()
+    }
+}
+
 impl Config {
     /// Reads the named file, or the default one if it is there.
     pub(crate) fn load(named: Option<&Utf8Path>) -> Result<Self, CommandError> {

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use counterproof_artifact::CaseId;
@@ -12,6 +11,7 @@ use tokio::task::spawn_blocking;
 
 use crate::attempt::{Bounds, attempt};
 use crate::budget::Purse;
+use crate::circuit::GivenUp;
 use crate::clock::Clock;
 use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::interrupt::{Interrupt, Urgency};
@@ -31,8 +31,8 @@ pub(crate) struct Asker {
     pub(crate) policy: Policy,
     pub(crate) purse: Purse,
     pub(crate) pace: Pace,
-    /// True once nothing is to be tried again: the agent was given up.
-    pub(crate) given_up: AtomicBool,
+    /// Once said, nothing more is asked.
+    pub(crate) given_up: GivenUp,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: Jitter,
     pub(crate) keeper: Arc<Keeper>,
@@ -58,17 +58,27 @@ enum Next {
     Stop { over_budget: bool },
 }
 
+/// How a wait came to its end.
+enum Waited {
+    /// Its time was over.
+    Over,
+    /// The agent was given up.
+    GivenUp(NonZeroU32),
+    /// The run was told to leave what is in flight.
+    Abandoned,
+}
+
 impl Asker {
     /// Asks one case until it is complete; `None` where the run was told to abandon it.
     pub(crate) async fn ask(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<Asked>, WriteError> {
         self.tell(EventKind::CaseStarted { case_id: case_id.clone() }).await;
         let (mut records, mut any_reached, mut over_budget) = (Vec::new(), false, false);
+        match self.wait_for_turn(Duration::ZERO).await {
+            Waited::Over => {}
+            Waited::GivenUp(in_a_row) => return self.leave_out(case_id, in_a_row).await,
+            Waited::Abandoned => return Ok(None),
+        }
         for number in 1.. {
-            if let Some(wait) = self.pace.turn(|| self.clock.read().elapsed)
-                && self.wait(wait).await.is_none()
-            {
-                return Ok(None);
-            }
             self.pace.sent();
             let keeper = &self.keeper;
             let attempt =
@@ -85,11 +95,8 @@ impl Asker {
                 Ok(case) => (Ok(case), None),
                 Err(failure) => {
                     let next = self.next(&failure.failed);
-                    if let Next::Stop { over_budget: over } = next {
-                        over_budget = over;
-                    } else if let Next::Retry(wait) = next {
-                        record.extra.insert("retry_delay_ms".to_owned(), millis(wait).into());
-                        records.push(record);
+                    over_budget = matches!(next, Next::Stop { over_budget: true });
+                    if let Next::Retry(wait) = next {
                         let kind = EventKind::AttemptFailed {
                             case_id: case_id.clone(),
                             attempt: number,
@@ -97,10 +104,16 @@ impl Asker {
                             retry_in: wait,
                         };
                         self.tell(kind).await;
-                        if self.wait(wait).await.is_none() {
-                            return Ok(None);
+                        match self.wait_for_turn(wait).await {
+                            Waited::Over => {
+                                record.extra.insert("retry_delay_ms".to_owned(), millis(wait).into());
+                                records.push(record);
+                                continue;
+                            }
+                            // The attempt that was to follow is left out, so this one was the last.
+                            Waited::GivenUp(_) => {}
+                            Waited::Abandoned => return Ok(None),
                         }
-                        continue;
                     }
                     (Err(failure.document), Some(failure.note))
                 }
@@ -134,7 +147,7 @@ impl Asker {
 
     fn next(&self, failed: &Failed) -> Next {
         match self.policy.decide(failed, self.jitter.fraction()) {
-            Decision::Retry(wait) if !self.given_up.load(Ordering::Relaxed) => {
+            Decision::Retry(wait) if !self.given_up.was_said() => {
                 if self.purse.take() {
                     Next::Retry(wait)
                 } else {
@@ -145,10 +158,30 @@ impl Asker {
         }
     }
 
-    async fn wait(&self, span: Duration) -> Option<()> {
-        self.unless_abandoned(tokio::time::sleep(span)).await?;
-        self.clock.waited(span);
-        Some(())
+    /// Waits, and then for the next free place in the run's pace.
+    async fn wait_for_turn(&self, first: Duration) -> Waited {
+        if !first.is_zero() {
+            let waited = self.wait(first).await;
+            if !matches!(waited, Waited::Over) {
+                return waited;
+            }
+        }
+        match self.pace.turn(|| self.clock.read().elapsed) {
+            Some(wait) => self.wait(wait).await,
+            None => Waited::Over,
+        }
+    }
+
+    async fn wait(&self, span: Duration) -> Waited {
+        tokio::select! {
+            biased;
+            () = self.interrupt.wait_for(Urgency::Abandon) => Waited::Abandoned,
+            in_a_row = self.given_up.wait() => Waited::GivenUp(in_a_row),
+            () = tokio::time::sleep(span) => {
+                self.clock.waited(span);
+                Waited::Over
+            }
+        }
     }
 
     async fn unless_abandoned<T>(&self, work: impl Future<Output = T>) -> Option<T> {

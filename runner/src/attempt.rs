@@ -92,7 +92,7 @@ pub(crate) async fn attempt(
             (reply, None, fault)
         }
         Transport::Process(command) => {
-            let (reply, program, fault) = process::ask(command, request, bounds).await;
+            let (reply, program, fault) = process::ask(command, request, bounds, (run, redactor)).await?;
             (reply, Some(program), fault)
         }
     };
@@ -138,7 +138,8 @@ impl Bounds {
     }
 }
 
-fn too_long_an_answer(body: &Body, room: Room) -> Option<Fault> {
+/// The fault of an answer that did not fit into memory.
+pub(crate) fn too_long_an_answer(body: &Body, room: Room) -> Option<Fault> {
     let message = || format!("the body is larger than the limit of {} bytes for answers", room.memory);
     matches!(body.held, Held::Disk { .. }).then(|| Fault::new(Reason::BodyTooLarge, message()))
 }

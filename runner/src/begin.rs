@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use counterproof_artifact::store::{CreateError, ReadError, ReopenError, RunReader, RunWriter};
+use counterproof_artifact::redact::Redactor;
+use counterproof_artifact::store::{ReadError, ReopenError, RunReader, RunWriter};
 use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{Case, CaseId, Outcome, Run};
 use counterproof_cases::CaseSpec;
@@ -14,6 +15,7 @@ use crate::checkout::Checkout;
 use crate::clock::Moment;
 use crate::event::Counts;
 use crate::record;
+use crate::run::RunError;
 use crate::salvage::{self, SalvageError};
 use crate::selection::Selection;
 use crate::settings::{Settings, Start};
@@ -63,37 +65,27 @@ pub(crate) struct Begun<'a> {
     pub(crate) earlier: Duration,
 }
 
-/// Why a run could not be started.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BeginError {
-    #[error(transparent)]
-    Create(#[from] CreateError),
-    #[error(transparent)]
-    Resume(#[from] ResumeError),
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
-
 /// Makes the run folder, or opens it again.
 pub(crate) fn begin<'a>(
     settings: &Settings,
     cases: &'a [CaseSpec],
     checkout: Option<&Checkout>,
+    redactor: &Redactor,
     now: Moment,
-) -> Result<Begun<'a>, BeginError> {
+) -> Result<Begun<'a>, RunError> {
     let selection = Selection::of(cases, settings.part.as_ref());
     let path = settings.out.join(settings.side.as_str()).join(settings.run_id.as_str());
     let retry_errors = match settings.start {
         Start::Resume { retry_errors, or_new } if path.is_dir() || !or_new => retry_errors,
         _ => {
             let folder = RunWriter::create(&settings.out, settings.side, &settings.run_id)?;
-            let document = record::started(settings, &selection, checkout, folder.folder(), now);
+            let document = record::started(settings, &selection, checkout, (folder.folder(), redactor), now);
             folder.write_run(&document)?;
             return Ok(Begun::new(folder, document, selection));
         }
     };
     let folder = RunWriter::reopen(path, settings.side).map_err(ResumeError::from)?;
-    let fresh = record::started(settings, &selection, checkout, folder.folder(), now);
+    let fresh = record::started(settings, &selection, checkout, (folder.folder(), redactor), now);
     let begun = resume(folder, fresh, selection, retry_errors)?;
     begun.folder.write_run(&begun.document)?;
     Ok(begun)

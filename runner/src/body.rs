@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::decode::{self, Decoder};
 use crate::fault::{Fault, Reason};
-use crate::store::{Full, Held, Room, Store};
+use crate::store::{Extent, Full, Held, Room, Store};
 
 /// What was read of a body.
 #[derive(Debug, Default)]
@@ -22,8 +22,8 @@ pub(crate) struct Body {
     pub(crate) total: Option<u64>,
     /// Why there is less here than there was, or why it is of no use.
     pub(crate) cut: Option<Fault>,
-    /// True where less is here than there was.
-    pub(crate) truncated: bool,
+    /// Whether less is here than there was.
+    pub(crate) extent: Extent,
     /// What a reader of the saved body should know.
     pub(crate) note: Option<&'static str>,
 }
@@ -48,10 +48,10 @@ pub(crate) async fn read(response: &mut Response, reading: &Reading<'_>) -> Resu
     let first = match next(response, reading).await {
         Ok(Some(first)) => first,
         Ok(None) => return Ok(Body { total: Some(0), ..Body::default() }),
-        Err(fault) => return Ok(Body { total: announced, cut: Some(fault), truncated: true, ..Body::default() }),
+        Err(fault) => return Ok(Body { total: announced, cut: Some(fault), extent: Extent::Cut, ..Body::default() }),
     };
     let mut body = fill(response, first, encoding, store, reading).await?;
-    if body.truncated && encoding.is_empty() {
+    if body.extent == Extent::Cut && encoding.is_empty() {
         body.total = announced;
     }
     Ok(body)
@@ -92,8 +92,9 @@ async fn fill(
         (store, cut) = as_it_came(response, raw, cut, reading).await;
     }
     let taken = store.taken() as u64;
-    let (held, full) = store.finish()?;
-    let truncated = cut.is_some() || full.is_some() || (undecodable.is_some() && !is_raw);
+    let is_cut = cut.is_some() || store.is_full() || (undecodable.is_some() && !is_raw);
+    let extent = if is_cut { Extent::Cut } else { Extent::Whole };
+    let (held, full) = store.finish(extent)?;
     let fault = match full {
         Some(full) if undecodable.is_none() => Some(over(&full, reading.room.body)),
         _ if undecodable.is_some() && cut.is_none() => {
@@ -112,7 +113,7 @@ async fn fill(
         }
         _ => Some("saved after decoding"),
     };
-    Ok(Body { held, total: (!truncated).then_some(taken), cut: fault, truncated, note })
+    Ok(Body { held, total: (!is_cut).then_some(taken), cut: fault, extent, note })
 }
 
 /// Reads the rest of a body that could not be decoded, and keeps all of it as it came.

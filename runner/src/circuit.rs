@@ -5,7 +5,33 @@ use std::num::NonZeroU32;
 
 use counterproof_artifact::FailureClass;
 
+use tokio::sync::watch;
+
 use crate::event::FailureNote;
+
+/// The word that an agent was given up, for all who wait to ask it. Said once, it stands.
+#[derive(Debug, Default)]
+pub(crate) struct GivenUp(watch::Sender<Option<NonZeroU32>>);
+
+impl GivenUp {
+    /// Says that so many cases in a row were enough.
+    pub(crate) fn say(&self, in_a_row: NonZeroU32) {
+        self.0.send_replace(Some(in_a_row));
+    }
+
+    /// True once it was said.
+    pub(crate) fn was_said(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    /// Waits until it is said; gives how many cases in a row were enough.
+    pub(crate) async fn wait(&self) -> NonZeroU32 {
+        let mut said = self.0.subscribe();
+        // The sender lives as long as `self`, so this cannot end early.
+        let said = said.wait_for(Option::is_some).await;
+        said.ok().and_then(|in_a_row| *in_a_row).unwrap_or(NonZeroU32::MIN)
+    }
+}
 
 /// Counts cases in the order in which they end. Once open it stays open.
 #[derive(Debug, Clone)]

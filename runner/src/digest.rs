@@ -17,6 +17,11 @@ pub(crate) fn of_cases<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha2
     Sha256Digest::of(lines.concat().as_bytes())
 }
 
+/// The digest of a JSON value, whatever the order of its keys.
+pub(crate) fn of_value(value: Value) -> Sha256Digest {
+    Sha256Digest::of(sorted(value).to_string().as_bytes())
+}
+
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -56,6 +56,8 @@ pub enum Reason {
     InvalidUtf8,
     /// A body that is not JSON.
     NotJson,
+    /// JSON in which an object has a key twice.
+    DuplicateKey,
     /// JSON, but not an object.
     NotAnObject,
     /// The answer to another case.
@@ -92,7 +94,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Reason; 38] = [
+    pub const ALL: [Reason; 39] = [
         Reason::ConnectTimeout,
         Reason::ResponseTimeout,
         Reason::IdleTimeout,
@@ -115,6 +117,7 @@ impl Reason {
         Reason::EmptyBody,
         Reason::InvalidUtf8,
         Reason::NotJson,
+        Reason::DuplicateKey,
         Reason::NotAnObject,
         Reason::OtherCase,
         Reason::OtherSide,
@@ -159,6 +162,7 @@ impl Reason {
             Reason::EmptyBody => (InvalidJson, "empty_body"),
             Reason::InvalidUtf8 => (InvalidJson, "invalid_utf8"),
             Reason::NotJson => (InvalidJson, "not_json"),
+            Reason::DuplicateKey => (InvalidJson, "duplicate_key"),
             Reason::NotAnObject => (SchemaMismatch, "not_an_object"),
             Reason::OtherCase => (SchemaMismatch, "other_case"),
             Reason::OtherSide => (SchemaMismatch, "other_side"),

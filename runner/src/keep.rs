@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use counterproof_artifact::locate::{self, DuplicateKey, DuplicateKeys};
 use counterproof_artifact::redact::{Applied, Redactor};
 use counterproof_artifact::store::RunWriter;
 use counterproof_artifact::write::WriteError;
@@ -13,7 +14,7 @@ use crate::agent::{Answering, Dialect, Protocol};
 use crate::attempt::Try;
 use crate::body::header;
 use crate::event::FailureNote;
-use crate::fault::{Fault, Reason};
+use crate::fault::{Fault, Reason, Violation};
 use crate::kept_body::{REDACTIONS_APPLIED, Whose};
 use crate::retry::{self, Failed};
 use crate::settings::ByteLimits;
@@ -89,8 +90,11 @@ impl Keeper {
             self.redactor.json(&mut value, &mut applied);
             (!applied.is_empty()).then(|| value.to_string())
         });
-        let bytes = masked.as_ref().map_or(bytes, |text| text.as_bytes());
-        Ok((self.dialect.answer(bytes, answering)?, applied))
+        let read = masked.as_ref().map_or(bytes, |text| text.as_bytes());
+        let case = self.dialect.answer(read, answering)?;
+        // Asked last, and of what came: a reader of JSON keeps one of the two values, and says nothing.
+        refuse_duplicate_keys(bytes)?;
+        Ok((case, applied))
     }
 
     fn finish_answer(&self, mut case: Case, applied: &Applied) -> Result<Case, WriteError> {
@@ -165,6 +169,23 @@ impl Keeper {
         let note = FailureNote { class: fault.reason.class(), name: fault.reason.name(), status };
         Ok(Failure { document, failed, note })
     }
+}
+
+/// What a key means that is there twice is anybody's guess (RFC 8259, section 4), so there is no answer to go by.
+fn refuse_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
+    let DuplicateKeys { listed, left_out } = locate::duplicate_keys(&String::from_utf8_lossy(bytes));
+    if listed.is_empty() {
+        return Ok(());
+    }
+    let reason = Reason::DuplicateKey;
+    let message = format!("the body has {} keys twice", listed.len() + left_out);
+    let violation = |duplicate: DuplicateKey| Violation {
+        code: reason.name(),
+        pointer: duplicate.pointer,
+        message: "the key is there twice".to_owned(),
+        expected: "each key once".to_owned(),
+    };
+    Err(Fault { violations: listed.into_iter().map(violation).collect(), ..Fault::new(reason, message) })
 }
 
 fn record(tried: &Try) -> Attempt {

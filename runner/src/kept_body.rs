@@ -13,7 +13,7 @@ use crate::body::header;
 use crate::endpoint::without_secrets;
 use crate::fault::Reason;
 use crate::keep::Keeper;
-use crate::store::Held;
+use crate::store::{Extent, Held};
 
 /// Response headers that are kept: they explain a failure and hold no secrets. Times of day are not among them.
 const KEPT_HEADERS: [&str; 10] = [
@@ -59,7 +59,7 @@ impl Keeper {
         whose: Whose<'_>,
         applied: &mut Applied,
     ) -> Result<Option<SavedBody>, WriteError> {
-        let Some((saved, snippet)) = self.save_bytes(held, whose, applied)? else { return Ok(None) };
+        let Some((saved, snippet)) = self.save_bytes(held, reply.body.extent, whose, applied)? else { return Ok(None) };
         let headers = self.kept_headers(reply, applied);
         let mut meta = FailureMeta {
             case_id: Some(whose.case_id.clone()),
@@ -69,7 +69,7 @@ impl Keeper {
             encoding: self.kept_header(reply, "content-encoding", applied).into(),
             bytes_written: Some(saved.size_bytes),
             bytes_total: reply.body.total.map(Into::into).into(),
-            truncated: Some(reply.body.truncated),
+            truncated: Some(reply.body.extent == Extent::Cut),
             sha256: saved.sha256,
             headers: Some(headers),
             note: note(reply, applied),
@@ -89,6 +89,7 @@ impl Keeper {
     fn save_bytes(
         &self,
         held: Held,
+        extent: Extent,
         whose: Whose<'_>,
         applied: &mut Applied,
     ) -> Result<Option<(ManifestItem, String)>, WriteError> {
@@ -100,7 +101,10 @@ impl Keeper {
         match held {
             Held::Memory(bytes) if bytes.is_empty() => Ok(None),
             Held::Memory(bytes) => {
-                let bytes: Cow<'_, [u8]> = self.redactor.bytes(&bytes, applied);
+                let bytes: Cow<'_, [u8]> = match extent {
+                    Extent::Whole => self.redactor.bytes(&bytes, applied),
+                    Extent::Cut => self.redactor.cut_bytes(&bytes, applied),
+                };
                 let file = name(std::str::from_utf8(&bytes).is_ok());
                 let item = self.run.write_asset(&file, AssetKind::FullBody, Some(whose.case_id), &bytes)?;
                 Ok(Some((item, snippet(&bytes, self.limits.snippet))))

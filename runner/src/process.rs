@@ -3,17 +3,21 @@
 //!
 //! The program leads a process group of its own. Whatever is left of the group when the attempt ends is killed.
 
+use std::io::Write as _;
 use std::process::{ExitStatus, Stdio};
 
+use counterproof_artifact::redact::Redactor;
+use counterproof_artifact::store::RunWriter;
+use counterproof_artifact::write::WriteError;
 use reqwest::header::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout_at};
 
-use crate::attempt::{Bounds, Reply};
+use crate::attempt::{Bounds, Reply, too_long_an_answer};
 use crate::body::Body;
 use crate::fault::{Fault, Reason};
-use crate::store::Held;
+use crate::store::{Extent, Room, Store};
 use crate::target::AgentCommand;
 
 /// How much of standard error is kept, in bytes.
@@ -24,28 +28,33 @@ const STDERR_LIMIT: usize = 64 * 1024;
 pub(crate) struct Ended {
     /// What it wrote to its standard error, up to a limit.
     pub(crate) stderr: Vec<u8>,
+    /// Whether that is all of it.
+    pub(crate) stderr_extent: Extent,
     /// `None` where it was never started or did not end by itself.
     pub(crate) status: Option<ExitStatus>,
 }
 
-/// Starts the program, writes the request, and reads the answer until the program ends or its time is over.
+/// Starts the program, writes the request, and reads the answer until the program ends or its time is over. An error is one of
+/// the disk.
 pub(crate) async fn ask(
     command: &AgentCommand,
     request: &[u8],
     bounds: Bounds,
-) -> (Option<Reply>, Ended, Option<Fault>) {
+    (run, redactor): (&RunWriter, &Redactor),
+) -> Result<(Option<Reply>, Ended, Option<Fault>), WriteError> {
     let deadline = Instant::now() + bounds.timeout;
     let mut child = match start(command) {
         Ok(child) => child,
         Err(error) => {
             let message = format!("the agent's program could not be started: {}", error.kind());
-            return (None, Ended::default(), Some(Fault::new(Reason::AgentNotStarted, message)));
+            return Ok((None, Ended::default(), Some(Fault::new(Reason::AgentNotStarted, message))));
         }
     };
     let group = Group::of(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let limit = bounds.limits.body;
-    let (mut output, mut ended, mut over) = (Vec::new(), Ended::default(), false);
+    // Whether it is an answer is known only when the program has ended, so all of it gets an answer's room.
+    let room = Room { body: bounds.limits.body, memory: bounds.limits.answer, snippet: bounds.limits.snippet };
+    let (mut output, mut ended, mut over) = (Store::new(run, redactor, room), Ended::default(), false);
     let talk = async {
         let write = async {
             if let Some(mut stdin) = stdin {
@@ -54,11 +63,19 @@ pub(crate) async fn ask(
                 let _ = stdin.write_all(b"\n").await;
             }
         };
-        let read = read_up_to(limit, stdout, &mut output, || {
-            over = true;
-            group.kill();
+        let read = read_all(stdout, |piece| {
+            if !over && output.write_all(piece).is_err() {
+                over = true;
+                group.kill();
+            }
         });
-        let listen = read_up_to(STDERR_LIMIT, stderr, &mut ended.stderr, || ());
+        let listen = read_all(stderr, |piece| {
+            let room = STDERR_LIMIT - ended.stderr.len();
+            ended.stderr.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.len() > room {
+                ended.stderr_extent = Extent::Cut;
+            }
+        });
         let end = async {
             let status = child.wait().await;
             // What the program left running may hold its output open for ever.
@@ -69,7 +86,8 @@ pub(crate) async fn ask(
     };
     let fault = match timeout_at(deadline, talk).await {
         _ if over => {
-            Some(Fault::new(Reason::BodyTooLarge, format!("the output is larger than the limit of {limit} bytes")))
+            let message = format!("the output is larger than the limit of {} bytes", room.body);
+            Some(Fault::new(Reason::BodyTooLarge, message))
         }
         Err(_elapsed) => Some(Fault::new(Reason::ResponseTimeout, "the agent did not answer in time")),
         Ok(Err(_)) => Some(Fault::new(Reason::AgentExit, "how the agent's program ended could not be told")),
@@ -80,9 +98,15 @@ pub(crate) async fn ask(
     };
     // Output that was cut short has no known length; that of a program which ended by itself is whole.
     let cut = fault.clone().filter(|_| ended.status.is_none());
-    let total = cut.is_none().then_some(output.len() as u64);
-    let body = Body { truncated: cut.is_some(), held: Held::Memory(output), total, cut, ..Body::default() };
-    (Some(Reply { status: None, headers: HeaderMap::new(), body }), ended, fault)
+    let extent = if cut.is_some() { Extent::Cut } else { Extent::Whole };
+    if cut.is_some() {
+        ended.stderr_extent = Extent::Cut;
+    }
+    let total = cut.is_none().then_some(output.taken() as u64);
+    let (held, _full) = output.finish(extent)?;
+    let body = Body { held, total, cut, extent, ..Body::default() };
+    let fault = fault.or_else(|| too_long_an_answer(&body, room));
+    Ok((Some(Reply { status: None, headers: HeaderMap::new(), body }), ended, fault))
 }
 
 fn start(command: &AgentCommand) -> std::io::Result<Child> {
@@ -118,20 +142,12 @@ pub(crate) fn signal(_status: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Reads a pipe to its end and keeps at most `limit` bytes. The rest is read too, so that the program is not held up;
-/// `on_full` is called when there is one.
-async fn read_up_to(limit: usize, pipe: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, on_full: impl FnOnce()) {
+/// Reads a pipe to its end, whatever is kept of it: so the program is not held up.
+async fn read_all(pipe: Option<impl AsyncRead + Unpin>, mut keep: impl FnMut(&[u8])) {
     let Some(mut pipe) = pipe else { return };
-    let mut on_full = Some(on_full);
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
-        let room = limit - kept.len();
-        kept.extend_from_slice(&buffer[..read.min(room)]);
-        if read > room
-            && let Some(on_full) = on_full.take()
-        {
-            on_full();
-        }
+        keep(&buffer[..read]);
     }
 }
 

@@ -1,5 +1,6 @@
 //! `run.json`: what is known of a run before its first request, and after its last.
 
+use counterproof_artifact::redact::{Applied, Redactor};
 use counterproof_artifact::{Case, Extra, Outcome, Run, RunSchema, Stats};
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::event::Counts;
 use crate::pace::Concurrency;
 use crate::relative::{absolute, relative};
 use crate::selection::Selection;
-use crate::settings::Settings;
+use crate::settings::{PhaseTimeouts, Settings};
+use crate::target::Target;
 
 /// The field that says that a run was stopped before its end.
 const INTERRUPTED: &str = "interrupted";
@@ -25,18 +27,22 @@ pub(crate) fn started(
     settings: &Settings,
     selection: &Selection<'_>,
     checkout: Option<&Checkout>,
-    folder: &Utf8Path,
+    (folder, redactor): (&Utf8Path, &Redactor),
     start: Moment,
 ) -> Run {
     let folder = absolute(folder);
+    let mut extra: Extra =
+        agent(settings, redactor).into_iter().chain(phases(settings)).chain(pace(settings)).collect();
+    redactor.object(&mut extra, &mut Applied::default());
+    let text = |text: &str| redactor.text(text, &mut Applied::default());
     Run {
         schema_version: RunSchema::V1,
         run_id: settings.run_id.clone(),
         version: settings.side,
         generated_at: start.iso(),
-        base_url: settings.target.recorded(),
-        cases_path: relative(&absolute(&settings.cases_path), &folder),
-        out_dir: relative(&absolute(&settings.out), &folder),
+        base_url: text(&settings.target.recorded()),
+        cases_path: text(relative(&absolute(&settings.cases_path), &folder).as_str()).into(),
+        out_dir: text(relative(&absolute(&settings.out), &folder).as_str()).into(),
         selected_case_ids: selection.cases.iter().map(|case| case.id.clone()).collect(),
         runner_version: concat!("counterproof ", env!("CARGO_PKG_VERSION")).to_owned(),
         repo_commit: checkout.map(|checkout| checkout.commit.clone()),
@@ -54,18 +60,16 @@ pub(crate) fn started(
         repeat: settings.repeat.as_ref().map(|repeat| u64::from(repeat.number).into()),
         repeats: settings.repeat.as_ref().map(|repeat| u64::from(repeat.of).into()),
         stats: None,
-        extra: agent(settings).into_iter().chain(pace(settings)).collect(),
+        extra,
     }
 }
 
 /// What the agent speaks and what it is told beside the cases, where that is not what every agent is.
-fn agent(settings: &Settings) -> Extra {
+fn agent(settings: &Settings, redactor: &Redactor) -> Extra {
     let mut extra = Extra::new();
     if settings.protocol != Protocol::Native {
         extra.insert("protocol".to_owned(), settings.protocol.as_str().into());
-        if let Some(model) = &settings.agent.model {
-            extra.insert("model".to_owned(), model.as_str().into());
-        }
+        extra.extend(settings.agent.document(redactor));
     }
     if !settings.headers.is_empty() {
         // Their values are kept nowhere.
@@ -74,6 +78,20 @@ fn agent(settings: &Settings) -> Extra {
         extra.insert("request_headers".to_owned(), names.into());
     }
     extra
+}
+
+/// The time-outs of an attempt's phases, which only a server has. The address that stands for a name is not mentioned: it is to
+/// the name what any other way of resolving it would be.
+fn phases(settings: &Settings) -> Extra {
+    let Target::Http(_) = &settings.target else { return Extra::new() };
+    let PhaseTimeouts { connect, first_byte, idle } = settings.phases;
+    let mut phases = Extra::new();
+    phases.insert("connect".to_owned(), millis(connect).into());
+    if let Some(first_byte) = first_byte {
+        phases.insert("first_byte".to_owned(), millis(first_byte).into());
+    }
+    phases.insert("idle".to_owned(), millis(idle).into());
+    [("phase_timeouts_ms".to_owned(), phases.into())].into_iter().collect()
 }
 
 /// The document of a run that goes on: as it was started, without what its end added, and as fast as is asked now.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -17,10 +16,10 @@ use tokio::task::{JoinError, JoinSet};
 use crate::agent::{Asking, Dialect};
 use crate::ask::{Asked, Asker};
 use crate::attempt::Bounds;
-use crate::begin::{self, BeginError, ResumeError};
+use crate::begin::{self, ResumeError};
 use crate::budget::Purse;
 use crate::checkout::Checkout;
-use crate::circuit::Circuit;
+use crate::circuit::{Circuit, GivenUp};
 use crate::client::ClientError;
 use crate::clock::{Clock, SystemClock};
 use crate::event::{Counts, EventKind, RunEvent};
@@ -92,22 +91,15 @@ pub enum RunError {
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// A name that goes into names of files holds a text that was named as a secret. It is not quoted.
+    #[error("{0} holds a secret, and it names files")]
+    SecretName(String),
     /// The HTTP client could not be made.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The system gives no threads or no timers.
     #[error("failed to start the runner")]
     Start(#[source] std::io::Error),
-}
-
-impl From<BeginError> for RunError {
-    fn from(error: BeginError) -> Self {
-        match error {
-            BeginError::Create(error) => error.into(),
-            BeginError::Resume(error) => error.into(),
-            BeginError::Write(error) => error.into(),
-        }
-    }
 }
 
 /// Asks every case of the agent and keeps what came back: in a new run folder, or what is missing in one that is there.
@@ -123,6 +115,7 @@ pub fn run(
     let dialect: Arc<dyn Dialect> = settings.protocol.dialect(&settings.agent).into();
     let transport = Transport::new(settings, dialect.path())?;
     let redactor = redactor(settings)?;
+    refuse_secret_names(settings, cases)?;
     // Answers are judged and written on blocking threads, so two threads keep many requests in flight.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -133,7 +126,7 @@ pub fn run(
 
     let clock = environment.clock.clone();
     let start = clock.read();
-    let begun = begin::begin(settings, cases, environment.checkout.as_ref(), start)?;
+    let begun = begin::begin(settings, cases, environment.checkout.as_ref(), &redactor, start)?;
 
     let (events, received) = mpsc::channel(WAITING_EVENTS);
     let keeper = Arc::new(Keeper {
@@ -152,7 +145,7 @@ pub fn run(
         policy: settings.retry.clone(),
         purse: Purse::new(settings.retry.budget.for_cases(begun.cases.len())),
         pace: Pace::new(settings.concurrency, settings.rate),
-        given_up: AtomicBool::new(false),
+        given_up: GivenUp::default(),
         clock: environment.clock,
         jitter: environment.jitter,
         keeper: keeper.clone(),
@@ -196,6 +189,22 @@ pub fn run(
 fn redactor(settings: &Settings) -> Result<Redactor, ClientError> {
     let secrets = secret::all(settings);
     Ok(Redactor::new(secrets.iter().map(Secret::expose))?)
+}
+
+/// Ids are names of files, which cannot be masked. Only what somebody named as a secret counts: the values of headers are
+/// taken for secrets too, and an id may well hold one that is none.
+fn refuse_secret_names(settings: &Settings, cases: &[CaseSpec]) -> Result<(), RunError> {
+    let holds_secret = |name: &str| {
+        let mut values = settings.secrets.iter().map(Secret::expose).filter(|value| !value.is_empty());
+        values.any(|value| name.contains(value))
+    };
+    if holds_secret(settings.run_id.as_str()) {
+        return Err(RunError::SecretName("the id of the run".to_owned()));
+    }
+    match cases.iter().position(|case| holds_secret(case.id.as_str())) {
+        Some(index) => Err(RunError::SecretName(format!("the id of case number {}", index + 1))),
+        None => Ok(()),
+    }
 }
 
 fn bounds(settings: &Settings) -> Bounds {
@@ -245,7 +254,7 @@ impl Drive<'_> {
                     let was_open = self.circuit.open();
                     self.count(ended);
                     if let Some(in_a_row) = self.circuit.open().filter(|_| was_open.is_none()) {
-                        self.asker.given_up.store(true, Ordering::Relaxed);
+                        self.asker.given_up.say(in_a_row);
                         self.tell(EventKind::AgentGivenUp { in_a_row: in_a_row.get(), not_asked: waiting.len() });
                     }
                 }

@@ -46,6 +46,16 @@ impl Default for Held {
     }
 }
 
+/// How much of a body there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Less than there was, so that it may end within a secret.
+    Cut,
+}
+
 /// Why no more is taken.
 #[derive(Debug)]
 pub(crate) enum Full {
@@ -93,13 +103,16 @@ impl<'run> Store<'run> {
     }
 
     /// What was kept, and why it ended early.
-    pub(crate) fn finish(mut self) -> Result<(Held, Option<Full>), WriteError> {
+    pub(crate) fn finish(mut self, extent: Extent) -> Result<(Held, Option<Full>), WriteError> {
         if let Some(Full::Disk(error)) = self.full {
             return Err(error);
         }
         let Some(mut disk) = self.disk.take() else { return Ok((Held::Memory(self.memory), self.full)) };
         let redacting = std::mem::replace(&mut disk.redacting, RedactingStream::new(self.redactor.clone()));
-        let (rest, applied) = redacting.finish();
+        let (rest, applied) = match extent {
+            Extent::Whole => redacting.finish(),
+            Extent::Cut => redacting.finish_cut(),
+        };
         disk.write(&rest, self.room.snippet).map_err(|source| self.at_disk(source))?;
         let held = Held::Disk { spool: Box::new(disk.spool), start: disk.start, is_text: disk.text.finish(), applied };
         Ok((held, self.full))

@@ -7,6 +7,7 @@ use counterproof_artifact::{AssetKind, Extra};
 
 use crate::kept_body::Whose;
 use crate::process::{self, Ended};
+use crate::store::Extent;
 
 /// The fields of the failure; standard error is kept as an asset, where there is any.
 pub(crate) fn of_program(
@@ -24,7 +25,10 @@ pub(crate) fn of_program(
         fields.insert("signal".to_owned(), signal.into());
     }
     if !program.stderr.is_empty() {
-        let bytes = redactor.bytes(&program.stderr, applied);
+        let bytes = match program.stderr_extent {
+            Extent::Whole => redactor.bytes(&program.stderr, applied),
+            Extent::Cut => redactor.cut_bytes(&program.stderr, applied),
+        };
         let extension = if std::str::from_utf8(&bytes).is_ok() { "txt" } else { "bin" };
         let name = format!("{case_id}.attempt{attempt}.stderr.{extension}");
         let saved = run.write_asset(&name, AssetKind::Other, Some(case_id), &bytes)?;

@@ -70,7 +70,10 @@ impl Agent {
         thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async move {
-                let routes = Router::new().route("/run-case", routing::post(run_case)).with_state(shared);
+                let paths = ["/run-case", "/chat/completions", "/responses"];
+                let routes =
+                    paths.iter().fold(Router::new(), |routes, path| routes.route(path, routing::post(run_case)));
+                let routes = routes.with_state(shared);
                 let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
                 axum::serve(listener, routes).await.expect("the agent serves");
             });
@@ -89,9 +92,15 @@ impl Agent {
     }
 }
 
+/// Which case a request is for: its id, or in the OpenAI forms what the user says.
+fn asked(request: &Value) -> &str {
+    let said = ["messages", "input"].iter().find_map(|field| request[field].as_array()?.last());
+    request["case_id"].as_str().or(said.and_then(|message| message["content"].as_str())).unwrap_or_default()
+}
+
 async fn run_case(State(shared): State<Shared>, body: Bytes) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let reply = (shared.decide)(request["case_id"].as_str().unwrap_or_default());
+    let reply = (shared.decide)(asked(&request));
     shared.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
     tokio::time::sleep(reply.delay).await;
     let status = StatusCode::from_u16(reply.status).expect("a status");

@@ -14,11 +14,29 @@ const SHORTEST_ENCODED: usize = 6;
 
 /// All forms of a value.
 pub(super) fn all(value: &str) -> String {
+    forms(value, Before::Any)
+}
+
+/// All forms of a value, to tell whether one has begun.
+pub(super) fn beginnings(value: &str) -> String {
+    forms(value, Before::Nothing)
+}
+
+fn forms(value: &str, before: Before) -> String {
     let mut forms = vec![plain(value)];
     if value.len() >= SHORTEST_ENCODED {
-        forms.extend((0..3).map(|offset| base64(value.as_bytes(), offset)));
+        forms.extend((0..3).map(|offset| base64(value.as_bytes(), offset, before)));
     }
     forms.join("|")
+}
+
+/// What may stand before the base64 of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// The character that holds bits of the value and of what stands before it.
+    Any,
+    /// Nothing: that character may be any, so that every text would end with it.
+    Nothing,
 }
 
 /// The greatest number of bytes that a form of the value takes; UTF-16 escapes take two for a character beyond the BMP.
@@ -75,7 +93,7 @@ fn character(character: char) -> String {
 
 /// Base64 of any text that has the value behind `offset` bytes (or a multiple of three more), without the characters that
 /// depend on what stands around it but for one at each end, which holds bits of both.
-fn base64(value: &[u8], offset: usize) -> String {
+fn base64(value: &[u8], offset: usize, before: Before) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bit = |index: usize| {
         // Bits before the value are not known; those are in a character that is left out.
@@ -93,7 +111,8 @@ fn base64(value: &[u8], offset: usize) -> String {
     };
     let known: String = (start.div_ceil(6)..end / 6).map(digit).collect();
     let shared = |is_shared: bool| if is_shared { "[A-Za-z0-9+/_-]?" } else { "" };
-    format!("{}{known}{}", shared(!start.is_multiple_of(6)), shared(!end.is_multiple_of(6)))
+    let first = before == Before::Any && !start.is_multiple_of(6);
+    format!("{}{known}{}", shared(first), shared(!end.is_multiple_of(6)))
 }
 
 fn literal(bytes: &[u8]) -> String {

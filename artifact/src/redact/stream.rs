@@ -1,6 +1,6 @@
 //! Redaction of bytes that come in pieces: a secret is found wherever the pieces are cut, in memory that does not grow.
 
-use super::{Applied, MASK, Redactor};
+use super::{Applied, End, MASK, Redactor};
 
 /// The least that is held back: keys of known shapes, but for hostile ones, are shorter.
 const HELD: usize = 16 * 1024;
@@ -30,31 +30,47 @@ impl RedactingStream {
     /// Takes the next piece; gives what can go out, often nothing.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.waiting.extend_from_slice(piece);
-        if self.waiting.len() < self.held + BLOCK { Vec::new() } else { self.take(false) }
+        if self.waiting.len() < self.held + BLOCK { Vec::new() } else { self.take() }
     }
 
     /// Gives the rest, and the rules that were applied.
-    pub fn finish(mut self) -> (Vec<u8>, Applied) {
-        let rest = self.take(true);
+    pub fn finish(self) -> (Vec<u8>, Applied) {
+        self.end(End::Whole)
+    }
+
+    /// The same for a stream whose end is missing; see [`Redactor::cut_bytes`].
+    pub fn finish_cut(self) -> (Vec<u8>, Applied) {
+        self.end(End::Cut)
+    }
+
+    fn end(mut self, end: End) -> (Vec<u8>, Applied) {
+        let dropped = self.drop_rest_of_key();
+        let rest = self.redactor.up_to(&self.waiting[dropped..], end, &mut self.applied).into_owned();
         (rest, self.applied)
     }
 
-    fn take(&mut self, at_end: bool) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.waiting.len());
-        let mut done = 0;
-        if self.dropping {
-            done = self.waiting.iter().position(|byte| !is_of_key(*byte)).unwrap_or(self.waiting.len());
-            self.dropping = done == self.waiting.len();
+    /// How much of what waits is the rest of a key whose mask is out.
+    fn drop_rest_of_key(&mut self) -> usize {
+        if !self.dropping {
+            return 0;
         }
+        let dropped = self.waiting.iter().position(|byte| !is_of_key(*byte)).unwrap_or(self.waiting.len());
+        self.dropping = dropped == self.waiting.len();
+        dropped
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.waiting.len());
+        let mut done = self.drop_rest_of_key();
         let length = self.waiting.len();
-        let mut safe = if at_end { length } else { length.saturating_sub(self.held).max(done) };
+        let mut safe = length.saturating_sub(self.held).max(done);
         let redactor = &self.redactor;
         while let Some(found) = redactor.any.find_at(&self.waiting, done) {
-            if found.start() >= safe && !at_end {
+            if found.start() >= safe {
                 break;
             }
             // A key at the very end may go on in the next piece.
-            if found.end() == length && !at_end {
+            if found.end() == length {
                 if length - found.start() <= self.held {
                     safe = safe.min(found.start());
                     break;

@@ -115,6 +115,102 @@ fn ordinary_text_is_left_alone() {
     }
 }
 
+/// What is kept of a text that is cut behind each of its bytes, in one piece and as a stream: the same.
+fn cut_everywhere(redactor: &Redactor, text: &[u8]) -> Vec<(String, Applied)> {
+    let cut = |length: usize| {
+        let (mut applied, text) = (Applied::default(), &text[..length]);
+        let kept = redactor.cut_bytes(text, &mut applied).into_owned();
+        let mut stream = RedactingStream::new(redactor.clone());
+        let mut streamed: Vec<u8> = text.chunks(7).flat_map(|piece| stream.push(piece)).collect();
+        let (rest, on_the_way) = stream.finish_cut();
+        streamed.extend(rest);
+        assert_eq!((&kept, &applied), (&streamed, &on_the_way), "cut behind {length}");
+        (String::from_utf8_lossy(&kept).into_owned(), applied)
+    };
+    (0..=text.len()).map(cut).collect()
+}
+
+#[test]
+fn wherever_a_text_is_cut_within_a_value_nothing_of_the_value_is_left() {
+    let redactor = Redactor::new([SECRET]).unwrap();
+    let json = serde_json::to_string(SECRET).unwrap().trim_matches('"').to_owned();
+    let twice = serde_json::to_string(&json).unwrap().trim_matches('"').to_owned();
+    let ascii = json.replace('ö', "\\u00f6").replace('/', "\\/");
+    for form in [SECRET.to_owned(), json, twice, ascii, percent(SECRET), percent(&percent(SECRET))] {
+        let text = format!("...{form}");
+        for (length, (kept, applied)) in cut_everywhere(&redactor, text.as_bytes()).into_iter().enumerate().skip(3) {
+            let begun = length - 3;
+            let expected = if begun < SHORTEST { "..." } else { "...[redacted]" };
+            assert_eq!((kept.as_str(), applied.is_empty()), (expected, begun < SHORTEST), "{}", &text.len());
+        }
+    }
+}
+
+#[test]
+fn wherever_base64_is_cut_no_character_that_is_the_value_s_alone_is_left() {
+    let redactor = Redactor::new([SECRET]).unwrap();
+    for before in ["..", "...", "...."] {
+        let (all, alone) =
+            (base64(format!("{before}{SECRET}").as_bytes(), STANDARD), base64(before.as_bytes(), STANDARD));
+        for (length, (kept, _)) in cut_everywhere(&redactor, all.as_bytes()).into_iter().enumerate() {
+            // The last character of what stands before holds bits of both.
+            assert!(kept.strip_suffix(MASK).unwrap_or(&kept).len() <= alone.len(), "{before} {length}: {kept}");
+        }
+    }
+}
+
+#[test]
+fn a_short_value_does_not_hide_that_a_longer_one_has_begun() {
+    let redactor = Redactor::new(["abcd", "abcd-efgh-ijkl"]).unwrap();
+    let mut applied = Applied::default();
+    assert_eq!(redactor.cut_bytes(b"x abcd-efgh-", &mut applied).as_ref(), b"x [redacted]");
+    assert_eq!(redactor.cut_bytes(b"abcd abcd-", &mut applied).as_ref(), b"[redacted] [redacted]");
+}
+
+#[test]
+fn a_key_of_a_known_shape_is_recognised_once_its_prefix_is_there() {
+    let redactor = Redactor::new([]).unwrap();
+    let long = "Ab1".repeat(20);
+    for (prefix, key) in [
+        ("\"sk-", long.as_str()),
+        ("ghp_", &long),
+        ("github_pat_", &long),
+        ("glpat-", &long),
+        ("AKIA", "IOSFODNN7EXAMPLE"),
+        ("AIza", &long[..35]),
+        ("xoxb-", &long),
+        ("sk_live_", &long),
+        ("npm_", &long[..36]),
+        ("hf_", &long),
+        ("bearer ", &long),
+        ("eyJ", "hbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl"),
+        ("postgres://app:", "hunter2"),
+        ("-----BEGIN RSA PRIVATE KEY-----", &long),
+    ] {
+        let kept = cut_everywhere(&redactor, format!("{prefix}{key}").as_bytes());
+        for (length, (kept, _)) in kept.into_iter().enumerate().skip(prefix.len()) {
+            let behind = kept.strip_suffix(MASK).unwrap_or(&kept);
+            assert!(prefix.starts_with(behind), "{prefix} cut behind {length}: {kept}");
+        }
+    }
+}
+
+#[test]
+fn a_text_that_was_cut_loses_nothing_else() {
+    let redactor = Redactor::new([SECRET]).unwrap();
+    for text in [
+        "",
+        "an ordinary text",
+        "http://localhost/",
+        "{\"a\": \"b\"",
+        "p4ss is how it begins, but it goes on otherwise",
+    ] {
+        let mut applied = Applied::default();
+        assert_eq!(redactor.cut_bytes(text.as_bytes(), &mut applied).as_ref(), text.as_bytes());
+        assert!(applied.is_empty());
+    }
+}
+
 #[test]
 fn json_stays_json_and_loses_no_field() {
     let redactor = Redactor::new(["12345678", "tok-a-9999"]).unwrap();

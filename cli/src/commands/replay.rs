@@ -11,7 +11,8 @@ use counterproof_evaluator::differences::{Differences, WithEvidence};
 use counterproof_evaluator::load::{Artifact, ComparedRun};
 use counterproof_evaluator::{divergence, evidence, sentences};
 use counterproof_runner::{
-    AgentCommand, BaseUrl, Environment, Header, HeaderError, KeptRequest, REQUEST_HREF, Secret, Settings, Silent,
+    AgentCommand, BaseUrl, Environment, Header, HeaderError, KeptRequest, REQUEST_HREF, ResolveRule, Secret, Settings,
+    Silent,
 };
 
 use super::run::time_span;
@@ -47,7 +48,11 @@ pub(crate) struct Args {
     #[arg(long = "header", value_name = "NAME:VALUE")]
     headers: Vec<Secret>,
 
-    /// The configuration with `[risk]` [default: counterproof.toml, where there is one]
+    /// Send requests for this host of the base URL to this address
+    #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
+    resolve: Vec<ResolveRule>,
+
+    /// The configuration with `[risk]` and `[secrets]` [default: counterproof.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     config: Option<Utf8PathBuf>,
 
@@ -146,7 +151,12 @@ impl Args {
             settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
         }
         settings.protocol = recorded.request.protocol.parse().map_err(CommandError::usage)?;
-        settings.agent = agent::options(Config::load(self.config.as_deref())?, None)?;
+        let Config { agent, risk, secrets, .. } = Config::load(self.config.as_deref())?;
+        settings.agent = agent::options(agent, risk, None)?;
+        // What was masked on record is masked in the answer that comes now, or it would show as a difference.
+        let values = secrets.values(|name| env::var(name).ok()).into_iter();
+        settings.secrets = values.map(|(_, value)| Secret::from(value)).collect();
+        settings.resolve.clone_from(&self.resolve);
         settings.headers = headers;
         settings.timeout = self.timeout;
         settings.retry.retries = 0;

@@ -19,7 +19,7 @@ use jiff::SignedDuration;
 
 use crate::agent::AgentArgs;
 use crate::command_error::CommandError;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::passes::{self, Passes};
 use crate::retold::Retold;
 use crate::signals::on_signal;
@@ -77,15 +77,15 @@ pub(crate) struct Args {
     timeout: Duration,
 
     /// How long connecting may take, TLS included; at most three quarters of --timeout
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time_span)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time_span, conflicts_with = "agent_cmd")]
     connect_timeout: Duration,
 
     /// How long an attempt may take up to the head of its response [default: as long as the attempt]
-    #[arg(long, value_name = "TIME", value_parser = time_span)]
+    #[arg(long, value_name = "TIME", value_parser = time_span, conflicts_with = "agent_cmd")]
     first_byte_timeout: Option<Duration>,
 
     /// Longest silence within a body
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_span)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_span, conflicts_with = "agent_cmd")]
     idle_timeout: Duration,
 
     /// How often a case is tried again after a time-out, a network error, or status 408, 429 or 5xx
@@ -115,7 +115,7 @@ pub(crate) struct Args {
     secrets: Vec<Secret>,
 
     /// Send requests for this host of the base URL to this address
-    #[arg(long, value_name = "HOST:ADDRESS:PORT")]
+    #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
     resolve: Vec<ResolveRule>,
 
     /// Largest body that is read; a case with a larger one fails
@@ -192,6 +192,7 @@ impl Args {
         let headers = headers.collect::<Result<_, HeaderError>>().map_err(|error| {
             CommandError::usage(error).hint("write it like `--header authorization:env:AGENT_TOKEN`")
         })?;
+        let config = Config::load(self.agent.config.as_deref())?;
         let mut settings = Settings {
             concurrency: self.concurrency,
             rate: self.rate,
@@ -216,11 +217,11 @@ impl Args {
             },
             headers,
             keep_requests: !self.no_keep_requests,
-            secrets: secrets(&self.secrets)?,
+            secrets: secrets(&self.secrets, &config.secrets)?,
             resolve: self.resolve.clone(),
             ..Settings::new(run_id, self.side, base_url, self.cases.clone(), self.out.clone())
         };
-        self.agent.apply(&mut settings)?;
+        self.agent.apply(config, &mut settings)?;
         Ok(settings)
     }
 
@@ -239,8 +240,8 @@ impl Args {
     }
 }
 
-/// The values of the named variables, and of those that `counterproof.toml` names and that are set.
-fn secrets(named: &[Secret]) -> Result<Vec<Secret>, CommandError> {
+/// The values of the named variables, and of those that the configuration names and that are set.
+fn secrets(named: &[Secret], configured: &config::Secrets) -> Result<Vec<Secret>, CommandError> {
     let mut values = Vec::new();
     for text in named {
         // What was typed is not quoted: it may be the secret itself.
@@ -255,8 +256,7 @@ fn secrets(named: &[Secret]) -> Result<Vec<Secret>, CommandError> {
         })?;
         values.push((variable.to_owned(), value));
     }
-    let configured = Config::load(None)?.secrets.env.into_iter();
-    values.extend(configured.filter_map(|variable| env::var(&variable).ok().map(|value| (variable, value))));
+    values.extend(configured.values(|variable| env::var(variable).ok()));
     let long_enough = |(variable, value): (String, String)| {
         if value.len() >= redact::SHORTEST {
             return Ok(Secret::from(value));
@@ -367,6 +367,9 @@ fn run_error(error: RunError, resume: &str) -> CommandError {
         RunError::Create(CreateError::Lock(LockError::Held(_)))
         | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Held(_)))) => {
             CommandError::usage(error).hint("wait until it is done, or stop it")
+        }
+        RunError::SecretName(_) => {
+            CommandError::usage(error).hint("names of files cannot be masked: choose another id, or another secret")
         }
         RunError::Resume(ResumeError::Changed { .. }) => CommandError::usage(error)
             .hint("resume with the cases and settings it was started with, or start a new run"),

@@ -12,7 +12,7 @@ use super::{Answering, Asking, Dialect};
 use crate::fault::{Fault, Reason, Violation};
 
 /// Fields of the artifact that the runner writes itself. What an agent says in them is kept beside, not believed.
-const RUNNER_FIELDS: [&str; 4] = ["schema_version", "status", "attempts", "runner_failure"];
+const RUNNER_FIELDS: [&str; 5] = ["schema_version", "status", "attempts", "runner_failure", AGENT_FIELDS];
 
 /// Where what the agent said in [`RUNNER_FIELDS`] is kept.
 const AGENT_FIELDS: &str = "agent_fields";
@@ -159,6 +159,16 @@ mod tests {
         let case = ask(&response).unwrap();
         assert_eq!((&case["model"], &case["workflow_id"]), (&json!("m-1"), &json!("refunds")));
         assert_eq!((&case["status"], &case["agent_fields"]), (&json!("ok"), &json!({"status": "completed"})));
+    }
+
+    #[test]
+    fn what_an_agent_says_under_the_name_of_what_is_set_aside_is_not_lost() {
+        let mut response = minimal();
+        response["agent_fields"] = json!({"mine": 1});
+        assert_eq!(ask(&response).unwrap()["agent_fields"], json!({"agent_fields": {"mine": 1}}));
+        response["status"] = json!("completed");
+        let both = json!({"status": "completed", "agent_fields": {"mine": 1}});
+        assert_eq!(ask(&response).unwrap()["agent_fields"], both);
     }
 
     #[test]

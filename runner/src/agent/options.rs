@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use counterproof_artifact::RiskLevel;
-use serde_json::{Map, Value};
+use counterproof_artifact::redact::{Applied, Redactor};
+use counterproof_artifact::{Extra, RiskLevel};
+use serde_json::{Map, Value, json};
+
+use crate::digest;
 
 /// Fields of a request that the runner fills in itself.
 const RESERVED: [&str; 6] = ["model", "messages", "input", "instructions", "tools", "stream"];
@@ -47,6 +50,24 @@ impl AgentOptions {
         request.extend(self.request.clone());
         request.insert("stream".to_owned(), false.into());
         request
+    }
+
+    /// What `run.json` says of the options. What may be long is there by its digest, made without the secrets in it.
+    pub(crate) fn document(&self, redactor: &Redactor) -> Extra {
+        let digest = |mut value: Value| {
+            redactor.json(&mut value, &mut Applied::default());
+            Value::from(digest::of_value(value).to_string())
+        };
+        let request = (!self.request.is_empty()).then(|| Value::Object(self.request.clone()));
+        let risk = (!self.risk.0.is_empty()).then(|| json!(self.risk.0));
+        let fields = [
+            ("model", self.model.as_deref().map(Value::from)),
+            ("system_prompt_sha256", self.system_prompt.as_deref().map(|text| digest(text.into()))),
+            ("tools_sha256", self.tools.clone().map(|tools| digest(tools.into()))),
+            ("request_sha256", request.map(digest)),
+            ("risk", risk),
+        ];
+        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
     /// The tools for a case, whose own come first.

@@ -84,3 +84,14 @@ fn what_would_fail_again_is_not_tried_again() {
         assert_eq!(agent.requests().len(), 1);
     }
 }
+
+#[test]
+fn the_time_outs_and_limits_of_a_run_are_on_record() {
+    let run = run_with(&Agent::sending(ok(&answer())).url(), &cases(["c1"]), |settings| {
+        settings.phases.first_byte = Some(std::time::Duration::from_secs(7));
+        settings.limits.answer = 5000;
+    });
+    let document = run.json("run.json");
+    assert_eq!(document["phase_timeouts_ms"], json!({"connect": 10_000, "first_byte": 7000, "idle": 30_000}));
+    assert_eq!((&document["timeout_ms"], &document["limits"]["max_answer_bytes"]), (&json!(10_000), &json!(5000)));
+}

@@ -10,6 +10,7 @@ mod http;
 mod kit;
 mod network;
 mod pacing;
+mod planted;
 #[cfg(unix)]
 mod programs;
 mod protocols;

@@ -1,10 +1,11 @@
 //! How hard a run presses an agent: its retry budget, its limits, its pace, and when it gives up.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
 
 use counterproof_artifact::check;
-use counterproof_runner::EventKind;
 use counterproof_runner::retry::RetryBudget;
+use counterproof_runner::{Concurrency, EventKind};
 use serde_json::json;
 
 use crate::kit::{Agent, Finished, Reaction, answer, cases, ok, response, run_with};
@@ -69,6 +70,41 @@ fn cases_after_an_agent_was_given_up_are_written_as_not_run() {
     assert_eq!((&document["fail_fast"], &document["stats"]["cases_not_run"]), (&json!(2), &json!(2)));
     assert_eq!(document["stats"]["cases_failed"], 5);
     assert!(run.events.contains(&EventKind::AgentGivenUp { in_a_row: 2, not_asked: 2 }), "{:?}", run.events);
+    holds_to_the_contract(&run);
+}
+
+#[test]
+fn a_case_that_waits_for_another_attempt_ends_when_the_agent_is_given_up() {
+    // The first to come has to wait for a quarter of an hour; the other brings the agent down.
+    let agent = Agent::new([Reaction::Send(response("429 Slow down", "retry-after: 900\r\n", b"")), unavailable()]);
+    let run = run_with(&agent.url(), &cases(["c1", "c2", "c3"]), |settings| {
+        settings.retry.retries = 1;
+        settings.retry.retry_after_cap = Duration::from_hours(1);
+        settings.concurrency = Concurrency::Fixed(NonZeroUsize::new(2).unwrap());
+        settings.fail_fast = NonZeroU32::new(1);
+    });
+    assert_eq!(agent.requests().len(), 3);
+    let ended = ["c1", "c2"].map(|id| run.json(&format!("{id}.json")));
+    let limited = ended.iter().find(|case| case["runner_failure"]["error_name"] == "rate_limited").unwrap();
+    let attempts = limited["attempts"].as_array().unwrap();
+    assert_eq!((attempts.len(), attempts[0].get("retry_delay_ms")), (1, None), "{limited:#}");
+    assert_eq!(run.json("c3.json")["runner_failure"]["error_name"], "not_run");
+    holds_to_the_contract(&run);
+}
+
+#[test]
+fn a_case_that_waits_for_its_turn_is_not_asked_once_the_agent_is_given_up() {
+    let agent = Agent::new([unavailable()]);
+    let run = run_with(&agent.url(), &cases(["c1", "c2", "c3"]), |settings| {
+        settings.retry.retries = 0;
+        settings.rate = Some("1/m".parse().unwrap());
+        settings.concurrency = Concurrency::Fixed(NonZeroUsize::new(3).unwrap());
+        settings.fail_fast = NonZeroU32::new(1);
+    });
+    assert_eq!(agent.requests().len(), 1);
+    let names = ["c1", "c2", "c3"].map(|id| run.json(&format!("{id}.json"))["runner_failure"]["error_name"].clone());
+    assert_eq!(names.iter().filter(|name| *name == "not_run").count(), 2, "{names:?}");
+    assert_eq!(run.summary.counts.not_asked, 2);
     holds_to_the_contract(&run);
 }
 

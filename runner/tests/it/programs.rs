@@ -117,6 +117,25 @@ fn output_over_the_limit_is_cut_and_the_program_is_stopped() {
 }
 
 #[test]
+fn output_that_is_too_long_for_an_answer_goes_to_disk_whole() {
+    let script = "head -c 3000000 /dev/zero | tr '\\0' x";
+    let run = ask(script, |settings| (settings.limits.body, settings.limits.answer) = (4_000_000, 1_000_000));
+    let failure = run.failure("other", "body_too_large");
+    assert_eq!(run.bytes(failure["full_body_saved_to"].as_str().unwrap()).len(), 3_000_000);
+    assert_eq!(run.meta()["truncated"], false);
+}
+
+#[test]
+fn a_program_may_be_silent_for_as_long_as_an_attempt_takes() {
+    let run = ask(&format!("sleep 0.3; echo '{ANSWER}'; sleep 0.3"), |settings| {
+        settings.phases.first_byte = Some(Duration::from_millis(20));
+        settings.phases.idle = Duration::from_millis(20);
+    });
+    assert_eq!(run.case()["status"], "ok");
+    assert_eq!(run.json("run.json").get("phase_timeouts_ms"), None);
+}
+
+#[test]
 fn much_on_standard_error_holds_nobody_up() {
     let script = format!("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo '{ANSWER}'");
     assert_eq!(ask(&script, |_| ()).case()["status"], "ok");

@@ -15,3 +15,5 @@ mod run_killed;
 mod run_moved;
 mod run_pressed;
 mod run_resumed;
+mod run_resumed_otherwise;
+mod run_secrets;

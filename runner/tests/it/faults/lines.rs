@@ -84,6 +84,7 @@ fn connections() -> Vec<Line> {
         n("closed before the response", sends(""), "connection_closed", Body::None),
         n("closed within the head", sends("HTTP/1.1 200 OK\r\nx-a: "), "connection_closed", Body::None),
         n("plain HTTP where TLS is expected", Place::PlainHttpForTls, "tls", Body::None),
+        n("a certificate that nobody trusts", Place::UntrustedTls, "tls", Body::None),
     ]
 }
 
@@ -215,6 +216,12 @@ fn texts() -> Vec<Line> {
             "invalid_utf8",
             Body::Whole("bin"),
         ),
+        j(
+            "200 with a key that is there twice",
+            sends(response("200 OK", "", format!("{{\"events\": 1, {}", &answer().to_string()[1..]).as_bytes())),
+            "duplicate_key",
+            Body::Whole("txt"),
+        ),
         j("200 without a body", says("200 OK", "", b""), "empty_body", Body::None),
         j("204", sends("HTTP/1.1 204 No Content\r\n\r\n"), "empty_body", Body::None),
     ]
@@ -307,7 +314,19 @@ fn sizes() -> Vec<Line> {
             Body::Whole("txt"),
         ),
         o("gzip that is corrupt in the middle", encoded("gzip", &corrupt()), "undecodable_body", Body::Cut("txt")),
-        o("an encoding that was not asked for", encoded("br", b"\x8b\x02\x80"), "unknown_encoding", Body::Whole("bin")),
+        o(
+            "brotli, which was not asked for",
+            encoded("br", b"\x8b\x02\x80{}\x03"),
+            "unknown_encoding",
+            Body::Whole("bin"),
+        ),
+        o(
+            "zstd, which was not asked for",
+            encoded("zstd", b"\x28\xb5\x2f\xfd\x20\x02\x11\0\0{}"),
+            "unknown_encoding",
+            Body::Whole("bin"),
+        ),
+        o("one encoding over another", encoded("gzip, br", b"\x8b\x02\x80"), "unknown_encoding", Body::Whole("bin")),
     ]
 }
 

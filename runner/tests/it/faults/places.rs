@@ -1,7 +1,10 @@
 //! Where a request ends up: a scripted agent, or an address where there is none.
 
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection};
 use tokio::net::TcpSocket;
 
 use crate::kit::{Agent, Reaction};
@@ -14,6 +17,8 @@ pub(super) enum Place {
     SilentTls,
     /// An agent that answers in plain HTTP, asked over TLS.
     PlainHttpForTls,
+    /// An agent whose certificate nobody has signed but itself.
+    UntrustedTls,
     /// An address that takes no connection and refuses none.
     FullQueue,
     /// An address where nobody listens.
@@ -52,6 +57,7 @@ impl Place {
                 });
                 standing(url, Box::new(()))
             }
+            Place::UntrustedTls => standing(untrusted_tls(), Box::new(())),
             Place::FullQueue => {
                 let (listener, waiting) = full_queue();
                 standing(format!("http://{}", listener.local_addr().unwrap()), Box::new((listener, waiting)))
@@ -63,6 +69,26 @@ impl Place {
             Place::NoSuchName => standing("http://no-such-agent.invalid".to_owned(), Box::new(())),
         }
     }
+}
+
+/// A server of TLS with a certificate for this address that it has signed itself, and that is good until 2126. The key guards
+/// nothing.
+fn untrusted_tls() -> String {
+    let certificate = include_bytes!("untrusted/certificate.der").as_slice().into();
+    let key = PrivateKeyDer::Pkcs8(include_bytes!("untrusted/key.der").as_slice().into());
+    let provider = rustls::crypto::ring::default_provider().into();
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = Arc::new(config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut session = ServerConnection::new(config.clone()).unwrap();
+            // The client breaks the handshake off, which is an error on this side.
+            let _ = session.complete_io(&mut stream);
+        }
+    });
+    url
 }
 
 /// A listener whose queue of connections is full: the system drops what else comes.

@@ -1,0 +1,78 @@
+//! Secrets that had begun when a text was cut off: their first part stands at the end, and no rule for whole secrets finds it.
+//! Texts that are all there are not its business.
+
+use regex::bytes::Regex;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input, MatchKind};
+
+use super::{CONFIGURED, KEY_PATTERNS};
+
+/// Looks for the first part of a secret at the very end of a text.
+#[derive(Debug, Clone)]
+pub(super) struct Begun {
+    /// Reads the forms of the values: alive at the end of a text as long as what it has read may still become one.
+    values: Option<DFA>,
+    /// The longest form of a value, in bytes.
+    longest: usize,
+    /// The shapes of keys, each up to the end of the text.
+    shapes: Vec<(&'static str, Regex)>,
+}
+
+impl Begun {
+    /// Made from the forms of all values, and what makes a regular expression. `None` where that is too large.
+    pub(super) fn new(
+        forms: &[String],
+        longest: usize,
+        size_limit: usize,
+        compile: impl Fn(&str) -> Option<Regex>,
+    ) -> Option<Self> {
+        let values = if forms.is_empty() {
+            None
+        } else {
+            // All matches and not the first: a short value that is there must not hide a longer one that has begun.
+            let config = DFA::config().match_kind(MatchKind::All).skip_cache_capacity_check(true);
+            let dfa = DFA::builder()
+                .configure(config)
+                .thompson(thompson::Config::new().utf8(false).nfa_size_limit(Some(size_limit)))
+                .syntax(syntax::Config::new().unicode(false).utf8(false))
+                .build_many(forms)
+                .ok()?;
+            Some(dfa)
+        };
+        let shapes = KEY_PATTERNS.iter().filter_map(|pattern| Some((pattern.name, pattern.begun?)));
+        let shapes = shapes.map(|(name, source)| Some((name, compile(&format!("(?:{source})\\z"))?)));
+        Some(Self { values, longest, shapes: shapes.collect::<Option<_>>()? })
+    }
+
+    /// Where the first part of a secret begins that goes up to the end, and the rule that says so.
+    pub(super) fn find(&self, text: &[u8]) -> Option<(usize, &'static str)> {
+        let value = self.value(text).map(|start| (start, CONFIGURED));
+        let shapes = self.shapes.iter().filter_map(|(name, shape)| {
+            let found = shape.captures(text)?;
+            Some((found.get(1).or(found.get(0))?.start(), *name))
+        });
+        value.into_iter().chain(shapes).min_by_key(|(start, _)| *start)
+    }
+
+    fn value(&self, text: &[u8]) -> Option<usize> {
+        let dfa = self.values.as_ref()?;
+        let mut cache = dfa.create_cache();
+        let first = text.len().saturating_sub(self.longest);
+        (first..text.len()).find(|&start| may_go_on(dfa, &mut cache, &text[start..]))
+    }
+}
+
+/// True where the text is the start of a match. An automaton that gives up says so too: better masked than kept.
+fn may_go_on(dfa: &DFA, cache: &mut Cache, text: &[u8]) -> bool {
+    let Ok(mut state) = dfa.start_state_forward(cache, &Input::new(text).anchored(Anchored::Yes)) else { return true };
+    for &byte in text {
+        let Ok(next) = dfa.next_state(cache, state, byte) else { return true };
+        if next.is_dead() {
+            return false;
+        }
+        state = next;
+    }
+    true
+}
