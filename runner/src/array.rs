@@ -245,6 +245,8 @@ mod tests {
     fn slurm_arrays_may_start_anywhere_and_count_in_steps() {
         assert_eq!(slurm("0", "0", "31", "1", "32").as_deref(), Ok("1/32"));
         assert_eq!(slurm("4", "1", "4", "1", "4").as_deref(), Ok("4/4"));
+        // `--array=2-5`
+        assert_eq!(slurm("2", "2", "5", "1", "4").as_deref(), Ok("1/4"));
         assert_eq!(slurm("30", "10", "40", "10", "4").as_deref(), Ok("3/4"));
         // `--array=0-15:4`, whether the greatest index is told as it was written or as it is used.
         assert_eq!(slurm("12", "0", "15", "4", "4").as_deref(), Ok("4/4"));

@@ -179,7 +179,6 @@ impl ByteLimits {
             max_inline_snippet_bytes: Some(self.snippet.into()),
             max_payload_inline_bytes: Some(self.payload.into()),
             extra: [("max_answer_bytes".to_owned(), self.answer.into())].into_iter().collect(),
-            ..Limits::default()
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(unix)]
+mod ci_recipes;
 mod closed_pipe;
 mod compare;
 mod demo;

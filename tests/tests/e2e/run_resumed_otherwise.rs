@@ -34,9 +34,11 @@ fn lose(sandbox: &Sandbox, artifact: &str) {
 fn agent(answer: &Value, status: u16) -> (Agent, Arc<AtomicBool>) {
     let (broken, answer) = (Arc::new(AtomicBool::new(true)), answer.clone());
     let switch = broken.clone();
-    let agent = Agent::start(move |_| match switch.load(Ordering::Relaxed) {
-        true => Reply::text(status, "text/plain", "no"),
-        false => Reply::json(&answer).after(Duration::from_millis(3)),
+    let agent = Agent::start(move |_| {
+        if switch.load(Ordering::Relaxed) {
+            return Reply::text(status, "text/plain", "no");
+        }
+        Reply::json(&answer).after(Duration::from_millis(3))
     });
     (agent, broken)
 }
