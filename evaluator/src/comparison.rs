@@ -19,7 +19,7 @@ use crate::gate::{self, GateLimits};
 use crate::load::Artifact;
 use crate::runs::SideRuns;
 use crate::verdict::{self, Compared};
-use crate::{divergence, evidence};
+use crate::{alignment, divergence, evidence};
 
 /// What is compared, and by which rules.
 #[derive(Debug)]
@@ -174,6 +174,7 @@ fn compare_case<'a>(
         verdict,
         reasons,
         first_divergence: divergence::first(&baseline, &new, differences.as_ref()),
+        alignment: differences.as_ref().map(alignment::of),
         risk_level: verdict::highest_risk([&baseline, &new]),
         expectations: results,
         extra: Extra::new(),

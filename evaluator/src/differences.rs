@@ -1,7 +1,8 @@
 //! Everything in which two answers differ, before anything is said about it.
 
 use crate::diff::actions::{self, ActionRow, Actions};
-use crate::diff::events::{self, EventRow};
+use crate::diff::assign::Cost;
+use crate::diff::events::{self, AlignedEvents, EventRow};
 use crate::diff::output::{self, OutputChange};
 use crate::evidence::FollowedRef;
 use crate::load::LoadedAnswer;
@@ -15,6 +16,10 @@ pub struct Differences {
     pub events: Vec<EventRow>,
     /// The final outputs.
     pub output: OutputChange,
+    /// What the alignment of the events costs, in ten-thousandths of one step left out.
+    pub cost: Cost,
+    /// The row of the events from which on everything is the same to the end, where something differs before it.
+    pub recovery: Option<usize>,
     /// False where a list was too long for an alignment that is surely the cheapest.
     pub exact: bool,
 }
@@ -36,9 +41,9 @@ impl Differences {
             Actions { actions: &old.proposed_actions, evidence: baseline.evidence },
             Actions { actions: &other.proposed_actions, evidence: new.evidence },
         );
-        let (events, exact_events) = events::diff(baseline.loaded, new.loaded);
+        let AlignedEvents { rows, cost, exact, recovery } = events::diff(baseline.loaded, new.loaded);
         let output = output::diff(&old.final_output, &other.final_output);
-        Self { actions, events, output, exact: exact_actions && exact_events }
+        Self { actions, events: rows, output, cost, recovery, exact: exact_actions && exact }
     }
 
     /// True where the answers mean the same.

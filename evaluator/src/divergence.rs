@@ -54,6 +54,7 @@ fn of_events(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[EventRow]) -> 
     let event = &events[index];
     let name = step_name(event, loaded);
     let (kind, message) = match row.row {
+        Row::Both { .. } if row.moved => (sequence_kind(event), format!("{name}: {}", sentences::moved(&row.changes))),
         Row::Both { .. } => (changed_kind(event), format!("{name}: {}", sentences::changes(&row.changes))),
         Row::Removed(_) => (sequence_kind(event), format!("{name} only in baseline")),
         Row::Added(_) => (sequence_kind(event), format!("{name} only in new")),

@@ -38,10 +38,15 @@ impl EventIndex {
 
     /// The call with this id.
     pub fn call<'a>(&self, events: &'a [Event], call_id: &str) -> Option<&'a ToolCall> {
-        match &events.get(*self.calls.get(call_id)?)?.body {
+        match &events.get(self.call_place(call_id)?)?.body {
             EventBody::ToolCall(call) => Some(call),
             _ => None,
         }
+    }
+
+    /// The index of the call with this id.
+    pub fn call_place(&self, call_id: &str) -> Option<usize> {
+        self.calls.get(call_id).copied()
     }
 
     /// The event that an evidence ref leads to; `None` for assets, and for what leads nowhere.

@@ -6,6 +6,7 @@
 //!
 //! This crate never asks an agent: it reads what any producer wrote to the contract.
 
+pub mod alignment;
 pub mod comparison;
 pub mod diff;
 pub mod differences;

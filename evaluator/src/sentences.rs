@@ -120,6 +120,12 @@ pub fn changes(changes: &JsonChanges) -> String {
     words::list(&sentences)
 }
 
+/// A pair that stands in another place, and what else differs in it.
+pub fn moved(changed: &JsonChanges) -> String {
+    let and = if changed.is_empty() { String::new() } else { format!(", and {}", changes(changed)) };
+    format!("in another place{and}")
+}
+
 fn change(change: &JsonChange) -> String {
     let place = place_name(change.pointer());
     match (&change.baseline, &change.new) {

@@ -1,5 +1,7 @@
 //! The verdict on one case: the first that applies, with every reason. `docs/verdicts.md` says the same in prose.
 
+use std::collections::HashSet;
+
 use counterproof_artifact::evaluation::{ExpectationResult, Reason, SidePointer, Verdict};
 use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side, ToolStatus};
 
@@ -240,11 +242,12 @@ fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
 
 /// What differs, in the order of its weight: what would be done, what was done, and last what was said.
 fn changes(compared: Compared<'_>) -> Vec<Reason> {
-    let Differences { actions, events, output, exact } = compared.differences;
+    let Differences { actions, events, output, exact, .. } = compared.differences;
     let mut reasons: Vec<_> =
         actions.iter().filter(|row| !row.is_same()).map(|row| action_change(row, compared)).collect();
+    let paired = paired_events(events);
     let mut steps: Vec<_> =
-        events.iter().filter(|row| !row.is_same()).filter_map(|row| event_change(row, compared)).collect();
+        events.iter().filter(|row| !row.is_same()).filter_map(|row| event_change(row, compared, &paired)).collect();
     // What would be done weighs more than what it rests on.
     reasons.sort_by_key(|action| action.code == "evidence-changed");
     // A tool that fails explains more than what was called after it.
@@ -287,7 +290,16 @@ fn in_field(change: &JsonChange, field: &str) -> bool {
     change.pointer().split('/').nth(3) == Some(field)
 }
 
-fn event_change(row: &EventRow, compared: Compared<'_>) -> Option<Reason> {
+/// The events that stand in a pair, by side and index.
+fn paired_events(rows: &[EventRow]) -> HashSet<(Side, usize)> {
+    let pairs = rows.iter().filter_map(|row| match row.row {
+        Row::Both { baseline, new } => Some([(Side::Baseline, baseline), (Side::New, new)]),
+        Row::Removed(_) | Row::Added(_) => None,
+    });
+    pairs.flatten().collect()
+}
+
+fn event_change(row: &EventRow, compared: Compared<'_>, paired: &HashSet<(Side, usize)>) -> Option<Reason> {
     let (old, new) = (compared.baseline.loaded, compared.new.loaded);
     let (loaded, index) = match row.row {
         Row::Removed(index) => (old, index),
@@ -301,7 +313,15 @@ fn event_change(row: &EventRow, compared: Compared<'_>) -> Option<Reason> {
         (EventBody::ToolResult(result), Row::Added(_)) if result.status == ToolStatus::Error => {
             ("tool-error", format!("{name}: it failed; baseline made no such call"))
         }
-        (EventBody::ToolResult(_), Row::Added(_) | Row::Removed(_)) => return None,
+        (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
+            let side = if matches!(row.row, Row::Added(_)) { Side::New } else { Side::Baseline };
+            let call = loaded.index.call_place(&result.call_id);
+            if !call.is_some_and(|call| paired.contains(&(side, call))) {
+                return None;
+            }
+            ("tool-result-changed", format!("{name}: only in {side}"))
+        }
+        (EventBody::ToolResult(_), Row::Both { .. }) if row.changes.is_empty() => return None,
         (EventBody::ToolResult(result), Row::Both { baseline, .. }) => {
             let failed_before = matches!(&old.answer.events[baseline].body, EventBody::ToolResult(before) if before.status == ToolStatus::Error);
             match (failed_before, result.status) {
@@ -314,14 +334,21 @@ fn event_change(row: &EventRow, compared: Compared<'_>) -> Option<Reason> {
         }
         (EventBody::ToolCall(_), Row::Added(_)) => ("tool-call-added", format!("{name}: only in new")),
         (EventBody::ToolCall(_), Row::Removed(_)) => ("tool-call-removed", format!("{name}: only in baseline")),
+        (EventBody::ToolCall(_), Row::Both { .. }) if row.moved => {
+            ("tool-call-moved", format!("{name}: {}", sentences::moved(&row.changes)))
+        }
         (EventBody::ToolCall(_), Row::Both { .. }) => {
             ("tool-args-changed", format!("{name}: {}", sentences::changes(&row.changes)))
+        }
+        (EventBody::Retrieval(_), Row::Both { .. }) if row.moved => {
+            ("retrieval-changed", format!("{name}: {}", sentences::moved(&row.changes)))
         }
         (EventBody::Retrieval(_), Row::Both { .. }) => {
             ("retrieval-changed", format!("{name}: {}", sentences::changes(&row.changes)))
         }
         (EventBody::Retrieval(_), Row::Added(_)) => ("retrieval-changed", format!("{name}: only in new")),
         (EventBody::Retrieval(_), Row::Removed(_)) => ("retrieval-changed", format!("{name}: only in baseline")),
+        (_, Row::Both { .. }) if row.moved => ("event-changed", format!("{name}: {}", sentences::moved(&row.changes))),
         (_, Row::Both { .. }) => ("event-changed", format!("{name}: {}", sentences::changes(&row.changes))),
         (_, Row::Added(_)) => ("event-changed", format!("{name}: only in new")),
         (_, Row::Removed(_)) => ("event-changed", format!("{name}: only in baseline")),

@@ -357,6 +357,10 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
                 "case_id": case_id, "title": "a title", "verdict": verdict, "risk_level": risk_level,
                 "reasons": [{"code": "some-code", "message": "moved", "pointers": pointers}],
                 "first_divergence": {"kind": kind, "pointers": pointers, "message": "here"},
+                "alignment": {
+                    "cost": 1.25, "bounded": passed, "recovery": pointers,
+                    "operations": {"same": 3, "changed": 1, "moved": 0, "added": 2, "removed": 0}
+                },
                 "expectations": [{"code": "tool_required", "expected": "x", "new": {"passed": passed, "found": "y"}}]
             })
         });

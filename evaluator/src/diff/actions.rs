@@ -1,11 +1,18 @@
-//! Proposed actions of the two sides, aligned: what was added, removed, and what changed within a pair.
+//! Proposed actions of the two sides, matched: what was added, removed, and what changed within a pair. They are a set: in
+//! which order an agent proposes them does not matter.
+
+use std::cmp::Ordering;
 
 use counterproof_artifact::ProposedAction;
 use serde_json::{Value, json};
 
-use super::align::{self, Costs, Row};
+use super::align::Row;
+use super::assign::Cost;
 use super::distance::Leaves;
 use super::json::{self, JsonChanges};
+use super::order;
+use super::rows::{self, Operation};
+use super::sets::{self, Sets};
 use crate::evidence::{self, FollowedRef};
 
 /// A row of the aligned actions.
@@ -31,9 +38,20 @@ pub enum EvidenceChange {
 }
 
 impl ActionRow {
+    /// What happened.
+    pub fn operation(&self) -> Operation {
+        let unchanged = self.changes.is_empty() && self.evidence == EvidenceChange::Same;
+        match self.row {
+            Row::Removed(_) => Operation::Removed,
+            Row::Added(_) => Operation::Added,
+            Row::Both { .. } if unchanged => Operation::Same,
+            Row::Both { .. } => Operation::Changed,
+        }
+    }
+
     /// True where a pair differs in nothing.
     pub fn is_same(&self) -> bool {
-        matches!(self.row, Row::Both { .. }) && self.changes.is_empty() && self.evidence == EvidenceChange::Same
+        self.operation() == Operation::Same
     }
 }
 
@@ -46,30 +64,37 @@ pub struct Actions<'a> {
     pub evidence: &'a [Vec<FollowedRef>],
 }
 
-/// Aligns the proposed actions of two sides; the flag is false where the lists were too long to be exact.
+/// What it costs at least and at most when two actions of one tool stand for each other.
+const COST: (Cost, Cost) = (1_000, 15_000);
+
+/// Matches the proposed actions of two sides; the flag is false where the lists were too long to be exact.
 pub fn diff(baseline: Actions<'_>, new: Actions<'_>) -> (Vec<ActionRow>, bool) {
+    let essences = |actions: &[ProposedAction]| actions.iter().map(essence).collect::<Vec<_>>();
+    let (old, other) = (essences(baseline.actions), essences(new.actions));
     let leaves = |actions: &[ProposedAction]| actions.iter().map(|a| Leaves::of(&a.params)).collect::<Vec<_>>();
-    let keys = |actions: &[ProposedAction]| actions.iter().map(|a| json::meaning_hash(&essence(a))).collect::<Vec<_>>();
     let (old_leaves, new_leaves) = (leaves(baseline.actions), leaves(new.actions));
+    let keys = |essences: &[Value]| essences.iter().map(json::meaning_hash).collect::<Vec<_>>();
+    let order = || order::of_lists(&old, &other, order::of_values);
     // A pair that differs everywhere is still cheaper than one removed and one added, if the tool is the same.
     let pair = |i: usize, j: usize| {
+        let (least, most) = COST;
         (baseline.actions[i].tool_name == new.actions[j].tool_name)
-            .then(|| 0.1 + 1.4 * old_leaves[i].distance(&new_leaves[j]))
+            .then(|| least + old_leaves[i].cost(&new_leaves[j], most - least))
     };
-    let alignment = align::align(&Costs {
-        baseline_keys: &keys(baseline.actions),
-        new_keys: &keys(new.actions),
-        effort: mean(&old_leaves, &new_leaves),
-        pair: &pair,
-    });
-    let rows = alignment.rows.iter().map(|row| compare_row(*row, baseline, new)).collect();
-    (rows, alignment.exact)
-}
-
-/// How many leaves an element has, on average.
-fn mean(baseline: &[Leaves], new: &[Leaves]) -> usize {
-    let leaves: usize = baseline.iter().chain(new).map(Leaves::count).sum();
-    leaves / (baseline.len() + new.len()).max(1)
+    let found =
+        sets::pair_off(&Sets { baseline_keys: &keys(&old), new_keys: &keys(&other), pair: &pair, order: &order });
+    let turned = order() == Ordering::Greater;
+    let read = rows::in_reading_order((old.len(), other.len()), &found.pairs, |_| false, turned);
+    let compare = |row: Row| match row {
+        Row::Both { baseline: i, new: j } => ActionRow {
+            row,
+            changes: json::diff(&old[i], &other[j])
+                .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}")),
+            evidence: compare_evidence(&baseline.evidence[i], &new.evidence[j]),
+        },
+        row => ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same },
+    };
+    (read.into_iter().map(compare).collect(), found.exact)
 }
 
 /// What an action says, apart from its id and its evidence.
@@ -88,15 +113,6 @@ fn essence(action: &ProposedAction) -> Value {
         essence[field] = value.clone();
     }
     essence
-}
-
-fn compare_row(row: Row, baseline: Actions<'_>, new: Actions<'_>) -> ActionRow {
-    let Row::Both { baseline: i, new: j } = row else {
-        return ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same };
-    };
-    let changes = json::diff(&essence(&baseline.actions[i]), &essence(&new.actions[j]))
-        .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}"));
-    ActionRow { row, changes, evidence: compare_evidence(&baseline.evidence[i], &new.evidence[j]) }
 }
 
 fn compare_evidence(baseline: &[FollowedRef], new: &[FollowedRef]) -> EvidenceChange {

@@ -1,14 +1,14 @@
-//! Events of the two sides, aligned: which steps are the same, which changed, which only one side took.
-//!
-//! Times, latencies and ids are not compared: they differ between any two runs. A result is known by the call that it
-//! answers. Fields that this version does not know are compared: nobody can tell that they mean nothing.
+//! Events of the two sides, aligned: which steps are the same, which changed or moved, which only one side took.
 
-use counterproof_artifact::{Event, EventBody, Extra, Retrieval, ToolCall, ToolResult};
-use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
 
-use super::align::{self, Costs, Row};
-use super::distance::Leaves;
+use super::align::{self, List, Lists, Row};
+use super::assign::{Cost, LEFT_OUT};
 use super::json::{self, JsonChanges};
+use super::order;
+use super::rows::{self, Operation};
+use super::sets::{self, Sets};
+use super::steps::{self, Step};
 use crate::load::LoadedAnswer;
 
 /// A row of the aligned events.
@@ -18,130 +18,151 @@ pub struct EventRow {
     pub row: Row,
     /// What differs within a pair; pointers lead into the artifact of their side.
     pub changes: JsonChanges,
+    /// True for a pair that stands in another place among the other steps.
+    pub moved: bool,
+    /// True where the event is of a call that overlaps in time with another one on its side: such calls have no order.
+    pub concurrent: bool,
 }
 
 impl EventRow {
-    /// True where a pair differs in nothing.
+    /// What happened.
+    pub fn operation(&self) -> Operation {
+        match self.row {
+            Row::Removed(_) => Operation::Removed,
+            Row::Added(_) => Operation::Added,
+            Row::Both { .. } if self.moved => Operation::Moved,
+            Row::Both { .. } if self.changes.is_empty() => Operation::Same,
+            Row::Both { .. } => Operation::Changed,
+        }
+    }
+
+    /// True where a pair differs in nothing, its place included.
     pub fn is_same(&self) -> bool {
-        matches!(self.row, Row::Both { .. }) && self.changes.is_empty()
+        self.operation() == Operation::Same
     }
 }
 
-/// An event, prepared to be compared.
-struct Step<'a> {
-    /// Events of different kinds never stand for each other: the type, and for calls and results the tool.
-    kind: (&'a str, &'a str),
-    /// What is compared, under the pointers of the artifact.
-    essence: Value,
-    /// What identifies the step among others of its kind.
-    identity: Leaves,
-    content: Leaves,
-    key: u64,
+/// All events of two answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlignedEvents {
+    /// The rows, in reading order.
+    pub rows: Vec<EventRow>,
+    /// What the alignment costs, in ten-thousandths of one step left out. A step that moved costs as much as one left out
+    /// and one put in: it was found among these.
+    pub cost: Cost,
+    /// False where the lists were too long to be sure that nothing is cheaper.
+    pub exact: bool,
+    /// The row from which on everything is the same to the end, where something differs before it.
+    pub recovery: Option<usize>,
 }
 
-/// Aligns the events of two answers; the flag is false where the lists were too long to be exact.
-pub fn diff(baseline: &LoadedAnswer, new: &LoadedAnswer) -> (Vec<EventRow>, bool) {
-    let (old, other) = (steps(baseline), steps(new));
+/// Aligns the events of two answers.
+pub fn diff(baseline: &LoadedAnswer, new: &LoadedAnswer) -> AlignedEvents {
+    let (old, other) = (steps::of(baseline), steps::of(new));
+    let order = || order::of_lists(&old, &other, Step::order);
+    let effort = || old.iter().chain(&other).map(Step::size).sum::<usize>() / (old.len() + other.len()).max(1);
     let keys = |steps: &[Step<'_>]| steps.iter().map(|step| step.key).collect::<Vec<_>>();
-    let pair = |i: usize, j: usize| {
-        let (a, b) = (&old[i], &other[j]);
-        (a.kind == b.kind).then(|| 0.1 + 0.9 * a.identity.distance(&b.identity) + 0.5 * a.content.distance(&b.content))
-    };
-    let alignment = align::align(&Costs {
-        baseline_keys: &keys(&old),
-        new_keys: &keys(&other),
-        effort: effort(&old, &other),
-        pair: &pair,
+    let groups = |steps: &[Step<'_>]| steps.iter().map(|step| step.group).collect::<Vec<_>>();
+    let alignment = align::align(&Lists {
+        baseline: List { keys: &keys(&old), groups: &groups(&old) },
+        new: List { keys: &keys(&other), groups: &groups(&other) },
+        effort: &effort,
+        pair: &|i, j| old[i].cost(&other[j]),
+        order: &order,
     });
-    let compare = |row: &Row| match *row {
-        Row::Both { baseline: i, new: j } => {
-            let changes = json::diff(&old[i].essence, &other[j].essence);
-            EventRow { row: *row, changes: changes.below(&format!("/events/{i}"), &format!("/events/{j}")) }
+    let moves = moves(&old, &other, &alignment.pairs, &order);
+    let pairs = Pairs::of(&old, &other, &alignment.pairs, &moves.pairs);
+
+    let lengths = (baseline.answer.events.len(), new.answer.events.len());
+    let turned = alignment.cost > 0 && order() == Ordering::Greater;
+    let read = rows::in_reading_order(lengths, &pairs.events, |i| pairs.moved[i], turned);
+    let (overlapping, new_overlapping) = (overlapping(&old, lengths.0), overlapping(&other, lengths.1));
+    let rows: Vec<_> = read
+        .into_iter()
+        .map(|row| {
+            let (i, j) = match row {
+                Row::Both { baseline, new } => (Some(baseline), Some(new)),
+                Row::Removed(index) => (Some(index), None),
+                Row::Added(index) => (None, Some(index)),
+            };
+            EventRow {
+                row,
+                changes: i.zip(j).map(|(i, j)| pairs.changes(i, j)).unwrap_or_default(),
+                moved: i.is_some_and(|i| pairs.moved[i]),
+                concurrent: i.is_some_and(|i| overlapping[i]) || j.is_some_and(|j| new_overlapping[j]),
+            }
+        })
+        .collect();
+    let operations: Vec<_> = rows.iter().map(|row| (row.row, row.operation())).collect();
+    AlignedEvents {
+        cost: alignment.cost,
+        exact: alignment.exact && moves.exact,
+        recovery: rows::recovery(&operations),
+        rows,
+    }
+}
+
+/// Steps that are the same or nearly so, and that the alignment left out on both sides: those were moved.
+fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &dyn Fn() -> Ordering) -> sets::Pairs {
+    let (mut paired, mut new_paired) = (vec![false; old.len()], vec![false; new.len()]);
+    for (i, j) in pairs {
+        (paired[*i], new_paired[*j]) = (true, true);
+    }
+    let left = |paired: &[bool]| (0..paired.len()).filter(|index| !paired[*index]).collect::<Vec<_>>();
+    let (removed, added) = (left(&paired), left(&new_paired));
+    let near = |i: usize, j: usize| old[removed[i]].cost(&new[added[j]]).filter(|cost| *cost < LEFT_OUT);
+    let found = sets::pair_off(&Sets {
+        baseline_keys: &removed.iter().map(|i| old[*i].key).collect::<Vec<_>>(),
+        new_keys: &added.iter().map(|j| new[*j].key).collect::<Vec<_>>(),
+        pair: &near,
+        order,
+    });
+    sets::Pairs { pairs: found.pairs.into_iter().map(|(i, j)| (removed[i], added[j])).collect(), ..found }
+}
+
+/// The paired steps, event by event.
+struct Pairs<'a> {
+    events: Vec<(usize, usize)>,
+    /// By the index of the baseline's event, what is compared of both.
+    essences: Vec<Option<(&'a serde_json::Value, &'a serde_json::Value)>>,
+    /// By the index of the baseline's event, whether its pair stands in another place.
+    moved: Vec<bool>,
+}
+
+impl<'a> Pairs<'a> {
+    fn of(old: &'a [Step<'_>], new: &'a [Step<'_>], pairs: &[(usize, usize)], moves: &[(usize, usize)]) -> Self {
+        let length =
+            old.iter().flat_map(|step| [Some(step.event), step.result]).flatten().max().map_or(0, |max| max + 1);
+        let mut all = Self { events: Vec::new(), essences: vec![None; length], moved: vec![false; length] };
+        for (moved, (i, j)) in pairs.iter().map(|pair| (false, pair)).chain(moves.iter().map(|pair| (true, pair))) {
+            let (step, other) = (&old[*i], &new[*j]);
+            all.add(step.event, other.event, (step.essence(), other.essence()), moved);
+            if let (Some(result), Some(other_result)) = (step.result, other.result) {
+                all.add(result, other_result, (step.result_essence(), other.result_essence()), moved);
+            }
         }
-        row => EventRow { row, changes: JsonChanges::default() },
-    };
-    (alignment.rows.iter().map(compare).collect(), alignment.exact)
+        all
+    }
+
+    fn add(&mut self, i: usize, j: usize, essences: (&'a serde_json::Value, &'a serde_json::Value), moved: bool) {
+        self.events.push((i, j));
+        self.essences[i] = Some(essences);
+        self.moved[i] = moved;
+    }
+
+    fn changes(&self, i: usize, j: usize) -> JsonChanges {
+        let Some((old, new)) = self.essences[i] else { return JsonChanges::default() };
+        json::diff(old, new).below(&format!("/events/{i}"), &format!("/events/{j}"))
+    }
 }
 
-/// How many leaves are looked at to compare two steps, on average.
-fn effort(baseline: &[Step<'_>], new: &[Step<'_>]) -> usize {
-    let leaves: usize = baseline.iter().chain(new).map(|step| step.identity.count() + step.content.count()).sum();
-    leaves / (baseline.len() + new.len()).max(1)
-}
-
-fn steps(loaded: &LoadedAnswer) -> Vec<Step<'_>> {
-    loaded
-        .answer
-        .events
-        .iter()
-        .zip(&loaded.payloads)
-        .map(|(event, payload)| step(loaded, event, payload.as_ref()))
-        .collect()
-}
-
-fn step<'a>(loaded: &'a LoadedAnswer, event: &'a Event, payload: Option<&Value>) -> Step<'a> {
-    let no_identity = Map::new();
-    let (tool, identity, essence) = match &event.body {
-        EventBody::ToolCall(call) => (call.tool.as_str(), &call.args, call_essence(call)),
-        EventBody::ToolResult(result) => {
-            let call = loaded.index.call(&loaded.answer.events, &result.call_id);
-            (
-                call.map_or("", |call| &call.tool),
-                call.map_or(&no_identity, |call| &call.args),
-                result_essence(result, payload),
-            )
-        }
-        EventBody::Retrieval(found) => ("", &no_identity, retrieval_essence(found, payload)),
-        EventBody::FinalOutput(output) => {
-            ("", &no_identity, json!({"content_type": output.content_type, "content": output.content}))
-        }
-        EventBody::Unknown { .. } => ("", &no_identity, json!({})),
-    };
-    let essence = with_unknown_fields(essence, event.extra());
-    let kind = (event.kind(), tool);
-    let identity = Leaves::of(identity);
-    let key = json::meaning_hash(&json!([kind.0, kind.1, essence, identity.fingerprint()]));
-    Step { kind, content: Leaves::of_value(&essence), essence, identity, key }
-}
-
-/// Beside the fields that are known, those that are not.
-fn with_unknown_fields(mut essence: Value, unknown: &Extra) -> Value {
-    if let Value::Object(known) = &mut essence {
-        for (field, value) in unknown {
-            known.entry(field.clone()).or_insert_with(|| value.clone());
+/// For each event, whether it is of a call in a group of several.
+fn overlapping(steps: &[Step<'_>], events: usize) -> Vec<bool> {
+    let mut overlapping = vec![false; events];
+    for group in steps.chunk_by(|a, b| a.group == b.group).filter(|group| group.len() > 1) {
+        for index in group.iter().flat_map(|step| [Some(step.event), step.result]).flatten() {
+            overlapping[index] = true;
         }
     }
-    essence
-}
-
-fn retrieval_essence(found: &Retrieval, snippets: Option<&Value>) -> Value {
-    let mut essence = json!({"query": found.query, "doc_ids": found.doc_ids});
-    if let Some(hashes) = &found.snippets_hashes {
-        essence["snippets_hashes"] = json!(hashes);
-    }
-    if let Some(snippets) = snippets {
-        essence["snippets_asset_href"] = snippets.clone();
-    }
-    essence
-}
-
-fn call_essence(call: &ToolCall) -> Value {
-    let mut essence = json!({"tool": call.tool, "args": call.args});
-    if let Some(level) = call.risk_level {
-        essence["risk_level"] = json!(level);
-    }
-    if let Some(tags) = &call.risk_tags {
-        let mut tags = tags.clone();
-        tags.sort_unstable();
-        essence["risk_tags"] = json!(tags);
-    }
-    essence
-}
-
-fn result_essence(result: &ToolResult, payload: Option<&Value>) -> Value {
-    let mut essence = json!({"status": result.status});
-    if let Some(payload) = payload {
-        essence["payload_summary"] = payload.clone();
-    }
-    essence
+    overlapping
 }

@@ -1,12 +1,15 @@
 //! Differences of two JSON values, place by place. Key order never matters, and `50` equals `50.0`.
 
+use std::cmp::Ordering;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::LazyLock;
 
 use counterproof_artifact::pointer;
 use serde_json::{Map, Number, Value};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::order;
 
 /// Below this, floats that are whole become whole numbers without loss of meaning.
 const WHOLE_FLOATS: f64 = 1e36;
@@ -129,13 +132,13 @@ pub fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
 }
 
 /// A number by its value: whole numbers exactly, since a float folds those beyond 2^53 together.
-#[derive(PartialEq, Eq, Hash)]
-enum Worth {
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Worth {
     Whole(i128),
     Fraction(u64),
 }
 
-fn worth(number: &Number) -> Worth {
+pub(super) fn worth(number: &Number) -> Worth {
     if let Some(whole) = number.as_i128() {
         return Worth::Whole(whole);
     }
@@ -195,22 +198,17 @@ impl Walk {
     }
 
     fn arrays(&mut self, baseline: &[Value], new: &[Value]) {
-        let keys = |values: &[Value]| values.iter().map(meaning_hash).collect::<Vec<_>>();
-        for op in capture_diff_slices(Algorithm::Myers, &keys(baseline), &keys(new)) {
-            let DiffOp::Equal { .. } = op else {
-                let (left, right) = (op.old_range(), op.new_range());
-                for offset in 0..left.len().max(right.len()) {
-                    let (i, j) = (left.start + offset, right.start + offset);
-                    let old = (i < left.end).then(|| &baseline[i]);
-                    let other = (j < right.end).then(|| &new[j]);
-                    let (i, j) = (old.map(|_| i.to_string()), other.map(|_| j.to_string()));
-                    self.below(i.as_deref(), j.as_deref(), |walk| match (old, other) {
-                        (Some(old), Some(other)) => walk.values(old, other),
-                        (old, other) => walk.report(old, other),
-                    });
-                }
-                continue;
-            };
+        for (left, right) in differing_ranges(baseline, new) {
+            for offset in 0..left.len().max(right.len()) {
+                let (i, j) = (left.start + offset, right.start + offset);
+                let old = (i < left.end).then(|| &baseline[i]);
+                let other = (j < right.end).then(|| &new[j]);
+                let (i, j) = (old.map(|_| i.to_string()), other.map(|_| j.to_string()));
+                self.below(i.as_deref(), j.as_deref(), |walk| match (old, other) {
+                    (Some(old), Some(other)) => walk.values(old, other),
+                    (old, other) => walk.report(old, other),
+                });
+            }
         }
     }
 
@@ -239,6 +237,23 @@ impl Walk {
             new: new.map(|value| place(&self.new, value)),
         });
     }
+}
+
+/// The stretches of two arrays in which no elements are equal.
+///
+/// Of subsequences that are equally long the choice is made by content, so that it does not matter which side is which.
+fn differing_ranges(baseline: &[Value], new: &[Value]) -> Vec<(Range<usize>, Range<usize>)> {
+    let keys = |values: &[Value]| values.iter().map(meaning_hash).collect::<Vec<_>>();
+    let (old, other) = (keys(baseline), keys(new));
+    if old == other {
+        return Vec::new();
+    }
+    let turned = order::of_lists(baseline, new, order::of_values) == Ordering::Greater;
+    let (first, second) = if turned { (&other, &old) } else { (&old, &other) };
+    let ops = capture_diff_slices(Algorithm::Myers, first, second);
+    let differing = ops.into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    let ranges = differing.map(|op| (op.old_range(), op.new_range()));
+    ranges.map(|(left, right)| if turned { (right, left) } else { (left, right) }).collect()
 }
 
 /// Equal for values that mean the same, within one process.

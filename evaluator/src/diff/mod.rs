@@ -2,8 +2,14 @@
 
 pub mod actions;
 pub mod align;
+pub mod assign;
 pub mod distance;
 pub mod events;
 pub mod json;
+pub mod order;
 pub mod output;
+pub mod rows;
+pub mod sets;
+mod steps;
+mod table;
 pub mod text;

@@ -50,7 +50,7 @@ fn rows(view: &CaseView<'_>) -> Vec<ActionRow> {
 
 fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportError> {
     let compared = view.case.differences.is_some();
-    let (class, sign, word) = if compared { cells::look(row.row, row.is_same()) } else { ("plain", "", "") };
+    let (class, sign, word) = if compared { cells::look(row.operation()) } else { ("plain", "", "") };
     let cell = |side, index| show_cell(view, side, index);
     let cells = match row.row {
         Row::Both { baseline, new } if row.is_same() => vec![Some(shared(view, baseline, new)?)],

@@ -8,6 +8,7 @@ use super::changes::ChangesShown;
 use super::files::FileLink;
 use super::shown::{self, Budget, Shown};
 use crate::diff::align::Row;
+use crate::diff::rows::Operation;
 
 /// Values longer than this are folded.
 const OPEN_UP_TO_BYTES: usize = 240;
@@ -28,7 +29,7 @@ pub(super) struct RowShown {
     pub(super) cells: Vec<Option<CellShown>>,
     /// What differs within a pair.
     pub(super) changes: ChangesShown,
-    /// What became of the evidence; empty where there is nothing to say.
+    /// What became of the evidence or of the place; empty where there is nothing to say.
     pub(super) note: String,
 }
 
@@ -90,12 +91,13 @@ pub(super) struct EvidenceShown {
 }
 
 /// How a row looks.
-pub(super) const fn look(row: Row, same: bool) -> (&'static str, &'static str, &'static str) {
-    match (row, same) {
-        (Row::Both { .. }, true) => ("same", "=", "same"),
-        (Row::Both { .. }, false) => ("changed", "≠", "changed"),
-        (Row::Removed(_), _) => ("removed", "−", "only in baseline"),
-        (Row::Added(_), _) => ("added", "+", "only in new"),
+pub(super) const fn look(operation: Operation) -> (&'static str, &'static str, &'static str) {
+    match operation {
+        Operation::Same => ("same", "=", "same"),
+        Operation::Changed => ("changed", "≠", "changed"),
+        Operation::Moved => ("changed", "↕", "moved"),
+        Operation::Removed => ("removed", "−", "only in baseline"),
+        Operation::Added => ("added", "+", "only in new"),
     }
 }
 

@@ -66,7 +66,12 @@ fn rows(view: &CaseView<'_>) -> Vec<EventRow> {
         return differences.events.clone();
     }
     let Some((side, loaded)) = view.only_answer() else { return Vec::new() };
-    let row = |index| EventRow { row: cells::alone(side, index), changes: JsonChanges::default() };
+    let row = |index| EventRow {
+        row: cells::alone(side, index),
+        changes: JsonChanges::default(),
+        moved: false,
+        concurrent: false,
+    };
     (0..loaded.answer.events.len()).map(row).collect()
 }
 
@@ -86,7 +91,7 @@ fn summary(rows: &[EventRow]) -> String {
 
 fn show_row(view: &CaseView<'_>, row: &EventRow, anchored: bool) -> Result<RowShown, ReportError> {
     let compared = view.case.differences.is_some();
-    let (class, sign, word) = if compared { cells::look(row.row, row.is_same()) } else { ("plain", "", "") };
+    let (class, sign, word) = if compared { cells::look(row.operation()) } else { ("plain", "", "") };
     let cell = |side, index| show_cell(view, side, index, anchored);
     let cells = match row.row {
         Row::Both { baseline, new } if row.is_same() => vec![Some(shared(view, baseline, new, anchored)?)],
@@ -98,7 +103,12 @@ fn show_row(view: &CaseView<'_>, row: &EventRow, anchored: bool) -> Result<RowSh
     };
     let changes =
         if row.changes.is_empty() { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
-    Ok(RowShown { class, sign, word, cells, changes, note: String::new() })
+    let notes = [
+        (row.moved, "It stands in another place among the other steps."),
+        (row.concurrent, "Called while another call was open: the order of such calls does not matter."),
+    ];
+    let note: Vec<_> = notes.into_iter().filter(|(holds, _)| compared && *holds).map(|(_, note)| note).collect();
+    Ok(RowShown { class, sign, word, cells, changes, note: note.join(" ") })
 }
 
 /// A step that is the same on both sides: shown as new has it, with the links of both.

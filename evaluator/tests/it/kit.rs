@@ -1,6 +1,8 @@
 //! Small pairs of runs: written to disk as any producer would, then compared.
 #![expect(clippy::unwrap_used, reason = "a kit for tests fails by panicking, like the tests themselves")]
 
+use std::sync::Mutex;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::store::{RunReader, RunWriter};
@@ -8,6 +10,7 @@ use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, Request};
+use counterproof_evaluator::differences::Differences;
 use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
@@ -148,6 +151,17 @@ impl Pair {
     /// Compares the two runs.
     pub(crate) fn evaluation(&self) -> Evaluation {
         comparison::compare::<std::convert::Infallible>(&self.request(), |_| Ok(())).unwrap()
+    }
+
+    /// Compares the two runs, and gives all in which the answers to the only case differ.
+    pub(crate) fn differences(&self) -> Differences {
+        let found = Mutex::new(None);
+        comparison::compare::<std::convert::Infallible>(&self.request(), |case| {
+            found.lock().unwrap().clone_from(&case.differences);
+            Ok(())
+        })
+        .unwrap();
+        found.into_inner().unwrap().unwrap()
     }
 
     /// Compares the two runs and writes the report into `out`.

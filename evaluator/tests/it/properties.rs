@@ -3,6 +3,11 @@
 use counterproof_artifact::check::{self, Code};
 use counterproof_artifact::evaluation::Verdict;
 use counterproof_artifact::{Case, Outcome, Side};
+use counterproof_evaluator::diff::actions::ActionRow;
+use counterproof_evaluator::diff::align::Row;
+use counterproof_evaluator::diff::events::EventRow;
+use counterproof_evaluator::diff::json::{JsonChange, JsonChanges};
+use counterproof_evaluator::differences::Differences;
 use counterproof_evaluator::index::EventIndex;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -27,31 +32,56 @@ fn arguments() -> impl Strategy<Value = Value> {
     prop::collection::vec(("[a-d]", value), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect()))
 }
 
-/// An answer of any number of steps, with an action that rests on the first.
+/// An answer of any number of steps, some of them at once, with actions of which the first rests on the first step.
 fn any_answer() -> impl Strategy<Value = Value> {
-    let step = ("(get|set|find)_[ab]", arguments(), arguments(), any::<bool>());
-    (prop::collection::vec(step, 0..6), arguments(), "(low|medium|high|unknown)", "[a-c \n]{0,30}").prop_map(
-        |(steps, params, risk, output)| {
+    let step = ("(get|set|find)_[ab]", arguments(), arguments(), any::<bool>(), 0..3_usize);
+    let action = ("(get|set)_[ab]", arguments(), "(low|medium|high|unknown)");
+    (prop::collection::vec(step, 0..6), prop::collection::vec(action, 1..4), "[a-c \n]{0,30}").prop_map(
+        |(steps, actions, output)| {
             let mut made = answer();
             let mut events = Vec::new();
-            for (index, (tool, args, payload, ok)) in steps.iter().enumerate() {
+            for (index, (tool, args, payload, ok, early)) in steps.iter().enumerate() {
                 let call_id = format!("c{index}");
                 let status = if *ok { "ok" } else { "error" };
-                events.push(json!({"type": "tool_call", "ts": index, "call_id": call_id, "tool": tool, "args": args}));
+                // A call made before the results of calls before it.
+                let place = events.len().saturating_sub(*early);
+                events.insert(place, json!({"type": "tool_call", "call_id": call_id, "tool": tool, "args": args}));
                 events.push(json!({
-                    "type": "tool_result", "ts": index, "call_id": call_id, "status": status, "latency_ms": 1,
+                    "type": "tool_result", "call_id": call_id, "status": status, "latency_ms": 1,
                     "payload_summary": payload,
                 }));
             }
+            events.iter_mut().enumerate().for_each(|(index, event)| event["ts"] = json!(index));
             let evidence = if steps.is_empty() { json!([]) } else { json!([{"kind": "tool_result", "call_id": "c0"}]) };
+            let template = made["proposed_actions"][0].clone();
+            let actions = actions.iter().enumerate().map(|(index, (tool, params, risk))| {
+                let mut action = template.clone();
+                action["action_id"] = json!(format!("a{index}"));
+                action["tool_name"] = json!(tool);
+                action["params"] = params.clone();
+                action["risk_level"] = json!(risk);
+                action["evidence_refs"] = if index == 0 { evidence.clone() } else { json!([]) };
+                action
+            });
+            made["proposed_actions"] = actions.collect();
             made["events"] = json!(events);
             made["final_output"]["content"] = json!(output);
-            made["proposed_actions"][0]["params"] = params;
-            made["proposed_actions"][0]["risk_level"] = json!(risk);
-            made["proposed_actions"][0]["evidence_refs"] = evidence;
             made
         },
     )
+}
+
+/// The changed places of a pair, seen from either side, in an order that does not depend on whose keys come first.
+fn places(changes: &JsonChanges, turned: bool) -> Vec<String> {
+    let turn = |change: &JsonChange| JsonChange { baseline: change.new.clone(), new: change.baseline.clone() };
+    let seen = changes.iter().map(|change| if turned { turn(change) } else { change.clone() });
+    sorted(seen.map(|change| format!("{change:?}")).collect())
+}
+
+/// Rows of both lists as they can be compared whatever order they stand in.
+fn sorted(mut rows: Vec<String>) -> Vec<String> {
+    rows.sort_unstable();
+    rows
 }
 
 /// The same value with the keys of every object the other way round.
@@ -91,6 +121,27 @@ proptest! {
         let back = Pair::of(&new, &old).row();
         prop_assert_eq!(there.verdict == Verdict::Unchanged, back.verdict == Verdict::Unchanged);
         prop_assert_eq!(there.first_divergence.is_some(), there.verdict != Verdict::Unchanged);
+    }
+
+    #[test]
+    fn swapping_the_sides_mirrors_every_operation(old in any_answer(), new in any_answer()) {
+        let (there, back) = (Pair::of(&old, &new).differences(), Pair::of(&new, &old).differences());
+        prop_assert_eq!((there.cost, there.exact), (back.cost, back.exact));
+        let seen = |row: Row, turned: bool| if turned { row.mirrored() } else { row };
+        let events = |found: &Differences, turned: bool| {
+            let row = |row: &EventRow| format!(
+                "{:?} {} {} {:?}", seen(row.row, turned), row.moved, row.concurrent, places(&row.changes, turned),
+            );
+            sorted(found.events.iter().map(row).collect())
+        };
+        prop_assert_eq!(events(&there, false), events(&back, true));
+        let actions = |found: &Differences, turned: bool| {
+            let row = |row: &ActionRow| format!("{:?} {:?}", seen(row.row, turned), places(&row.changes, turned));
+            sorted(found.actions.iter().map(row).collect())
+        };
+        prop_assert_eq!(actions(&there, false), actions(&back, true));
+        let met = |found: &Differences| found.recovery.map(|row| found.events[row].row);
+        prop_assert_eq!(met(&there), met(&back).map(Row::mirrored));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Pairs of answers labelled by hand: what has to be said of each, and in one sentence why that is right.
 //!
 //! To add a pair, put it into the `pairs()` of the module that its subject belongs to (or a new module, listed in
-//! [`all`] below):
+//! [`all`] below); a module has one function for each handful of pairs:
 //!
 //! ```ignore
 //! pair("refund-of-ten-times-as-much", "The same tool is to be used on the same order with another amount: one change.")
@@ -11,12 +11,13 @@
 //! ```
 //!
 //! `is` names the verdict and the codes of all reasons, in order. `expecting` says what the cases file expects;
-//! `diverging_at` names the pointers of the first divergence; `also` takes any further check of what is said of the case.
+//! `diverging_at` names the pointers of the first divergence, `meeting_again_at` those of the recovery; `aligned` counts the
+//! operations; `also` takes any further check of what is said of the case.
 //! Every pair is compared in both directions, and each of its sides with itself, without asking.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Operations, SidePointer, Verdict};
 use serde_json::Value;
 
 use crate::kit::Pair;
@@ -91,9 +92,26 @@ impl Labelled {
     fn diverging_at(self, places: &'static [&'static str]) -> Self {
         self.also(move |row| {
             let Some(divergence) = &row.first_divergence else { panic!("the sides do not diverge") };
-            let found: Vec<_> =
-                divergence.pointers.iter().map(|place| format!("{} {}", place.side, place.pointer)).collect();
-            assert_eq!(found, places);
+            assert_eq!(named(&divergence.pointers), places);
+        })
+    }
+
+    /// How many events are the same, changed, moved, added and removed, and what the alignment costs.
+    fn aligned(self, counts: [u64; 5], cost: f64) -> Self {
+        self.also(move |row| {
+            let Some(alignment) = &row.alignment else { panic!("nothing was aligned") };
+            let Operations { same, changed, moved, added, removed } = alignment.operations;
+            assert_eq!([same, changed, moved, added, removed], counts);
+            assert!((alignment.cost - cost).abs() < 1e-9, "{}", alignment.cost);
+            assert!(!alignment.bounded);
+        })
+    }
+
+    /// Where the two sides meet again, such as `baseline /events/4`.
+    fn meeting_again_at(self, places: &'static [&'static str]) -> Self {
+        self.also(move |row| {
+            let recovery = row.alignment.as_ref().map(|alignment| &alignment.recovery[..]).unwrap_or_default();
+            assert_eq!(named(recovery), places);
         })
     }
 
@@ -124,6 +142,10 @@ impl Labelled {
             assert_eq!(self.compared(side, side).verdict, Verdict::Unchanged, "a side against itself");
         }
     }
+}
+
+fn named(places: &[SidePointer]) -> Vec<String> {
+    places.iter().map(|place| format!("{} {}", place.side, place.pointer)).collect()
 }
 
 #[test]

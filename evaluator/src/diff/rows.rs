@@ -1,0 +1,134 @@
+//! Matched lists as rows to be read from top to bottom, and where the two sides part and meet again.
+
+use super::align::Row;
+
+/// What happened to an element from the baseline to new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Nothing.
+    Same,
+    /// Another one stands for it.
+    Changed,
+    /// It stands in another place, and may have changed as well.
+    Moved,
+    /// Only new has it.
+    Added,
+    /// Only the baseline has it.
+    Removed,
+}
+
+/// Every element of both lists in one row, so that each list is read in its own order as far as the pairs let it.
+///
+/// What only the baseline has stands before what only new has in the same place. A pair that stands crosswise comes where
+/// it is met first, and of two such pairs the one that `moved`, or the one that is nearer to the top. `turned` decides where
+/// even that is the same.
+pub fn in_reading_order(
+    lengths: (usize, usize),
+    pairs: &[(usize, usize)],
+    moved: impl Fn(usize) -> bool,
+    turned: bool,
+) -> Vec<Row> {
+    let (mut to_new, mut to_baseline) = (vec![None; lengths.0], vec![None; lengths.1]);
+    for (i, j) in pairs {
+        (to_new[*i], to_baseline[*j]) = (Some(*j), Some(*i));
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut rows = Vec::with_capacity(lengths.0.max(lengths.1));
+    // A pair that was read where one side met it is behind the other side's back.
+    let (mut read, mut read_new) = (vec![false; lengths.0], vec![false; lengths.1]);
+    while i < lengths.0 || j < lengths.1 {
+        if read.get(i) == Some(&true) {
+            i += 1;
+            continue;
+        }
+        if read_new.get(j) == Some(&true) {
+            j += 1;
+            continue;
+        }
+        let (next, next_new) = (to_new.get(i).copied(), to_baseline.get(j).copied());
+        let (baseline, new) = match (next, next_new) {
+            (Some(None), _) => {
+                rows.push(Row::Removed(i));
+                i += 1;
+                continue;
+            }
+            (_, Some(None)) => {
+                rows.push(Row::Added(j));
+                j += 1;
+                continue;
+            }
+            (Some(Some(new)), Some(Some(baseline))) => {
+                let (top, other) = ((i, new), (baseline, j));
+                let rank = |(i, j): (usize, usize)| (!moved(i), i + j);
+                let first = rank(top).cmp(&rank(other)).then(turned.cmp(&false));
+                if first.is_le() { top } else { other }
+            }
+            (Some(Some(new)), None) => (i, new),
+            (None, Some(Some(baseline))) => (baseline, j),
+            (None, None) => break,
+        };
+        (read[baseline], read_new[new]) = (true, true);
+        rows.push(Row::Both { baseline, new });
+    }
+    rows
+}
+
+/// The first row from which on everything is the same to the end, on both sides; `None` where there is none, or where
+/// nothing differs. A row that moved differs in both of its places.
+pub fn recovery(rows: &[(Row, Operation)]) -> Option<usize> {
+    let (mut baseline_from, mut new_from) = (0, 0);
+    let mut differs = false;
+    for (row, _) in rows.iter().filter(|(_, operation)| *operation != Operation::Same) {
+        differs = true;
+        if let Row::Both { baseline: i, .. } | Row::Removed(i) = row {
+            baseline_from = baseline_from.max(i + 1);
+        }
+        if let Row::Both { new: j, .. } | Row::Added(j) = row {
+            new_from = new_from.max(j + 1);
+        }
+    }
+    let met = |row: &(Row, Operation)| matches!(row, (Row::Both { baseline, new }, Operation::Same) if *baseline >= baseline_from && *new >= new_from);
+    let met_again = rows.iter().rev().take_while(|row| met(row)).count();
+    (differs && met_again > 0).then(|| rows.len() - met_again)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(baseline: usize, new: usize) -> Row {
+        Row::Both { baseline, new }
+    }
+
+    #[test]
+    fn each_list_is_read_in_its_own_order() {
+        let rows = in_reading_order((3, 3), &[(0, 0), (2, 2)], |_| false, false);
+        assert_eq!(rows, [both(0, 0), Row::Removed(1), Row::Added(1), both(2, 2)]);
+    }
+
+    #[test]
+    fn a_pair_that_moved_stands_where_it_is_met_first() {
+        let rows = in_reading_order((3, 3), &[(0, 1), (1, 2), (2, 0)], |i| i == 2, false);
+        assert_eq!(rows, [both(2, 0), both(0, 1), both(1, 2)]);
+        let rows = in_reading_order((3, 3), &[(0, 2), (1, 0), (2, 1)], |i| i == 0, false);
+        assert_eq!(rows, [both(0, 2), both(1, 0), both(2, 1)]);
+    }
+
+    #[test]
+    fn crosswise_pairs_without_a_move_are_all_read_once() {
+        let mut rows = in_reading_order((4, 4), &[(0, 3), (1, 2), (2, 1), (3, 0)], |_| false, false);
+        rows.sort_by_key(|row| if let Row::Both { baseline, .. } = row { *baseline } else { usize::MAX });
+        assert_eq!(rows, [both(0, 3), both(1, 2), both(2, 1), both(3, 0)]);
+    }
+
+    #[test]
+    fn the_sides_meet_again_behind_the_last_place_of_a_difference() {
+        use Operation::{Added, Moved, Same};
+        let rows = [(both(0, 0), Same), (Row::Added(1), Added), (both(1, 2), Same), (both(2, 3), Same)];
+        assert_eq!(recovery(&rows), Some(2));
+        let moved = [(both(2, 0), Moved), (both(0, 1), Same), (both(1, 2), Same), (both(3, 3), Same)];
+        assert_eq!(recovery(&moved), Some(3));
+        assert_eq!(recovery(&moved[..3]), None);
+        assert_eq!(recovery(&rows[2..]), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! The table of an exact alignment: for every place of the one list and every place of the other, what the rest costs.
+//!
+//! Between two elements of a list there is one place. Within a group of `k` elements there are as many as the group has
+//! subsets that may have been taken already, `2^k − 1` before the last is. A group that is too large for that has one
+//! place in front of it, and is taken as a whole.
+
+use std::ops::Range;
+
+use super::align::{Alignment, Lists, OPEN_UP_TO};
+use super::assign::{self, Cost, LEFT_OUT};
+
+/// A pair that cannot be.
+const NEVER: u32 = u32::MAX;
+
+/// A run that a large group is matched with has at most so many times its elements.
+const RUN_UP_TO: usize = 2;
+
+/// One of the two lists.
+struct Axis {
+    groups: Vec<Range<usize>>,
+    /// For each place the group that it lies in; behind the last group lies one more.
+    places: Vec<Place>,
+    /// The first place of each group, and the place behind the last.
+    starts: Vec<usize>,
+}
+
+/// A place in a list.
+#[derive(Clone, Copy)]
+struct Place {
+    group: usize,
+    /// A bit for each element of the group that has been taken.
+    taken: usize,
+}
+
+impl Axis {
+    fn of(groups: &[Range<usize>]) -> Self {
+        let mut axis = Self { groups: groups.to_vec(), places: Vec::new(), starts: Vec::new() };
+        for (group, elements) in groups.iter().enumerate() {
+            axis.starts.push(axis.places.len());
+            axis.places.extend((0..subsets(elements.len())).map(|taken| Place { group, taken }));
+        }
+        axis.starts.push(axis.places.len());
+        axis.places.push(Place { group: groups.len(), taken: 0 });
+        axis
+    }
+
+    fn group(&self, place: usize) -> Option<&Range<usize>> {
+        self.groups.get(self.places[place].group)
+    }
+
+    /// True where only a whole group can be taken.
+    fn is_closed(&self, place: usize) -> bool {
+        self.group(place).is_some_and(|group| group.len() > OPEN_UP_TO)
+    }
+
+    /// The elements that can be taken one at a time, each with the place behind it.
+    fn next(&self, place: usize) -> impl Iterator<Item = (usize, usize)> + Clone {
+        let taken = self.places[place].taken;
+        let open = self.group(place).filter(|group| group.len() <= OPEN_UP_TO).cloned().unwrap_or_default();
+        let elements = open.enumerate().filter(move |(bit, _)| taken & (1 << bit) == 0);
+        elements.map(move |(bit, element)| (element, place + (1 << bit)))
+    }
+
+    /// How many elements can be taken one at a time, summed over all places.
+    fn openings(&self) -> usize {
+        self.groups.iter().filter(|group| group.len() <= OPEN_UP_TO).map(|group| group.len() << (group.len() - 1)).sum()
+    }
+
+    /// The places behind the runs that begin with a group, each with how many elements lie before it; the first run is the
+    /// group alone.
+    fn runs(&self, first: usize, most: usize) -> Vec<(usize, usize)> {
+        let start = self.groups[first].start;
+        let groups = self.groups[first..].iter().enumerate();
+        let runs = groups.map(|(offset, group)| (self.starts[first + offset + 1], group.end - start));
+        runs.enumerate().take_while(|(offset, (_, count))| *offset == 0 || *count <= most).map(|(_, run)| run).collect()
+    }
+}
+
+const fn subsets(elements: usize) -> usize {
+    if elements > OPEN_UP_TO { 1 } else { (1 << elements) - 1 }
+}
+
+/// A step from one place of the table to a later one.
+#[derive(Clone)]
+struct Step {
+    to: (usize, usize),
+    taken: Taken,
+}
+
+/// What a step takes.
+#[derive(Clone)]
+enum Taken {
+    /// Elements of one side, left out.
+    LeftOut,
+    /// Two elements that stand for each other.
+    Pair(usize, usize),
+    /// The elements of a large group and those of a run, matched among each other.
+    Whole(Range<usize>, Range<usize>),
+}
+
+/// The table, ready to be filled.
+pub(super) struct Table {
+    left: Axis,
+    right: Axis,
+    first: (usize, usize),
+    columns: usize,
+    pairs: Vec<u32>,
+}
+
+impl Table {
+    /// Prepares the table of two stretches; `None` where the work that is left is not enough for it.
+    pub(super) fn within(
+        lists: &Lists<'_>,
+        left: &[Range<usize>],
+        right: &[Range<usize>],
+        work: &mut usize,
+    ) -> Option<Self> {
+        let length = |groups: &[Range<usize>]| groups.iter().map(Range::len).sum::<usize>();
+        let (rows, columns) = (length(left), length(right));
+        let cells = rows.saturating_mul(columns).saturating_mul((lists.effort)().max(1));
+        if cells > *work || !can_be_listed(left, *work) || !can_be_listed(right, *work) {
+            return None;
+        }
+        let (left, right) = (Axis::of(left), Axis::of(right));
+        let steps = left.openings().saturating_mul(right.openings());
+        let places = left.places.len().saturating_mul(right.places.len());
+        let whole = whole_effort(&left, &right).saturating_add(whole_effort(&right, &left));
+        let needed = cells.max(steps).max(places).saturating_add(whole);
+        if needed > *work {
+            return None;
+        }
+        *work -= needed;
+        let start = |axis: &Axis| axis.groups.first().map_or(0, |group| group.start);
+        let (i, j) = (start(&left), start(&right));
+        let cost = |row, column| lists.of(i + row, j + column).and_then(|cost| u32::try_from(cost).ok());
+        let pairs = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        let pairs = pairs.map(|(row, column)| cost(row, column).unwrap_or(NEVER)).collect();
+        Some(Self { left, right, first: (i, j), columns, pairs })
+    }
+
+    fn pair(&self, i: usize, j: usize) -> Option<Cost> {
+        let cost = self.pairs[(i - self.first.0) * self.columns + (j - self.first.1)];
+        (cost != NEVER).then_some(Cost::from(cost))
+    }
+
+    /// Adds the cheapest alignment of the two stretches to what was found before.
+    pub(super) fn solve(&self, found: &mut Alignment) {
+        let width = self.right.places.len();
+        let mut rest: Vec<Cost> = vec![0; self.left.places.len() * width];
+        for i in (0..self.left.places.len()).rev() {
+            for j in (0..width).rev() {
+                if let Some((cost, _)) = self.cheapest(i, j, &rest) {
+                    rest[i * width + j] = cost;
+                }
+            }
+        }
+        found.cost += rest.first().copied().unwrap_or(0);
+        let mut at = (0, 0);
+        while let Some((_, step)) = self.cheapest(at.0, at.1, &rest) {
+            match step.taken {
+                Taken::LeftOut => {}
+                Taken::Pair(i, j) => found.pairs.push((i, j)),
+                Taken::Whole(left, right) => found.pairs.extend(self.whole(&left, &right)),
+            }
+            at = step.to;
+        }
+    }
+
+    /// The cheapest way on, and what all of the rest costs with it; `None` at the end. Of ways that cost the same, one that
+    /// keeps a pair together.
+    fn cheapest(&self, i: usize, j: usize, rest: &[Cost]) -> Option<(Cost, Step)> {
+        let width = self.right.places.len();
+        let mut best: Option<(Cost, Step)> = None;
+        let mut consider = |cost: Cost, to: (usize, usize), taken: Taken| {
+            let cost = cost + rest[to.0 * width + to.1];
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, Step { to, taken }));
+            }
+        };
+        for (element, behind) in self.left.next(i) {
+            for (other, right_behind) in self.right.next(j) {
+                if let Some(cost) = self.pair(element, other) {
+                    consider(cost, (behind, right_behind), Taken::Pair(element, other));
+                }
+            }
+        }
+        if self.left.is_closed(i) && self.right.places[j].taken == 0 {
+            for (cost, behind, run) in runs((&self.left, i), (&self.right, j), |row, column| self.pair(column, row)) {
+                let group = self.left.group(i).cloned().unwrap_or_default();
+                consider(cost, (i + 1, behind), Taken::Whole(group, run));
+            }
+        }
+        if self.right.is_closed(j) && self.left.places[i].taken == 0 {
+            for (cost, behind, run) in runs((&self.right, j), (&self.left, i), |row, column| self.pair(row, column)) {
+                let group = self.right.group(j).cloned().unwrap_or_default();
+                consider(cost, (behind, j + 1), Taken::Whole(run, group));
+            }
+        }
+        // What is left out of a group can wait until the rest of it is matched, so its order need not be tried.
+        if let Some((count, behind)) = left_out(&self.left, i) {
+            consider(count * LEFT_OUT, (behind, j), Taken::LeftOut);
+        }
+        if let Some((count, behind)) = left_out(&self.right, j) {
+            consider(count * LEFT_OUT, (i, behind), Taken::LeftOut);
+        }
+        best
+    }
+
+    fn whole(&self, left: &Range<usize>, right: &Range<usize>) -> Vec<(usize, usize)> {
+        let pair = |row: usize, column: usize| self.pair(left.start + row, right.start + column);
+        let pairs = assign::assign(left.len(), right.len(), pair).pairs;
+        pairs.into_iter().map(|(row, column)| (left.start + row, right.start + column)).collect()
+    }
+}
+
+/// What the large group at `place` costs with each run of the other list: the cost, the place behind the run, and its
+/// elements. `pair` takes an element of the run first.
+fn runs(
+    (axis, place): (&Axis, usize),
+    (other, start): (&Axis, usize),
+    pair: impl Fn(usize, usize) -> Option<Cost>,
+) -> Vec<(Cost, usize, Range<usize>)> {
+    let (Some(group), Some(first)) = (axis.group(place), other.group(start)) else { return Vec::new() };
+    let runs = other.runs(other.places[start].group, RUN_UP_TO * group.len());
+    let longest = runs.last().map_or(0, |(_, count)| *count);
+    let costs = assign::growing(longest, group.len(), |row, column| pair(first.start + row, group.start + column));
+    let run = |(behind, count): (usize, usize)| (costs[count - 1], behind, first.start..first.start + count);
+    runs.into_iter().map(run).collect()
+}
+
+/// How many elements are left out next, and the place behind them.
+fn left_out(axis: &Axis, place: usize) -> Option<(Cost, usize)> {
+    if axis.is_closed(place) {
+        return axis.group(place).map(|group| (group.len() as Cost, place + 1));
+    }
+    axis.next(place).next().map(|(_, behind)| (1, behind))
+}
+
+/// True where the places of a list are no more than the work that is left.
+fn can_be_listed(groups: &[Range<usize>], work: usize) -> bool {
+    groups.iter().map(|group| subsets(group.len())).sum::<usize>() <= work
+}
+
+/// The steps of matching each large group of one list with every run of the other.
+fn whole_effort(axis: &Axis, other: &Axis) -> usize {
+    let large = axis.groups.iter().filter(|group| group.len() > OPEN_UP_TO);
+    let of = |group: &Range<usize>| {
+        let runs = (0..other.groups.len()).map(|first| {
+            let longest = other.runs(first, RUN_UP_TO * group.len()).last().map_or(0, |(_, count)| *count);
+            assign::effort(longest, group.len())
+        });
+        runs.fold(0, usize::saturating_add)
+    };
+    large.map(of).fold(0, usize::saturating_add)
+}
