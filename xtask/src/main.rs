@@ -33,7 +33,7 @@ enum Command {
     Fmt,
     /// Hold everything but the tests against the rules: formatting, clippy, documentation, licences, samples.
     Check,
-    /// What the CI does: `check`, then `test`.
+    /// What the CI does: `check`, then `test`, then `interop`.
     Ci,
     /// Measure the runner against a trivial local server. Takes about two minutes; `docs/performance.md` has the figures.
     BenchRunner,
@@ -66,7 +66,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Check => check::all(),
         Command::Ci => {
             check::all()?;
-            test(&[])
+            test(&[])?;
+            interop::run()
         }
         Command::BenchRunner => {
             Step::cargo(["run", "--quiet", "--release", "--package", "counterproof-runner", "--example", "bench"]).run()
