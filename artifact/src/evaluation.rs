@@ -1,6 +1,8 @@
 //! `evaluation.json`: what a comparison found, as data. It names no path and no time of its own, so that the same two
 //! runs always give the same bytes.
 
+mod repeats;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,6 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::whole;
 use crate::{CaseId, Extra, RiskLevel, RunId, Side};
+
+pub use repeats::{
+    CaseMeasure, CaseRepeats, MeasureCode, NoiseBasis, Pairs, PlaceNoise, Rate, Repeats, ShownRuns, SuiteMeasure, Tier,
+};
 
 /// The version of the evaluation document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -25,10 +31,13 @@ pub struct Evaluation {
     pub schema_version: EvaluationSchema,
     /// The program that compared, and its version.
     pub evaluator_version: String,
-    /// The run that is known to be good.
+    /// The run that is known to be good; the first, where there are several.
     pub baseline: ComparedRun,
-    /// The run under test.
+    /// The run under test; the first, where there are several.
     pub new: ComparedRun,
+    /// Every run of both sides, where a side has more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
     /// How many cases have each verdict; every verdict is listed, with 0 too.
     #[serde(deserialize_with = "whole::by_key")]
     pub counts: BTreeMap<Verdict, u64>,
@@ -221,13 +230,29 @@ pub struct CaseEvaluation {
     /// The expectations of the cases file, judged on both sides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<ExpectationResult>,
+    /// What the runs of both sides say, where a side has more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<CaseRepeats>,
     /// What this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl CaseEvaluation {
-    /// The expectations that new does not meet.
+    /// True where new does not meet the expectations: of several runs, less than half do.
+    pub fn is_unmet_on_new(&self) -> bool {
+        match self.measure(MeasureCode::Expectations) {
+            Some(measure) => measure.new.passed.saturating_mul(2) < measure.new.runs,
+            None => !self.unmet_on_new().is_empty(),
+        }
+    }
+
+    /// What several runs say of a measure, where the case has it.
+    pub fn measure(&self, code: MeasureCode) -> Option<&CaseMeasure> {
+        self.repeats.iter().flat_map(|repeats| &repeats.measures).find(|measure| measure.code == code)
+    }
+
+    /// The expectations that new does not meet, in the run that is shown.
     pub fn unmet_on_new(&self) -> Vec<&ExpectationResult> {
         let unmet = |result: &&ExpectationResult| result.new.as_ref().is_some_and(|new| !new.passed);
         self.expectations.iter().filter(unmet).collect()

@@ -107,32 +107,45 @@ impl RunReader {
     /// Finds the newest run of a side below `out`: the one generated last, and of two the one with the greater id. Runs
     /// that cannot be read are passed over; where there is no other, the first of them is the error.
     pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
+        let (runs, skipped) = Self::all(out, side)?;
+        match runs.into_iter().max_by(|a, b| a.run.age().cmp(&b.run.age())) {
+            Some(run) => Ok(Latest { run, skipped }),
+            None => Err(skipped.into_iter().next().unwrap_or_else(|| ReadError::NoRun { out: out.to_owned(), side })),
+        }
+    }
+
+    /// The other runs below `out` that are repeats of the same, oldest first; none where the run is no repeat.
+    pub fn other_repeats(&self, out: &Utf8Path) -> Result<Vec<RunReader>, ReadError> {
+        let Some(group) = &self.run.group_id else { return Ok(Vec::new()) };
+        let (mut runs, _) = Self::all(out, self.run.version)?;
+        runs.retain(|run| run.run.group_id.as_ref() == Some(group) && run.run.run_id != self.run.run_id);
+        runs.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
+        Ok(runs)
+    }
+
+    /// Every run of a side below `out`, and why others could not be read.
+    fn all(out: &Utf8Path, side: Side) -> Result<(Vec<RunReader>, Vec<ReadError>), ReadError> {
         let folder = out.join(side.as_str());
-        let runs = match folder.read_dir_utf8() {
+        let entries = match folder.read_dir_utf8() {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(ReadError::NoRun { out: out.to_owned(), side });
             }
             Err(source) => return Err(ReadError::Io { path: folder, source }),
         };
-        let mut latest: Option<RunReader> = None;
-        let mut skipped = Vec::new();
-        for entry in runs {
+        let (mut runs, mut skipped) = (Vec::new(), Vec::new());
+        for entry in entries {
             let entry = entry.map_err(|source| ReadError::Io { path: folder.clone(), source })?;
             // A folder that is still being put together is no run yet.
             if entry.file_name().starts_with(TEMPORARY_PREFIX) || !entry.path().join(RUN_FILE).is_file() {
                 continue;
             }
             match RunReader::open(entry.path()) {
-                Ok(run) if latest.as_ref().is_none_or(|latest| latest.run.age() < run.run.age()) => latest = Some(run),
-                Ok(_) => {}
+                Ok(run) => runs.push(run),
                 Err(error) => skipped.push(error),
             }
         }
-        match latest {
-            Some(run) => Ok(Latest { run, skipped }),
-            None => Err(skipped.into_iter().next().unwrap_or_else(|| ReadError::NoRun { out: out.to_owned(), side })),
-        }
+        Ok((runs, skipped))
     }
 
     /// The folder.

@@ -7,6 +7,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::RiskLevel;
 use counterproof_evaluator::gate::GateLimits;
+use counterproof_evaluator::statistics::Thresholds;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -21,6 +22,8 @@ const DEFAULT_PATH: &str = "counterproof.toml";
 pub(crate) struct Config {
     /// How many cases of each kind may go out.
     pub(crate) gate: GateLimits,
+    /// What counts as worse where a side has several runs.
+    pub(crate) statistics: Thresholds,
     /// What the agent is told beside the cases.
     pub(crate) agent: AgentConfig,
     /// How risky the agent's tools are, by name.

@@ -15,7 +15,12 @@ const REASON_UP_TO: usize = 180;
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", sentences::gate(&evaluation.gate));
-    let _ = writeln!(text, "{}\n", sentences::besides(evaluation));
+    let _ = writeln!(text, "{}", sentences::besides(evaluation));
+    let _ = writeln!(text, "{}", sentences::repeats(evaluation));
+    for sentence in sentences::suite(evaluation) {
+        let _ = writeln!(text, "{sentence}");
+    }
+    let _ = writeln!(text);
     for rule in &evaluation.gate.rules {
         let sign = match (rule.passed, rule.limit) {
             (false, _) => "✗",

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Gate, Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Gate, Repeats, Verdict,
 };
 use counterproof_artifact::store::ReadError;
 use counterproof_artifact::{CaseId, Extra, Run, Side};
@@ -17,7 +17,9 @@ use crate::differences::{Differences, WithEvidence};
 use crate::expectations::{Expectations, Judged};
 use crate::gate::{self, GateLimits};
 use crate::load::Artifact;
+use crate::repeats::Repeated;
 use crate::runs::SideRuns;
+use crate::statistics::Thresholds;
 use crate::verdict::{self, Compared};
 use crate::{alignment, divergence, evidence};
 
@@ -34,6 +36,8 @@ pub struct Request<'a> {
     pub expectations: Expectations,
     /// The gate's limits.
     pub limits: GateLimits,
+    /// What counts as worse where a side has several runs.
+    pub thresholds: Thresholds,
 }
 
 /// Why two runs could not be compared.
@@ -108,11 +112,13 @@ pub fn compare<E: Send>(
 ) -> Result<Evaluation, CompareError<E>> {
     let ids = pair(&request.baseline, &request.new).map_err(CompareError::Read)?;
     let specs: BTreeMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
+    let is_repeated = request.baseline.is_repeated() || request.new.is_repeated();
+    let repeated = is_repeated.then(|| Repeated::of(request, &ids));
     let cases = ids
         .par_iter()
         .enumerate()
         .map(|(index, id)| {
-            let comparison = compare_case(request, index, id, specs.get(id).copied());
+            let comparison = compare_case(request, repeated.as_ref(), index, id, specs.get(id).copied());
             sink(&comparison)?;
             Ok(comparison.row)
         })
@@ -123,13 +129,19 @@ pub fn compare<E: Send>(
     for case in &cases {
         *counts.entry(case.verdict).or_default() += 1;
     }
-    let unmet = cases.iter().filter(|case| !case.unmet_on_new().is_empty()).count();
-    let gate: Gate = gate::judge(&counts, unmet as u64, &request.limits);
+    let unmet = cases.iter().filter(|case| case.is_unmet_on_new()).count();
+    let of_repeats = repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
+    let gate: Gate = gate::judge(&counts, unmet as u64, of_repeats, &request.limits);
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
         baseline: facts(request.baseline.first().reader().run()),
         new: facts(request.new.first().reader().run()),
+        repeats: repeated.map(|repeated| Repeats {
+            baseline: request.baseline.iter().map(|run| facts(run.reader().run())).collect(),
+            new: request.new.iter().map(|run| facts(run.reader().run())).collect(),
+            suite: repeated.suite().to_vec(),
+        }),
         counts,
         gate,
         cases,
@@ -151,11 +163,15 @@ fn facts(run: &Run) -> RunFacts {
 
 fn compare_case<'a>(
     request: &Request<'_>,
+    repeated: Option<&Repeated>,
     index: usize,
     id: &CaseId,
     spec: Option<&'a CaseSpec>,
 ) -> CaseComparison<'a> {
-    let (baseline, new) = (request.baseline.first().load(id), request.new.first().load(id));
+    let decided = repeated.and_then(|repeated| Some((repeated, repeated.case(index)?)));
+    let shown = decided.map(|(_, case)| case.shown).unwrap_or_default();
+    let load = |runs: &SideRuns, side| runs.get(shown.of(side)).map_or(Artifact::Absent, |run| run.load(id));
+    let (baseline, new) = (load(&request.baseline, Side::Baseline), load(&request.new, Side::New));
     let follow = |artifact: &Artifact| artifact.answer().map(evidence::follow).unwrap_or_default();
     let (baseline_evidence, new_evidence) = (follow(&baseline), follow(&new));
 
@@ -168,6 +184,13 @@ fn compare_case<'a>(
         let found = differences.insert(Differences::between(baseline, new));
         verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results })
     });
+    let (verdict, reasons) = match decided.and_then(|(repeated, case)| repeated.verdict(case)) {
+        Some((verdict, mut before)) => {
+            before.extend(reasons);
+            (verdict, before)
+        }
+        None => (verdict, reasons),
+    };
     let row = CaseEvaluation {
         case_id: id.clone(),
         title: spec.and_then(|spec| spec.title.clone()),
@@ -177,17 +200,8 @@ fn compare_case<'a>(
         alignment: differences.as_ref().map(alignment::of),
         risk_level: verdict::highest_risk([&baseline, &new]),
         expectations: results,
+        repeats: decided.map(|(repeated, case)| repeated.told(case)),
         extra: Extra::new(),
     };
-    CaseComparison {
-        index,
-        spec,
-        shown: Shown::default(),
-        baseline,
-        new,
-        baseline_evidence,
-        new_evidence,
-        differences,
-        row,
-    }
+    CaseComparison { index, spec, shown, baseline, new, baseline_evidence, new_evidence, differences, row }
 }

@@ -57,6 +57,12 @@ impl Expectations {
         Ok(Self { by_case })
     }
 
+    /// Judges an answer to a case, one judgement for each expectation.
+    pub fn judge_one(&self, case_id: &CaseId, answer: Judged<'_>) -> Vec<Judgement> {
+        let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
+        checks.iter().map(|check| check.judge(answer)).collect()
+    }
+
     /// Judges what each side has of a case; a side without an answer is not judged.
     pub fn judge(
         &self,

@@ -24,6 +24,10 @@ pub struct GateLimits {
     pub changed: Limit,
     /// Cases in which new does not meet what the cases file expects, whether or not the baseline did.
     pub unmet: Limit,
+    /// Measures that fell over all cases together, where a side has several runs.
+    pub suite_fell: Limit,
+    /// Cases in which something held less often on new, and too few runs say whether that is chance.
+    pub undecided: Limit,
     /// Cases in which both sides answered: with fewer, the gate says that it has not enough data.
     pub min_compared: u64,
 }
@@ -38,6 +42,8 @@ impl Default for GateLimits {
             unpaired: Limit::AtMost(0),
             changed: Limit::None,
             unmet: Limit::None,
+            suite_fell: Limit::AtMost(0),
+            undecided: Limit::None,
             min_compared: 1,
         }
     }
@@ -73,23 +79,26 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// Holds the counts against the limits. `unmet` counts the cases whose expectations new does not meet.
-pub fn judge(counts: &BTreeMap<Verdict, u64>, unmet: u64, limits: &GateLimits) -> Gate {
-    let count = |verdict: Verdict| counts.get(&verdict).copied().unwrap_or(0);
-    let at_most = |code: &str, limit: Limit, actual: u64| {
-        let limit = match limit {
-            Limit::None => None,
-            Limit::AtMost(limit) => Some(limit),
-        };
-        let passed = limit.is_none_or(|limit| actual <= limit);
-        GateRule { code: code.to_owned(), bound: Bound::AtMost, limit, actual, passed }
+/// A rule that holds where no more than the limit is counted.
+pub(crate) fn at_most(code: &str, limit: Limit, actual: u64) -> GateRule {
+    let limit = match limit {
+        Limit::None => None,
+        Limit::AtMost(limit) => Some(limit),
     };
+    let passed = limit.is_none_or(|limit| actual <= limit);
+    GateRule { code: code.to_owned(), bound: Bound::AtMost, limit, actual, passed }
+}
+
+/// Holds the counts against the limits. `unmet` counts the cases whose expectations new does not meet; `of_repeats` are
+/// the rules that only several runs a side can be held against.
+pub fn judge(counts: &BTreeMap<Verdict, u64>, unmet: u64, of_repeats: Vec<GateRule>, limits: &GateLimits) -> Gate {
+    let count = |verdict: Verdict| counts.get(&verdict).copied().unwrap_or(0);
     let compared: u64 = [Verdict::Regressed, Verdict::Improved, Verdict::Changed, Verdict::Noisy, Verdict::Unchanged]
         .into_iter()
         .map(count)
         .sum();
     let enough = compared >= limits.min_compared;
-    let rules = vec![
+    let mut rules = vec![
         at_most("regressed", limits.regressed, count(Verdict::Regressed)),
         at_most("broken", limits.broken, count(Verdict::Broken)),
         at_most("still_broken", limits.still_broken, count(Verdict::StillBroken)),
@@ -105,6 +114,7 @@ pub fn judge(counts: &BTreeMap<Verdict, u64>, unmet: u64, limits: &GateLimits) -
             passed: enough,
         },
     ];
+    rules.splice(rules.len() - 1..rules.len() - 1, of_repeats);
     let broken_rule = rules.iter().any(|rule| rule.bound == Bound::AtMost && !rule.passed);
     let outcome = match (broken_rule, enough) {
         (true, _) => GateOutcome::Failed,
@@ -119,13 +129,17 @@ mod tests {
     use super::*;
 
     fn outcome(counts: &[(Verdict, u64)], limits: &GateLimits) -> GateOutcome {
-        judge(&counts.iter().copied().collect(), 0, limits).outcome
+        judge(&counts.iter().copied().collect(), 0, Vec::new(), limits).outcome
     }
 
     #[test]
     fn a_clean_comparison_passes_and_lists_every_rule() {
-        let gate =
-            judge(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)].into_iter().collect(), 4, &GateLimits::default());
+        let gate = judge(
+            &[(Verdict::Unchanged, 3), (Verdict::Changed, 2)].into_iter().collect(),
+            4,
+            Vec::new(),
+            &GateLimits::default(),
+        );
         assert!(gate.passed);
         assert_eq!(gate.rules.len(), 8);
         assert!(gate.rules.iter().all(|rule| rule.passed));

@@ -16,6 +16,7 @@ pub mod expectations;
 pub mod gate;
 pub mod index;
 pub mod load;
+pub mod repeats;
 pub mod report;
 pub mod runs;
 pub mod sentences;

@@ -24,6 +24,7 @@ pub struct ComparedRun {
     manifest: Option<Arc<Manifest>>,
     manifest_is_broken: bool,
     folder: RunFolder,
+    selected: HashSet<CaseId>,
 }
 
 /// What one side has of a case.
@@ -110,7 +111,8 @@ impl ComparedRun {
             Err(_) => (None, true),
         };
         let folder = RunFolder::new(reader.folder(), reader.run().version, manifest.as_ref());
-        Self { reader, manifest: manifest.map(Arc::new), manifest_is_broken, folder }
+        let selected = reader.run().selected_case_ids.iter().cloned().collect();
+        Self { reader, manifest: manifest.map(Arc::new), manifest_is_broken, folder, selected }
     }
 
     /// The folder and the run document.
@@ -126,10 +128,14 @@ impl ComparedRun {
     /// Every case that the run selected, then those whose artifacts only lie on disk.
     pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
         let mut ids = self.reader.run().selected_case_ids.clone();
-        let known: HashSet<_> = ids.iter().cloned().collect();
         let on_disk = self.reader.case_ids_on_disk()?.into_iter();
-        ids.extend(on_disk.filter(|id| !known.contains(id) && !self.folder.is_foreign(id)));
+        ids.extend(on_disk.filter(|id| !self.selects(id) && !self.folder.is_foreign(id)));
         Ok(ids)
+    }
+
+    /// True where the run set out to ask the case.
+    pub fn selects(&self, case_id: &CaseId) -> bool {
+        self.selected.contains(case_id)
     }
 
     /// Reads and checks what the run has of a case.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, Judgement, Verdict,
+    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, Judgement, MeasureCode, Rate, SuiteMeasure, Verdict,
 };
 use counterproof_artifact::{FailureClass, ProposedAction, RunnerFailure};
 use serde_json::Value;
@@ -47,7 +47,7 @@ pub fn limit(rule: &GateRule) -> String {
 /// What was found besides the gate: how many cases changed, and how new did on what is expected of it.
 pub fn besides(evaluation: &Evaluation) -> String {
     let judged = evaluation.cases.iter().filter(|case| !case.expectations.is_empty()).count();
-    let unmet: Vec<_> = evaluation.cases.iter().filter(|case| !case.unmet_on_new().is_empty()).collect();
+    let unmet: Vec<_> = evaluation.cases.iter().filter(|case| case.is_unmet_on_new()).collect();
     let before = |case: &&&CaseEvaluation| {
         let failed = |side: &Option<Judgement>| side.as_ref().is_some_and(|side| !side.passed);
         case.unmet_on_new().iter().all(|result| failed(&result.baseline))
@@ -64,6 +64,56 @@ pub fn besides(evaluation: &Evaluation) -> String {
         }
     };
     format!("{changed} of {} changed; {expectations}", words::count(total, "case", "cases"))
+}
+
+/// How many runs there are of each side, and what one run cannot tell.
+pub fn repeats(evaluation: &Evaluation) -> String {
+    match &evaluation.repeats {
+        Some(repeats) => format!(
+            "{} of baseline and {} of new",
+            words::count(repeats.baseline.len(), "run", "runs"),
+            words::count(repeats.new.len(), "run", "runs")
+        ),
+        None => {
+            "one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell"
+                .to_owned()
+        }
+    }
+}
+
+/// The rates over all cases, one sentence a measure that is not the same on both sides.
+pub fn suite(evaluation: &Evaluation) -> Vec<String> {
+    let measures = evaluation.repeats.iter().flat_map(|repeats| &repeats.suite);
+    let moved = measures.filter(|suite| share(&suite.baseline) != share(&suite.new));
+    let sentence = |suite: &SuiteMeasure| {
+        let fell = if suite.fell { ", which is a fall" } else { "" };
+        format!(
+            "{} in {} of runs, baseline in {} (p {}){fell}",
+            measure(suite.code),
+            share(&suite.new),
+            share(&suite.baseline),
+            probability(suite.p)
+        )
+    };
+    moved.map(sentence).collect()
+}
+
+fn share(rate: &Rate) -> String {
+    format!("{:.1} %", 100.0 * rate.passed as f64 / rate.runs.max(1) as f64)
+}
+
+/// A measure in words.
+pub const fn measure(code: MeasureCode) -> &'static str {
+    match code {
+        MeasureCode::Answered => "answered",
+        MeasureCode::Expectations => "expectations met",
+        MeasureCode::Evidence => "evidence holds",
+    }
+}
+
+/// A probability, no finer than it is of use.
+pub fn probability(p: f64) -> String {
+    if p < 0.001 { "below 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// Why there is no answer: `http_error 500 (server_error), after 3 attempts`.

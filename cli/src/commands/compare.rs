@@ -9,9 +9,10 @@ use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, CompareError, Request};
 use counterproof_evaluator::expectations::Expectations;
-use counterproof_evaluator::gate::{GateLimits, Limit};
+use counterproof_evaluator::gate::Limit;
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::runs::SideRuns;
 use counterproof_evaluator::words;
 
 use crate::command_error::CommandError;
@@ -24,12 +25,21 @@ use crate::{suite, summary};
 /// Exit code 0: the gate passed. 1: it failed, or there was too little to compare.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The run folder that is known to be good [default: the latest below RUNS/baseline]
-    #[arg(requires = "new")]
+    /// The run folder that is known to be good [default: the latest below RUNS/baseline, with its repeats]
+    #[arg(value_name = "BASELINE", requires = "new")]
     pub(crate) baseline: Option<Utf8PathBuf>,
 
-    /// The run folder under test [default: the latest below RUNS/new]
+    /// The run folder under test [default: the latest below RUNS/new, with its repeats]
+    #[arg(value_name = "NEW")]
     pub(crate) new: Option<Utf8PathBuf>,
+
+    /// Run folders that are known to be good: repeats, from which noise is learnt
+    #[arg(long = "baseline", value_name = "DIR", num_args = 1.., conflicts_with = "baseline")]
+    pub(crate) baseline_runs: Vec<Utf8PathBuf>,
+
+    /// Run folders under test: repeats
+    #[arg(long = "new", value_name = "DIR", num_args = 1.., conflicts_with = "new")]
+    pub(crate) new_runs: Vec<Utf8PathBuf>,
 
     /// Where the runs are, when no folders are named
     #[arg(long, value_name = "RUNS", default_value = "runs")]
@@ -58,28 +68,29 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let mut limits = Config::load(args.config.as_deref())?.gate;
+    let mut config = Config::load(args.config.as_deref())?;
     if args.allow_unpaired {
-        limits.unpaired = Limit::None;
+        config.gate.unpaired = Limit::None;
     }
-    let evaluation = compare(args, limits, streams)?;
+    let evaluation = compare(args, config, streams)?;
     streams.say(summary::render(&evaluation))?;
     streams.say(format_args!("report: {}", args.out.join("index.html")))?;
     Ok(if evaluation.gate.passed { Exit::Done } else { Exit::Findings })
 }
 
 /// Compares, and writes everything that is to be written.
-pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) -> Result<Evaluation, CommandError> {
+pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Result<Evaluation, CommandError> {
     let cases = match &args.cases {
         Some(path) => suite::load(path, streams)?.cases,
         None => Vec::new(),
     };
     let request = Request {
-        baseline: ComparedRun::new(open(args.baseline.as_deref(), &args.runs, Side::Baseline, streams)?).into(),
-        new: ComparedRun::new(open(args.new.as_deref(), &args.runs, Side::New, streams)?).into(),
+        baseline: side(args, Side::Baseline, streams)?,
+        new: side(args, Side::New, streams)?,
         cases: &cases,
         expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
-        limits,
+        limits: config.gate,
+        thresholds: config.statistics,
     };
     warn(&request, streams);
     let evaluation = write_report(&request, &args.out)?;
@@ -98,9 +109,10 @@ pub(super) fn compare(args: &Args, limits: GateLimits, streams: &mut Streams) ->
 
 /// Says what a reader of the verdicts would want to have known before.
 fn warn(request: &Request<'_>, streams: &mut Streams) {
-    let (baseline, new) = (request.baseline.first().reader(), request.new.first().reader());
-    for (run, side) in [(baseline, Side::Baseline), (new, Side::New)] {
-        let (folder, document) = (run.folder(), run.run());
+    let (baseline, new) = (request.baseline.iter(), request.new.iter());
+    let runs = baseline.map(|run| (run, Side::Baseline)).chain(new.map(|run| (run, Side::New)));
+    for (run, side) in runs {
+        let (folder, document) = (run.reader().folder(), run.reader().run());
         if document.version != side {
             let is = document.version;
             streams.note(format_args!("warning: `{folder}` is a run of side {is}, and is compared as {side}"));
@@ -109,8 +121,10 @@ fn warn(request: &Request<'_>, streams: &mut Streams) {
             streams.note(format_args!("warning: the run `{folder}` was stopped before its end"));
         }
     }
-    if baseline.folder() == new.folder() {
-        streams.note(format_args!("warning: `{}` is compared with itself", new.folder()));
+    for run in request.new.iter().map(|run| run.reader().folder()) {
+        if request.baseline.iter().any(|baseline| baseline.reader().folder() == run) {
+            streams.note(format_args!("warning: `{run}` is compared with itself"));
+        }
     }
 }
 
@@ -168,23 +182,45 @@ fn report_error(error: ReportError) -> CommandError {
     }
 }
 
-fn open(
-    folder: Option<&Utf8Path>,
-    runs: &Utf8Path,
-    side: Side,
-    streams: &mut Streams,
-) -> Result<RunReader, CommandError> {
-    let opened = match folder {
-        Some(folder) => RunReader::open(folder),
-        None => RunReader::latest(runs, side).map(|latest| {
-            for error in &latest.skipped {
-                let chosen = latest.run.folder();
-                streams.note(format_args!("warning: {error}, so `{chosen}` may not be the latest run"));
-            }
-            latest.run
-        }),
+/// The runs of a side: those that are named, or the latest and its repeats.
+fn side(args: &Args, side: Side, streams: &mut Streams) -> Result<SideRuns, CommandError> {
+    let (one, several) = match side {
+        Side::Baseline => (&args.baseline, &args.baseline_runs),
+        Side::New => (&args.new, &args.new_runs),
     };
-    opened.map_err(|error| match &error {
+    let folders: Vec<_> = one.iter().chain(several).collect();
+    let runs = if folders.is_empty() {
+        latest(&args.runs, side, streams)
+    } else {
+        folders.iter().map(|folder| RunReader::open(folder)).collect()
+    };
+    let runs = runs.map_err(|error| read_error(error, side))?;
+    let mut seen = HashSet::new();
+    for run in &runs {
+        let folder = run.folder().canonicalize_utf8().unwrap_or_else(|_| run.folder().to_owned());
+        if !seen.insert(folder) {
+            let message = format!("`{}` is named twice as a run of {side}", run.folder());
+            return Err(CommandError::usage(message).hint("a run is evidence once: name each folder once"));
+        }
+    }
+    let runs = runs.into_iter().map(ComparedRun::new).collect();
+    SideRuns::of_all(runs).ok_or_else(|| CommandError::usage(format!("no run of {side} is named")))
+}
+
+/// The latest run of a side and those it is a repeat of, the latest last.
+fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Vec<RunReader>, ReadError> {
+    let latest = RunReader::latest(runs, side)?;
+    for error in &latest.skipped {
+        let chosen = latest.run.folder();
+        streams.note(format_args!("warning: {error}, so `{chosen}` may not be the latest run"));
+    }
+    let mut repeats = latest.run.other_repeats(runs)?;
+    repeats.push(latest.run);
+    Ok(repeats)
+}
+
+fn read_error(error: ReadError, side: Side) -> CommandError {
+    match &error {
         ReadError::NoRun { .. } => CommandError::usage(error).hint(format!(
             "`counterproof run --side {side} …` makes one; or name two run folders: `counterproof compare BASELINE NEW`"
         )),
@@ -201,5 +237,5 @@ fn open(
             let hint = format!("`counterproof validate {path}` tells all that is wrong with it");
             CommandError::io(error).hint(hint)
         }
-    })
+    }
 }

@@ -10,12 +10,12 @@ use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Variant};
-use counterproof_evaluator::gate::GateLimits;
 use counterproof_runner::{Environment, Interrupt, Settings};
 use uuid::Uuid;
 
 use super::compare;
 use crate::command_error::CommandError;
+use crate::config::Config;
 use crate::progress::Progress;
 use crate::signals::on_signal;
 use crate::streams::Streams;
@@ -72,6 +72,8 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let request = compare::Args {
         baseline: Some(baseline),
         new: Some(new),
+        baseline_runs: Vec::new(),
+        new_runs: Vec::new(),
         runs: args.out.join("runs"),
         cases: Some(cases_path),
         out: report.clone(),
@@ -79,7 +81,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         allow_unpaired: false,
         no_write_back: false,
     };
-    let evaluation = compare::compare(&request, GateLimits::default(), streams)?;
+    let evaluation = compare::compare(&request, Config::default(), streams)?;
     streams.say(summary::render(&evaluation))?;
     finish(&evaluation, &report, streams)
 }

@@ -13,6 +13,7 @@ use super::names;
 use super::output::{self, OutputShown};
 use super::places::{self, Anchors};
 use super::reasons::{self, ExpectationShown, ReasonShown};
+use super::repeats::{self, RepeatsShown};
 use super::shown::{self, Budget};
 use super::verdicts::{self, VerdictShown};
 use super::writer::{ReportError, ReportWriter};
@@ -88,6 +89,7 @@ pub(super) struct CasePage {
     actions: ActionsShown,
     output: OutputShown,
     expectations: Vec<ExpectationShown>,
+    repeats: Option<RepeatsShown>,
     events: EventsShown,
     exact: bool,
     attempts: Vec<AttemptShown>,
@@ -143,6 +145,7 @@ impl CasePage {
             actions,
             output,
             expectations: reasons::expectations(&case.row.expectations),
+            repeats: repeats::show(&view),
             events,
             exact: case.differences.as_ref().is_none_or(|differences| differences.exact),
             attempts: failures::attempts(&view),

@@ -23,6 +23,7 @@ mod names;
 mod output;
 mod places;
 mod reasons;
+mod repeats;
 mod runs;
 mod shown;
 mod verdicts;

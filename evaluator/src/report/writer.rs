@@ -110,8 +110,9 @@ impl<'a> ReportWriter<'a> {
     }
 
     /// Links to the run documents of both sides.
-    pub(super) fn run_links(&self) -> Result<Vec<FileLink>, ReportError> {
-        self.baseline_files.iter().chain(&self.new_files).map(RunFiles::run).collect()
+    pub(super) fn run_links(&self) -> Result<Vec<(&'static str, FileLink)>, ReportError> {
+        let of_side = |side: Side| self.files(side).iter().map(move |files| Ok((side.as_str(), files.run()?)));
+        Side::BOTH.into_iter().flat_map(of_side).collect()
     }
 
     /// The page of a case, relative to the report's folder.

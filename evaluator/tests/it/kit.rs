@@ -15,6 +15,7 @@ use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::statistics::Thresholds;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -121,30 +122,13 @@ impl Pair {
 
     /// Finishes the run folders and opens them as a request.
     pub(crate) fn request(&self) -> Request<'_> {
-        let open = |writer: &RunWriter, selected: &[String]| {
-            let run: Run = serde_json::from_value(json!({
-                "schema_version": "run.v1",
-                "run_id": writer.folder().file_name(),
-                "version": writer.side(),
-                "generated_at": "2026-11-20T00:00:00Z",
-                "base_url": "http://agent.example",
-                "cases_path": "../../../cases.json",
-                "out_dir": "../..",
-                "selected_case_ids": selected,
-                "runner_version": "test/1",
-                "model": format!("model-{}", writer.side()),
-            }))
-            .unwrap();
-            writer.write_run(&run).unwrap();
-            writer.write_manifest("2026-11-20T00:00:00Z").unwrap();
-            ComparedRun::new(RunReader::open(writer.folder()).unwrap()).into()
-        };
         Request {
-            baseline: open(&self.baseline, &self.selected[0]),
-            new: open(&self.new, &self.selected[1]),
+            baseline: finished(&self.baseline, &self.selected[0]).into(),
+            new: finished(&self.new, &self.selected[1]).into(),
             cases: &self.cases,
             expectations: Expectations::compile(&self.cases).unwrap(),
             limits: GateLimits::default(),
+            thresholds: Thresholds::default(),
         }
     }
 
@@ -195,6 +179,26 @@ impl Pair {
         assert_eq!((row.verdict, &found[..]), (verdict, codes), "{:#?}", row.reasons);
         row
     }
+}
+
+/// Finishes a run folder and opens it.
+pub(crate) fn finished(writer: &RunWriter, selected: &[String]) -> ComparedRun {
+    let run: Run = serde_json::from_value(json!({
+        "schema_version": "run.v1",
+        "run_id": writer.folder().file_name(),
+        "version": writer.side(),
+        "generated_at": "2026-11-20T00:00:00Z",
+        "base_url": "http://agent.example",
+        "cases_path": "../../../cases.json",
+        "out_dir": "../..",
+        "selected_case_ids": selected,
+        "runner_version": "test/1",
+        "model": format!("model-{}", writer.side()),
+    }))
+    .unwrap();
+    writer.write_run(&run).unwrap();
+    writer.write_manifest("2026-11-20T00:00:00Z").unwrap();
+    ComparedRun::new(RunReader::open(writer.folder()).unwrap())
 }
 
 /// An answer of the agent: it looks an order up, reads the policy, and proposes a refund that rests on both.

@@ -6,5 +6,6 @@ mod labelled;
 mod links;
 mod nights;
 mod properties;
+mod repeats;
 mod report;
 mod verdicts;

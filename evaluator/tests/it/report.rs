@@ -9,6 +9,7 @@ use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::statistics::Thresholds;
 use serde_json::{Value, json};
 
 use crate::kit::{Pair, action, answer_of, failure_of, step};
@@ -280,8 +281,14 @@ fn a_run_within_the_report_folder_is_not_cleared_away() {
     let copies = [Side::Baseline, Side::New].map(|side| out.join("artifacts").join(side.as_str()));
     let before = files(&out);
     let [baseline, new] = copies.map(|copy| ComparedRun::new(RunReader::open(&copy).unwrap()).into());
-    let request =
-        Request { baseline, new, cases: &[], expectations: Expectations::default(), limits: GateLimits::default() };
+    let request = Request {
+        baseline,
+        new,
+        cases: &[],
+        expectations: Expectations::default(),
+        limits: GateLimits::default(),
+        thresholds: Thresholds::default(),
+    };
     let refused = ReportWriter::create(&out, &request);
     assert!(matches!(refused, Err(ReportError::RunInside { .. })));
     assert_eq!(files(&out).len(), before.len());

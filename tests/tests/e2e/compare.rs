@@ -33,6 +33,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     --- stdout
     Not good enough: 2 of 5 limits are not kept
     2 of 10 cases changed; new does not meet the expectations of 2 of 10 cases that have some
+    one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
 
       ✗ regressed         3   at most 0
       ✗ broken            3   at most 0

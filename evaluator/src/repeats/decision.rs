@@ -1,0 +1,141 @@
+//! What the runs of all cases together say of each: which pair of runs is shown of it, and what is concluded.
+
+use counterproof_artifact::CaseId;
+use counterproof_artifact::evaluation::{
+    CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, PlaceNoise, Reason, ShownRuns, SuiteMeasure, Tier,
+    Verdict,
+};
+use rayon::prelude::*;
+
+use super::labels::Names;
+use super::measures::Measures;
+use super::noise::{self, DifferingPlace};
+use super::sentences;
+use super::shown;
+use super::survey::CaseSurvey;
+use crate::comparison::{Request, Shown};
+use crate::gate::{self, GateLimits};
+
+/// Places that are listed of a case; the others are counted.
+const PLACES_LISTED: usize = 50;
+
+/// What repeated runs say, of every case and of all together.
+#[derive(Debug)]
+pub struct Repeated {
+    cases: Vec<CaseDecision>,
+    suite: Vec<SuiteMeasure>,
+    names: Names,
+}
+
+/// What the runs of one case say.
+#[derive(Debug)]
+pub struct CaseDecision {
+    /// The pair of runs to be shown.
+    pub shown: Shown,
+    measures: Vec<CaseMeasure>,
+    places: Vec<DifferingPlace>,
+    /// True where both sides have an answer, so that the runs decide and not the pair that is shown.
+    runs_decide: bool,
+}
+
+impl Repeated {
+    /// Looks at every run of these cases, and judges them all. The same runs give the same result.
+    pub fn of(request: &Request<'_>, case_ids: &[CaseId]) -> Self {
+        let survey = |id: &CaseId| CaseSurvey::of(&request.baseline, &request.new, &request.expectations, id);
+        let (surveyed, learnt): (Vec<CaseSurvey>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
+        let names = learnt.into_iter().fold(Names::default(), Names::and);
+        let Measures { by_case, suite } = Measures::of(&surveyed, &request.thresholds);
+        let places = noise::differing(&surveyed, request.thresholds.alpha.value());
+        let decide = |((case, measures), places): ((&CaseSurvey, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
+            let runs_decide = case.runs_decide();
+            let shown = if runs_decide { shown::of_answers(case, &measures, &places) } else { shown::of_states(case) };
+            CaseDecision { shown, measures, places, runs_decide }
+        };
+        Self { cases: surveyed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
+    }
+
+    /// What is decided of the case at this place, with its reasons.
+    pub fn case(&self, index: usize) -> Option<&CaseDecision> {
+        self.cases.get(index)
+    }
+
+    /// The rates over all cases.
+    pub fn suite(&self) -> &[SuiteMeasure] {
+        &self.suite
+    }
+
+    /// The verdict on a case, with the reasons that stand in front of those of the pair that is shown. `None` where no
+    /// runs of both sides have an answer: then the pair says all there is to say.
+    pub fn verdict(&self, case: &CaseDecision) -> Option<(Verdict, Vec<Reason>)> {
+        if !case.runs_decide {
+            return None;
+        }
+        let concluded = |tier: Tier| case.measures.iter().filter(move |measure| measure.tier == tier);
+        let fell: Vec<_> = concluded(Tier::Regression).collect();
+        let rose: Vec<_> = concluded(Tier::Improvement).collect();
+        let maybe: Vec<_> = concluded(Tier::Likely).chain(concluded(Tier::Watch)).collect();
+        let undecided = concluded(Tier::Unknown).filter(|measure| sentences::is_lower(measure));
+        let verdict = match () {
+            () if fell.iter().any(|measure| measure.code != MeasureCode::Answered) => Verdict::Regressed,
+            () if !fell.is_empty() => Verdict::Broken,
+            () if !rose.is_empty() => Verdict::Improved,
+            () if !maybe.is_empty() || case.places.iter().any(|place| !place.noise) => Verdict::Changed,
+            () if case.places.is_empty() => Verdict::Unchanged,
+            () => Verdict::Noisy,
+        };
+        // Counts decide before places; what they leave open comes last.
+        let counted = fell.into_iter().chain(rose).chain(maybe).map(sentences::measure_reason);
+        let places = sentences::places_reason(&self.places(case));
+        let reasons = counted.chain(places).chain(undecided.map(sentences::measure_reason)).collect();
+        Some((verdict, reasons))
+    }
+
+    /// What the evaluation tells of a case.
+    pub fn told(&self, case: &CaseDecision) -> CaseRepeats {
+        let mut places = self.places(case);
+        let omitted = places.len().saturating_sub(PLACES_LISTED);
+        places.truncate(PLACES_LISTED);
+        CaseRepeats {
+            shown: ShownRuns { baseline: case.shown.baseline as u64, new: case.shown.new as u64 },
+            measures: case.measures.clone(),
+            places,
+            places_omitted: omitted as u64,
+        }
+    }
+
+    /// The rules of the gate that several runs a side can be held against.
+    pub fn gate_rules(&self, cases: &[CaseEvaluation], limits: &GateLimits) -> Vec<GateRule> {
+        let fell = self.suite.iter().filter(|measure| measure.fell).count() as u64;
+        let is_open = |measure: &CaseMeasure| {
+            let tier = matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
+            tier && sentences::is_lower(measure)
+        };
+        let open = |case: &&CaseEvaluation| case.repeats.iter().flat_map(|repeats| &repeats.measures).any(is_open);
+        let undecided = cases.iter().filter(open).count() as u64;
+        vec![
+            gate::at_most("suite_fell", limits.suite_fell, fell),
+            gate::at_most("undecided", limits.undecided, undecided),
+        ]
+    }
+
+    fn places(&self, case: &CaseDecision) -> Vec<PlaceNoise> {
+        let told = |place: &DifferingPlace| PlaceNoise {
+            place: self.names.get(place.place).unwrap_or("a place without a name").to_owned(),
+            baseline: place.baseline,
+            new: place.new,
+            noise: place.noise,
+            basis: place.basis,
+        };
+        let mut places: Vec<_> = case.places.iter().map(told).collect();
+        places.sort_by(|a, b| (a.noise, &a.place).cmp(&(b.noise, &b.place)));
+        places
+    }
+}
+
+impl CaseDecision {
+    /// The share of the differing places that are noise, between 0 and 1.
+    pub fn noise_share(&self) -> f64 {
+        let noise = self.places.iter().filter(|place| place.noise).count();
+        if self.places.is_empty() { 0.0 } else { noise as f64 / self.places.len() as f64 }
+    }
+}

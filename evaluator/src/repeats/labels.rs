@@ -1,0 +1,68 @@
+//! What an answer has at each place, as one hash a place: small enough to be kept for every run of every case.
+
+use std::collections::HashMap;
+
+use super::places::{self, Place};
+use crate::evidence::FollowedRef;
+use crate::load::LoadedAnswer;
+
+/// What a run without the place has there.
+pub(super) const NOTHING: u64 = 0;
+
+/// What an answer has at each of its places, sorted by place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Labels {
+    by_place: Vec<(u64, u64)>,
+}
+
+impl Labels {
+    /// Labels an answer, and learns what its places are called.
+    pub(super) fn of(loaded: &LoadedAnswer, evidence: &[Vec<FollowedRef>], names: &mut Names) -> Self {
+        let mut by_place: HashMap<u64, u64> = HashMap::new();
+        places::visit(loaded, evidence, &mut |place: Place<'_>, value| {
+            let key = place.key();
+            names.0.entry(key).or_insert_with(|| place.to_string());
+            add(by_place.entry(key).or_default(), value);
+        });
+        let mut by_place: Vec<_> = by_place.into_iter().collect();
+        by_place.sort_unstable();
+        by_place.shrink_to_fit();
+        Self { by_place }
+    }
+
+    /// What the answer has at a place.
+    pub(super) fn at(&self, place: u64) -> u64 {
+        let found = self.by_place.binary_search_by_key(&place, |(place, _)| *place);
+        found.map_or(NOTHING, |index| self.by_place[index].1)
+    }
+
+    /// The places that the answer has.
+    pub(super) fn places(&self) -> impl Iterator<Item = u64> {
+        self.by_place.iter().map(|(place, _)| *place)
+    }
+}
+
+/// What places are called.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashMap<u64, String>);
+
+impl Names {
+    /// These and others.
+    pub(super) fn and(mut self, others: Names) -> Self {
+        for (place, name) in others.0 {
+            self.0.entry(place).or_insert(name);
+        }
+        self
+    }
+
+    /// The name of a place that was labelled.
+    pub(super) fn get(&self, place: u64) -> Option<&str> {
+        self.0.get(&place).map(String::as_str)
+    }
+}
+
+/// Adds an element to those that share a place, so that their order does not matter and their number does.
+fn add(label: &mut u64, value: u64) {
+    let mixed = (value ^ (value >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    *label = label.wrapping_add(mixed);
+}

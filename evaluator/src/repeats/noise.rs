@@ -1,0 +1,94 @@
+//! Noise: the differences that the baseline also has with itself.
+//!
+//! For each place, the share of pairs of baseline runs that differ there is held against the share of pairs of a baseline run
+//! and a new run: in the case by itself, and over all cases that have the place. Where a test says that new differs more,
+//! that stands. Where no test does, a place at which the baseline is seen to differ from itself is noise, and one at which it
+//! never does is not: a difference is called noise only where noise was seen.
+
+use std::collections::BTreeMap;
+
+use counterproof_artifact::evaluation::{NoiseBasis, Pairs};
+use rayon::prelude::*;
+
+use super::labels::Labels;
+use super::survey::{CaseSurvey, RunOutcome};
+use crate::statistics::{self, Disagreement, PlaceValues};
+
+/// A place of a case at which new differs from the baseline in some pair of runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DifferingPlace {
+    pub(super) place: u64,
+    pub(super) baseline: Pairs,
+    pub(super) new: Pairs,
+    pub(super) noise: bool,
+    pub(super) basis: NoiseBasis,
+}
+
+/// For each case the places at which new differs from the baseline, those beyond noise first. A place is held to differ
+/// beyond noise where a test says so at `alpha`.
+pub(super) fn differing(cases: &[CaseSurvey], alpha: f64) -> Vec<Vec<DifferingPlace>> {
+    let mut by_place: BTreeMap<u64, (Vec<usize>, Vec<PlaceValues>)> = BTreeMap::new();
+    for (index, case) in cases.iter().enumerate() {
+        for (place, values) in at_places(case) {
+            let (indexes, all) = by_place.entry(place).or_default();
+            indexes.push(index);
+            all.push(values);
+        }
+    }
+    let judged: Vec<Vec<(usize, DifferingPlace)>> = by_place
+        .into_par_iter()
+        .map(|(place, (indexes, values))| {
+            let judged = statistics::judge_place(&values);
+            let cases = indexes.into_iter().zip(&judged.cases).filter(|(_, case)| case.across.disagree > 0);
+            cases.map(|(index, case)| (index, decide(place, case, &judged.pooled, alpha))).collect()
+        })
+        .collect();
+    let mut differing: Vec<Vec<DifferingPlace>> = cases.iter().map(|_| Vec::new()).collect();
+    for (index, place) in judged.into_iter().flatten() {
+        differing[index].push(place);
+    }
+    for places in &mut differing {
+        places.sort_by_key(|place| (place.noise, place.place));
+    }
+    differing
+}
+
+fn decide(place: u64, case: &Disagreement, pooled: &Disagreement, alpha: f64) -> DifferingPlace {
+    let says_more = |test: &Disagreement| test.p.is_some_and(|p| p <= alpha);
+    let differs_from_itself = case.baseline.disagree > 0;
+    let (noise, basis) = if says_more(case) {
+        (false, NoiseBasis::CaseTest)
+    } else if differs_from_itself {
+        (true, NoiseBasis::CaseSeen)
+    } else if says_more(pooled) {
+        (false, NoiseBasis::PooledTest)
+    } else if pooled.baseline.disagree > 0 {
+        (true, NoiseBasis::PooledSeen)
+    } else if pooled.baseline.all > 0 {
+        (false, NoiseBasis::NeverSeen)
+    } else {
+        (false, NoiseBasis::NotKnown)
+    };
+    let pairs = |pairs: statistics::Pairs| Pairs { differ: pairs.disagree, of: pairs.all };
+    DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
+}
+
+/// What the runs with an answer have at each place that any of them has; nothing where a side has no answer.
+fn at_places(case: &CaseSurvey) -> BTreeMap<u64, PlaceValues> {
+    let (baseline, new) = (answers(&case.baseline), answers(&case.new));
+    let mut found = BTreeMap::new();
+    if baseline.is_empty() || new.is_empty() {
+        return found;
+    }
+    for place in baseline.iter().chain(&new).flat_map(|labels| labels.places()) {
+        found.entry(place).or_insert_with(|| {
+            let at = |side: &[&Labels]| side.iter().map(|labels| labels.at(place)).collect();
+            PlaceValues { baseline: at(&baseline), new: at(&new) }
+        });
+    }
+    found
+}
+
+fn answers(runs: &[RunOutcome]) -> Vec<&Labels> {
+    runs.iter().filter_map(|run| run.answered().map(|answered| &answered.labels)).collect()
+}

@@ -1,0 +1,85 @@
+//! What runs say, in words.
+
+use std::fmt::Write as _;
+
+use counterproof_artifact::evaluation::{CaseMeasure, PlaceNoise, Rate, Reason, Tier};
+
+use crate::{sentences, words};
+
+/// Places that one sentence names.
+const PLACES_NAMED: usize = 3;
+
+/// True where new has the lower rate.
+pub(super) fn is_lower(measure: &CaseMeasure) -> bool {
+    // Cross-multiplied, so that no rounding makes equal rates differ.
+    let product = |passed: &Rate, runs: &Rate| u128::from(passed.passed) * u128::from(runs.runs);
+    product(&measure.new, &measure.baseline) < product(&measure.baseline, &measure.new)
+}
+
+/// Why a measure decides a case, or leaves it open.
+pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
+    let code = match measure.tier {
+        Tier::Regression => "pass-rate-fell",
+        Tier::Improvement => "pass-rate-rose",
+        Tier::Likely | Tier::Watch => "pass-rate-may-have-fallen",
+        Tier::Unknown | Tier::Steady => "pass-rate-undecided",
+    };
+    let (old, new) = (&measure.baseline, &measure.new);
+    let mut message = format!(
+        "{} in {} of {}, baseline in {} of {} ({})",
+        sentences::measure(measure.code),
+        new.passed,
+        words::count(usize::try_from(new.runs).unwrap_or(usize::MAX), "run", "runs"),
+        old.passed,
+        old.runs,
+        chance(measure),
+    );
+    match (measure.tier, measure.more_runs) {
+        (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
+            let more = words::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
+            let _ = write!(message, "; {more} a side would decide");
+        }
+        (Tier::Unknown, None) => message.push_str("; too few runs to say"),
+        _ => {}
+    }
+    Reason { code: code.to_owned(), message, pointers: Vec::new() }
+}
+
+fn chance(measure: &CaseMeasure) -> String {
+    if measure.tier == Tier::Improvement {
+        return "a rise that chance hardly gives".to_owned();
+    }
+    format!("p {}, corrected {}", sentences::probability(measure.p), sentences::probability(measure.corrected))
+}
+
+/// At which places new differs, and which of that is noise; `None` where nothing differs. Places beyond noise come first.
+pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
+    let beyond = places.iter().filter(|place| !place.noise).count();
+    let (code, message) = match (beyond, places.first()) {
+        (_, None) => return None,
+        (0, Some(first)) => {
+            let others = match places.len() - 1 {
+                0 => String::new(),
+                others => format!(", and so at {}", words::count(others, "other place", "other places")),
+            };
+            ("noise", format!("no more than baseline differs from itself: {}{others}", place_words(first)))
+        }
+        (beyond, Some(_)) => {
+            let mut named: Vec<_> = places[..beyond].iter().take(PLACES_NAMED).map(place_words).collect();
+            if beyond > named.len() {
+                named.push(words::count(beyond - named.len(), "more place", "more places"));
+            }
+            let noise = match places.len() - beyond {
+                0 => String::new(),
+                noise => format!("; noise at {}", words::count(noise, "other place", "other places")),
+            };
+            ("beyond-noise", format!("differs more than baseline from itself: {}{noise}", words::list(&named)))
+        }
+    };
+    Some(Reason { code: code.to_owned(), message, pointers: Vec::new() })
+}
+
+fn place_words(place: &PlaceNoise) -> String {
+    let (new, old) = (place.new, place.baseline);
+    format!("{} ({} of {} pairs, with itself {} of {})", place.place, new.differ, new.of, old.differ, old.of)
+}

@@ -1,0 +1,53 @@
+//! Which pair of runs is shown of a case: one in which what decided it is to be seen. Nothing is decided here.
+
+use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
+
+use super::measures::outcome;
+use super::noise::DifferingPlace;
+use super::survey::{CaseSurvey, RunOutcome};
+use crate::comparison::Shown;
+
+/// For a case that its artifacts decide: a broken artifact before an answer, an answer before a failure.
+pub(super) fn of_states(case: &CaseSurvey) -> Shown {
+    let weight = |run: &RunOutcome| match run {
+        RunOutcome::Invalid => 0,
+        RunOutcome::Answered(_) => 1,
+        RunOutcome::Failed => 2,
+        RunOutcome::Absent => 3,
+        RunOutcome::NotSelected => 4,
+    };
+    let first = |runs: &[RunOutcome]| {
+        let runs = runs.iter().enumerate();
+        runs.min_by_key(|(index, run)| (weight(run), *index)).map_or(0, |(index, _)| index)
+    };
+    Shown { baseline: first(&case.baseline), new: first(&case.new) }
+}
+
+/// For a case with answers on both sides: the first pair in which the measure that moved is seen to move; else the first that
+/// differs at the first place beyond noise, or at any; else the first of each side.
+pub(super) fn of_answers(case: &CaseSurvey, measures: &[CaseMeasure], places: &[DifferingPlace]) -> Shown {
+    let moved = [Tier::Regression, Tier::Improvement, Tier::Likely, Tier::Watch]
+        .into_iter()
+        .find_map(|tier| measures.iter().find(|measure| measure.tier == tier));
+    let by_measure = moved.and_then(|measure| {
+        let held_before = measure.tier != Tier::Improvement;
+        let find = |runs: &[RunOutcome], held: bool| first_with(runs, measure.code, held);
+        Some(Shown { baseline: find(&case.baseline, held_before)?, new: find(&case.new, !held_before)? })
+    });
+    by_measure
+        .or_else(|| places.first().and_then(|place| differing(case, place.place)))
+        .unwrap_or_else(|| of_states(case))
+}
+
+fn first_with(runs: &[RunOutcome], code: MeasureCode, held: bool) -> Option<usize> {
+    runs.iter().position(|run| outcome(code, run) == Some(held))
+}
+
+fn differing(case: &CaseSurvey, place: u64) -> Option<Shown> {
+    let label = |run: &RunOutcome| run.answered().map(|answered| answered.labels.at(place));
+    case.new.iter().enumerate().find_map(|(new, other)| {
+        let other = label(other)?;
+        let baseline = case.baseline.iter().position(|run| label(run).is_some_and(|label| label != other))?;
+        Some(Shown { baseline, new })
+    })
+}

@@ -1,0 +1,197 @@
+//! Several runs a side: what is noise, what is not, and what counts say.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use camino::Utf8Path;
+use counterproof_artifact::Side;
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, NoiseBasis, Pairs, Tier, Verdict};
+use counterproof_artifact::store::RunWriter;
+use counterproof_artifact::write::{self, Durability};
+use counterproof_evaluator::comparison::{self, Request};
+use counterproof_evaluator::expectations::Expectations;
+use counterproof_evaluator::gate::GateLimits;
+use counterproof_evaluator::runs::SideRuns;
+use counterproof_evaluator::statistics::Thresholds;
+use serde_json::{Value, json};
+
+use crate::kit::{CASE, answer, answer_of, failure, finished};
+
+/// Each run is a list of cases with their artifacts; a case without one is selected and has no file.
+type RunOf = Vec<(String, Option<Value>)>;
+
+fn case(id: &str, artifact: impl Into<Option<Value>>) -> (String, Option<Value>) {
+    (id.to_owned(), artifact.into())
+}
+
+/// Compares runs of the one case of the kit.
+fn of_one(baseline: &[Value], new: &[Value], expected: &Value) -> CaseEvaluation {
+    let run = |artifact: &Value| vec![case(CASE, artifact.clone())];
+    let mut evaluation =
+        of_runs(&baseline.iter().map(run).collect::<Vec<_>>(), &new.iter().map(run).collect::<Vec<_>>(), expected);
+    assert_eq!(evaluation.cases.len(), 1);
+    evaluation.cases.remove(0)
+}
+
+/// Compares runs; the same is expected of every case.
+fn of_runs(baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
+    let folder = tempfile::tempdir().unwrap();
+    let out = Utf8Path::from_path(folder.path()).unwrap();
+    let mut ids: Vec<&str> = baseline.iter().chain(new).flatten().map(|(id, _)| id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let cases = ids.iter().map(|id| json!({"id": id, "title": id, "input": {"user": "Hello"}, "expected": expected}));
+    let path = out.join("cases.json");
+    write::write_json(&path, &cases.collect::<Vec<_>>(), Durability::Cached).unwrap();
+    let cases = counterproof_cases::load(&path).unwrap().cases;
+
+    let side = |side: Side, runs: &[RunOf]| {
+        let open = |(number, cases): (usize, &RunOf)| {
+            let writer = RunWriter::create(out, side, &format!("run-{number}").parse().unwrap()).unwrap();
+            for (id, artifact) in cases {
+                let Some(mut artifact) = artifact.clone() else { continue };
+                artifact["case_id"] = json!(id);
+                artifact["version"] = json!(side);
+                let path = writer.folder().join(format!("{id}.json"));
+                write::write_json(&path, &artifact, Durability::Cached).unwrap();
+            }
+            finished(&writer, &cases.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>())
+        };
+        SideRuns::of_all(runs.iter().enumerate().map(open).collect()).unwrap()
+    };
+    let request = Request {
+        baseline: side(Side::Baseline, baseline),
+        new: side(Side::New, new),
+        cases: &cases,
+        expectations: Expectations::compile(&cases).unwrap(),
+        limits: GateLimits::default(),
+        thresholds: Thresholds::default(),
+    };
+    comparison::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()
+}
+
+fn saying(text: &str) -> Value {
+    answer_of(&json!({"final_output": {"content_type": "text", "content": text}}))
+}
+
+fn codes(row: &CaseEvaluation) -> Vec<&str> {
+    row.reasons.iter().map(|reason| reason.code.as_str()).collect()
+}
+
+/// Nothing is expected.
+fn nothing() -> Value {
+    json!({})
+}
+
+#[test]
+fn a_difference_that_baseline_has_with_itself_is_noise_with_its_counts() {
+    let row = of_one(&[saying("Hello."), saying("Hi.")], &[saying("Good day.")], &nothing());
+    assert_eq!((row.verdict, codes(&row)), (Verdict::Noisy, vec!["noise", "output-changed"]), "{row:#?}");
+    let place = &row.repeats.unwrap().places[0];
+    assert_eq!((place.place.as_str(), place.noise, place.basis), ("output", true, NoiseBasis::CaseSeen));
+    assert_eq!((place.baseline, place.new), (Pairs { differ: 1, of: 1 }, Pairs { differ: 2, of: 2 }));
+}
+
+#[test]
+fn a_difference_that_baseline_never_has_with_itself_is_a_change() {
+    let row = of_one(&[saying("Hello."), saying("Hello.")], &[saying("Good day.")], &nothing());
+    assert_eq!((row.verdict, codes(&row)), (Verdict::Changed, vec!["beyond-noise", "output-changed"]), "{row:#?}");
+    assert_eq!(row.repeats.unwrap().places[0].basis, NoiseBasis::NeverSeen);
+}
+
+#[test]
+fn enough_runs_tell_a_change_from_noise_at_a_place_that_is_noisy_too() {
+    let texts = |texts: &[&str]| texts.iter().map(|text| saying(text)).collect::<Vec<_>>();
+    let baseline = texts(&["a", "a", "a", "a", "a", "a", "b"]);
+    let row = of_one(&baseline, &texts(&["c", "c", "c", "c", "c", "c", "c"]), &nothing());
+    assert_eq!(row.verdict, Verdict::Changed, "{row:#?}");
+    assert_eq!(row.repeats.unwrap().places[0].basis, NoiseBasis::CaseTest);
+    let row = of_one(&baseline, &texts(&["a", "a", "b", "a", "a", "a", "a"]), &nothing());
+    assert_eq!(row.verdict, Verdict::Noisy, "{row:#?}");
+}
+
+#[test]
+fn noise_is_learnt_from_other_cases_at_the_same_place() {
+    let run = |other: &str, this: &str| vec![case("other_001", saying(other)), case(CASE, saying(this))];
+    let evaluation = of_runs(&[run("a", "x"), run("b", "x")], &[run("a", "y")], &nothing());
+    let row = evaluation.cases.iter().find(|case| case.case_id.as_str() == CASE).unwrap();
+    assert_eq!(row.verdict, Verdict::Noisy, "{row:#?}");
+    assert_eq!(row.repeats.as_ref().unwrap().places[0].basis, NoiseBasis::PooledSeen);
+}
+
+#[test]
+fn runs_that_are_all_the_same_are_unchanged() {
+    let row = of_one(&[answer(), answer()], &[answer(), answer(), answer()], &nothing());
+    assert_eq!((row.verdict, codes(&row)), (Verdict::Unchanged, vec![]), "{row:#?}");
+}
+
+#[test]
+fn one_run_that_fails_by_itself_convicts_nobody_and_says_how_many_more_would() {
+    let expected = json!({"must_include": ["50"]});
+    let row = of_one(&[saying("50"), saying("50")], &[saying("40")], &expected);
+    assert_ne!(row.verdict, Verdict::Regressed, "{row:#?}");
+    let measure = row.repeats.as_ref().unwrap().measures.iter().find(|it| it.code.as_str() == "expectations").unwrap();
+    assert!(matches!(measure.tier, Tier::Watch | Tier::Likely | Tier::Unknown), "{measure:?}");
+    assert!(measure.more_runs.is_some(), "{measure:?}");
+    assert_eq!(row.reasons[0].code, "pass-rate-may-have-fallen");
+}
+
+#[test]
+fn a_case_that_meets_its_expectations_far_less_often_is_regressed() {
+    let expected = json!({"must_include": ["50"]});
+    let runs = |good: usize, bad: usize| [vec![saying("50"); good], vec![saying("40"); bad]].concat();
+    let row = of_one(&runs(10, 0), &runs(3, 7), &expected);
+    assert_eq!(row.verdict, Verdict::Regressed, "{row:#?}");
+    assert_eq!(row.reasons[0].code, "pass-rate-fell");
+    assert!(row.reasons[0].message.starts_with("expectations met in 3 of 10 runs, baseline in 10 of 10"), "{row:#?}");
+    // The pair that is shown is one in which it is seen.
+    assert_eq!(row.repeats.unwrap().shown.new, 3);
+    assert!(row.expectations[0].baseline.as_ref().unwrap().passed && !row.expectations[0].new.as_ref().unwrap().passed);
+
+    let row = of_one(&runs(3, 7), &runs(10, 0), &expected);
+    assert_eq!((row.verdict, row.reasons[0].code.as_str()), (Verdict::Improved, "pass-rate-rose"), "{row:#?}");
+}
+
+#[test]
+fn a_side_that_never_answers_is_broken_and_one_that_sometimes_fails_is_counted() {
+    let row = of_one(&[answer(), answer()], &[failure(), failure()], &nothing());
+    assert_eq!((row.verdict, codes(&row)), (Verdict::Broken, vec!["runner-failure"]), "{row:#?}");
+    let row = of_one(&vec![answer(); 10], &[vec![answer(); 2], vec![failure(); 8]].concat(), &nothing());
+    assert_eq!((row.verdict, row.reasons[0].code.as_str()), (Verdict::Broken, "pass-rate-fell"), "{row:#?}");
+    let row = of_one(&[answer(), answer(), answer()], &[answer(), failure(), answer()], &nothing());
+    assert_eq!(row.verdict, Verdict::Unchanged, "{row:#?}");
+    assert_eq!(row.repeats.unwrap().measures[0].new.passed, 2);
+    let row = of_one(&[failure(), failure()], &[failure()], &nothing());
+    assert_eq!(row.verdict, Verdict::StillBroken, "{row:#?}");
+}
+
+#[test]
+fn an_artifact_that_breaks_the_contract_in_any_run_makes_the_case_invalid() {
+    let row = of_one(&[answer(), json!({"schema_version": "case.v1"})], &[answer()], &nothing());
+    assert_eq!(row.verdict, Verdict::Invalid, "{row:#?}");
+}
+
+#[test]
+fn a_run_that_asked_only_some_cases_makes_the_others_neither_missing_nor_added() {
+    let both = || vec![case(CASE, answer()), case("other_001", answer())];
+    let evaluation = of_runs(&[both()], &[both(), vec![case(CASE, answer())]], &nothing());
+    assert!(evaluation.cases.iter().all(|case| case.verdict == Verdict::Unchanged), "{evaluation:#?}");
+    assert!(evaluation.gate.passed);
+    let evaluation = of_runs(&[both(), both()], &[vec![case(CASE, answer()), case("other_001", None)]], &nothing());
+    assert_eq!(evaluation.cases[1].verdict, Verdict::Missing, "{evaluation:#?}");
+}
+
+#[test]
+fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_case_is_convicted() {
+    let expected = json!({"must_include": ["50"]});
+    let night = |is_bad: &dyn Fn(usize) -> bool| -> RunOf {
+        let said = |number| saying(if is_bad(number) { "40" } else { "50" });
+        (0..30).map(|number| case(&format!("case_{number:03}"), said(number))).collect()
+    };
+    let baseline: Vec<_> = (0..3).map(|_| night(&|_| false)).collect();
+    let new: Vec<_> = (0..3).map(|run| night(&|number| number % 3 == run)).collect();
+    let evaluation = of_runs(&baseline, &new, &expected);
+    assert_eq!(evaluation.counts[&Verdict::Regressed], 0, "{evaluation:#?}");
+    let suite = &evaluation.repeats.unwrap().suite;
+    let fell: Vec<_> = suite.iter().filter(|measure| measure.fell).map(|measure| measure.code.as_str()).collect();
+    assert_eq!(fell, ["expectations"]);
+    assert!(!evaluation.gate.passed, "{:#?}", evaluation.gate);
+}
