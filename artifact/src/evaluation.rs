@@ -43,11 +43,24 @@ pub struct Evaluation {
     pub counts: BTreeMap<Verdict, u64>,
     /// Whether it may go out.
     pub gate: Gate,
+    /// Every rule of comparison, with how often it acted; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleUse>,
     /// One for each case of either side: in the baseline's order, then those that only the new side has.
     pub cases: Vec<CaseEvaluation>,
     /// What this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// A rule of comparison and what it was good for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleUse {
+    /// The rule, in words.
+    pub rule: String,
+    /// At how many places of both sides it acted; a rule that never did is probably misspelt.
+    #[serde(deserialize_with = "whole::required")]
+    pub matched: u64,
 }
 
 /// One of the two runs.

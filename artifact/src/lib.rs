@@ -18,6 +18,7 @@ pub mod canonical;
 pub mod check;
 pub mod evaluation;
 pub mod exit;
+pub mod glob;
 pub mod inside;
 pub mod locate;
 pub mod lock;

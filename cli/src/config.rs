@@ -7,6 +7,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::RiskLevel;
 use counterproof_evaluator::gate::GateLimits;
+use counterproof_evaluator::rules::{Rules, WrittenRules};
 use counterproof_evaluator::statistics::Thresholds;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,6 +31,19 @@ pub(crate) struct Config {
     pub(crate) risk: BTreeMap<String, RiskLevel>,
     /// What runs keep out of every file.
     pub(crate) secrets: Secrets,
+    /// How two runs are compared.
+    compare: CompareConfig,
+    /// What is not compared to the letter.
+    #[serde(skip)]
+    pub(crate) rules: Rules,
+}
+
+/// How two runs are compared.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CompareConfig {
+    /// The rules of comparison, as they are written.
+    rule: WrittenRules,
 }
 
 /// What runs keep out of every file.
@@ -71,11 +85,18 @@ impl Config {
             Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(CommandError::io(format!("failed to read `{path}`: {error}"))),
         };
-        // The error names line, column and field, and shows the line itself.
-        toml::from_str(&text).map_err(|error| {
+        Self::parse(&text).map_err(|error| {
             CommandError::usage(format!("`{path}` is not a configuration that can be used\n{error}"))
                 .hint("docs/configuration.md lists every setting")
         })
+    }
+
+    /// Takes the settings from a text; what is said of a bad one names its line.
+    fn parse(text: &str) -> Result<Self, String> {
+        // The error names line, column and field, and shows the line itself.
+        let mut config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.rules = std::mem::take(&mut config.compare.rule).compile(text).map_err(|error| error.to_string())?;
+        Ok(config)
     }
 }
 
@@ -87,7 +108,7 @@ mod tests {
     fn the_configurations_in_the_docs_can_be_read() {
         for docs in [include_str!("../../docs/configuration.md"), include_str!("../../docs/protocols.md")] {
             for block in docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
-                toml::from_str::<Config>(block).unwrap_or_else(|error| panic!("{error}"));
+                Config::parse(block).unwrap_or_else(|error| panic!("{error}"));
             }
         }
     }

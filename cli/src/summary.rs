@@ -35,6 +35,9 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
             sentences::limit(rule)
         );
     }
+    for rule in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
+        let _ = writeln!(text, "  ! a rule of comparison matched nothing: {}", words::text(&rule.rule, REASON_UP_TO));
+    }
     let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
         let count = evaluation.counts.get(&verdict).copied().unwrap_or(0);
         (count > 0).then(|| format!("{count} {}", name(verdict)))

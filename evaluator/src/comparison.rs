@@ -18,6 +18,7 @@ use crate::expectations::{Expectations, Judged};
 use crate::gate::{self, GateLimits};
 use crate::load::Artifact;
 use crate::repeats::Repeated;
+use crate::rules::Rules;
 use crate::runs::SideRuns;
 use crate::statistics::Thresholds;
 use crate::verdict::{self, Compared};
@@ -34,6 +35,8 @@ pub struct Request<'a> {
     pub cases: &'a [CaseSpec],
     /// Their expectations, ready to be judged.
     pub expectations: Expectations,
+    /// What is not compared to the letter.
+    pub rules: Rules,
     /// The gate's limits.
     pub limits: GateLimits,
     /// What counts as worse where a side has several runs.
@@ -120,10 +123,11 @@ pub fn compare<E: Send>(
         .map(|(index, id)| {
             let comparison = compare_case(request, repeated.as_ref(), index, id, specs.get(id).copied());
             sink(&comparison)?;
-            Ok(comparison.row)
+            Ok((comparison.row, comparison.differences.map(|found| found.rules_matched).unwrap_or_default()))
         })
         .collect::<Result<Vec<_>, E>>()
         .map_err(CompareError::Sink)?;
+    let (cases, matched): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
 
     let mut counts: BTreeMap<_, _> = Verdict::ALL.into_iter().map(|verdict| (verdict, 0)).collect();
     for case in &cases {
@@ -144,6 +148,7 @@ pub fn compare<E: Send>(
         }),
         counts,
         gate,
+        rules: request.rules.used(&matched),
         cases,
         extra: Extra::new(),
     })
@@ -181,7 +186,7 @@ fn compare_case<'a>(
     let (verdict, reasons) = verdict::judge(&baseline, &new, |old, other| {
         let baseline = WithEvidence { loaded: old, evidence: &baseline_evidence };
         let new = WithEvidence { loaded: other, evidence: &new_evidence };
-        let found = differences.insert(Differences::between(baseline, new));
+        let found = differences.insert(Differences::between(baseline, new, &request.rules));
         verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results })
     });
     let (verdict, reasons) = match decided.and_then(|(repeated, case)| repeated.verdict(case)) {

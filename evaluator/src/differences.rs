@@ -1,11 +1,15 @@
 //! Everything in which two answers differ, before anything is said about it.
 
-use crate::diff::actions::{self, ActionRow, Actions};
+use std::collections::HashMap;
+
+use crate::diff::actions::{ActionRow, Actions, PreparedActions};
+use crate::diff::align::Row;
 use crate::diff::assign::Cost;
-use crate::diff::events::{self, AlignedEvents, EventRow};
+use crate::diff::events::{AlignedEvents, EventRow, Events};
 use crate::diff::output::{self, OutputChange};
-use crate::evidence::FollowedRef;
+use crate::evidence::{self, FollowedRef};
 use crate::load::LoadedAnswer;
+use crate::rules::{Notes, Renaming, Rules};
 
 /// Everything in which two answers differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +26,8 @@ pub struct Differences {
     pub recovery: Option<usize>,
     /// False where a list was too long for an alignment that is surely the cheapest.
     pub exact: bool,
+    /// For each rule of comparison, at how many places of both answers it acted; none behind the last that did.
+    pub rules_matched: Vec<u64>,
 }
 
 /// An answer and where its evidence leads.
@@ -34,16 +40,42 @@ pub struct WithEvidence<'a> {
 }
 
 impl Differences {
-    /// Compares two answers.
-    pub fn between(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> Self {
+    /// Compares two answers by the rules of comparison.
+    pub fn between(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
         let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
-        let (actions, exact_actions) = actions::diff(
+        let mut notes = [Notes::default(), Notes::default()];
+        let events = Events::of([baseline.loaded, new.loaded], rules, &mut notes);
+        let actions = PreparedActions::of(
             Actions { actions: &old.proposed_actions, evidence: baseline.evidence },
             Actions { actions: &other.proposed_actions, evidence: new.evidence },
+            rules,
+            &mut notes,
         );
-        let AlignedEvents { rows, cost, exact, recovery } = events::diff(baseline.loaded, new.loaded);
-        let output = output::diff(&old.final_output, &other.final_output);
-        Self { actions, events: rows, output, cost, recovery, exact: exact_actions && exact }
+        let output_scope = output::scope(rules);
+        for (answer, notes) in [old, other].into_iter().zip(&mut notes) {
+            output::note(&answer.final_output, &output_scope, notes);
+        }
+        // Ids are met in the order in which a reader meets them: events, actions, output.
+        let mut renaming = Renaming::of(&notes[0].ids, &notes[1].ids);
+        let AlignedEvents { rows, cost, exact, recovery } = events.align(&mut renaming);
+        let paired = if rules.is_empty() { HashMap::new() } else { unchanged_calls(&rows) };
+        let meaning = |followed: &FollowedRef| {
+            let counterpart = evidence::call_of(new.loaded, followed).and_then(|call| paired.get(&call));
+            counterpart.map_or(followed.meaning, |call| evidence::event_meaning(baseline.loaded, *call))
+        };
+        let (actions, exact_actions) = actions.diff(meaning, &mut renaming);
+        let output = output::diff(&old.final_output, &other.final_output, &output_scope, &mut renaming);
+        let [mut all, of_new] = notes;
+        all.add(&of_new.matched);
+        Self {
+            actions,
+            events: rows,
+            output,
+            cost,
+            recovery,
+            exact: exact_actions && exact,
+            rules_matched: all.matched,
+        }
     }
 
     /// True where the answers mean the same.
@@ -52,4 +84,15 @@ impl Differences {
             && self.events.iter().all(EventRow::is_same)
             && self.output == OutputChange::Same
     }
+}
+
+/// By its index in new, the counterpart of every event that differs in nothing by the rules.
+fn unchanged_calls(rows: &[EventRow]) -> HashMap<usize, usize> {
+    let unchanged = rows.iter().filter(|row| row.changes.is_empty());
+    unchanged
+        .filter_map(|row| match row.row {
+            Row::Both { baseline, new } => Some((new, baseline)),
+            Row::Removed(_) | Row::Added(_) => None,
+        })
+        .collect()
 }

@@ -44,7 +44,7 @@ pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
                 let meaning = match (target, &resolved) {
                     (EvidenceTarget::RetrievalDoc { doc_id }, Some(_)) => meaning_hash(&json!(["doc", doc_id])),
                     (_, Some(Resolved::Event(event))) => {
-                        *meanings.entry(*event).or_insert_with(|| meaning_hash(&event_meaning(loaded, *event)))
+                        *meanings.entry(*event).or_insert_with(|| event_meaning(loaded, *event))
                     }
                     (_, Some(Resolved::Asset(href))) => meaning_hash(&asset_meaning(loaded, href)),
                     // What leads nowhere has no other meaning than its own words.
@@ -73,10 +73,21 @@ fn asset_meaning(loaded: &LoadedAnswer, href: &str) -> Value {
     }
 }
 
-/// The tool and the arguments of a call, for the call and for its result; the whole event otherwise.
-fn event_meaning(loaded: &LoadedAnswer, index: usize) -> Value {
+/// The call that a ref leads to, or whose result it leads to.
+pub(crate) fn call_of(loaded: &LoadedAnswer, followed: &FollowedRef) -> Option<usize> {
+    let Some(Resolved::Event(index)) = followed.resolved else { return None };
+    match &loaded.answer.events[index].body {
+        EventBody::ToolCall(_) => Some(index),
+        EventBody::ToolResult(result) => loaded.index.call_place(&result.call_id),
+        _ => None,
+    }
+}
+
+/// Equal for refs to events that mean the same: the tool and the arguments of a call, for the call and for its result; the
+/// whole event otherwise.
+pub(crate) fn event_meaning(loaded: &LoadedAnswer, index: usize) -> u64 {
     let events = &loaded.answer.events;
-    match &events[index].body {
+    let meaning = match &events[index].body {
         EventBody::ToolCall(call) => json!(["call", call.tool, call.args]),
         EventBody::ToolResult(result) => match loaded.index.call(events, &result.call_id) {
             Some(call) => json!(["call", call.tool, call.args]),
@@ -85,7 +96,8 @@ fn event_meaning(loaded: &LoadedAnswer, index: usize) -> Value {
         EventBody::Retrieval(retrieval) => json!(["retrieval", retrieval.query]),
         EventBody::FinalOutput(_) => json!(["final_output"]),
         EventBody::Unknown { kind, fields } => json!(["event", kind, fields]),
-    }
+    };
+    meaning_hash(&meaning)
 }
 
 /// How many of an action's refs lead somewhere.

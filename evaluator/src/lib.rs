@@ -18,6 +18,7 @@ pub mod index;
 pub mod load;
 pub mod repeats;
 pub mod report;
+pub mod rules;
 pub mod runs;
 pub mod sentences;
 pub mod statistics;

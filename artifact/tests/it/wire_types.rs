@@ -370,7 +370,8 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
             let counts: Map<String, Value> = counts.into_iter().map(|(verdict, n)| (verdict.to_string(), json!(n))).collect();
             let mut document = json!({
                 "schema_version": "evaluation.v1", "evaluator_version": "x 1", "baseline": baseline, "new": new,
-                "counts": counts, "gate": {"passed": outcome == "passed", "outcome": outcome, "rules": rules}, "cases": cases
+                "counts": counts, "gate": {"passed": outcome == "passed", "outcome": outcome, "rules": rules}, "cases": cases,
+                "rules": [{"rule": "tool get_*, /args/at: ignore", "matched": 3}]
             });
             document.as_object_mut().unwrap().extend(extra);
             serde_json::from_value(document).unwrap()

@@ -89,6 +89,7 @@ pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
         new: side(args, Side::New, streams)?,
         cases: &cases,
         expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
+        rules: config.rules,
         limits: config.gate,
         thresholds: config.statistics,
     };

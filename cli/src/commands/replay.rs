@@ -9,6 +9,7 @@ use counterproof_artifact::{Case, CaseId, Exit, Href};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
 use counterproof_evaluator::differences::{Differences, WithEvidence};
 use counterproof_evaluator::load::{Artifact, ComparedRun};
+use counterproof_evaluator::rules::Rules;
 use counterproof_evaluator::{divergence, evidence, sentences};
 use counterproof_runner::{
     AgentCommand, BaseUrl, Environment, Header, HeaderError, KeptRequest, REQUEST_HREF, ResolveRule, Secret, Settings,
@@ -86,7 +87,9 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let temporary = tempfile::tempdir().map_err(CommandError::io)?;
     let out = Utf8Path::from_path(temporary.path())
         .ok_or_else(|| CommandError::io("the path of the temporary folder is not UTF-8"))?;
-    let settings = args.settings(&recorded, out)?;
+    let config = Config::load(args.config.as_deref())?;
+    let rules = config.rules.clone();
+    let settings = args.settings(&recorded, out, config)?;
     let summary =
         counterproof_runner::run(&settings, &[spec(&recorded.case_id)], Environment::of_system(), &mut Silent)
             .map_err(CommandError::io)?;
@@ -97,7 +100,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let replayed = RunReader::open(&summary.folder).map_err(CommandError::io)?;
     let baseline = ComparedRun::new(recorded.reader).load(&recorded.case_id);
     let new = ComparedRun::new(replayed).load(&recorded.case_id);
-    show(&baseline, &new, streams)
+    show(&baseline, &new, &rules, streams)
 }
 
 impl Recorded {
@@ -132,7 +135,7 @@ impl Recorded {
 }
 
 impl Args {
-    fn settings(&self, recorded: &Recorded, out: &Utf8Path) -> Result<Settings, CommandError> {
+    fn settings(&self, recorded: &Recorded, out: &Utf8Path, config: Config) -> Result<Settings, CommandError> {
         let run = recorded.reader.run();
         // A run of a program has no base URL; then the command takes its place below.
         let base = match (&self.base_url, &self.agent_cmd) {
@@ -151,7 +154,7 @@ impl Args {
             settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
         }
         settings.protocol = recorded.request.protocol.parse().map_err(CommandError::usage)?;
-        let Config { agent, risk, secrets, .. } = Config::load(self.config.as_deref())?;
+        let Config { agent, risk, secrets, .. } = config;
         settings.agent = agent::options(agent, risk, None)?;
         // What was masked on record is masked in the answer that comes now, or it would show as a difference.
         let values = secrets.values(|name| env::var(name).ok()).into_iter();
@@ -178,12 +181,13 @@ fn spec(id: &CaseId) -> CaseSpec {
     }
 }
 
-fn show(baseline: &Artifact, new: &Artifact, streams: &mut Streams) -> Result<Exit, CommandError> {
+fn show(baseline: &Artifact, new: &Artifact, rules: &Rules, streams: &mut Streams) -> Result<Exit, CommandError> {
     let differences = match (baseline.answer(), new.answer()) {
         (Some(old), Some(other)) => {
             let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(other));
             let old_side = WithEvidence { loaded: old, evidence: &old_evidence };
-            let found = Differences::between(old_side, WithEvidence { loaded: other, evidence: &new_evidence });
+            let new_side = WithEvidence { loaded: other, evidence: &new_evidence };
+            let found = Differences::between(old_side, new_side, rules);
             Some((found, old, other))
         }
         _ => None,

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::align::Row;
 use super::assign::Cost;
-use super::distance::Leaves;
 use super::json::{self, JsonChanges};
 use super::order;
 use super::rows::{self, Operation};
 use super::sets::{self, Sets};
+use super::steps::Part;
 use crate::evidence::{self, FollowedRef};
+use crate::rules::{Notes, Renaming, Rules, Subject};
 
 /// A row of the aligned actions.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,34 +68,55 @@ pub struct Actions<'a> {
 /// What it costs at least and at most when two actions of one tool stand for each other.
 const COST: (Cost, Cost) = (1_000, 15_000);
 
-/// Matches the proposed actions of two sides; the flag is false where the lists were too long to be exact.
-pub fn diff(baseline: Actions<'_>, new: Actions<'_>) -> (Vec<ActionRow>, bool) {
-    let essences = |actions: &[ProposedAction]| actions.iter().map(essence).collect::<Vec<_>>();
-    let (old, other) = (essences(baseline.actions), essences(new.actions));
-    let leaves = |actions: &[ProposedAction]| actions.iter().map(|a| Leaves::of(&a.params)).collect::<Vec<_>>();
-    let (old_leaves, new_leaves) = (leaves(baseline.actions), leaves(new.actions));
-    let keys = |essences: &[Value]| essences.iter().map(json::meaning_hash).collect::<Vec<_>>();
-    let order = || order::of_lists(&old, &other, order::of_values);
-    // A pair that differs everywhere is still cheaper than one removed and one added, if the tool is the same.
-    let pair = |i: usize, j: usize| {
-        let (least, most) = COST;
-        (baseline.actions[i].tool_name == new.actions[j].tool_name)
-            .then(|| least + old_leaves[i].cost(&new_leaves[j], most - least))
-    };
-    let found =
-        sets::pair_off(&Sets { baseline_keys: &keys(&old), new_keys: &keys(&other), pair: &pair, order: &order });
-    let turned = order() == Ordering::Greater;
-    let read = rows::in_reading_order((old.len(), other.len()), &found.pairs, |_| false, turned);
-    let compare = |row: Row| match row {
-        Row::Both { baseline: i, new: j } => ActionRow {
-            row,
-            changes: json::diff(&old[i], &other[j])
-                .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}")),
-            evidence: compare_evidence(&baseline.evidence[i], &new.evidence[j]),
-        },
-        row => ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same },
-    };
-    (read.into_iter().map(compare).collect(), found.exact)
+/// The proposed actions of both sides, prepared to be compared.
+pub struct PreparedActions<'a> {
+    baseline: Actions<'a>,
+    new: Actions<'a>,
+    old_parts: Vec<Part<'a>>,
+    new_parts: Vec<Part<'a>>,
+}
+
+impl<'a> PreparedActions<'a> {
+    /// Prepares the actions; what the rules match is noted, for each side on its own.
+    pub fn of(baseline: Actions<'a>, new: Actions<'a>, rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
+        let parts = |actions: &'a [ProposedAction], notes: &mut Notes| {
+            let part = |action: &'a ProposedAction| {
+                let subject = Subject { event: None, tool: Some(&action.tool_name) };
+                Part::of(essence(action), rules.scope(subject), notes)
+            };
+            actions.iter().map(part).collect::<Vec<_>>()
+        };
+        let [old_notes, new_notes] = notes;
+        let (old_parts, new_parts) = (parts(baseline.actions, old_notes), parts(new.actions, new_notes));
+        Self { baseline, new, old_parts, new_parts }
+    }
+
+    /// Matches them; the flag is false where the lists were too long to be exact. `meaning` says what a ref of new's leads
+    /// to, in the baseline's terms.
+    pub fn diff(&self, meaning: impl Fn(&FollowedRef) -> u64, renaming: &mut Renaming) -> (Vec<ActionRow>, bool) {
+        let (old, new) = (&self.old_parts, &self.new_parts);
+        let keys = |parts: &[Part<'_>]| parts.iter().map(|part| part.key).collect::<Vec<_>>();
+        let order = || order::of_lists(old, new, |a, b| order::of_values(a.view(), b.view()));
+        // A pair that differs everywhere is still cheaper than one removed and one added, if the tool is the same.
+        let pair = |i: usize, j: usize| {
+            let same_tool = self.baseline.actions[i].tool_name == self.new.actions[j].tool_name;
+            same_tool.then(|| old[i].cost(&new[j], COST))
+        };
+        let found =
+            sets::pair_off(&Sets { baseline_keys: &keys(old), new_keys: &keys(new), pair: &pair, order: &order });
+        let turned = order() == Ordering::Greater;
+        let read = rows::in_reading_order((old.len(), new.len()), &found.pairs, |_| false, turned);
+        let compare = |row: Row| match row {
+            Row::Both { baseline: i, new: j } => ActionRow {
+                row,
+                changes: json::diff_under(&old[i].essence, &new[j].essence, &old[i].scope, renaming)
+                    .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}")),
+                evidence: compare_evidence(&self.baseline.evidence[i], &self.new.evidence[j], &meaning),
+            },
+            row => ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same },
+        };
+        (read.into_iter().map(compare).collect(), found.exact)
+    }
 }
 
 /// What an action says, apart from its id and its evidence.
@@ -115,9 +137,13 @@ fn essence(action: &ProposedAction) -> Value {
     essence
 }
 
-fn compare_evidence(baseline: &[FollowedRef], new: &[FollowedRef]) -> EvidenceChange {
-    let meanings = |refs: &[FollowedRef]| {
-        let mut meanings: Vec<_> = refs.iter().map(|followed| followed.meaning).collect();
+fn compare_evidence(
+    baseline: &[FollowedRef],
+    new: &[FollowedRef],
+    meaning: &dyn Fn(&FollowedRef) -> u64,
+) -> EvidenceChange {
+    let meanings = |refs: &[FollowedRef], meaning: &dyn Fn(&FollowedRef) -> u64| {
+        let mut meanings: Vec<_> = refs.iter().map(meaning).collect();
         meanings.sort_unstable();
         meanings.dedup();
         meanings
@@ -130,7 +156,7 @@ fn compare_evidence(baseline: &[FollowedRef], new: &[FollowedRef]) -> EvidenceCh
     let dropped = new.iter().any(|followed| followed.resolved.is_none() && held_there(followed));
     if (held > 0 && holds == 0) || (all_held && holds < new.len()) || dropped {
         EvidenceChange::Lost
-    } else if meanings(baseline) == meanings(new) {
+    } else if meanings(baseline, &|followed| followed.meaning) == meanings(new, meaning) {
         EvidenceChange::Same
     } else {
         EvidenceChange::Changed

@@ -8,8 +8,9 @@ use super::json::{self, JsonChanges};
 use super::order;
 use super::rows::{self, Operation};
 use super::sets::{self, Sets};
-use super::steps::{self, Step};
+use super::steps::{self, Part, Step};
 use crate::load::LoadedAnswer;
+use crate::rules::{Notes, Renaming, Rules};
 
 /// A row of the aligned events.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,30 +57,46 @@ pub struct AlignedEvents {
     pub recovery: Option<usize>,
 }
 
-/// Aligns the events of two answers.
-pub fn diff(baseline: &LoadedAnswer, new: &LoadedAnswer) -> AlignedEvents {
-    let (old, other) = (steps::of(baseline), steps::of(new));
-    let order = || order::of_lists(&old, &other, Step::order);
-    let effort = || old.iter().chain(&other).map(Step::size).sum::<usize>() / (old.len() + other.len()).max(1);
-    let keys = |steps: &[Step<'_>]| steps.iter().map(|step| step.key).collect::<Vec<_>>();
-    let groups = |steps: &[Step<'_>]| steps.iter().map(|step| step.group).collect::<Vec<_>>();
-    let alignment = align::align(&Lists {
-        baseline: List { keys: &keys(&old), groups: &groups(&old) },
-        new: List { keys: &keys(&other), groups: &groups(&other) },
-        effort: &effort,
-        pair: &|i, j| old[i].cost(&other[j]),
-        order: &order,
-    });
-    let moves = moves(&old, &other, &alignment.pairs, &order);
-    let pairs = Pairs::of(&old, &other, &alignment.pairs, &moves.pairs);
+/// The events of both sides, prepared to be compared.
+pub struct Events<'a> {
+    old: Vec<Step<'a>>,
+    new: Vec<Step<'a>>,
+    lengths: (usize, usize),
+}
 
-    let lengths = (baseline.answer.events.len(), new.answer.events.len());
-    let turned = alignment.cost > 0 && order() == Ordering::Greater;
-    let read = rows::in_reading_order(lengths, &pairs.events, |i| pairs.moved[i], turned);
-    let (overlapping, new_overlapping) = (overlapping(&old, lengths.0), overlapping(&other, lengths.1));
-    let rows: Vec<_> = read
-        .into_iter()
-        .map(|row| {
+impl<'a> Events<'a> {
+    /// Prepares the events; what the rules match is noted, for each side on its own.
+    pub fn of(sides: [&'a LoadedAnswer; 2], rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
+        let [old_notes, new_notes] = notes;
+        let [baseline, new] = sides;
+        Self {
+            lengths: (baseline.answer.events.len(), new.answer.events.len()),
+            old: steps::of(baseline, rules, old_notes),
+            new: steps::of(new, rules, new_notes),
+        }
+    }
+
+    /// Aligns them.
+    pub fn align(&self, renaming: &mut Renaming) -> AlignedEvents {
+        let (old, other, lengths) = (&self.old, &self.new, self.lengths);
+        let order = || order::of_lists(old, other, Step::order);
+        let effort = || old.iter().chain(other).map(Step::size).sum::<usize>() / (old.len() + other.len()).max(1);
+        let keys = |steps: &[Step<'_>]| steps.iter().map(|step| step.key).collect::<Vec<_>>();
+        let groups = |steps: &[Step<'_>]| steps.iter().map(|step| step.group).collect::<Vec<_>>();
+        let alignment = align::align(&Lists {
+            baseline: List { keys: &keys(old), groups: &groups(old) },
+            new: List { keys: &keys(other), groups: &groups(other) },
+            effort: &effort,
+            pair: &|i, j| old[i].cost(&other[j]),
+            order: &order,
+        });
+        let moves = moves(old, other, &alignment.pairs, &order);
+        let pairs = Pairs::of(self, &alignment.pairs, &moves.pairs);
+
+        let turned = alignment.cost > 0 && order() == Ordering::Greater;
+        let read = rows::in_reading_order(lengths, &pairs.events, |i| pairs.moved[i], turned);
+        let (overlapping, new_overlapping) = (overlapping(old, lengths.0), overlapping(other, lengths.1));
+        let row = |row: Row| {
             let (i, j) = match row {
                 Row::Both { baseline, new } => (Some(baseline), Some(new)),
                 Row::Removed(index) => (Some(index), None),
@@ -87,18 +104,19 @@ pub fn diff(baseline: &LoadedAnswer, new: &LoadedAnswer) -> AlignedEvents {
             };
             EventRow {
                 row,
-                changes: i.zip(j).map(|(i, j)| pairs.changes(i, j)).unwrap_or_default(),
+                changes: i.zip(j).map(|(i, j)| pairs.changes(i, j, renaming)).unwrap_or_default(),
                 moved: i.is_some_and(|i| pairs.moved[i]),
                 concurrent: i.is_some_and(|i| overlapping[i]) || j.is_some_and(|j| new_overlapping[j]),
             }
-        })
-        .collect();
-    let operations: Vec<_> = rows.iter().map(|row| (row.row, row.operation())).collect();
-    AlignedEvents {
-        cost: alignment.cost,
-        exact: alignment.exact && moves.exact,
-        recovery: rows::recovery(&operations),
-        rows,
+        };
+        let rows: Vec<_> = read.into_iter().map(row).collect();
+        let operations: Vec<_> = rows.iter().map(|row| (row.row, row.operation())).collect();
+        AlignedEvents {
+            cost: alignment.cost,
+            exact: alignment.exact && moves.exact,
+            recovery: rows::recovery(&operations),
+            rows,
+        }
     }
 }
 
@@ -124,35 +142,34 @@ fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &d
 struct Pairs<'a> {
     events: Vec<(usize, usize)>,
     /// By the index of the baseline's event, what is compared of both.
-    essences: Vec<Option<(&'a serde_json::Value, &'a serde_json::Value)>>,
+    parts: Vec<Option<(&'a Part<'a>, &'a Part<'a>)>>,
     /// By the index of the baseline's event, whether its pair stands in another place.
     moved: Vec<bool>,
 }
 
 impl<'a> Pairs<'a> {
-    fn of(old: &'a [Step<'_>], new: &'a [Step<'_>], pairs: &[(usize, usize)], moves: &[(usize, usize)]) -> Self {
-        let length =
-            old.iter().flat_map(|step| [Some(step.event), step.result]).flatten().max().map_or(0, |max| max + 1);
-        let mut all = Self { events: Vec::new(), essences: vec![None; length], moved: vec![false; length] };
-        for (moved, (i, j)) in pairs.iter().map(|pair| (false, pair)).chain(moves.iter().map(|pair| (true, pair))) {
-            let (step, other) = (&old[*i], &new[*j]);
-            all.add(step.event, other.event, (step.essence(), other.essence()), moved);
-            if let (Some(result), Some(other_result)) = (step.result, other.result) {
-                all.add(result, other_result, (step.result_essence(), other.result_essence()), moved);
+    fn of(events: &'a Events<'a>, pairs: &[(usize, usize)], moves: &[(usize, usize)]) -> Self {
+        let length = events.lengths.0;
+        let mut all = Self { events: Vec::new(), parts: vec![None; length], moved: vec![false; length] };
+        let pairs = pairs.iter().map(|pair| (false, pair));
+        for (moved, (i, j)) in pairs.chain(moves.iter().map(|pair| (true, pair))) {
+            let (step, other) = (&events.old[*i], &events.new[*j]);
+            let indexes = [(Some(step.event), Some(other.event)), (step.result, other.result)];
+            for ((i, j), parts) in indexes.into_iter().zip(step.parts().iter().zip(other.parts())) {
+                if let (Some(i), Some(j), (Some(part), Some(other))) = (i, j, parts) {
+                    all.events.push((i, j));
+                    all.parts[i] = Some((part, other));
+                    all.moved[i] = moved;
+                }
             }
         }
         all
     }
 
-    fn add(&mut self, i: usize, j: usize, essences: (&'a serde_json::Value, &'a serde_json::Value), moved: bool) {
-        self.events.push((i, j));
-        self.essences[i] = Some(essences);
-        self.moved[i] = moved;
-    }
-
-    fn changes(&self, i: usize, j: usize) -> JsonChanges {
-        let Some((old, new)) = self.essences[i] else { return JsonChanges::default() };
-        json::diff(old, new).below(&format!("/events/{i}"), &format!("/events/{j}"))
+    fn changes(&self, i: usize, j: usize, renaming: &mut Renaming) -> JsonChanges {
+        let Some((old, new)) = self.parts[i] else { return JsonChanges::default() };
+        json::diff_under(&old.essence, &new.essence, &old.scope, renaming)
+            .below(&format!("/events/{i}"), &format!("/events/{j}"))
     }
 }
 

@@ -1,15 +1,14 @@
 //! Differences of two JSON values, place by place. Key order never matters, and `50` equals `50.0`.
 
-use std::cmp::Ordering;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::sync::LazyLock;
 
 use counterproof_artifact::pointer;
 use serde_json::{Map, Number, Value};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::order;
+use super::elements;
+use crate::rules::{Renaming, Scope};
 
 /// Below this, floats that are whole become whole numbers without loss of meaning.
 const WHOLE_FLOATS: f64 = 1e36;
@@ -152,63 +151,88 @@ pub(super) fn worth(number: &Number) -> Worth {
 
 /// All places at which two values differ, in the order of the baseline's keys and then of new's.
 ///
-/// Elements of arrays are matched by longest common subsequence (Myers 1986); a stretch in which nothing matches is
-/// compared element by element.
+/// Elements of arrays are matched by longest common subsequence; a stretch in which nothing matches is compared element by
+/// element.
 pub fn diff(baseline: &Value, new: &Value) -> JsonChanges {
-    let mut walk = Walk::default();
-    walk.values(baseline, new);
+    diff_under(baseline, new, &Scope::default(), &mut Renaming::default())
+}
+
+/// All places at which two values differ after the rules of comparison. Where rules act, keys come in their own order, so
+/// that it does not matter in which they are written when ids are met.
+pub fn diff_under(baseline: &Value, new: &Value, scope: &Scope<'_>, renaming: &mut Renaming) -> JsonChanges {
+    let mut walk = Walk::with(renaming);
+    walk.values(baseline, new, scope);
     walk.changes
 }
 
-/// All places at which two objects differ: see [`diff`].
-pub fn diff_objects(baseline: &Map<String, Value>, new: &Map<String, Value>) -> JsonChanges {
-    let mut walk = Walk::default();
-    walk.objects(baseline, new);
+/// All places at which two objects differ: see [`diff_under`].
+pub fn diff_objects(
+    baseline: &Map<String, Value>,
+    new: &Map<String, Value>,
+    scope: &Scope<'_>,
+    renaming: &mut Renaming,
+) -> JsonChanges {
+    let mut walk = Walk::with(renaming);
+    walk.objects(baseline, new, scope);
     walk.changes
 }
 
-#[derive(Default)]
-struct Walk {
+struct Walk<'w> {
+    renaming: &'w mut Renaming,
     changes: JsonChanges,
     pointer_bytes: usize,
     baseline: String,
     new: String,
 }
 
-impl Walk {
-    fn values(&mut self, baseline: &Value, new: &Value) {
+impl<'w> Walk<'w> {
+    fn with(renaming: &'w mut Renaming) -> Self {
+        let (baseline, new) = (String::new(), String::new());
+        Self { renaming, changes: JsonChanges::default(), pointer_bytes: 0, baseline, new }
+    }
+
+    fn values(&mut self, baseline: &Value, new: &Value, scope: &Scope<'_>) {
+        let here = scope.here();
         match (baseline, new) {
-            (Value::Object(baseline), Value::Object(new)) => self.objects(baseline, new),
-            (Value::Array(baseline), Value::Array(new)) => self.arrays(baseline, new),
-            _ if same(baseline, new) => {}
+            _ if here.ignore => {}
+            (Value::Object(baseline), Value::Object(new)) => self.objects(baseline, new, scope),
+            (Value::Array(baseline), Value::Array(new)) => self.arrays(baseline, new, scope),
+            _ if here.same(baseline, new, self.renaming) => {}
             _ => self.report(Some(baseline), Some(new)),
         }
     }
 
-    fn objects(&mut self, baseline: &Map<String, Value>, new: &Map<String, Value>) {
-        for (key, value) in baseline {
-            self.below(Some(key), Some(key), |walk| match new.get(key) {
-                Some(other) => walk.values(value, other),
-                None => walk.report(Some(value), None),
-            });
+    fn objects(&mut self, baseline: &Map<String, Value>, new: &Map<String, Value>, scope: &Scope<'_>) {
+        let mut keys: Vec<_> = baseline.keys().chain(new.keys().filter(|key| !baseline.contains_key(*key))).collect();
+        if !scope.is_empty() {
+            keys.sort_unstable();
         }
-        for (key, value) in new.iter().filter(|(key, _)| !baseline.contains_key(*key)) {
-            self.below(None, Some(key), |walk| walk.report(None, Some(value)));
+        for key in keys {
+            let scope = scope.below(key);
+            match (baseline.get(key), new.get(key)) {
+                (Some(old), Some(other)) => self.below(Some(key), Some(key), |walk| walk.values(old, other, &scope)),
+                (old, other) => {
+                    let here = scope.here();
+                    let absent = |value: &Value| here.default.is_some_and(|default| same(default, value));
+                    if here.ignore || old.or(other).is_some_and(absent) {
+                        continue;
+                    }
+                    let (at, new_at) = (old.map(|_| key.as_str()), other.map(|_| key.as_str()));
+                    self.below(at, new_at, |walk| walk.report(old, other));
+                }
+            }
         }
     }
 
-    fn arrays(&mut self, baseline: &[Value], new: &[Value]) {
-        for (left, right) in differing_ranges(baseline, new) {
-            for offset in 0..left.len().max(right.len()) {
-                let (i, j) = (left.start + offset, right.start + offset);
-                let old = (i < left.end).then(|| &baseline[i]);
-                let other = (j < right.end).then(|| &new[j]);
-                let (i, j) = (old.map(|_| i.to_string()), other.map(|_| j.to_string()));
-                self.below(i.as_deref(), j.as_deref(), |walk| match (old, other) {
-                    (Some(old), Some(other)) => walk.values(old, other),
-                    (old, other) => walk.report(old, other),
-                });
-            }
+    fn arrays(&mut self, baseline: &[Value], new: &[Value], scope: &Scope<'_>) {
+        for (i, j) in elements::matched(baseline, new, scope) {
+            let (at, new_at) = (i.map(|i| i.to_string()), j.map(|j| j.to_string()));
+            let (at, new_at) = (at.as_deref(), new_at.as_deref());
+            let below = scope.below_either(at.or(new_at).unwrap_or_default(), new_at.or(at).unwrap_or_default());
+            self.below(at, new_at, |walk| match (i.map(|i| &baseline[i]), j.map(|j| &new[j])) {
+                (Some(old), Some(other)) => walk.values(old, other, &below),
+                (old, other) => walk.report(old, other),
+            });
         }
     }
 
@@ -237,23 +261,6 @@ impl Walk {
             new: new.map(|value| place(&self.new, value)),
         });
     }
-}
-
-/// The stretches of two arrays in which no elements are equal.
-///
-/// Of subsequences that are equally long the choice is made by content, so that it does not matter which side is which.
-fn differing_ranges(baseline: &[Value], new: &[Value]) -> Vec<(Range<usize>, Range<usize>)> {
-    let keys = |values: &[Value]| values.iter().map(meaning_hash).collect::<Vec<_>>();
-    let (old, other) = (keys(baseline), keys(new));
-    if old == other {
-        return Vec::new();
-    }
-    let turned = order::of_lists(baseline, new, order::of_values) == Ordering::Greater;
-    let (first, second) = if turned { (&other, &old) } else { (&old, &other) };
-    let ops = capture_diff_slices(Algorithm::Myers, first, second);
-    let differing = ops.into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    let ranges = differing.map(|op| (op.old_range(), op.new_range()));
-    ranges.map(|(left, right)| if turned { (right, left) } else { (left, right) }).collect()
 }
 
 /// Equal for values that mean the same, within one process.

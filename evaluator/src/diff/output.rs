@@ -1,9 +1,14 @@
 //! The final outputs of the two sides: texts by line and word, objects place by place.
 
 use counterproof_artifact::{Content, FinalOutput};
+use serde_json::Value;
 
 use super::json::{self, JsonChanges};
 use super::text::{self, TextChanges};
+use crate::rules::{Notes, Renaming, Rules, Scope, Subject, view};
+
+/// Where the content stands in an artifact.
+const POINTER: &str = "/final_output/content";
 
 /// How the final outputs differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,18 +23,44 @@ pub enum OutputChange {
     Form,
 }
 
+/// The rules that act on the final output: those of events of its type, below `/content`.
+pub fn scope(rules: &Rules) -> Scope<'_> {
+    rules.scope(Subject { event: Some("final_output"), tool: None }).below("content")
+}
+
+/// Notes what the rules match in an output.
+pub fn note(output: &FinalOutput, scope: &Scope<'_>, notes: &mut Notes) {
+    if !scope.is_empty() {
+        view(&value(&output.content), scope, notes);
+    }
+}
+
 /// Compares the final outputs.
-pub fn diff(baseline: &FinalOutput, new: &FinalOutput) -> OutputChange {
+pub fn diff(baseline: &FinalOutput, new: &FinalOutput, scope: &Scope<'_>, renaming: &mut Renaming) -> OutputChange {
+    let here = scope.here();
+    if here.ignore {
+        return OutputChange::Same;
+    }
     if baseline.content_type != new.content_type {
         return OutputChange::Form;
     }
     match (&baseline.content, &new.content) {
         (Content::Text(old), Content::Text(new)) if old == new => OutputChange::Same,
-        (Content::Text(old), Content::Text(new)) => OutputChange::Text(text::diff(old, new)),
+        (old @ Content::Text(before), new @ Content::Text(after)) => {
+            let same = !scope.is_empty() && here.same(&value(old), &value(new), renaming);
+            if same { OutputChange::Same } else { OutputChange::Text(text::diff(before, after)) }
+        }
         (Content::Json(old), Content::Json(new)) => {
-            let changes = json::diff_objects(old, new).below("/final_output/content", "/final_output/content");
+            let changes = json::diff_objects(old, new, scope, renaming).below(POINTER, POINTER);
             if changes.is_empty() { OutputChange::Same } else { OutputChange::Json(changes) }
         }
         _ => OutputChange::Form,
+    }
+}
+
+fn value(content: &Content) -> Value {
+    match content {
+        Content::Text(text) => Value::String(text.clone()),
+        Content::Json(object) => Value::Object(object.clone()),
     }
 }

@@ -15,6 +15,7 @@ use super::distance::Leaves;
 use super::json;
 use super::order;
 use crate::load::LoadedAnswer;
+use crate::rules::{self, Notes, Renaming, Rules, Scope, Subject};
 
 /// What it costs at least and at most when two calls of one tool stand for each other.
 const CALL: (Cost, Cost) = (1_000, 12_500);
@@ -23,6 +24,9 @@ const CALL: (Cost, Cost) = (1_000, 12_500);
 const RESULT: (Cost, Cost) = (500, 2_500);
 /// The same for two other events of one type.
 const OTHER: (Cost, Cost) = (1_000, 15_000);
+
+/// Where a call and an action keep what the tool is given.
+const ARGUMENTS: [&str; 2] = ["args", "params"];
 
 /// A step, prepared to be compared.
 pub(super) struct Step<'a> {
@@ -37,36 +41,74 @@ pub(super) struct Step<'a> {
     /// Steps of different kinds never stand for each other: the type, and for calls and results the tool.
     kind: (&'a str, &'a str),
     /// What is compared of the event, and of the result.
-    parts: [Option<Part>; 2],
+    parts: [Option<Part<'a>>; 2],
 }
 
-/// An event as it is compared.
-struct Part {
-    /// Its fields, under the pointers of the artifact.
-    essence: Value,
-    key: u64,
-    leaves: OnceCell<Leaves>,
+/// A value as it is compared: an event without what differs between any two runs.
+pub(super) struct Part<'a> {
+    /// The fields, under the pointers of the artifact.
+    pub(super) essence: Value,
+    /// The rules that act on it.
+    pub(super) scope: Scope<'a>,
+    /// Equal for parts that mean the same.
+    pub(super) key: u64,
+    /// The fields as the rules see them; none where no rule acts.
+    view: Option<Value>,
+    coarse: OnceCell<(Leaves, u64)>,
 }
 
-impl Part {
-    fn of(essence: Value) -> Self {
-        Self { key: json::meaning_hash(&essence), essence, leaves: OnceCell::new() }
+impl<'a> Part<'a> {
+    /// Prepares a value; what the rules match is noted.
+    pub(super) fn of(essence: Value, scope: Scope<'a>, notes: &mut Notes) -> Self {
+        let view = (!scope.is_empty()).then(|| rules::view(&essence, &scope, notes).unwrap_or_default());
+        let key = json::meaning_hash(view.as_ref().unwrap_or(&essence));
+        Self { essence, scope, key, view, coarse: OnceCell::new() }
     }
 
-    fn leaves(&self) -> &Leaves {
-        self.leaves.get_or_init(|| Leaves::of_value(&self.essence))
+    /// The fields as the rules see them.
+    pub(super) fn view(&self) -> &Value {
+        self.view.as_ref().unwrap_or(&self.essence)
+    }
+
+    /// How many leaves are looked at to compare it.
+    pub(super) fn size(&self) -> usize {
+        self.coarse().0.count()
+    }
+
+    /// What it costs that it stands for another one, between two bounds; nothing where they mean the same.
+    pub(super) fn cost(&self, other: &Part<'_>, (least, most): (Cost, Cost)) -> Cost {
+        if self.key == other.key || self.is_near(other) {
+            return 0;
+        }
+        least + self.coarse().0.cost(&other.coarse().0, most - least)
+    }
+
+    /// True where it differs in numbers only that the rules take for the same.
+    fn is_near(&self, other: &Part<'_>) -> bool {
+        // With other rules the key would be the same only by chance, so a view without its numbers decides whether to look.
+        self.view.is_some()
+            && self.coarse().1 == other.coarse().1
+            && json::diff_under(&self.essence, &other.essence, &self.scope, &mut Renaming::any()).is_empty()
+    }
+
+    fn coarse(&self) -> &(Leaves, u64) {
+        self.coarse.get_or_init(|| {
+            // What a tool is given says what a call is; what else is known of it does not make it another one.
+            let arguments =
+                |value: &Value| Leaves::of_value(ARGUMENTS.iter().find_map(|key| value.get(key)).unwrap_or(value));
+            if self.view.is_none() {
+                return (arguments(&self.essence), self.key);
+            }
+            let coarse = rules::coarse_view(&self.essence, &self.scope).unwrap_or_default();
+            (arguments(&coarse), json::meaning_hash(&coarse))
+        })
     }
 }
 
-impl Step<'_> {
-    /// What is compared of the step's event.
-    pub(super) fn essence(&self) -> &Value {
-        self.parts[0].as_ref().map_or(&Value::Null, |part| &part.essence)
-    }
-
-    /// What is compared of the step's result.
-    pub(super) fn result_essence(&self) -> &Value {
-        self.parts[1].as_ref().map_or(&Value::Null, |part| &part.essence)
+impl<'a> Step<'a> {
+    /// What is compared of the step's event, and of its result.
+    pub(super) const fn parts(&self) -> &[Option<Part<'a>>; 2] {
+        &self.parts
     }
 
     /// What it costs that two steps stand for each other, `None` where they cannot.
@@ -79,31 +121,33 @@ impl Step<'_> {
 
     /// How many leaves are looked at to compare it, without looking.
     pub(super) fn size(&self) -> usize {
-        self.parts.iter().flatten().map(|part| part.leaves().count()).sum()
+        self.parts.iter().flatten().map(Part::size).sum()
     }
 
     /// Which of two steps comes first by its content.
     pub(super) fn order(&self, other: &Step<'_>) -> Ordering {
-        let values = |(a, b): (&Value, &Value)| order::of_values(a, b);
+        let views = |part: &Option<Part<'_>>, other: &Option<Part<'_>>| match (part, other) {
+            (Some(part), Some(other)) => order::of_values(part.view(), other.view()),
+            (part, other) => part.is_some().cmp(&other.is_some()),
+        };
         self.kind
             .cmp(&other.kind)
             .then(self.group.cmp(&other.group))
-            .then_with(|| values((self.essence(), other.essence())))
-            .then_with(|| values((self.result_essence(), other.result_essence())))
+            .then_with(|| views(&self.parts[0], &other.parts[0]))
+            .then_with(|| views(&self.parts[1], &other.parts[1]))
     }
 }
 
-fn part_cost(part: Option<&Part>, other: Option<&Part>, (least, most): (Cost, Cost)) -> Cost {
+fn part_cost(part: Option<&Part<'_>>, other: Option<&Part<'_>>, bounds: (Cost, Cost)) -> Cost {
     match (part, other) {
         (None, None) => 0,
-        (Some(part), Some(other)) if part.key == other.key => 0,
-        (Some(part), Some(other)) => least + part.leaves().cost(other.leaves(), most - least),
-        _ => most,
+        (Some(part), Some(other)) => part.cost(other, bounds),
+        _ => bounds.1,
     }
 }
 
-/// The steps of an answer, those of a group together.
-pub(super) fn of(loaded: &LoadedAnswer) -> Vec<Step<'_>> {
+/// The steps of an answer, those of a group together. What the rules match is noted.
+pub(super) fn of<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Notes) -> Vec<Step<'a>> {
     let events = &loaded.answer.events;
     let results = results(loaded);
     let taken: HashSet<_> = results.values().copied().collect();
@@ -123,7 +167,17 @@ pub(super) fn of(loaded: &LoadedAnswer) -> Vec<Step<'_>> {
         if let Some(result) = result {
             open_until = open_until.max(result);
         }
-        steps.push(step(loaded, index, result, if overlaps { open_group } else { group }));
+        let group = if overlaps { open_group } else { group };
+        let kind = kind(loaded, index);
+        let mut part = |event: usize| {
+            let subject =
+                Subject { event: Some(events[event].kind()), tool: Some(kind.1).filter(|tool| !tool.is_empty()) };
+            Part::of(essence(loaded, event), rules.scope(subject), notes)
+        };
+        let parts = [Some(part(index)), result.map(&mut part)];
+        let keys = parts.each_ref().map(|part| part.as_ref().map(|part| part.key));
+        let key = json::meaning_hash(&json!([kind.0, kind.1, keys]));
+        steps.push(Step { event: index, result, group, key, kind, parts });
     }
     steps.sort_by_key(|step: &Step<'_>| step.group);
     steps
@@ -142,19 +196,17 @@ fn results(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
     results
 }
 
-fn step(loaded: &LoadedAnswer, index: usize, result: Option<usize>, group: usize) -> Step<'_> {
+/// The type of an event, and for calls and results the tool.
+fn kind(loaded: &LoadedAnswer, index: usize) -> (&str, &str) {
     let event = &loaded.answer.events[index];
     let tool = match &event.body {
-        EventBody::ToolCall(call) => &call.tool,
+        EventBody::ToolCall(call) => call.tool.as_str(),
         EventBody::ToolResult(result) => {
             loaded.index.call(&loaded.answer.events, &result.call_id).map_or("", |call| &call.tool)
         }
         _ => "",
     };
-    let kind = (event.kind(), tool);
-    let parts = [Some(Part::of(essence(loaded, index))), result.map(|result| Part::of(essence(loaded, result)))];
-    let keys = parts.each_ref().map(|part| part.as_ref().map(|part| part.key));
-    Step { event: index, result, group, key: json::meaning_hash(&json!([kind.0, kind.1, keys])), kind, parts }
+    (event.kind(), tool)
 }
 
 /// What is compared of an event, under the pointers of the artifact.

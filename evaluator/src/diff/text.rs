@@ -53,7 +53,29 @@ pub struct Part {
 }
 
 /// Compares two texts.
+///
+/// Of differences that are equally short the choice is made by content, so that it does not matter which side is which.
 pub fn diff(baseline: &str, new: &str) -> TextChanges {
+    if baseline <= new { in_this_order(baseline, new) } else { mirrored(in_this_order(new, baseline)) }
+}
+
+/// The same difference with the sides the other way round; what the baseline has stands before what new has.
+fn mirrored(mut changes: TextChanges) -> TextChanges {
+    for line in &mut changes.lines {
+        std::mem::swap(&mut line.baseline, &mut line.new);
+        line.origin = match line.origin {
+            Origin::Both => Origin::Both,
+            Origin::Baseline => Origin::New,
+            Origin::New => Origin::Baseline,
+        };
+    }
+    for stretch in changes.lines.chunk_by_mut(|a, b| (a.origin == Origin::Both) == (b.origin == Origin::Both)) {
+        stretch.sort_by_key(|line| line.origin == Origin::New);
+    }
+    changes
+}
+
+fn in_this_order(baseline: &str, new: &str) -> TextChanges {
     if baseline.lines().count() + new.lines().count() > LINES_UP_TO {
         return ends(baseline, new);
     }
@@ -138,6 +160,13 @@ mod tests {
             let changes = diff(&old, &new);
             proptest::prop_assert_eq!(side(&changes, Origin::New), old);
             proptest::prop_assert_eq!(side(&changes, Origin::Baseline), new);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn swapping_the_texts_mirrors_the_difference(old in "([ab ]{0,4}\n){0,8}", new in "([ab ]{0,4}\n){0,8}") {
+            proptest::prop_assert_eq!(diff(&old, &new), mirrored(diff(&new, &old)));
         }
     }
 

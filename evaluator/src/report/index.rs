@@ -33,6 +33,7 @@ pub(super) struct IndexPage {
     facts: Vec<FactShown>,
     settings: ChangesShown,
     evaluator: String,
+    comparing: Vec<ComparingShown>,
     runs: Vec<(&'static str, FileLink)>,
     cases: String,
     bar: Vec<BarPart>,
@@ -58,6 +59,15 @@ struct RuleShown {
     limit: String,
     passed: bool,
     word: &'static str,
+}
+
+/// A rule of comparison.
+#[derive(Debug, Clone)]
+struct ComparingShown {
+    rule: String,
+    matched: String,
+    /// True where it matched nothing.
+    idle: bool,
 }
 
 /// A verdict's part of the bar.
@@ -112,6 +122,7 @@ impl IndexPage {
             facts: runs::facts(baseline, new),
             settings: runs::settings_that_differ(baseline, new),
             evaluator: evaluation.evaluator_version.clone(),
+            comparing: comparing(evaluation),
             runs: report.run_links()?,
             cases: words::count(evaluation.cases.len(), "case", "cases"),
             bar,
@@ -143,6 +154,15 @@ fn rules(evaluation: &Evaluation) -> Vec<RuleShown> {
             (true, Some(_)) => "kept",
             (false, _) => "not kept",
         },
+    });
+    rules.collect()
+}
+
+fn comparing(evaluation: &Evaluation) -> Vec<ComparingShown> {
+    let rules = evaluation.rules.iter().map(|used| ComparingShown {
+        rule: shown::visible(&used.rule),
+        matched: shown::number(used.matched),
+        idle: used.matched == 0,
     });
     rules.collect()
 }

@@ -1,6 +1,7 @@
 //! Small pairs of runs: written to disk as any producer would, then compared.
 #![expect(clippy::unwrap_used, reason = "a kit for tests fails by panicking, like the tests themselves")]
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -15,6 +16,7 @@ use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::rules::{Rules, WrittenRules};
 use counterproof_evaluator::statistics::Thresholds;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -29,6 +31,7 @@ pub(crate) struct Pair {
     new: RunWriter,
     selected: [Vec<String>; 2],
     cases: Vec<CaseSpec>,
+    rules: Rules,
 }
 
 impl Pair {
@@ -38,7 +41,7 @@ impl Pair {
         let out = Utf8Path::from_path(folder.path()).unwrap().join("runs");
         let create = |side, id: &str| RunWriter::create(&out, side, &id.parse().unwrap()).unwrap();
         let (baseline, new) = (create(Side::Baseline, "one"), create(Side::New, "two"));
-        Self { folder, baseline, new, selected: [Vec::new(), Vec::new()], cases: Vec::new() }
+        Self { folder, baseline, new, selected: [Vec::new(), Vec::new()], cases: Vec::new(), rules: Rules::default() }
     }
 
     /// One case, answered on both sides.
@@ -106,6 +109,12 @@ impl Pair {
         self
     }
 
+    /// Compares by these rules.
+    pub(crate) fn under(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
     /// The folder that holds everything.
     pub(crate) fn path(&self) -> Utf8PathBuf {
         Utf8PathBuf::try_from(self.folder.path().to_owned()).unwrap()
@@ -127,6 +136,7 @@ impl Pair {
             new: finished(&self.new, &self.selected[1]).into(),
             cases: &self.cases,
             expectations: Expectations::compile(&self.cases).unwrap(),
+            rules: self.rules.clone(),
             limits: GateLimits::default(),
             thresholds: Thresholds::default(),
         }
@@ -199,6 +209,12 @@ pub(crate) fn finished(writer: &RunWriter, selected: &[String]) -> ComparedRun {
     writer.write_run(&run).unwrap();
     writer.write_manifest("2026-11-20T00:00:00Z").unwrap();
     ComparedRun::new(RunReader::open(writer.folder()).unwrap())
+}
+
+/// Rules of comparison, each written as a `[[rule]]`.
+pub(crate) fn rules(written: &str) -> Rules {
+    let mut table: HashMap<String, WrittenRules> = toml::from_str(written).unwrap();
+    table.remove("rule").unwrap_or_default().compile(written).unwrap()
 }
 
 /// An answer of the agent: it looks an order up, reads the policy, and proposes a refund that rests on both.

@@ -8,4 +8,5 @@ mod nights;
 mod properties;
 mod repeats;
 mod report;
+mod rules;
 mod verdicts;

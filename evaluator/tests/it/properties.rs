@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kit::{CASE, Pair, answer};
 
-fn arguments() -> impl Strategy<Value = Value> {
+pub(crate) fn arguments() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -33,7 +33,7 @@ fn arguments() -> impl Strategy<Value = Value> {
 }
 
 /// An answer of any number of steps, some of them at once, with actions of which the first rests on the first step.
-fn any_answer() -> impl Strategy<Value = Value> {
+pub(crate) fn any_answer() -> impl Strategy<Value = Value> {
     let step = ("(get|set|find)_[ab]", arguments(), arguments(), any::<bool>(), 0..3_usize);
     let action = ("(get|set)_[ab]", arguments(), "(low|medium|high|unknown)");
     (prop::collection::vec(step, 0..6), prop::collection::vec(action, 1..4), "[a-c \n]{0,30}").prop_map(
@@ -84,8 +84,30 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows
 }
 
+/// Asserts that every operation of the one comparison is mirrored in the other.
+#[track_caller]
+pub(crate) fn is_mirrored(there: &Differences, back: &Differences) {
+    let seen = |row: Row, turned: bool| if turned { row.mirrored() } else { row };
+    let events = |found: &Differences, turned: bool| {
+        let row = |row: &EventRow| {
+            let (pair, changes) = (seen(row.row, turned), places(&row.changes, turned));
+            format!("{pair:?} {} {} {changes:?}", row.moved, row.concurrent)
+        };
+        sorted(found.events.iter().map(row).collect())
+    };
+    let actions = |found: &Differences, turned: bool| {
+        let row = |row: &ActionRow| format!("{:?} {:?}", seen(row.row, turned), places(&row.changes, turned));
+        sorted(found.actions.iter().map(row).collect())
+    };
+    let met = |found: &Differences| found.recovery.map(|row| found.events[row].row);
+    assert_eq!((there.cost, there.exact), (back.cost, back.exact));
+    assert_eq!(events(there, false), events(back, true));
+    assert_eq!(actions(there, false), actions(back, true));
+    assert_eq!(met(there), met(back).map(Row::mirrored));
+}
+
 /// The same value with the keys of every object the other way round.
-fn reordered(value: &Value) -> Value {
+pub(crate) fn reordered(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(reordered).collect(),
         Value::Object(fields) => {
@@ -125,23 +147,7 @@ proptest! {
 
     #[test]
     fn swapping_the_sides_mirrors_every_operation(old in any_answer(), new in any_answer()) {
-        let (there, back) = (Pair::of(&old, &new).differences(), Pair::of(&new, &old).differences());
-        prop_assert_eq!((there.cost, there.exact), (back.cost, back.exact));
-        let seen = |row: Row, turned: bool| if turned { row.mirrored() } else { row };
-        let events = |found: &Differences, turned: bool| {
-            let row = |row: &EventRow| format!(
-                "{:?} {} {} {:?}", seen(row.row, turned), row.moved, row.concurrent, places(&row.changes, turned),
-            );
-            sorted(found.events.iter().map(row).collect())
-        };
-        prop_assert_eq!(events(&there, false), events(&back, true));
-        let actions = |found: &Differences, turned: bool| {
-            let row = |row: &ActionRow| format!("{:?} {:?}", seen(row.row, turned), places(&row.changes, turned));
-            sorted(found.actions.iter().map(row).collect())
-        };
-        prop_assert_eq!(actions(&there, false), actions(&back, true));
-        let met = |found: &Differences| found.recovery.map(|row| found.events[row].row);
-        prop_assert_eq!(met(&there), met(&back).map(Row::mirrored));
+        is_mirrored(&Pair::of(&old, &new).differences(), &Pair::of(&new, &old).differences());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use counterproof_artifact::write::{self, Durability};
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
+use counterproof_evaluator::rules::Rules;
 use counterproof_evaluator::runs::SideRuns;
 use counterproof_evaluator::statistics::Thresholds;
 use serde_json::{Value, json};
@@ -62,6 +63,7 @@ fn of_runs(baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
         new: side(Side::New, new),
         cases: &cases,
         expectations: Expectations::compile(&cases).unwrap(),
+        rules: Rules::default(),
         limits: GateLimits::default(),
         thresholds: Thresholds::default(),
     };

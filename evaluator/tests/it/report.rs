@@ -9,6 +9,7 @@ use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::rules::Rules;
 use counterproof_evaluator::statistics::Thresholds;
 use serde_json::{Value, json};
 
@@ -286,6 +287,7 @@ fn a_run_within_the_report_folder_is_not_cleared_away() {
         new,
         cases: &[],
         expectations: Expectations::default(),
+        rules: Rules::default(),
         limits: GateLimits::default(),
         thresholds: Thresholds::default(),
     };

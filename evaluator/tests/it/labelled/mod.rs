@@ -10,7 +10,7 @@
 //!     .is(Verdict::Changed, &["action-params-changed"])
 //! ```
 //!
-//! `is` names the verdict and the codes of all reasons, in order. `expecting` says what the cases file expects;
+//! `is` names the verdict and the codes of all reasons, in order. `expecting` says what the cases file expects, `under` names the rules of comparison;
 //! `diverging_at` names the pointers of the first divergence, `meeting_again_at` those of the recovery; `aligned` counts the
 //! operations; `also` takes any further check of what is said of the case.
 //! Every pair is compared in both directions, and each of its sides with itself, without asking.
@@ -20,16 +20,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use counterproof_artifact::evaluation::{CaseEvaluation, Operations, SidePointer, Verdict};
 use serde_json::Value;
 
-use crate::kit::Pair;
+use crate::kit::{self, Pair};
 use agent::Agent;
 
 mod agent;
 mod alignment;
 mod differences;
+mod rules;
 
 /// Every labelled pair.
 fn all() -> Vec<Labelled> {
-    [alignment::pairs(), differences::pairs()].into_iter().flatten().collect()
+    [alignment::pairs(), differences::pairs(), rules::pairs()].into_iter().flatten().collect()
 }
 
 /// A further check of what is said of a case.
@@ -42,6 +43,7 @@ struct Labelled {
     baseline: Agent,
     new: Agent,
     expected: Option<Value>,
+    rules: &'static str,
     verdict: Verdict,
     codes: Vec<&'static str>,
     checks: Vec<Check>,
@@ -56,6 +58,7 @@ fn pair(name: &'static str, why: &'static str) -> Labelled {
         baseline: agent::agent(),
         new: agent::agent(),
         expected: None,
+        rules: "",
         verdict: Verdict::Unchanged,
         codes: Vec::new(),
         checks: Vec::new(),
@@ -78,6 +81,12 @@ impl Labelled {
     /// What the cases file expects of the case.
     fn expecting(mut self, expected: Value) -> Self {
         self.expected = Some(expected);
+        self
+    }
+
+    /// The rules of comparison, each written as a `[[rule]]`.
+    fn under(mut self, rules: &'static str) -> Self {
+        self.rules = rules;
         self
     }
 
@@ -122,7 +131,7 @@ impl Labelled {
     }
 
     fn compared(&self, baseline: &Agent, new: &Agent) -> CaseEvaluation {
-        let pair = Pair::of(&baseline.artifact(), &new.artifact());
+        let pair = Pair::of(&baseline.artifact(), &new.artifact()).under(kit::rules(self.rules));
         let pair = match &self.expected {
             Some(expected) => pair.expecting(expected),
             None => pair,

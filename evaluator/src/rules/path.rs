@@ -1,0 +1,214 @@
+//! Patterns of JSON Pointers, and which rules act at a place on the way down a value.
+
+use std::fmt;
+use std::str::FromStr;
+
+use counterproof_artifact::pointer;
+
+use serde_json::Value;
+
+use super::forms::{self, Renaming};
+use super::{Effect, Form, Rule, Tolerance};
+use crate::diff::json;
+
+/// A pattern of JSON Pointers (RFC 6901): `*` stands for any one segment, `**` for any number of them, none included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern {
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Key(String),
+    Any,
+    AnyNumber,
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(rest) = text.strip_prefix('/') else {
+            let hint = text.trim_start_matches("$.").replace('.', "/");
+            return Err(format!("`path` is a JSON Pointer and starts with `/`: write `/{hint}` instead of `{text}`"));
+        };
+        let segment = |text: &str| match text {
+            "*" => Segment::Any,
+            "**" => Segment::AnyNumber,
+            key => Segment::Key(key.replace("~1", "/").replace("~0", "~")),
+        };
+        Ok(Self { segments: rest.split('/').map(segment).collect() })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.segments.iter().try_for_each(|segment| match segment {
+            Segment::Key(key) => write!(f, "/{}", pointer::escape(key)),
+            Segment::Any => f.write_str("/*"),
+            Segment::AnyNumber => f.write_str("/**"),
+        })
+    }
+}
+
+/// The rules that act at a place or below it. Most places have none.
+#[derive(Debug, Clone, Default)]
+pub struct Scope<'r> {
+    rules: &'r [Rule],
+    /// Rules, each with the segment of its pattern that is matched next.
+    states: Vec<(usize, usize)>,
+}
+
+/// What the rules say of the value at a place.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Here<'r> {
+    pub(crate) ignore: bool,
+    pub(crate) form: Option<Form>,
+    pub(crate) tolerance: Option<Tolerance>,
+    pub(crate) unordered: bool,
+    pub(crate) key: Option<&'r str>,
+    pub(crate) default: Option<&'r Value>,
+}
+
+impl Here<'_> {
+    /// True where two leaves are the same by the rules.
+    pub(crate) fn same(&self, old: &Value, new: &Value, renaming: &mut Renaming) -> bool {
+        if json::same(old, new) && self.form.is_none() {
+            return true;
+        }
+        if let (Some(tolerance), Value::Number(old), Value::Number(new)) = (self.tolerance, old, new) {
+            return old.as_f64().zip(new.as_f64()).is_some_and(|(old, new)| tolerance.holds(old, new));
+        }
+        let reduced = |value| self.form.and_then(|form| forms::reduced(value, form));
+        match (reduced(old), reduced(new)) {
+            (Some((old, ids)), Some((new, new_ids))) => {
+                // Every id is met, also behind one that does not fit.
+                let fit = ids.iter().zip(&new_ids).filter(|(old, new)| renaming.meet(old, new)).count();
+                old == new && fit == ids.len() && fit == new_ids.len()
+            }
+            _ => json::same(old, new),
+        }
+    }
+}
+
+impl<'r> Scope<'r> {
+    pub(super) fn at_root(rules: &'r [Rule], fitting: impl Iterator<Item = usize>) -> Self {
+        let mut scope = Self { rules, states: Vec::new() };
+        fitting.for_each(|rule| scope.enter(rule, 0));
+        scope
+    }
+
+    /// True where no rule acts, here or anywhere below.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// The rules that act below a key or an index of what is here.
+    #[must_use]
+    pub fn below(&self, key: &str) -> Self {
+        self.below_either(key, key)
+    }
+
+    /// The rules that act below a pair of elements, each with its own index.
+    #[must_use]
+    pub(crate) fn below_either(&self, key: &str, other: &str) -> Self {
+        let mut scope = Self { rules: self.rules, states: Vec::new() };
+        for (rule, next) in &self.states {
+            match self.rules[*rule].path.segments.get(*next) {
+                Some(Segment::Key(wanted)) if wanted == key || wanted == other => scope.enter(*rule, next + 1),
+                Some(Segment::Any) => scope.enter(*rule, next + 1),
+                Some(Segment::AnyNumber) => scope.enter(*rule, *next),
+                Some(Segment::Key(_)) | None => {}
+            }
+        }
+        scope
+    }
+
+    /// Adds a state, and those that are reached from it without a segment.
+    fn enter(&mut self, rule: usize, next: usize) {
+        if self.states.contains(&(rule, next)) {
+            return;
+        }
+        self.states.push((rule, next));
+        if self.rules[rule].path.segments.get(next) == Some(&Segment::AnyNumber) {
+            self.enter(rule, next + 1);
+        }
+    }
+
+    /// The rules that act on the value here, by their index.
+    pub(super) fn acting(&self) -> impl Iterator<Item = usize> {
+        let ends = self.states.iter().filter(|(rule, next)| self.rules[*rule].path.segments.len() == *next);
+        ends.map(|(rule, _)| *rule)
+    }
+
+    /// What the rules say of the value here.
+    pub(crate) fn here(&self) -> Here<'r> {
+        let mut here = Here::default();
+        let mut acting: Vec<_> = self.acting().collect();
+        acting.sort_unstable();
+        for rule in acting {
+            match &self.rules[rule].effect {
+                Effect::Ignore => here.ignore = true,
+                Effect::Normalise(form) => here.form = here.form.or(Some(*form)),
+                Effect::Tolerance(tolerance) => here.tolerance = here.tolerance.or(Some(*tolerance)),
+                Effect::Unordered => here.unordered = true,
+                Effect::Key(field) => here.key = here.key.or(Some(field)),
+                Effect::Default(value) => here.default = here.default.or(Some(value)),
+            }
+        }
+        here
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, path: &str) -> bool {
+        let rule = Rule {
+            selector: super::super::Selector::Everything,
+            path: pattern.parse().unwrap(),
+            effect: Effect::Ignore,
+        };
+        let rules = [rule];
+        let root = Scope::at_root(&rules, std::iter::once(0));
+        let place = path.split('/').skip(1).fold(root, |scope, key| scope.below(key));
+        place.here().ignore
+    }
+
+    #[test]
+    fn one_star_is_one_segment_and_two_are_any_number() {
+        for (pattern, path) in [
+            ("/args/date", "/args/date"),
+            ("/args/*", "/args/date"),
+            ("/*/date", "/params/date"),
+            ("/args/**", "/args"),
+            ("/args/**", "/args/a/b/c"),
+            ("/**/date", "/date"),
+            ("/**/date", "/a/0/date"),
+            ("/**/items/*/id", "/a/items/3/id"),
+            ("/a~1b/c~0d", "/a/b/c~d"),
+        ] {
+            let expected = pattern != "/a~1b/c~0d";
+            assert_eq!(fits(pattern, path), expected, "{pattern} {path}");
+        }
+        for (pattern, path) in [
+            ("/args/date", "/args"),
+            ("/args/*", "/args"),
+            ("/args/*", "/args/a/b"),
+            ("/**/date", "/date/x"),
+            ("/*", "/a/b"),
+        ] {
+            assert!(!fits(pattern, path), "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_written_as_it_was_read() {
+        for pattern in ["/args/date", "/**/a~1b/*"] {
+            assert_eq!(pattern.parse::<Pattern>().unwrap().to_string(), pattern);
+        }
+        let error = "$.args.date".parse::<Pattern>().unwrap_err();
+        assert!(error.contains("write `/args/date`"), "{error}");
+    }
+}

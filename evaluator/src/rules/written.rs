@@ -1,0 +1,166 @@
+//! A rule as it is written in `counterproof.toml`, and what is said where it cannot be used.
+
+use serde::Deserialize;
+use serde_json::Value;
+use toml::Spanned;
+
+use super::{Effect, Form, Rule, Rules, Selector, Tolerance};
+
+const EFFECTS: &str = "`ignore`, `normalise`, `tolerance`, `unordered`, `key` and `default`";
+
+/// The rules as they are written, each known by its place in the text.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct WrittenRules {
+    rules: Vec<Spanned<Written>>,
+}
+
+/// A rule that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct RuleError {
+    /// The line of the text on which the rule begins, counted from 1.
+    pub line: usize,
+    /// What is wrong with it, and what to write.
+    pub message: String,
+}
+
+impl WrittenRules {
+    /// Takes the rules as they are meant; `text` is what they were read from.
+    pub fn compile(self, text: &str) -> Result<Rules, RuleError> {
+        let compile = |written: Spanned<Written>| {
+            let before = text.get(..written.span().start).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            Rule::try_from(written.into_inner()).map_err(|message| RuleError { line, message })
+        };
+        let rules = self.rules.into_iter().map(compile).collect::<Result<_, _>>()?;
+        Ok(Rules { rules })
+    }
+}
+
+/// The keys of a rule.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    tool: Option<String>,
+    event: Option<String>,
+    path: String,
+    ignore: Option<bool>,
+    normalise: Option<Form>,
+    tolerance: Option<WrittenTolerance>,
+    unordered: Option<bool>,
+    key: Option<String>,
+    default: Option<Value>,
+}
+
+/// A number, or both kinds by name.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "`tolerance` is a number, or `{ absolute = 0.01, relative = 0.05 }` with one or both")]
+enum WrittenTolerance {
+    Absolute(f64),
+    Both(Both),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Both {
+    absolute: f64,
+    relative: f64,
+}
+
+impl TryFrom<Written> for Rule {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let selector = match (written.tool, written.event) {
+            (None, None) => Selector::Everything,
+            (Some(tool), None) => Selector::Tool(tool),
+            (None, Some(event)) => Selector::Event(event),
+            (Some(_), Some(_)) => {
+                return Err("a rule has `tool` or `event`, not both: write one rule for each".to_owned());
+            }
+        };
+        let mut effects = [
+            written_flag("ignore", written.ignore)?.then_some(Effect::Ignore),
+            written.normalise.map(Effect::Normalise),
+            written.tolerance.as_ref().map(tolerance).transpose()?,
+            written_flag("unordered", written.unordered)?.then_some(Effect::Unordered),
+            written.key.map(Effect::Key),
+            written.default.map(default).transpose()?,
+        ]
+        .into_iter()
+        .flatten();
+        match (effects.next(), effects.next()) {
+            (Some(effect), None) => Ok(Self { selector, path: written.path.parse()?, effect }),
+            (None, _) => Err(format!("the rule says nothing of what it selects: add one of {EFFECTS}")),
+            (Some(_), Some(_)) => Err(format!("a rule has one of {EFFECTS}: write one rule for each")),
+        }
+    }
+}
+
+fn written_flag(name: &str, flag: Option<bool>) -> Result<bool, String> {
+    match flag {
+        Some(false) => Err(format!("`{name}` is `true` or left out: remove the rule that is not to act")),
+        flag => Ok(flag.is_some()),
+    }
+}
+
+fn tolerance(written: &WrittenTolerance) -> Result<Effect, String> {
+    let (absolute, relative) = match written {
+        WrittenTolerance::Absolute(absolute) => (*absolute, 0.0),
+        WrittenTolerance::Both(Both { absolute, relative }) => (*absolute, *relative),
+    };
+    let usable = |number: f64| number.is_finite() && number >= 0.0;
+    if usable(absolute) && usable(relative) && absolute + relative > 0.0 {
+        return Ok(Effect::Tolerance(Tolerance { absolute, relative }));
+    }
+    Err("`tolerance` is greater than zero: write `0.01`, or `{ relative = 0.05 }` for five in a hundred".to_owned())
+}
+
+fn default(value: Value) -> Result<Effect, String> {
+    if value.get("$__toml_private_datetime").is_some() {
+        return Err("`default` is a JSON value, and JSON has no dates: write the date in quotes".to_owned());
+    }
+    Ok(Effect::Default(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(rule: &str) -> String {
+        #[derive(Debug, Deserialize)]
+        struct File {
+            rule: WrittenRules,
+        }
+        let text = format!("[[rule]]\npath = \"/a\"\nignore = true\n\n[[rule]]\n{rule}\n");
+        match toml::from_str::<File>(&text) {
+            Ok(file) => file.rule.compile(&text).unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_used_is_refused_with_its_line_and_what_to_write() {
+        for (rule, said) in [
+            (
+                "path = \"args.date\"\nignore = true",
+                "line 5: `path` is a JSON Pointer and starts with `/`: write `/args/date`",
+            ),
+            ("path = \"/a\"", "line 5: the rule says nothing of what it selects: add one of `ignore`"),
+            ("path = \"/a\"\nignore = true\nkey = \"id\"", "line 5: a rule has one of"),
+            (
+                "path = \"/a\"\ntool = \"x\"\nevent = \"y\"\nignore = true",
+                "line 5: a rule has `tool` or `event`, not both",
+            ),
+            ("path = \"/a\"\nignore = false", "line 5: `ignore` is `true` or left out"),
+            ("path = \"/a\"\ntolerance = -1", "line 5: `tolerance` is greater than zero"),
+            ("path = \"/a\"\ndefault = 2026-01-31", "line 5: `default` is a JSON value"),
+            ("path = \"/a\"\nnormalize = \"uuid\"", "line 7"),
+            ("path = \"/a\"\nnormalise = \"date\"", "line 7"),
+        ] {
+            let found = refused(rule);
+            assert!(found.contains(said), "{rule}\n{found}");
+        }
+    }
+}
