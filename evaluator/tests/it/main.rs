@@ -1,6 +1,7 @@
 //! The crate as another crate uses it.
 
 mod evidence;
+mod grounding;
 mod kit;
 mod labelled;
 mod links;
@@ -8,4 +9,5 @@ mod nights;
 mod properties;
 mod repeats;
 mod report;
+mod severity;
 mod verdicts;
