@@ -8,6 +8,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+mod explanation;
+
+pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityPart};
+
 use crate::number::whole;
 use crate::{CaseId, Extra, RiskLevel, RunId, Side};
 
@@ -48,6 +52,9 @@ pub struct Evaluation {
     pub rules: Vec<RuleUse>,
     /// One for each case of either side: in the baseline's order, then those that only the new side has.
     pub cases: Vec<CaseEvaluation>,
+    /// The causes, each with the cases that share it: those of most cases first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<Cluster>,
     /// What this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -61,6 +68,17 @@ pub struct RuleUse {
     /// At how many places of both sides it acted; a rule that never did is probably misspelt.
     #[serde(deserialize_with = "whole::required")]
     pub matched: u64,
+}
+
+impl Evaluation {
+    /// The cases in the order in which a reader wants to see them: worst verdict first, and within it the most severe.
+    pub fn worst_first(&self) -> Vec<&CaseEvaluation> {
+        let rank = |case: &CaseEvaluation| Verdict::WORST_FIRST.iter().position(|verdict| *verdict == case.verdict);
+        let score = |case: &CaseEvaluation| case.severity.as_ref().map_or(0.0, |severity| severity.score);
+        let mut cases: Vec<_> = self.cases.iter().collect();
+        cases.sort_by(|a, b| rank(a).cmp(&rank(b)).then(score(b).total_cmp(&score(a))));
+        cases
+    }
 }
 
 /// One of the two runs.
@@ -237,6 +255,15 @@ pub struct CaseEvaluation {
     /// How the events of the two sides line up; absent where not both sides answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Alignment>,
+    /// From where the difference comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// What is wrong with the new side by itself, whatever the verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<CaseFinding>,
+    /// How much the case deserves a look. It ranks, and is never a gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
     /// The highest risk of an action on either side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_level: Option<RiskLevel>,

@@ -46,11 +46,8 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     let cases = words::count(evaluation.cases.len(), "case", "cases");
     let _ = writeln!(text, "\n{cases}: {}", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") });
 
-    let moved: Vec<&CaseEvaluation> = Verdict::WORST_FIRST
-        .into_iter()
-        .filter(|verdict| *verdict != Verdict::Unchanged)
-        .flat_map(|verdict| evaluation.cases.iter().filter(move |case| case.verdict == verdict))
-        .collect();
+    let moved: Vec<&CaseEvaluation> =
+        evaluation.worst_first().into_iter().filter(|case| case.verdict != Verdict::Unchanged).collect();
     let width = moved.iter().take(CASES_NAMED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
     for case in moved.iter().take(CASES_NAMED) {
         let reason = case.reasons.first().map_or("", |reason| reason.message.as_str());

@@ -13,16 +13,20 @@ use counterproof_artifact::{CaseId, Extra, Run, Side};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
 
+use crate::asked::Asked;
 use crate::differences::{Differences, WithEvidence};
 use crate::expectations::{Expectations, Judged};
+use crate::findings::{self, Findings};
 use crate::gate::{self, GateLimits};
+use crate::grounding::Places;
 use crate::load::Artifact;
 use crate::repeats::Repeated;
 use crate::rules::Rules;
 use crate::runs::SideRuns;
 use crate::statistics::Thresholds;
+use crate::trail::Trail;
 use crate::verdict::{self, Compared};
-use crate::{alignment, divergence, evidence};
+use crate::{alignment, cause, divergence, evidence, severity};
 
 /// What is compared, and by which rules.
 #[derive(Debug)]
@@ -75,6 +79,8 @@ pub struct CaseComparison<'a> {
     pub differences: Option<Differences>,
     /// What is said of it.
     pub row: CaseEvaluation,
+    /// True where more can be said once all cases were seen.
+    undecided: bool,
 }
 
 /// Which run of each side is shown of a case, by its place among the side's runs.
@@ -117,17 +123,30 @@ pub fn compare<E: Send>(
     let specs: BTreeMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
     let is_repeated = request.baseline.is_repeated() || request.new.is_repeated();
     let repeated = is_repeated.then(|| Repeated::of(request, &ids));
-    let cases = ids
-        .par_iter()
-        .enumerate()
-        .map(|(index, id)| {
-            let comparison = compare_case(request, repeated.as_ref(), index, id, specs.get(id).copied());
-            sink(&comparison)?;
-            Ok((comparison.row, comparison.differences.map(|found| found.rules_matched).unwrap_or_default()))
-        })
-        .collect::<Result<Vec<_>, E>>()
-        .map_err(CompareError::Sink)?;
-    let (cases, matched): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
+    let places = Places::default();
+    let pass = |index: usize, all_noted: bool| {
+        let id = &ids[index];
+        let comparison =
+            compare_case(request, repeated.as_ref(), index, id, specs.get(id).copied(), (&places, all_noted));
+        if !all_noted {
+            comparison.baseline.answer().into_iter().for_each(|answer| places.note(answer));
+        }
+        if comparison.undecided {
+            return Ok(None);
+        }
+        sink(&comparison)?;
+        let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
+        Ok(Some((comparison.row, matched)))
+    };
+    let first = (0..ids.len()).into_par_iter().map(|index| pass(index, false)).collect::<Result<Vec<_>, E>>();
+    // What the baseline usually gives its tools is known only now: the few cases that hang on it are compared again.
+    let again = |(index, row): (usize, Option<(CaseEvaluation, Vec<u64>)>)| match row {
+        Some(row) => Ok(Some(row)),
+        None => pass(index, true),
+    };
+    let first = first.map_err(CompareError::Sink)?;
+    let cases = first.into_par_iter().enumerate().map(again).collect::<Result<Vec<_>, E>>();
+    let (cases, matched): (Vec<_>, Vec<_>) = cases.map_err(CompareError::Sink)?.into_iter().flatten().unzip();
 
     let mut counts: BTreeMap<_, _> = Verdict::ALL.into_iter().map(|verdict| (verdict, 0)).collect();
     for case in &cases {
@@ -149,6 +168,7 @@ pub fn compare<E: Send>(
         counts,
         gate,
         rules: request.rules.used(&matched),
+        clusters: cause::clusters(&cases),
         cases,
         extra: Extra::new(),
     })
@@ -167,11 +187,12 @@ fn facts(run: &Run) -> RunFacts {
 }
 
 fn compare_case<'a>(
-    request: &Request<'_>,
+    request: &'a Request<'_>,
     repeated: Option<&Repeated>,
     index: usize,
     id: &CaseId,
     spec: Option<&'a CaseSpec>,
+    places: (&Places, bool),
 ) -> CaseComparison<'a> {
     let decided = repeated.and_then(|repeated| Some((repeated, repeated.case(index)?)));
     let shown = decided.map(|(_, case)| case.shown).unwrap_or_default();
@@ -182,12 +203,17 @@ fn compare_case<'a>(
 
     let judged = |artifact, evidence| Artifact::answer(artifact).map(|answer| Judged { answer, evidence });
     let results = request.expectations.judge(id, judged(&baseline, &baseline_evidence), judged(&new, &new_evidence));
-    let mut differences = None;
+    let run_of = |runs: &'a SideRuns, side| runs.get(shown.of(side)).unwrap_or_else(|| runs.first());
+    let asked = [(run_of(&request.baseline, Side::Baseline), &baseline), (run_of(&request.new, Side::New), &new)]
+        .map(|(run, artifact)| Asked::of(id, spec, run, artifact.envelope()));
+    let (mut differences, mut trail, mut findings) = (None, None, Findings::default());
     let (verdict, reasons) = verdict::judge(&baseline, &new, |old, other| {
         let baseline = WithEvidence { loaded: old, evidence: &baseline_evidence };
         let new = WithEvidence { loaded: other, evidence: &new_evidence };
         let found = differences.insert(Differences::between(baseline, new, &request.rules));
-        verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results })
+        let trail = trail.insert(Trail::of(baseline, new, found, [&asked[0], &asked[1]]));
+        findings = findings::find(baseline, new, found, &trail.suspects, places);
+        verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results, findings: &findings })
     });
     let (verdict, reasons) = match decided.and_then(|(repeated, case)| repeated.verdict(case)) {
         Some((verdict, mut before)) => {
@@ -196,6 +222,26 @@ fn compare_case<'a>(
         }
         None => (verdict, reasons),
     };
+    let cause = match (&trail, &differences, baseline.answer(), new.answer()) {
+        (Some(trail), Some(differences), Some(old), Some(other)) => cause::of_answers(cause::Inquiry {
+            baseline: WithEvidence { loaded: old, evidence: &baseline_evidence },
+            new: WithEvidence { loaded: other, evidence: &new_evidence },
+            differences,
+            trail,
+            findings: &findings,
+            asked: [&asked[0], &asked[1]],
+        }),
+        _ => cause::of_failures(&baseline, &new),
+    };
+    let severity = severity::of(severity::Known {
+        baseline: &baseline,
+        new: &new,
+        differences: differences.as_ref(),
+        expectations: &results,
+        findings: &findings,
+        noise: decided.map_or(0.0, |(_, case)| case.noise_share()),
+    });
+    let undecided = findings.undecided;
     let row = CaseEvaluation {
         case_id: id.clone(),
         title: spec.and_then(|spec| spec.title.clone()),
@@ -203,10 +249,13 @@ fn compare_case<'a>(
         reasons,
         first_divergence: divergence::first(&baseline, &new, differences.as_ref()),
         alignment: differences.as_ref().map(alignment::of),
+        cause,
+        severity: Some(severity),
         risk_level: verdict::highest_risk([&baseline, &new]),
+        findings: findings.list.into_iter().map(|found| found.finding).collect(),
         expectations: results,
         repeats: decided.map(|(repeated, case)| repeated.told(case)),
         extra: Extra::new(),
     };
-    CaseComparison { index, spec, shown, baseline, new, baseline_evidence, new_evidence, differences, row }
+    CaseComparison { index, spec, shown, baseline, new, baseline_evidence, new_evidence, differences, row, undecided }
 }

@@ -17,6 +17,12 @@ use crate::index::EventIndex;
 /// Payloads longer than this are compared by their digest only.
 const PAYLOAD_UP_TO_BYTES: u64 = 8 * 1024 * 1024;
 
+/// The field of an artifact that leads to the request as it was sent.
+const REQUEST_FIELD: &str = "request_asset_href";
+
+/// The field by which a producer declares that nothing is missing from its events.
+const COMPLETE_FIELD: &str = "transcript_complete";
+
 /// One of the two runs, opened.
 #[derive(Debug)]
 pub struct ComparedRun {
@@ -50,6 +56,8 @@ pub struct LoadedAnswer {
     /// For each event the payload of its tool result or the snippets of its retrieval, from the event itself or from the
     /// asset it links to.
     pub payloads: Vec<Option<Value>>,
+    /// The first event whose payload is too large to be taken apart, and stands here as a digest.
+    pub first_unread: Option<usize>,
     /// Where the events are, by what refers to them.
     pub index: EventIndex,
     /// The evidence refs that lead nowhere, by the index of their action and their own.
@@ -74,6 +82,10 @@ pub struct CaseEnvelope {
     pub workflow_id: Option<String>,
     /// Every try.
     pub attempts: Vec<Attempt>,
+    /// The request as it was sent, where it was kept.
+    pub request: Option<Href>,
+    /// Whether the producer declares that the events hold everything that the agent was given beside its input.
+    pub transcript_is_complete: bool,
 }
 
 impl Artifact {
@@ -138,6 +150,11 @@ impl ComparedRun {
         self.selected.contains(case_id)
     }
 
+    /// Reads an asset as JSON; `None` where it is not there, is not JSON, or is too large to be taken apart.
+    pub fn read_json(&self, href: &Href) -> Option<Value> {
+        asset(self.reader.folder(), href).filter(|payload| !payload.is_digest).map(|payload| payload.value)
+    }
+
     /// Reads and checks what the run has of a case.
     pub fn load(&self, case_id: &CaseId) -> Artifact {
         let folder = self.reader.folder();
@@ -155,7 +172,13 @@ impl ComparedRun {
     }
 
     fn loaded(&self, folder: &Utf8Path, case: Case, unresolved: &[Finding]) -> Artifact {
-        let envelope = CaseEnvelope { workflow_id: case.workflow_id, attempts: case.attempts.unwrap_or_default() };
+        let request = case.extra.get(REQUEST_FIELD).and_then(|href| href.as_str()?.parse().ok());
+        let envelope = CaseEnvelope {
+            workflow_id: case.workflow_id,
+            attempts: case.attempts.unwrap_or_default(),
+            request,
+            transcript_is_complete: case.extra.get(COMPLETE_FIELD) == Some(&Value::Bool(true)),
+        };
         match case.outcome {
             Outcome::RunnerError(failure) => Artifact::Failure(Box::new(LoadedFailure { case: envelope, failure })),
             Outcome::Ok(answer) => {
@@ -164,12 +187,16 @@ impl ComparedRun {
                 }
                 let unresolved = unresolved.iter().filter_map(|finding| ref_of(&finding.pointer)).collect();
                 let index = EventIndex::of(&answer.events);
-                let payloads = answer.events.iter().map(|event| payload(folder, &event.body)).collect();
+                let payloads: Vec<_> = answer.events.iter().map(|event| payload(folder, &event.body)).collect();
+                let unread = |payload: &Option<Payload>| payload.as_ref().is_some_and(|payload| payload.is_digest);
+                let first_unread = payloads.iter().position(unread);
+                let payloads = payloads.into_iter().map(|payload| payload.map(|payload| payload.value)).collect();
                 let manifest = self.manifest.as_ref().filter(|_| refers_to_assets(&answer)).cloned();
                 Artifact::Answer(Box::new(LoadedAnswer {
                     case: envelope,
                     answer,
                     payloads,
+                    first_unread,
                     index,
                     unresolved,
                     manifest,
@@ -208,27 +235,38 @@ fn refers_to_assets(answer: &Answer) -> bool {
     refs.into_iter().any(|evidence| matches!(evidence.target, EvidenceTarget::Asset { .. }))
 }
 
+/// What an event brought.
+struct Payload {
+    value: Value,
+    /// True where the value is but a digest of what was brought.
+    is_digest: bool,
+}
+
 /// What a tool returned, wherever it is kept: the same payload compares equal inline and as an asset. For a retrieval,
 /// the snippets that it links to.
-fn payload(folder: &Utf8Path, body: &EventBody) -> Option<Value> {
+fn payload(folder: &Utf8Path, body: &EventBody) -> Option<Payload> {
     match body {
-        EventBody::ToolResult(result) => match &result.payload_asset_href {
-            Some(href) => asset(folder, href),
-            None => result.payload_summary.as_ref().and_then(|content| serde_json::to_value(content).ok()),
-        },
+        EventBody::ToolResult(result) => {
+            if let Some(href) = &result.payload_asset_href {
+                return asset(folder, href);
+            }
+            let value = serde_json::to_value(result.payload_summary.as_ref()?).ok()?;
+            Some(Payload { value, is_digest: false })
+        }
         EventBody::Retrieval(found) => found.snippets_asset_href.as_ref().and_then(|href| asset(folder, href)),
         EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => None,
     }
 }
 
 /// An asset's content: as JSON, as text, or by its digest where it is too large to be taken apart.
-fn asset(folder: &Utf8Path, href: &Href) -> Option<Value> {
+fn asset(folder: &Utf8Path, href: &Href) -> Option<Payload> {
     let path = href.resolve(folder).ok()?;
     let file = File::open(&path).ok()?;
     if file.metadata().ok()?.len() > PAYLOAD_UP_TO_BYTES {
         let (digest, _) = Sha256Digest::of_reader(file).ok()?;
-        return Some(Value::String(format!("sha256:{digest}")));
+        return Some(Payload { value: Value::String(format!("sha256:{digest}")), is_digest: true });
     }
     let bytes = std::fs::read(&path).ok()?;
-    serde_json::from_slice(&bytes).ok().or_else(|| Some(Value::String(String::from_utf8_lossy(&bytes).into_owned())))
+    let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
+    Some(Payload { value: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()), is_digest: false })
 }

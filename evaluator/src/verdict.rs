@@ -13,6 +13,7 @@ use crate::diff::output::OutputChange;
 use crate::differences::{Differences, WithEvidence};
 use crate::divergence::{row_pointers, step_name};
 use crate::evidence::{FollowedRef, Resolved, resolved_count};
+use crate::findings::{self, Findings};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::{sentences, words};
 
@@ -30,13 +31,15 @@ pub struct Compared<'a> {
     pub differences: &'a Differences,
     /// How they did on the expectations.
     pub expectations: &'a [ExpectationResult],
+    /// What is wrong with new by itself.
+    pub findings: &'a Findings,
 }
 
 /// The verdict on two artifacts; two answers are compared by the caller, whatever else they are is judged here.
-pub fn judge(
-    baseline: &Artifact,
-    new: &Artifact,
-    compare: impl FnOnce(&LoadedAnswer, &LoadedAnswer) -> (Verdict, Vec<Reason>),
+pub fn judge<'a>(
+    baseline: &'a Artifact,
+    new: &'a Artifact,
+    compare: impl FnOnce(&'a LoadedAnswer, &'a LoadedAnswer) -> (Verdict, Vec<Reason>),
 ) -> (Verdict, Vec<Reason>) {
     use Artifact::{Absent, Answer, Failure, Invalid};
     let reason = |code: &str, message: String, pointers| vec![reason(code, message, pointers)];
@@ -78,8 +81,14 @@ pub fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
     let mut worse = expectations(compared.expectations, Turn::Worse);
     worse.extend(lost_evidence(compared));
     worse.extend(risks_without_evidence(compared));
+    let bare = without_evidence(compared, &worse);
+    worse.extend(bare);
     let better = expectations(compared.expectations, Turn::Better);
-    let changes = changes(compared);
+    // A value that was made up is a change, whatever the rules of comparison ignore.
+    let ungrounded = |is_kept| fresh(compared.findings, findings::UNGROUNDED, is_kept);
+    let mut changes: Vec<_> = ungrounded(false).collect();
+    changes.append(&mut self::changes(compared));
+    changes.extend(ungrounded(true));
     let verdict = if !worse.is_empty() {
         Verdict::Regressed
     } else if !better.is_empty() {
@@ -238,6 +247,27 @@ fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
             Some(reason("risk-rose-without-evidence", message, row_pointers("/proposed_actions", row.row)))
         })
         .collect()
+}
+
+/// The findings that the baseline does not have, as reasons: those on the values that it has too, or the others.
+fn fresh<'a>(findings: &'a Findings, code: &'static str, is_kept: bool) -> impl Iterator<Item = Reason> + 'a {
+    let found = findings.fresh().filter(move |found| found.finding.code == code && found.is_kept == is_kept);
+    found.map(|found| reason(code, found.finding.message.clone(), found.finding.pointers.clone()))
+}
+
+/// Actions of high risk without evidence where baseline's had some, but for those of which worse was said already.
+fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
+    let said: HashSet<&str> = worse
+        .iter()
+        .filter(|reason| matches!(reason.code.as_str(), "evidence-lost" | "risk-rose-without-evidence"))
+        .flat_map(|reason| &reason.pointers)
+        .filter(|place| place.side == Side::New)
+        .map(|place| place.pointer.trim_end_matches("/evidence_refs"))
+        .collect();
+    let is_new = |reason: &Reason| {
+        reason.pointers.iter().all(|place| !said.contains(place.pointer.trim_end_matches("/evidence_refs")))
+    };
+    fresh(compared.findings, findings::WITHOUT_EVIDENCE, false).filter(is_new).collect()
 }
 
 /// What differs, in the order of its weight: what would be done, what was done, and last what was said.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Code;
 use super::excerpt::quote;
 use super::finding::Findings;
-use super::folder::RunFolder;
+use super::folder::{Mark, RunFolder};
 use super::value::items;
 use crate::Href;
 
@@ -64,7 +64,10 @@ pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
                 Some("tool_result") => ("call_id", "a `tool_result` with this `call_id`"),
                 Some("retrieval_doc") => ("doc_id", "a `retrieval` with this document"),
                 Some("event") => ("id", "an event at this place, such as `events[3]`, or with this id"),
-                Some("asset") => ("id", "an `asset_id` or href of the manifest, or a file under `assets/`"),
+                Some("asset") => (
+                    "id",
+                    "an `asset_id` or href of the manifest whose file is the one that it lists, or a file under `assets/`",
+                ),
                 _ => continue,
             };
             let Some(id) = evidence[field].as_str() else { continue };
@@ -82,8 +85,15 @@ pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
     }
 }
 
-/// The id is listed in the manifest, or is an href itself, and its file is there.
+/// The id is listed in the manifest, or is an href itself, and its file is there and is the one that the manifest means.
 fn has_asset(folder: &RunFolder, id: &str) -> bool {
     let href = folder.listed_href(id).unwrap_or(id);
-    href.parse::<Href>().is_ok_and(|href| super::hrefs::is_asset(&href) && folder.measure(&href).is_ok())
+    let is_meant = |href: &Href| {
+        folder.listed_marks(href).all(|mark| match mark {
+            Mark::Size(expected) => folder.measure(href).is_ok_and(|size| size == expected),
+            Mark::Digest(expected) => folder.digest(href).is_ok_and(|digest| digest == expected),
+        })
+    };
+    href.parse::<Href>()
+        .is_ok_and(|href| super::hrefs::is_asset(&href) && folder.measure(&href).is_ok() && is_meant(&href))
 }

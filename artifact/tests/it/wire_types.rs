@@ -361,6 +361,12 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
                     "cost": 1.25, "bounded": passed, "recovery": pointers,
                     "operations": {"same": 3, "changed": 1, "moved": 0, "added": 2, "removed": 0}
                 },
+                "cause": {
+                    "code": "tool-error", "place": "get_order", "message": "it failed", "pointers": pointers,
+                    "path": pointers, "cluster": "0f",
+                },
+                "findings": [{"code": "a-finding", "message": "made up", "pointers": pointers, "in_baseline": passed}],
+                "severity": {"score": 0.25, "parts": [{"code": "steps", "share": 0.25}]},
                 "expectations": [{"code": "tool_required", "expected": "x", "new": {"passed": passed, "found": "y"}}]
             })
         });
@@ -373,6 +379,11 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
                 "counts": counts, "gate": {"passed": outcome == "passed", "outcome": outcome, "rules": rules}, "cases": cases,
                 "rules": [{"rule": "tool get_*, /args/at: ignore", "matched": 3}]
             });
+            let ids: Vec<_> = document["cases"].as_array().unwrap().iter().map(|case| case["case_id"].clone()).collect();
+            if !ids.is_empty() {
+                let cluster = json!({"id": "0f", "code": "tool-error", "place": "get_order", "message": "it failed", "case_ids": ids});
+                document["clusters"] = json!([cluster]);
+            }
             document.as_object_mut().unwrap().extend(extra);
             serde_json::from_value(document).unwrap()
         })

@@ -4,6 +4,7 @@ use askama::Template;
 use counterproof_artifact::Side;
 
 use super::actions::{self, ActionsShown};
+use super::cause::{self, CauseShown, FoundShown, SeverityShown};
 use super::cells::{self, RowShown, ValueShown};
 use super::events::{self, EventsShown};
 use super::failures::{self, AttemptShown, FailureShown};
@@ -80,6 +81,9 @@ pub(super) struct CasePage {
     next: Option<String>,
     reasons: Vec<ReasonShown>,
     more_reasons: Vec<ReasonShown>,
+    cause: Option<CauseShown>,
+    found: Vec<FoundShown>,
+    severity: Option<SeverityShown>,
     divergence: Option<ReasonShown>,
     divergence_rows: Vec<RowShown>,
     absences: Vec<String>,
@@ -136,6 +140,9 @@ impl CasePage {
             next: neighbour(case.index.checked_add(1)),
             reasons,
             more_reasons,
+            cause: cause::show(&view),
+            found: cause::findings(&view),
+            severity: cause::severity(case.row.severity.as_ref()),
             divergence: divergence.map(|divergence| reasons::divergence(&view, divergence)),
             divergence_rows: events::first_divergence(&view)?,
             absences: Side::BOTH.into_iter().filter_map(|side| reasons::absence(side, view.artifact(side))).collect(),

@@ -1,8 +1,10 @@
 //! The first page: whether it may go out, what moved, and what was compared.
 
 use askama::Template;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
+use counterproof_artifact::CaseId;
+use counterproof_artifact::evaluation::{CaseEvaluation, Cluster, Evaluation, GateOutcome, Verdict};
 
+use super::cause;
 use super::changes::ChangesShown;
 use super::files::FileLink;
 use super::names;
@@ -17,6 +19,12 @@ const BAR_WIDTH: u64 = 1000;
 
 /// A verdict that any case has is seen in the bar, however many cases there are.
 const BAR_LEAST: u64 = 6;
+
+/// Causes that are listed: those of most cases.
+const CAUSES_SHOWN: usize = 20;
+
+/// Cases that are linked from the cause that they share.
+const CASES_OF_A_CAUSE: usize = 12;
 
 /// The page, ready to be shown.
 #[derive(Debug, Template)]
@@ -41,6 +49,7 @@ pub(super) struct IndexPage {
     moved: Vec<Group>,
     quiet: Vec<Group>,
     quiet_words: String,
+    causes: Vec<SharedCause>,
 }
 
 /// What the gate says.
@@ -93,7 +102,18 @@ struct RowShown {
     case_id: String,
     title: Option<String>,
     risk: &'static str,
+    severity: String,
     reason: String,
+    more: String,
+}
+
+/// A cause that several cases share.
+#[derive(Debug, Clone)]
+struct SharedCause {
+    code: String,
+    place: String,
+    message: String,
+    cases: Vec<(String, String)>,
     more: String,
 }
 
@@ -130,8 +150,29 @@ impl IndexPage {
             moved: moved.into_iter().map(|(_, group)| group).collect(),
             quiet: quiet.into_iter().map(|(_, group)| group).collect(),
             quiet_words: words::list(&quiet_words),
+            causes: causes(report, evaluation),
         })
     }
+}
+
+fn causes(report: &ReportWriter<'_>, evaluation: &Evaluation) -> Vec<SharedCause> {
+    let shared = evaluation.clusters.iter().filter(|cluster| cluster.case_ids.len() > 1).take(CAUSES_SHOWN);
+    let show = |cluster: &Cluster| {
+        let link = |id: &CaseId| (names::encode_path(&report.case_page(id)), id.to_string());
+        let hidden = cluster.case_ids.len().saturating_sub(CASES_OF_A_CAUSE);
+        SharedCause {
+            code: cluster.code.clone(),
+            place: shown::visible(&cluster.place),
+            message: shown::visible(&cluster.message),
+            cases: cluster.case_ids.iter().take(CASES_OF_A_CAUSE).map(link).collect(),
+            more: if hidden > 0 {
+                format!("and {}", words::count(hidden, "more case", "more cases"))
+            } else {
+                String::new()
+            },
+        }
+    };
+    shared.map(show).collect()
 }
 
 fn outcome(evaluation: &Evaluation) -> OutcomeShown {
@@ -192,7 +233,7 @@ fn bar(evaluation: &Evaluation) -> Vec<BarPart> {
 }
 
 fn group(report: &ReportWriter<'_>, evaluation: &Evaluation, verdict: Verdict) -> Group {
-    let cases = evaluation.cases.iter().filter(|case| case.verdict == verdict);
+    let cases = evaluation.worst_first().into_iter().filter(|case| case.verdict == verdict);
     Group { verdict: verdicts::show(verdict), rows: cases.map(|case| row(report, case)).collect() }
 }
 
@@ -203,6 +244,7 @@ fn row(report: &ReportWriter<'_>, case: &CaseEvaluation) -> RowShown {
         case_id: case.case_id.to_string(),
         title: case.title.as_deref().map(shown::visible),
         risk: verdicts::risk(case.risk_level).unwrap_or(""),
+        severity: case.severity.as_ref().map(|severity| cause::score(severity.score)).unwrap_or_default(),
         reason: case.reasons.first().map(|reason| shown::visible(&reason.message)).unwrap_or_default(),
         more: if more > 0 {
             format!("and {}", words::count(more, "more reason", "more reasons"))

@@ -10,6 +10,7 @@
 
 mod actions;
 mod case_page;
+mod cause;
 mod cells;
 mod changes;
 mod diff_lines;

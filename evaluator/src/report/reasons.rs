@@ -64,7 +64,8 @@ pub(super) fn divergence(view: &CaseView<'_>, divergence: &Divergence) -> Reason
     }
 }
 
-fn links(view: &CaseView<'_>, pointers: &[SidePointer]) -> Vec<PlaceLink> {
+/// Links to the places that pointers name.
+pub(super) fn links(view: &CaseView<'_>, pointers: &[SidePointer]) -> Vec<PlaceLink> {
     let is_shown = |side| !matches!(view.artifact(side), Artifact::Invalid(_) | Artifact::Absent);
     pointers.iter().map(|place| view.anchors.link(place, is_shown(place.side))).collect()
 }

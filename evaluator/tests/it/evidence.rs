@@ -30,6 +30,19 @@ fn an_asset_that_is_listed_but_gone_is_lost_evidence() {
 }
 
 #[test]
+fn an_asset_that_is_not_the_one_that_was_recorded_is_lost_evidence() {
+    let pair = Pair::of(&resting_on("policy.txt"), &resting_on("policy.txt"))
+        .with_asset(Side::Baseline, "policy.txt", b"refunds in full")
+        .with_asset(Side::New, "policy.txt", b"refunds in full");
+    pair.request();
+    // Of the same size, so that only the digest tells.
+    pair.is(Verdict::Unchanged, &[]);
+    write::write(&pair.folder(Side::New).join("assets/policy.txt"), b"refunds in part", Durability::Cached).unwrap();
+    let row = pair.is(Verdict::Regressed, &["evidence-lost", "evidence-changed"]);
+    assert_eq!(row.cause.unwrap().code, "evidence-lost");
+}
+
+#[test]
 fn an_asset_needs_no_manifest() {
     let pair = Pair::of(&resting_on("assets/policy.txt"), &resting_on("assets/policy.txt"));
     for side in Side::BOTH {

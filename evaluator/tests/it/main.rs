@@ -1,6 +1,7 @@
 //! The crate as another crate uses it.
 
 mod evidence;
+mod grounding;
 mod kit;
 mod labelled;
 mod links;
@@ -9,4 +10,5 @@ mod properties;
 mod repeats;
 mod report;
 mod rules;
+mod severity;
 mod verdicts;

@@ -25,12 +25,13 @@ use agent::Agent;
 
 mod agent;
 mod alignment;
+mod causes;
 mod differences;
 mod rules;
 
 /// Every labelled pair.
 fn all() -> Vec<Labelled> {
-    [alignment::pairs(), differences::pairs(), rules::pairs()].into_iter().flatten().collect()
+    [alignment::pairs(), causes::pairs(), differences::pairs(), rules::pairs()].into_iter().flatten().collect()
 }
 
 /// A further check of what is said of a case.
@@ -121,6 +122,31 @@ impl Labelled {
         self.also(move |row| {
             let recovery = row.alignment.as_ref().map(|alignment| &alignment.recovery[..]).unwrap_or_default();
             assert_eq!(named(recovery), places);
+        })
+    }
+
+    /// The codes of the findings, and whether the baseline has the same.
+    fn finding(self, findings: &'static [(&'static str, bool)]) -> Self {
+        self.also(move |row| {
+            let found: Vec<_> = row.findings.iter().map(|it| (it.code.as_str(), it.in_baseline)).collect();
+            assert_eq!(found, findings, "{:#?}", row.findings);
+        })
+    }
+
+    /// The code and the place of the cause.
+    fn caused_by(self, code: &'static str, place: &'static str) -> Self {
+        self.also(move |row| {
+            let Some(cause) = &row.cause else { panic!("no cause") };
+            assert_eq!((cause.code.as_str(), cause.place.as_str()), (code, place), "{cause:#?}");
+        })
+    }
+
+    /// The way from what changed back to the cause.
+    fn walking(self, path: &'static [&'static str]) -> Self {
+        self.also(move |row| {
+            let Some(cause) = &row.cause else { panic!("no cause") };
+            let found: Vec<_> = cause.path.iter().map(|place| format!("{} {}", place.side, place.pointer)).collect();
+            assert_eq!(found, path);
         })
     }
 

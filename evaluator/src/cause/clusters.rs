@@ -1,0 +1,27 @@
+//! Cases that share a cause, so that one change seen in forty cases is one entry.
+
+use std::collections::HashMap;
+
+use counterproof_artifact::evaluation::{CaseEvaluation, Cluster};
+
+/// The clusters of all cases: those of most cases first, and of equal ones that of the earlier case.
+pub fn clusters(cases: &[CaseEvaluation]) -> Vec<Cluster> {
+    let mut clusters: Vec<Cluster> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for case in cases {
+        let Some(cause) = &case.cause else { continue };
+        let place = *places.entry(&cause.cluster).or_insert_with(|| {
+            clusters.push(Cluster {
+                id: cause.cluster.clone(),
+                code: cause.code.clone(),
+                place: cause.place.clone(),
+                message: cause.message.clone(),
+                case_ids: Vec::new(),
+            });
+            clusters.len() - 1
+        });
+        clusters[place].case_ids.push(case.case_id.clone());
+    }
+    clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.case_ids.len()));
+    clusters
+}

@@ -1,0 +1,118 @@
+//! What is to be explained of a case: the change that weighs most.
+
+use counterproof_artifact::evaluation::SidePointer;
+use counterproof_artifact::{EventBody, RiskLevel, Side};
+
+use super::Inquiry;
+use crate::diff::align::Row;
+use crate::diff::output::OutputChange;
+use crate::grounding::Holder;
+
+/// What is to be explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// This row of the aligned actions.
+    Action(usize),
+    /// A call of new's that was given something made up.
+    Invented(usize),
+    /// The final output.
+    Output,
+    /// This row of the aligned events.
+    Event(usize),
+}
+
+/// The change that weighs most: an action that differs, the riskiest first; a value that was made up; an action that rests
+/// on something else; the output; and last the first step that differs.
+pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
+    let differences = inquiry.differences;
+    let actions = differences.actions.iter().enumerate().filter(|(_, row)| !row.is_same());
+    let (changed, resting): (Vec<_>, Vec<_>) =
+        actions.partition(|(_, row)| !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty());
+    // Of equal ones, the first.
+    let riskiest = changed.into_iter().rev().max_by_key(|(_, row)| risk(inquiry, row.row));
+    let invented = || {
+        let found = inquiry.findings.fresh().find(|found| !found.is_kept)?;
+        Some(match found.holder {
+            Holder::Call(index) => Effect::Invented(index),
+            Holder::Action(index) => Effect::Action(inquiry.trail.pairs.action(Side::New, index).row),
+        })
+    };
+    let output = || (differences.output != OutputChange::Same).then_some(Effect::Output);
+    riskiest
+        .map(|(row, _)| Effect::Action(row))
+        .or_else(invented)
+        .or_else(|| resting.first().map(|(row, _)| Effect::Action(*row)))
+        .or_else(output)
+        .or_else(|| differences.events.iter().position(|row| !row.is_same()).map(Effect::Event))
+}
+
+fn risk(inquiry: &Inquiry<'_>, row: Row) -> u8 {
+    let of = |side: Side, index: usize| match inquiry.side(side).loaded.answer.proposed_actions[index].risk_level {
+        RiskLevel::High => 3,
+        RiskLevel::Medium => 2,
+        RiskLevel::Unknown => 1,
+        RiskLevel::Low => 0,
+    };
+    match row {
+        Row::Both { baseline, new } => of(Side::Baseline, baseline).max(of(Side::New, new)),
+        Row::Removed(index) => of(Side::Baseline, index),
+        Row::Added(index) => of(Side::New, index),
+    }
+}
+
+impl Effect {
+    /// Where it is seen: on the new side, where that has it.
+    pub(super) fn pointer(self, inquiry: &Inquiry<'_>) -> SidePointer {
+        let at = |list: &str, row: Row| match row {
+            Row::Both { new: index, .. } | Row::Added(index) => (Side::New, format!("/{list}/{index}")),
+            Row::Removed(index) => (Side::Baseline, format!("/{list}/{index}")),
+        };
+        let (side, pointer) = match self {
+            Effect::Action(row) => at("proposed_actions", inquiry.differences.actions[row].row),
+            Effect::Event(row) => at("events", inquiry.differences.events[row].row),
+            Effect::Invented(index) => (Side::New, format!("/events/{index}")),
+            Effect::Output => (Side::New, "/final_output/content".to_owned()),
+        };
+        SidePointer { side, pointer }
+    }
+
+    /// The calls and actions whose values are followed, by side.
+    pub(super) fn holders(self, inquiry: &Inquiry<'_>) -> Vec<(Side, Holder)> {
+        let both = |row: Row, holder: fn(usize) -> Holder| match row {
+            Row::Both { baseline, new } => vec![(Side::Baseline, holder(baseline)), (Side::New, holder(new))],
+            Row::Removed(index) => vec![(Side::Baseline, holder(index))],
+            Row::Added(index) => vec![(Side::New, holder(index))],
+        };
+        match self {
+            Effect::Action(row) => both(inquiry.differences.actions[row].row, Holder::Action),
+            Effect::Invented(index) => {
+                let other =
+                    inquiry.trail.pairs.event(Side::New, index).other.map(|it| (Side::Baseline, Holder::Call(it)));
+                other.into_iter().chain([(Side::New, Holder::Call(index))]).collect()
+            }
+            Effect::Output | Effect::Event(_) => Vec::new(),
+        }
+    }
+
+    /// True where a value of it was made up.
+    pub(super) fn is_invented(self, inquiry: &Inquiry<'_>) -> bool {
+        self.holders(inquiry).iter().any(|(side, holder)| *side == Side::New && inquiry.findings.is_invented(*holder))
+    }
+}
+
+/// True where calls, results, retrievals or other steps differ, and not only what was said in the end.
+pub(super) fn any_step_differs(inquiry: &Inquiry<'_>) -> bool {
+    first_step(inquiry).is_some()
+}
+
+/// The first row of the aligned events that differs in more than what was said in the end.
+pub(super) fn first_step(inquiry: &Inquiry<'_>) -> Option<usize> {
+    inquiry.differences.events.iter().position(|row| {
+        let (side, index) = match row.row {
+            Row::Both { new: index, .. } | Row::Added(index) => (Side::New, index),
+            Row::Removed(index) => (Side::Baseline, index),
+        };
+        let body = &inquiry.side(side).loaded.answer.events[index].body;
+        !row.is_same() && !matches!(body, EventBody::FinalOutput(_))
+    })
+}

@@ -1,0 +1,217 @@
+//! What a cause is called: its code, the place and the shape that cases share, and the sentence with the values.
+
+use counterproof_artifact::evaluation::SidePointer;
+use counterproof_artifact::{EventBody, Side, ToolStatus};
+use serde_json::Value;
+
+use super::Inquiry;
+use super::effect::{self, Effect};
+use crate::diff::actions::EvidenceChange;
+use crate::diff::align::Row;
+use crate::diff::json::{ChangeKind, JsonChange, type_name};
+use crate::divergence::{row_pointers, step_name};
+use crate::findings::UNGROUNDED;
+use crate::grounding::Holder;
+use crate::{sentences, words};
+
+/// A cause before it has an identity.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) code: &'static str,
+    pub(super) place: String,
+    /// Equal for changes of the same kind, whatever the values.
+    pub(super) shape: String,
+    pub(super) message: String,
+    pub(super) pointers: Vec<SidePointer>,
+}
+
+/// The cause that a row of the aligned events is.
+pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
+    let row = &inquiry.differences.events[row];
+    let (side, index) = match row.row {
+        Row::Both { new: index, .. } | Row::Added(index) => (Side::New, index),
+        Row::Removed(index) => (Side::Baseline, index),
+    };
+    let loaded = inquiry.side(side).loaded;
+    let event = &loaded.answer.events[index];
+    let step = step_name(event, loaded);
+    let tool = match &event.body {
+        EventBody::ToolCall(call) => words::text(&call.tool, 60),
+        EventBody::ToolResult(result) => {
+            let call = loaded.index.call(&loaded.answer.events, &result.call_id);
+            call.map_or_else(|| "an unknown call".to_owned(), |call| words::text(&call.tool, 60))
+        }
+        EventBody::Retrieval(_) => "retrieval".to_owned(),
+        EventBody::FinalOutput(_) => "output".to_owned(),
+        EventBody::Unknown { kind, .. } => words::text(kind, 60),
+    };
+    let pointers = row_pointers("/events", row.row);
+    let named = |code, place, shape, message| Named { code, place, shape, message, pointers: pointers.clone() };
+    let first = row.changes.first();
+    let alone = match row.row {
+        Row::Both { .. } if row.moved && row.changes.is_empty() => Some("moved to another place"),
+        Row::Both { .. } => None,
+        Row::Added(_) => Some("only in new"),
+        Row::Removed(_) => Some("only in baseline"),
+    };
+    let is_query = first.is_some_and(|change| change.pointer().ends_with("/query"));
+    match (&event.body, alone) {
+        (EventBody::ToolResult(result), None) if failed_only_here(inquiry, row.row, result.status) => {
+            let error = loaded.payloads[index].as_ref().map(error_text).unwrap_or_default();
+            let said = if error.is_empty() { String::new() } else { format!(": “{}”", words::text(&error, 120)) };
+            let message = format!("{step}: it failed, and did not in baseline{said}");
+            named("tool-error", tool, without_digits(&words::text(&error, 80)), message)
+        }
+        (EventBody::ToolResult(_), None) => {
+            let message = format!("{step}: {}", sentences::changes(&row.changes));
+            named("tool-result-changed", place(&format!("{tool} result"), first), shape(first), message)
+        }
+        (EventBody::Retrieval(_), None) if !is_query => {
+            let message = format!("{step}: {}", sentences::changes(&row.changes));
+            named("retrieval-changed", place(&tool, first), shape(first), message)
+        }
+        (EventBody::ToolCall(_), None) => arguments(inquiry, index).unwrap_or_else(|| {
+            let message = format!("{step}: {}", sentences::changes(&row.changes));
+            named("arguments", place(&tool, first), shape(first), message)
+        }),
+        (EventBody::Retrieval(_), None) => {
+            let message = format!("{step}: {}", sentences::changes(&row.changes));
+            named("arguments", place(&tool, first), shape(first), message)
+        }
+        (EventBody::ToolCall(_) | EventBody::ToolResult(_) | EventBody::Retrieval(_), Some(alone)) => {
+            named("tool-choice", tool, alone.to_owned(), format!("{step}: {alone}"))
+        }
+        (EventBody::FinalOutput(_), _) => {
+            named("output-only", tool, String::new(), sentences::output(&inquiry.differences.output))
+        }
+        (EventBody::Unknown { .. }, alone) => {
+            let what = alone.map_or_else(|| sentences::changes(&row.changes), str::to_owned);
+            named("event-changed", place(&tool, first), shape(first), format!("{step}: {what}"))
+        }
+    }
+}
+
+/// The cause where nothing on the way back differs: what changed is its own cause.
+pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
+    match effect {
+        Effect::Action(row) => of_action(inquiry, row),
+        Effect::Invented(call) => arguments(inquiry, call)
+            .unwrap_or_else(|| of_event(inquiry, inquiry.trail.pairs.event(Side::New, call).row)),
+        Effect::Event(row) => of_event(inquiry, row),
+        Effect::Output => {
+            let same = if effect::any_step_differs(inquiry) { "" } else { "the same steps, " };
+            let pointers = Side::BOTH.map(|side| SidePointer { side, pointer: "/final_output/content".to_owned() });
+            Named {
+                code: "output-only",
+                place: "output".to_owned(),
+                shape: String::new(),
+                message: format!("{same}another {}", sentences::output(&inquiry.differences.output)),
+                pointers: pointers.to_vec(),
+            }
+        }
+    }
+}
+
+fn of_action(inquiry: &Inquiry<'_>, row: usize) -> Named {
+    let row = &inquiry.differences.actions[row];
+    let (old, new) = (&inquiry.baseline.loaded.answer.proposed_actions, &inquiry.new.loaded.answer.proposed_actions);
+    let message = sentences::action(row, old, new);
+    let pointers = row_pointers("/proposed_actions", row.row);
+    let named = |code, place, shape| Named { code, place, shape, message: message.clone(), pointers: pointers.clone() };
+    let (action, invented) = match row.row {
+        Row::Both { new: index, .. } | Row::Added(index) => (&new[index], invented(inquiry, Holder::Action(index))),
+        Row::Removed(index) => (&old[index], None),
+    };
+    let tool = words::text(&action.tool_name, 60);
+    if let Some(invented) = invented {
+        return invented;
+    }
+    let first = row.changes.first();
+    let in_params = row.changes.iter().find(|change| field(change) == Some("params"));
+    match (row.row, row.evidence) {
+        (Row::Added(_), _) => named("tool-choice", tool, "only in new".to_owned()),
+        (Row::Removed(_), _) => named("tool-choice", tool, "only in baseline".to_owned()),
+        (Row::Both { .. }, EvidenceChange::Lost) => named("evidence-lost", tool, String::new()),
+        (Row::Both { .. }, _) if in_params.is_some() => named("arguments", place(&tool, in_params), shape(in_params)),
+        (Row::Both { .. }, _) => named("model-unexplained", place(&tool, first), shape(first)),
+    }
+}
+
+/// The arguments of a call of new's, where one was made up.
+fn arguments(inquiry: &Inquiry<'_>, call: usize) -> Option<Named> {
+    let holder = Holder::Call(call);
+    let carried = || invented(inquiry, inquiry.trail.new.action_of(holder)?);
+    invented(inquiry, holder).or_else(carried)
+}
+
+fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<Named> {
+    let found = inquiry
+        .findings
+        .fresh()
+        .find(|found| found.holder == holder && found.finding.code == UNGROUNDED && !found.is_kept)?;
+    let finding = &found.finding;
+    let tool = finding.message.split(':').next().unwrap_or_default();
+    let pointer = finding.pointers.last().map_or("", |place| &place.pointer);
+    Some(Named {
+        code: UNGROUNDED,
+        place: format!("{tool}.{}", shared_name(pointer)),
+        shape: String::new(),
+        message: finding.message.clone(),
+        pointers: finding.pointers.clone(),
+    })
+}
+
+/// The field of an action that a change lies in, as in `/proposed_actions/0/params/amount`.
+fn field(change: &JsonChange) -> Option<&str> {
+    change.pointer().split('/').nth(3)
+}
+
+fn failed_only_here(inquiry: &Inquiry<'_>, row: Row, status: ToolStatus) -> bool {
+    let Row::Both { baseline, .. } = row else { return false };
+    let before = &inquiry.baseline.loaded.answer.events[baseline].body;
+    status == ToolStatus::Error
+        && !matches!(before, EventBody::ToolResult(result) if result.status == ToolStatus::Error)
+}
+
+/// What a tool said of its failure.
+fn error_text(payload: &Value) -> String {
+    let said = ["error", "message", "detail"].iter().find_map(|field| payload.get(field)?.as_str());
+    said.or(payload.as_str()).map_or_else(|| payload.to_string(), str::to_owned)
+}
+
+/// A place below a name, as cases share it: without the indexes of arrays, and without keys that are data.
+pub(super) fn place(name: &str, change: Option<&JsonChange>) -> String {
+    let below = change.map(|change| shared_name(change.pointer())).unwrap_or_default();
+    if below.is_empty() { name.to_owned() } else { format!("{name}.{below}") }
+}
+
+fn shared_name(pointer: &str) -> String {
+    let name = sentences::place_name(pointer);
+    let shared =
+        |segment: &str| if segment.bytes().any(|byte| byte.is_ascii_digit()) { "*" } else { segment }.to_owned();
+    name.split('.').map(shared).collect::<Vec<_>>().join(".")
+}
+
+/// What kind of change it is, whatever the values.
+pub(super) fn shape(change: Option<&JsonChange>) -> String {
+    let Some(change) = change else { return String::new() };
+    let values = (change.baseline.as_ref().map(|place| &place.value), change.new.as_ref().map(|place| &place.value));
+    match (change.kind(), values) {
+        (ChangeKind::Added, (_, Some(new))) => format!("added {}", type_name(new)),
+        (ChangeKind::Removed, (Some(old), _)) => format!("removed {}", type_name(old)),
+        (_, (Some(Value::Number(old)), Some(Value::Number(new)))) => {
+            let grew = new.as_f64().unwrap_or_default() > old.as_f64().unwrap_or_default();
+            if grew { "number grew" } else { "number fell" }.to_owned()
+        }
+        // A flag or a state that turns is the same change wherever it turns the same way.
+        (_, (Some(Value::Bool(old)), Some(Value::Bool(new)))) => format!("{old} became {new}"),
+        (_, (Some(old), Some(new))) => format!("{} became {}", type_name(old), type_name(new)),
+        _ => String::new(),
+    }
+}
+
+/// A text whose numbers and ids are left out, so that the same complaint about two orders is the same.
+fn without_digits(text: &str) -> String {
+    let word = |word: &str| if word.bytes().any(|byte| byte.is_ascii_digit()) { "*" } else { word }.to_owned();
+    text.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,209 @@
+//! The way back from what changed: along evidence refs, from results to their calls, and from values to where they come
+//! from, on both sides at once. Of the differences on that way the earliest is found; each event is visited once.
+
+use std::collections::{HashSet, VecDeque};
+
+use counterproof_artifact::evaluation::SidePointer;
+use counterproof_artifact::{Content, EventBody, EvidenceTarget, Side};
+use serde_json::Value;
+
+use super::Inquiry;
+use super::effect::{self, Effect};
+use crate::diff::align::Row;
+use crate::diff::json::meaning_hash;
+use crate::diff::output::OutputChange;
+use crate::evidence::Resolved;
+use crate::grounding::{self, Holder, Leaf, Origin};
+
+/// The earliest difference, and the way to it.
+#[derive(Debug)]
+pub(super) struct Walked {
+    /// The row of the aligned events.
+    pub(super) place: usize,
+    /// From what changed back to it.
+    pub(super) path: Vec<SidePointer>,
+}
+
+/// A step of the way, and the one from which it was reached.
+struct Visit {
+    side: Side,
+    event: usize,
+    from: Option<usize>,
+}
+
+struct Walk<'i, 'a> {
+    inquiry: &'i Inquiry<'a>,
+    seen: HashSet<(Side, usize)>,
+    visits: Vec<Visit>,
+    open: VecDeque<usize>,
+}
+
+/// Walks back from an effect; `None` where nothing differs on the way.
+pub(super) fn back(inquiry: &Inquiry<'_>, effect: Effect) -> Option<Walked> {
+    let mut walk = Walk { inquiry, seen: HashSet::new(), visits: Vec::new(), open: VecDeque::new() };
+    walk.start(effect);
+    while let Some(visit) = walk.open.pop_front() {
+        walk.leave(visit);
+    }
+    walk.earliest(effect).or_else(|| walk.untraced(effect))
+}
+
+impl Walk<'_, '_> {
+    fn start(&mut self, effect: Effect) {
+        match effect {
+            Effect::Action(_) | Effect::Invented(_) => {
+                for (side, holder) in effect.holders(self.inquiry) {
+                    if let Holder::Action(index) = holder {
+                        let refs = self.inquiry.side(side).evidence.get(index).map_or(&[][..], Vec::as_slice);
+                        for followed in refs {
+                            if let Some(Resolved::Event(event)) = followed.resolved {
+                                self.visit(side, event, None);
+                            }
+                        }
+                        self.visit_moved_refs(side, index);
+                    }
+                    self.visit_origins(side, holder, None);
+                }
+            }
+            Effect::Output => {
+                for side in Side::BOTH {
+                    for origin in self.output_origins(side) {
+                        if let Origin::Event(event) = origin {
+                            self.visit(side, event, None);
+                        }
+                    }
+                }
+            }
+            Effect::Event(row) => match self.inquiry.differences.events[row].row {
+                Row::Both { baseline, new } => {
+                    self.visit(Side::Baseline, baseline, None);
+                    self.visit(Side::New, new, None);
+                }
+                Row::Removed(index) => self.visit(Side::Baseline, index, None),
+                Row::Added(index) => self.visit(Side::New, index, None),
+            },
+        }
+    }
+
+    /// A ref that leads nowhere names what is no longer there: what the same ref led to on the other side is on the way.
+    fn visit_moved_refs(&mut self, side: Side, action: usize) {
+        let Some(other) = self.inquiry.trail.pairs.action(side, action).other else { return };
+        let theirs = if side == Side::New { Side::Baseline } else { Side::New };
+        let astray: HashSet<&EvidenceTarget> = self.inquiry.side(side).evidence[action]
+            .iter()
+            .filter(|followed| followed.resolved.is_none())
+            .map(|followed| &followed.target)
+            .collect();
+        for followed in &self.inquiry.side(theirs).evidence[other] {
+            if let Some(Resolved::Event(event)) = followed.resolved
+                && astray.contains(&followed.target)
+            {
+                self.visit(theirs, event, None);
+            }
+        }
+    }
+
+    fn visit(&mut self, side: Side, event: usize, from: Option<usize>) {
+        if self.seen.insert((side, event)) {
+            self.open.push_back(self.visits.len());
+            self.visits.push(Visit { side, event, from });
+        }
+    }
+
+    /// Goes on from a visited event to what it came from, and to its counterpart.
+    fn leave(&mut self, visit: usize) {
+        let Visit { side, event, .. } = self.visits[visit];
+        let loaded = self.inquiry.side(side).loaded;
+        match &loaded.answer.events[event].body {
+            EventBody::ToolResult(result) => {
+                if let Some(call) = loaded.index.call_place(&result.call_id) {
+                    self.visit(side, call, Some(visit));
+                }
+            }
+            EventBody::ToolCall(_) => self.visit_origins(side, Holder::Call(event), Some(visit)),
+            EventBody::Retrieval(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
+        }
+        let stand = self.inquiry.trail.pairs.event(side, event);
+        if let Some(other) = stand.other
+            && stand.differs
+        {
+            let theirs = if side == Side::New { Side::Baseline } else { Side::New };
+            self.visit(theirs, other, Some(visit));
+        }
+    }
+
+    /// The events that the changed values of a call or an action came from.
+    fn visit_origins(&mut self, side: Side, holder: Holder, from: Option<usize>) {
+        let trail = self.inquiry.trail;
+        let (mine, theirs) = match side {
+            Side::Baseline => (&trail.baseline, &trail.new),
+            Side::New => (&trail.new, &trail.baseline),
+        };
+        let key = |leaf: &Leaf<'_>| (leaf.place, meaning_hash(leaf.value));
+        let other = trail.pairs.other(side, holder).map(|other| theirs.held_by(other)).unwrap_or_default();
+        let unchanged: HashSet<_> = other.iter().map(key).collect();
+        for leaf in mine.held_by(holder) {
+            if let Origin::Event(event) = leaf.origin
+                && !unchanged.contains(&key(leaf))
+            {
+                self.visit(side, event, from);
+            }
+        }
+    }
+
+    /// Where the changed values of the output come from.
+    fn output_origins(&self, side: Side) -> Vec<Origin> {
+        let index = usize::from(side == Side::New);
+        let content = |side: Side| &self.inquiry.side(side).loaded.answer.final_output.content;
+        let values: Vec<Value> = match (&self.inquiry.differences.output, content(side), content(other(side))) {
+            (OutputChange::Json(changes), ..) => changes
+                .iter()
+                .filter_map(|change| if side == Side::New { change.new.as_ref() } else { change.baseline.as_ref() })
+                .map(|place| place.value.clone())
+                .collect(),
+            (OutputChange::Text(_), Content::Text(mine), Content::Text(theirs)) => {
+                grounding::numbers_only_in(mine, theirs).into_iter().map(Value::from).collect()
+            }
+            _ => Vec::new(),
+        };
+        grounding::origins_of_values(self.inquiry.side(side).loaded, self.inquiry.asked[index], &values)
+    }
+
+    /// The earliest difference that was visited.
+    fn earliest(&self, effect: Effect) -> Option<Walked> {
+        let invented = effect.is_invented(self.inquiry);
+        let differing = self.visits.iter().enumerate().filter_map(|(index, visit)| {
+            let stand = self.inquiry.trail.pairs.event(visit.side, visit.event);
+            // What only new has cannot have taken away where a value came from.
+            let explains = !(invented && visit.side == Side::New && stand.other.is_none());
+            // A reader starts on the new side.
+            (stand.differs && explains).then_some((stand.row, visit.side == Side::Baseline, index))
+        });
+        let (place, _, visit) = differing.min()?;
+        let mut path = Vec::new();
+        let mut at = Some(visit);
+        while let Some(index) = at {
+            let Visit { side, event, from } = self.visits[index];
+            path.push(SidePointer { side, pointer: format!("/events/{event}") });
+            at = from;
+        }
+        path.push(effect.pointer(self.inquiry));
+        path.reverse();
+        path.dedup();
+        Some(Walked { place, path })
+    }
+
+    /// Other steps before other words explain them better than nothing, though no value leads from one to the other.
+    fn untraced(&self, effect: Effect) -> Option<Walked> {
+        let place = (effect == Effect::Output).then(|| effect::first_step(self.inquiry)).flatten()?;
+        let path = vec![effect.pointer(self.inquiry), Effect::Event(place).pointer(self.inquiry)];
+        Some(Walked { place, path })
+    }
+}
+
+const fn other(side: Side) -> Side {
+    match side {
+        Side::Baseline => Side::New,
+        Side::New => Side::Baseline,
+    }
+}

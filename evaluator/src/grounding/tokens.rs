@@ -1,0 +1,320 @@
+//! Texts and values as words, numbers and dates in one normal form, so that a value is found however a text writes it:
+//! `1,250.00` is `1250`, `May 27, 2024` is `2024-05-27`, and letter case does not matter. One pass, without looking back.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use serde_json::{Number, Value};
+
+/// Below this, a float that is whole is written as a whole number.
+const WHOLE_FLOATS: f64 = 1e36;
+
+/// One thing that a text says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A word or a number.
+    Word {
+        /// Equal for equal words, within one process.
+        hash: u64,
+        /// True where it has a digit.
+        digits: bool,
+        /// How many characters it has.
+        length: usize,
+    },
+    /// The words just read are a date: one such token for each way to read it.
+    Date {
+        /// Equal for equal dates.
+        hash: u64,
+        /// False where the text names no year.
+        whole: bool,
+    },
+}
+
+/// Keyed anew in each process, so that no agent can make two values collide on purpose.
+static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// The hash of two words that stand side by side.
+pub(super) fn pair(first: u64, second: u64) -> u64 {
+    KEY.hash_one((first, second))
+}
+
+/// Reads texts one after the other as if they were one.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    word: String,
+    /// What the last words may be as parts of a date, oldest first.
+    parts: [Part; 3],
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum Part {
+    #[default]
+    Other,
+    /// A number of at most four digits, and how many it has.
+    Number(u16, usize),
+    Month(u16),
+}
+
+impl Reader {
+    /// Forgets what was read before.
+    pub(super) fn restart(&mut self) {
+        self.parts = Default::default();
+    }
+
+    /// Reads a string or a number; other values say nothing.
+    pub(super) fn leaf(&mut self, value: &Value, take: &mut impl FnMut(Token)) {
+        match value {
+            Value::String(text) => self.text(text, take),
+            Value::Number(number) => self.text(&plain(number), take),
+            _ => {}
+        }
+    }
+
+    /// Reads a text.
+    pub(super) fn text(&mut self, text: &str, take: &mut impl FnMut(Token)) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            at = match byte {
+                b'0'..=b'9' => self.number(text, at, take),
+                // What stands within a string within a JSON string: a line break, not the letter n.
+                b'\\' if matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't')) => at + 2,
+                _ if byte.is_ascii_alphabetic() || byte >= 0x80 => self.run(text, at, take),
+                _ => at + 1,
+            };
+        }
+    }
+
+    /// Reads what begins with a digit, and returns where it ends.
+    fn number(&mut self, text: &str, start: usize, take: &mut impl FnMut(Token)) -> usize {
+        let bytes = text.as_bytes();
+        let digits = |from: usize| from + bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let whole = digits(start);
+        let mut end = whole;
+        // 1,250: groups of three, and nothing that would make them a list.
+        while whole - start <= 3 && bytes.get(end) == Some(&b',') && digits(end + 1) == end + 4 {
+            end += 4;
+        }
+        let fraction = (bytes.get(end) == Some(&b'.')).then(|| digits(end + 1)).filter(|after| *after > end + 1);
+        // 27.05.2024 and 1.2.3 are no fractions.
+        let dotted = |at: usize| bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+        let is_behind_a_dot = start >= 2 && bytes[start - 1] == b'.' && bytes[start - 2].is_ascii_digit();
+        let fraction = fraction.filter(|after| !dotted(*after) && !is_behind_a_dot);
+        if end == whole && fraction.is_none() {
+            let letters = whole + bytes[whole..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+            let after = bytes.get(letters);
+            let time = letters == whole + 1 && bytes[whole].eq_ignore_ascii_case(&b't');
+            let mixed = after.is_some_and(|byte| byte.is_ascii_digit() || *byte >= 0x80) && !time;
+            // 50kg and 27T10:00 are a number and more; 9f3c is a name.
+            if letters > whole && mixed {
+                return self.run(text, start, take);
+            }
+            self.emit_number(&text[start..whole], take);
+            return if time { letters } else { whole };
+        }
+        let mut plain: String = text[start..end].chars().filter(|c| *c != ',').collect();
+        if let Some(after) = fraction {
+            let fraction = text[end + 1..after].trim_end_matches('0');
+            if !fraction.is_empty() {
+                plain.push('.');
+                plain.push_str(fraction);
+            }
+            end = after;
+        }
+        self.emit_number(&plain, take);
+        end
+    }
+
+    fn emit_number(&mut self, number: &str, take: &mut impl FnMut(Token)) {
+        let part = match number.len() {
+            1..=4 => number.parse().map_or(Part::Other, |value| Part::Number(value, number.len())),
+            _ => Part::Other,
+        };
+        self.emit(KEY.hash_one(number), number.len(), true, Some(part), take);
+    }
+
+    /// Reads letters and digits, and returns where they end. A character of a script without spaces is a word.
+    fn run(&mut self, text: &str, start: usize, take: &mut impl FnMut(Token)) -> usize {
+        self.word.clear();
+        let (mut end, mut length, mut digits) = (start, 0, false);
+        for c in text[start..].chars() {
+            if !c.is_alphanumeric() || (stands_alone(c) && length > 0) {
+                break;
+            }
+            end += c.len_utf8();
+            length += 1;
+            digits |= c.is_numeric();
+            if c.is_ascii() {
+                self.word.push(c.to_ascii_lowercase());
+            } else {
+                self.word.extend(c.to_lowercase());
+            }
+            if stands_alone(c) {
+                break;
+            }
+        }
+        if length == 0 {
+            return start + text[start..].chars().next().map_or(1, char::len_utf8);
+        }
+        let part = match self.word.as_str() {
+            // 27th of May
+            "st" | "nd" | "rd" | "th" | "of" => None,
+            word => Some(month(word).map_or(Part::Other, Part::Month)),
+        };
+        self.emit(KEY.hash_one(self.word.as_str()), length, digits, part, take);
+        end
+    }
+
+    fn emit(&mut self, hash: u64, length: usize, digits: bool, part: Option<Part>, take: &mut impl FnMut(Token)) {
+        take(Token::Word { hash, digits, length });
+        let Some(part) = part else { return };
+        self.parts = [self.parts[1], self.parts[2], part];
+        dates(self.parts, &mut |date| take(date));
+    }
+}
+
+/// The dates that three words in a row may be.
+fn dates(parts: [Part; 3], take: &mut impl FnMut(Token)) {
+    use Part::{Month, Number};
+    let mut whole = |year: u16, month: u16, day: u16| {
+        if (1..=12).contains(&month) && (1..=31).contains(&day) {
+            take(Token::Date { hash: KEY.hash_one((year, month, day)), whole: true });
+        }
+    };
+    match parts {
+        [Number(year, 4), Number(month, 1..=2), Number(day, 1..=2)] => whole(year, month, day),
+        [Number(first, 1..=2), Number(second, 1..=2), Number(year, 4)] => {
+            whole(year, first, second);
+            if first != second {
+                whole(year, second, first);
+            }
+        }
+        [Month(month), Number(day, 1..=2), Number(year, 4)] | [Number(day, 1..=2), Month(month), Number(year, 4)] => {
+            whole(year, month, day);
+        }
+        [_, Month(month), Number(day @ 1..=31, 1..=2)] | [_, Number(day @ 1..=31, 1..=2), Month(month)] => {
+            take(Token::Date { hash: yearless(month, day), whole: false });
+        }
+        _ => {}
+    }
+}
+
+fn yearless(month: u16, day: u16) -> u64 {
+    KEY.hash_one((month, day))
+}
+
+/// The year, month and day of a text that is a date and nothing but a date, with or without a time of day; and the same
+/// date as a text without the year names it.
+pub(super) fn whole_date(text: &str) -> Option<[u64; 2]> {
+    let numbers = text.get(..10)?;
+    let rest = &text[10..];
+    let time = rest.bytes().all(|byte| byte.is_ascii_digit() || b"TtZz:+-. ".contains(&byte));
+    let mut parts = numbers.split('-').map(|part| part.parse::<u16>().ok().filter(|_| part.len() <= 4));
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let valid = parts.next().is_none() && time && (1..=12).contains(&month) && (1..=31).contains(&day);
+    valid.then(|| [KEY.hash_one((year, month, day)), yearless(month, day)])
+}
+
+/// A number in plain digits.
+fn plain(number: &Number) -> String {
+    if let Some(whole) = number.as_i128() {
+        return whole.to_string();
+    }
+    let float = number.as_f64().unwrap_or_default();
+    if float.abs() < WHOLE_FLOATS { float.to_string() } else { number.to_string() }
+}
+
+/// Characters of scripts that put no spaces between words: Thai to Khmer, and Chinese, Japanese and Korean.
+const fn stands_alone(c: char) -> bool {
+    matches!(c as u32, 0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x2E80..=0xD7FF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
+}
+
+fn month(word: &str) -> Option<u16> {
+    const NAMES: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let fits = |name: &str| {
+        name == word || (word.len() == 3 && name.starts_with(word)) || (word == "sept" && name.starts_with(word))
+    };
+    (1..).zip(NAMES).find(|(_, name)| fits(name)).map(|(number, _)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn words(value: &Value) -> Vec<u64> {
+        let mut found = Vec::new();
+        Reader::default().leaf(value, &mut |token| {
+            if let Token::Word { hash, .. } = token {
+                found.push(hash);
+            }
+        });
+        found
+    }
+
+    fn dates_of(text: &str) -> Vec<u64> {
+        let mut found = Vec::new();
+        Reader::default().text(text, &mut |token| {
+            if let Token::Date { hash, .. } = token {
+                found.push(hash);
+            }
+        });
+        found
+    }
+
+    #[test]
+    fn a_number_is_the_same_however_it_is_written() {
+        for (number, texts) in [
+            (json!(1250), &["1,250.00", "$1,250", "1250 EUR", "1250EUR", "1250.0"][..]),
+            (json!(50.5), &["50.50", "50.5%", "50.5kg"]),
+            (json!(27), &["27th", "27T10:00"]),
+        ] {
+            let number = words(&number);
+            for text in texts {
+                assert_eq!(words(&json!(text))[0], number[0], "{text}");
+            }
+        }
+        assert_eq!(words(&json!(5.0)), words(&json!("5")));
+        assert_ne!(words(&json!("007")), words(&json!(7)), "an id with zeros in front is another id");
+        assert_ne!(words(&json!("1,2"))[0], words(&json!(12))[0], "a list is no number");
+        assert_eq!(words(&json!("27.05.2024")).len(), 3);
+    }
+
+    #[test]
+    fn ids_are_words_and_letter_case_does_not_matter() {
+        assert_eq!(words(&json!("#W4776164")), words(&json!("w4776164")));
+        assert_eq!(words(&json!("9f3c")).len(), 1);
+        assert_eq!(words(&json!("Zürich STRASSE")), words(&json!("zürich strasse")));
+        assert_eq!(words(&json!("注文")).len(), 2, "each is a word where there are no spaces");
+        assert_eq!(words(&json!("a\\nb")), words(&json!("a b")), "a line break within a string within a string");
+    }
+
+    #[test]
+    fn a_date_is_found_in_the_ways_that_people_write_it() {
+        let [date, yearless] = whole_date("2024-05-27").unwrap();
+        for text in
+            ["2024-05-27T10:00:00Z", "May 27, 2024", "27 May 2024", "the 27th of May 2024", "05/27/2024", "27.5.2024"]
+        {
+            assert!(dates_of(text).contains(&date), "{text}");
+        }
+        assert!(dates_of("on May 27").contains(&yearless));
+        assert!(!dates_of("2024-05-28, May 28").contains(&date));
+        assert_eq!(whole_date("2024-05-27 10:30"), whole_date("2024-05-27"));
+        assert_eq!(whole_date("2024-13-27"), None);
+        assert_eq!(whole_date("2024-05-27 or later"), None);
+    }
+}

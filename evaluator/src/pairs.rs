@@ -1,0 +1,82 @@
+//! Which event or action of one side stands for which of the other, and whether the two differ.
+
+use counterproof_artifact::Side;
+
+use crate::diff::align::Row;
+use crate::differences::Differences;
+use crate::grounding::Holder;
+
+/// How an element of one side stands to the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stand {
+    /// Its counterpart, where it has one.
+    pub other: Option<usize>,
+    /// Whether it differs from it; what has no counterpart does.
+    pub differs: bool,
+    /// The row of the aligned lists that it stands in.
+    pub row: usize,
+}
+
+/// The events and actions of both sides.
+#[derive(Debug, Clone, Default)]
+pub struct Pairs {
+    events: [Vec<Stand>; 2],
+    actions: [Vec<Stand>; 2],
+}
+
+impl Pairs {
+    /// The pairs of two aligned answers.
+    pub fn of(differences: &Differences) -> Self {
+        Self {
+            events: stands(differences.events.iter().map(|row| (row.row, row.is_same()))),
+            actions: stands(differences.actions.iter().map(|row| (row.row, row.is_same()))),
+        }
+    }
+
+    /// How an event stands to the other side.
+    pub fn event(&self, side: Side, index: usize) -> Stand {
+        self.events[place(side)].get(index).copied().unwrap_or_default()
+    }
+
+    /// How an action stands to the other side.
+    pub fn action(&self, side: Side, index: usize) -> Stand {
+        self.actions[place(side)].get(index).copied().unwrap_or_default()
+    }
+
+    /// The call or action of the other side that stands for one.
+    pub fn other(&self, side: Side, holder: Holder) -> Option<Holder> {
+        match holder {
+            Holder::Call(index) => self.event(side, index).other.map(Holder::Call),
+            Holder::Action(index) => self.action(side, index).other.map(Holder::Action),
+        }
+    }
+}
+
+const fn place(side: Side) -> usize {
+    match side {
+        Side::Baseline => 0,
+        Side::New => 1,
+    }
+}
+
+fn stands(rows: impl Iterator<Item = (Row, bool)>) -> [Vec<Stand>; 2] {
+    let mut sides = [Vec::new(), Vec::new()];
+    let mut put = |side: Side, index: usize, stand: Stand| {
+        let list: &mut Vec<Stand> = &mut sides[place(side)];
+        if list.len() <= index {
+            list.resize(index + 1, Stand::default());
+        }
+        list[index] = stand;
+    };
+    for (number, (row, same)) in rows.enumerate() {
+        match row {
+            Row::Both { baseline, new } => {
+                put(Side::Baseline, baseline, Stand { other: Some(new), differs: !same, row: number });
+                put(Side::New, new, Stand { other: Some(baseline), differs: !same, row: number });
+            }
+            Row::Removed(index) => put(Side::Baseline, index, Stand { other: None, differs: true, row: number }),
+            Row::Added(index) => put(Side::New, index, Stand { other: None, differs: true, row: number }),
+        }
+    }
+    sides
+}

@@ -1,0 +1,328 @@
+//! How much a case deserves a look: a score between 0 and 1 that ranks cases for a reader, and is never a gate.
+//!
+//! Each part is evidence of its own that new got worse, so they combine as such: 1 − Π(1 − weight · size). What was done in
+//! the end weighs most, and what was only said weighs least: wording is mostly noise. `docs/verdicts.md` has the reasons.
+
+use std::collections::HashMap;
+
+use counterproof_artifact::evaluation::{ExpectationResult, Severity, SeverityPart};
+use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel, ToolStatus};
+
+use crate::diff::actions::EvidenceChange;
+use crate::diff::align::Row;
+use crate::diff::distance::Leaves;
+use crate::diff::json::{JsonChanges, Place};
+use crate::diff::output::OutputChange;
+use crate::differences::Differences;
+use crate::findings::{Findings, UNGROUNDED, WITHOUT_EVIDENCE};
+use crate::grounding::{self, Holder};
+use crate::load::{Artifact, LoadedAnswer};
+
+/// New has no answer, and the baseline has one.
+const NO_ANSWER: f64 = 1.0;
+/// For each expectation that held and fails.
+const EXPECTATION: f64 = 0.7;
+/// What is done at high risk.
+const HIGH_RISK_ACTIONS: f64 = 0.8;
+/// What is done at a lower risk, or at one that nobody stated.
+const OTHER_ACTIONS: f64 = 0.1;
+/// For each action that lost its evidence, or has none and high risk.
+const EVIDENCE: f64 = 0.5;
+/// For each value that was made up.
+const INVENTED: f64 = 0.4;
+/// For each value that is the baseline's, but was not seen to come from anywhere.
+const UNSEEN: f64 = 0.05;
+/// The steps on the way: calls that change nothing of weight, and retrievals.
+const STEPS: f64 = 0.2;
+/// The fields of an output that is an object.
+const OUTPUT_FIELDS: f64 = 0.3;
+/// The numbers in an output that is a text.
+const OUTPUT_NUMBERS: f64 = 0.1;
+
+/// How far a step is from itself that stands in another place.
+const MOVED: f64 = 0.25;
+
+/// What a pair that differs everywhere costs, where one element left out costs 1.
+const PAIR: f64 = 1.5;
+
+/// What is known of a case.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// What the baseline has of it.
+    pub baseline: &'a Artifact,
+    /// What new has of it.
+    pub new: &'a Artifact,
+    /// In what the answers differ; `None` where not both sides answered.
+    pub differences: Option<&'a Differences>,
+    /// How they did on the expectations.
+    pub expectations: &'a [ExpectationResult],
+    /// What is wrong with new by itself.
+    pub findings: &'a Findings,
+    /// The share of the difference that the baseline also has with itself, from 0 to 1.
+    pub noise: f64,
+}
+
+/// The severity of a case.
+pub fn of(known: Known<'_>) -> Severity {
+    let mut parts = Vec::new();
+    let mut part = |code: &str, share: f64| {
+        if share > 0.0 {
+            parts.push(SeverityPart { code: code.to_owned(), share: rounded(share.min(1.0)) });
+        }
+    };
+    if known.baseline.answer().is_some() && known.new.answer().is_none() {
+        part("no-answer", NO_ANSWER);
+    }
+    let fell = |result: &&ExpectationResult| {
+        let passed =
+            |side: &Option<counterproof_artifact::evaluation::Judgement>| side.as_ref().map(|side| side.passed);
+        passed(&result.baseline) == Some(true) && passed(&result.new) == Some(false)
+    };
+    part("expectation-failed", any(known.expectations.iter().filter(fell).map(|_| EXPECTATION)));
+    if let (Some(old), Some(new), Some(differences)) = (known.baseline.answer(), known.new.answer(), known.differences)
+    {
+        let fresh = |code: &'static str| known.findings.fresh().filter(move |found| found.finding.code == code);
+        let lost = differences.actions.iter().filter(|row| row.evidence == EvidenceChange::Lost);
+        let lost = lost.filter_map(|row| match row.row {
+            Row::Both { new: index, .. } => Some(EVIDENCE * weight(new.answer.proposed_actions[index].risk_level)),
+            Row::Added(_) | Row::Removed(_) => None,
+        });
+        part("evidence-lost", any(lost));
+        part(WITHOUT_EVIDENCE, any(fresh(WITHOUT_EVIDENCE).map(|_| EVIDENCE)));
+        part(
+            UNGROUNDED,
+            any(fresh(UNGROUNDED).map(|found| {
+                let each = if found.is_kept { UNSEEN } else { INVENTED };
+                each * weight(risk(new, found.holder))
+            })),
+        );
+        let deeds = Deeds::of(old, new, differences);
+        part("high-risk-actions", HIGH_RISK_ACTIONS * deeds.high.distance());
+        part("other-actions", OTHER_ACTIONS * deeds.other.distance());
+        part("steps", STEPS * deeds.steps.distance());
+        let (code, share) = output(&old.answer.final_output, &new.answer.final_output, &differences.output);
+        part(code, share);
+    }
+    parts.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let noise = known.noise.clamp(0.0, 1.0);
+    let score = any(parts.iter().map(|part| part.share)) * (1.0 - noise);
+    if noise > 0.0 && !parts.is_empty() {
+        parts.push(SeverityPart { code: "noise".to_owned(), share: rounded(noise) });
+    }
+    Severity { score: rounded(score), parts }
+}
+
+/// Independent evidence, taken together.
+fn any(shares: impl Iterator<Item = f64>) -> f64 {
+    1.0 - shares.map(|share| 1.0 - share).product::<f64>()
+}
+
+/// Four digits tell any two cases apart that a reader would.
+fn rounded(share: f64) -> f64 {
+    (share * 10_000.0).round() / 10_000.0
+}
+
+/// How much a risk weighs; one that nobody stated counts as medium.
+const fn weight(risk: RiskLevel) -> f64 {
+    match risk {
+        RiskLevel::High => 1.0,
+        RiskLevel::Medium | RiskLevel::Unknown => 0.6,
+        RiskLevel::Low => 0.3,
+    }
+}
+
+fn risk(loaded: &LoadedAnswer, holder: Holder) -> RiskLevel {
+    match holder {
+        Holder::Action(index) => loaded.answer.proposed_actions[index].risk_level,
+        Holder::Call(index) => match &loaded.answer.events[index].body {
+            EventBody::ToolCall(call) => call.risk_level.unwrap_or(RiskLevel::Unknown),
+            _ => RiskLevel::Unknown,
+        },
+    }
+}
+
+/// The distance of two aligned lists, summed up.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sum {
+    cost: f64,
+    elements: usize,
+}
+
+impl Sum {
+    /// Between 0 (the same) and 1 (nothing in common).
+    fn distance(self) -> f64 {
+        if self.elements == 0 { 0.0 } else { (self.cost / self.elements as f64).min(1.0) }
+    }
+
+    /// Adds a row by which of the sides have it; a pair costs by its distance.
+    fn add(&mut self, baseline: bool, new: bool, distance: impl FnOnce() -> f64) {
+        self.elements += usize::from(baseline) + usize::from(new);
+        self.cost += match (baseline, new) {
+            (true, true) => PAIR * distance(),
+            (false, false) => 0.0,
+            _ => 1.0,
+        };
+    }
+}
+
+/// What was done, and the steps on the way.
+#[derive(Debug, Default)]
+struct Deeds {
+    high: Sum,
+    other: Sum,
+    steps: Sum,
+}
+
+impl Deeds {
+    fn of(old: &LoadedAnswer, new: &LoadedAnswer, differences: &Differences) -> Self {
+        let mut deeds = Self::default();
+        let (before, after) = (Outcomes::of(old), Outcomes::of(new));
+        let (old_actions, new_actions) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
+        for row in &differences.actions {
+            let (i, j) = indexes(row.row);
+            // An action whose call failed changed nothing.
+            let i = i.filter(|i| !before.failed(&old_actions[*i]));
+            let j = j.filter(|j| !after.failed(&new_actions[*j]));
+            let is_high = |action: &ProposedAction| action.risk_level == RiskLevel::High;
+            let high = i.is_some_and(|i| is_high(&old_actions[i])) || j.is_some_and(|j| is_high(&new_actions[j]));
+            let sum = if high { &mut deeds.high } else { &mut deeds.other };
+            sum.add(i.is_some(), j.is_some(), || {
+                let params =
+                    |action: Option<&ProposedAction>| action.map_or(0, |action| Leaves::of(&action.params).count());
+                let leaves = params(i.map(|i| &old_actions[i])) + params(j.map(|j| &new_actions[j]));
+                share_changed(&row.changes, leaves)
+            });
+        }
+        for row in &differences.events {
+            let (i, j) = indexes(row.row);
+            let (i, j) = (i.map(|i| &old.answer.events[i].body), j.map(|j| &new.answer.events[j].body));
+            let Some(body) = i.or(j) else { continue };
+            let moved = if row.moved { MOVED } else { 0.0 };
+            match body {
+                EventBody::ToolCall(_) => {
+                    let call = |body: Option<&'_ EventBody>, outcomes: &Outcomes<'_>| match body {
+                        Some(EventBody::ToolCall(call)) => Some(outcomes.kind(call)),
+                        _ => None,
+                    };
+                    let (a, b) = (call(i, &before), call(j, &after));
+                    let is_deed = |kind: Option<CallKind>| kind == Some(CallKind::Deed);
+                    let is_counted = |kind: Option<CallKind>| matches!(kind, Some(CallKind::Deed | CallKind::Step));
+                    let sum = if is_deed(a) || is_deed(b) { &mut deeds.high } else { &mut deeds.steps };
+                    sum.add(is_counted(a), is_counted(b), || {
+                        let args = |body: Option<&EventBody>| match body {
+                            Some(EventBody::ToolCall(call)) => Leaves::of(&call.args).count(),
+                            _ => 0,
+                        };
+                        share_changed(&row.changes, args(i) + args(j)).max(moved)
+                    });
+                }
+                EventBody::Retrieval(_) => {
+                    let of = |body: Option<&EventBody>| match body {
+                        Some(EventBody::Retrieval(found)) => 1 + found.doc_ids.len(),
+                        _ => 0,
+                    };
+                    deeds.steps.add(i.is_some(), j.is_some(), || share_changed(&row.changes, of(i) + of(j)).max(moved));
+                }
+                EventBody::ToolResult(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
+            }
+        }
+        deeds
+    }
+}
+
+const fn indexes(row: Row) -> (Option<usize>, Option<usize>) {
+    match row {
+        Row::Both { baseline, new } => (Some(baseline), Some(new)),
+        Row::Removed(baseline) => (Some(baseline), None),
+        Row::Added(new) => (None, Some(new)),
+    }
+}
+
+/// The share of all leaves that stand at places which differ; prose counts by its numbers.
+fn share_changed(changes: &JsonChanges, leaves: usize) -> f64 {
+    let below = |place: &Option<Place>| place.as_ref().map_or(0, |place| Leaves::of_value(&place.value).count()) as f64;
+    let listed: f64 = changes
+        .iter()
+        .map(|change| {
+            let differ = match (&change.baseline, &change.new) {
+                (Some(old), Some(new)) => grounding::distance_of_values(&old.value, &new.value),
+                _ => 1.0,
+            };
+            differ * (below(&change.baseline) + below(&change.new))
+        })
+        .sum();
+    let all = listed + 2.0 * changes.omitted as f64;
+    (all / leaves.max(1) as f64).min(1.0)
+}
+
+/// What kind of call it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallKind {
+    /// Of high risk, without an action that stands for it, and not failed.
+    Deed,
+    /// It carried out an action of high risk, which is counted; or it was one and failed.
+    Counted,
+    /// Any other.
+    Step,
+}
+
+/// How the calls of an answer ended.
+struct Outcomes<'a> {
+    /// By call: whether it failed.
+    failed: HashMap<&'a str, bool>,
+    /// By action: whether all calls that carried it out failed.
+    actions: HashMap<&'a str, bool>,
+    risks: HashMap<&'a str, RiskLevel>,
+}
+
+impl<'a> Outcomes<'a> {
+    fn of(loaded: &'a LoadedAnswer) -> Self {
+        let events = &loaded.answer.events;
+        let results = events.iter().filter_map(|event| match &event.body {
+            EventBody::ToolResult(result) => Some(result),
+            _ => None,
+        });
+        let mut outcomes = Self {
+            failed: HashMap::new(),
+            actions: HashMap::new(),
+            risks: loaded.answer.proposed_actions.iter().map(|it| (it.action_id.as_str(), it.risk_level)).collect(),
+        };
+        for result in results {
+            let failed = result.status == ToolStatus::Error;
+            outcomes.failed.insert(&result.call_id, failed);
+            let call = loaded.index.call(events, &result.call_id).and_then(|call| call.action_id.as_deref());
+            if let Some(action) = result.action_id.as_deref().or(call) {
+                outcomes.actions.entry(action).and_modify(|all| *all &= failed).or_insert(failed);
+            }
+        }
+        outcomes
+    }
+
+    fn failed(&self, action: &ProposedAction) -> bool {
+        self.actions.get(action.action_id.as_str()).copied().unwrap_or(false)
+    }
+
+    fn kind(&self, call: &counterproof_artifact::ToolCall) -> CallKind {
+        let of_action = call.action_id.as_deref().and_then(|id| self.risks.get(id)).copied();
+        match (of_action, call.risk_level) {
+            (Some(RiskLevel::High), _) => CallKind::Counted,
+            (None, Some(RiskLevel::High)) if self.failed.get(call.call_id.as_str()) == Some(&true) => CallKind::Counted,
+            (None, Some(RiskLevel::High)) => CallKind::Deed,
+            _ => CallKind::Step,
+        }
+    }
+}
+
+fn output(old: &FinalOutput, new: &FinalOutput, change: &OutputChange) -> (&'static str, f64) {
+    match (change, &old.content, &new.content) {
+        (OutputChange::Same, ..) => ("output-numbers", 0.0),
+        (OutputChange::Json(changes), Content::Json(a), Content::Json(b)) => {
+            ("output-fields", OUTPUT_FIELDS * share_changed(changes, Leaves::of(a).count() + Leaves::of(b).count()))
+        }
+        (_, Content::Text(a), Content::Text(b)) => {
+            ("output-numbers", OUTPUT_NUMBERS * grounding::distance_of_numbers(a, b))
+        }
+        // A text in place of an object, or the other way round.
+        _ => ("output-fields", OUTPUT_FIELDS),
+    }
+}

@@ -1,0 +1,130 @@
+//! What counts as made up, where it takes more than two answers to tell: other cases, requests, declarations, sizes.
+
+use counterproof_artifact::Side;
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
+use serde_json::{Value, json};
+
+use crate::kit::{CASE, Pair, answer_of, step};
+
+/// An answer that reads something and then books something.
+fn booking(read: &Value, booked: &Value) -> Value {
+    let events = [step("c1", "read", &json!({}), read), step("c2", "book", booked, &json!({}))].concat();
+    answer_of(&json!({"events": events}))
+}
+
+fn codes(row: &CaseEvaluation) -> Vec<(&str, bool)> {
+    row.findings.iter().map(|finding| (finding.code.as_str(), finding.in_baseline)).collect()
+}
+
+fn flagged(evaluation: &Evaluation) -> Vec<&str> {
+    let flagged = evaluation.cases.iter().filter(|case| !case.findings.is_empty());
+    flagged.map(|case| case.case_id.as_str()).collect()
+}
+
+#[test]
+fn one_of_the_few_values_that_the_baseline_uses_at_a_place_needs_no_source() {
+    // The class is one of two in all cases, and read before it is booked; the seat is another in every case.
+    let mut pair = Pair::empty();
+    for index in 0..12 {
+        let (id, class, seat) = (format!("case_{index}"), ["first", "coach"][index % 2], format!("{index}XY{index}"));
+        let read = json!({"class": class, "seat": seat});
+        let booked = match index {
+            3 => json!({"class": "first", "seat": seat}),
+            5 => json!({"class": "royal", "seat": seat}),
+            7 => json!({"class": class, "seat": "8XY8"}),
+            _ => read.clone(),
+        };
+        pair = pair.with(Side::Baseline, &id, &booking(&read, &read)).with(Side::New, &id, &booking(&read, &booked));
+    }
+    // Another class of the two is no invention; a third one is, and so is the seat of another case.
+    let evaluation = pair.evaluation();
+    assert_eq!(flagged(&evaluation), ["case_5", "case_7"]);
+    let order: Vec<_> = evaluation.cases.iter().map(|case| case.case_id.as_str()).collect();
+    assert_eq!(order[3], "case_3", "a case that was compared twice keeps its place");
+}
+
+#[test]
+fn what_the_case_or_the_request_says_is_a_source() {
+    let old = booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"}));
+    let new = booking(&json!({"seat": "12XY"}), &json!({"seat": "77AB"}));
+    assert_eq!(codes(&Pair::of(&old, &new).row()), [("ungrounded-argument", false)]);
+    let told = Pair::of(&old, &new).titled("Put me on 77ab, please");
+    assert_eq!(codes(&told.row()), []);
+
+    let mut asked = new;
+    asked["request_asset_href"] = json!("assets/request.json");
+    let request =
+        |seat: &str| json!({"protocol": "native", "body": {"input": {"user": format!("Seat {seat}!")}}}).to_string();
+    let pair = |seat: &str| Pair::of(&old, &asked).with_asset(Side::New, "request.json", request(seat).as_bytes());
+    assert_eq!(codes(&pair("77ab").row()), []);
+    assert_eq!(codes(&pair("12xy").row()), [("ungrounded-argument", false)]);
+}
+
+#[test]
+fn sides_that_were_not_asked_the_same_differ_for_that_reason() {
+    let request =
+        |text: &str| json!({"protocol": "native", "body": {"version": text, "input": {"user": text}}}).to_string();
+    let linked = |seat: &str| {
+        let mut answer = booking(&json!({"seat": seat}), &json!({"seat": seat}));
+        answer["request_asset_href"] = json!("assets/request.json");
+        answer
+    };
+    let row = Pair::of(&linked("12XY"), &linked("77AB"))
+        .with_asset(Side::Baseline, "request.json", request("Seat 12XY").as_bytes())
+        .with_asset(Side::New, "request.json", request("Seat 77AB").as_bytes())
+        .row();
+    let cause = row.cause.unwrap();
+    assert_eq!((cause.code.as_str(), cause.place.as_str()), ("input-changed", "input.user"));
+    assert!(cause.message.contains("Seat 12XY") && cause.message.contains("Seat 77AB"), "{}", cause.message);
+}
+
+#[test]
+fn in_a_complete_transcript_every_value_has_a_source() {
+    let mut made_up = booking(&json!({"seat": "12XY"}), &json!({"seat": "77AB"}));
+    Pair::of(&made_up, &made_up).titled("A seat, please").is(Verdict::Unchanged, &[]);
+    made_up["transcript_complete"] = json!(true);
+    let row = Pair::of(&made_up, &made_up).titled("A seat, please").is(Verdict::Unchanged, &[]);
+    assert_eq!(codes(&row), [("ungrounded-argument", true)], "both sides made it up");
+    let row = Pair::of(&made_up, &made_up).is(Verdict::Unchanged, &[]);
+    assert_eq!(codes(&row), [], "without the input nobody can tell");
+}
+
+#[test]
+fn a_finding_names_the_place_on_both_sides_and_where_the_value_came_from() {
+    let old = booking(&json!({"seats": ["12XY"]}), &json!({"seats": [{"id": "12XY"}]}));
+    let new = booking(&json!({"seats": ["12XY"]}), &json!({"seats": [{"id": "77AB"}]}));
+    let row = Pair::of(&old, &new).row();
+    let finding = &row.findings[0];
+    let pointers: Vec<_> = finding.pointers.iter().map(|place| place.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/events/2/args/seats/0/id"; 2]);
+    assert_eq!(
+        finding.message,
+        "book: seats.0.id \"77AB\" appears in nothing that the agent was given before; baseline had \"12XY\" from the result of read"
+    );
+}
+
+#[test]
+fn a_payload_too_large_to_be_searched_accuses_nobody() {
+    let pair = |read: Value| {
+        let new = booking(&read, &json!({"seat": "77AB"}));
+        Pair::of(&booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"})), &new)
+    };
+    let mut linked = booking(&json!({}), &json!({"seat": "77AB"}));
+    linked["events"][1].as_object_mut().unwrap().remove("payload_summary");
+    linked["events"][1]["payload_asset_href"] = json!("assets/large.json");
+    let large = Pair::of(&booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"})), &linked);
+    let large = large.with_asset(Side::New, "large.json", &vec![b'1'; 9 * 1024 * 1024]);
+    assert_eq!(codes(&large.row()), []);
+    assert_eq!(codes(&pair(json!({"seat": "12XY"})).row()), [("ungrounded-argument", false)]);
+}
+
+#[test]
+fn a_megabyte_of_values_on_one_line_is_searched_like_any_other() {
+    let many = |from: u32| (from..from + 60_000).map(|n| format!("id{n}x")).collect::<Vec<_>>();
+    let old = booking(&json!({"ids": many(0)}), &json!({"ids": many(0)}));
+    let new = booking(&json!({"ids": many(0)}), &json!({"ids": many(100_000)}));
+    let row = Pair::of(&old, &new).row();
+    assert_eq!(row.findings.len(), 20);
+    assert!(row.findings[19].message.ends_with("and 59980 more like it"), "{}", row.findings[19].message);
+    assert_eq!(row.case_id.as_str(), CASE);
+}
