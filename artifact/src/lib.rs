@@ -53,7 +53,7 @@ pub use inside::ResolveError;
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
 pub use number::{Count, Millis};
-pub use run::{Backoff, Limits, RetryPolicy, Run, RunSchema, ShardOf, Stats};
+pub use run::{Backoff, Limits, RetryPolicy, Run, RunSchema, ShardOf, Stats, UntilDecided};
 pub use side::Side;
 pub use tri::Tri;
 
