@@ -83,6 +83,9 @@ pub struct Run {
     /// How many repeats the group has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Count>,
+    /// How the repeats are chosen, where each asks only the cases that those before it left open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_decided: Option<UntilDecided>,
     /// Why this run is the baseline, where somebody made it that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
@@ -139,6 +142,18 @@ pub struct ShardOf {
     pub cases_total: Count,
     /// Where each selected case stands among all cases, counted from 0.
     pub positions: Vec<Count>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// Repeats that stop when they have decided: how often a case is asked depends on how it went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UntilDecided {
+    /// The baseline runs that the repeats are held against.
+    pub against: Vec<RunId>,
+    /// How many repeats, from the first on, ask every case whatever comes of it.
+    pub full_rounds: Count,
     /// What this version does not know.
     #[serde(flatten)]
     pub extra: Extra,

@@ -10,6 +10,7 @@ mod findings;
 mod passes;
 mod progress;
 mod retold;
+mod rounds;
 mod signals;
 mod streams;
 mod suite;

@@ -4,8 +4,9 @@
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use camino::Utf8PathBuf;
 use counterproof_artifact::RunId;
-use counterproof_runner::{Part, Repeat, Settings, Shard, ShardError, Start, array};
+use counterproof_runner::{Part, Repeat, Rounds, Settings, Shard, ShardError, Start, array};
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
@@ -34,6 +35,21 @@ pub(crate) struct Options {
     /// Make N runs, one after the other, called ID-r1 to ID-rN
     #[arg(long, value_name = "N")]
     repeat: Option<NonZeroU32>,
+
+    /// Make runs of the side `new`, called ID-r1, ID-r2 and so on, until every case is decided against the baseline: the first
+    /// rounds ask all cases, those that follow only the open ones
+    #[arg(
+        long, requires = "against", requires = "max", conflicts_with_all = ["repeat", "shard", "retry_errors"]
+    )]
+    pub(crate) repeat_until_decided: bool,
+
+    /// With --repeat-until-decided: the baseline's run folders
+    #[arg(long, value_name = "BASELINE", num_args = 1.., requires = "repeat_until_decided")]
+    pub(crate) against: Vec<Utf8PathBuf>,
+
+    /// With --repeat-until-decided: make at most N runs
+    #[arg(long, value_name = "N", requires = "repeat_until_decided")]
+    pub(crate) max: Option<NonZeroU32>,
 }
 
 /// A shard as it is typed.
@@ -68,6 +84,13 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
+    /// The settings of this run, as one of some rounds.
+    pub(crate) fn round(&self, shared: &Settings, rounds: Rounds) -> Settings {
+        let mut settings = self.settings(shared);
+        settings.repeat = settings.repeat.map(|repeat| Repeat { until_decided: Some(rounds), ..repeat });
+        settings
+    }
+
     /// The settings of this run.
     pub(crate) fn settings(&self, shared: &Settings) -> Settings {
         Settings {
@@ -117,11 +140,12 @@ impl Options {
                 .map_err(|error| CommandError::usage(error).hint("use a shorter id"))
         };
         let mut runs = Vec::new();
-        for number in 1..=self.repeat.map_or(1, NonZeroU32::get) {
+        let repeats = self.repeat.or(self.max);
+        for number in 1..=repeats.map_or(1, NonZeroU32::get) {
             let (mut run_id, mut repeat, mut start) = (id.clone(), None, start);
-            if let Some(of) = self.repeat {
+            if let Some(of) = repeats {
                 run_id = derived(&run_id, format!("r{number}"))?;
-                repeat = Some(Repeat { group_id: id.clone(), number, of: of.get() });
+                repeat = Some(Repeat { group_id: id.clone(), number, of: of.get(), until_decided: None });
                 if let Start::Resume { or_new, .. } = &mut start {
                     *or_new = number > 1;
                 }
@@ -167,6 +191,8 @@ mod tests {
         assert_eq!(ids(&["--run-id", "n", "--shard", "auto"]).unwrap(), ["n-s3of4"]);
         let both = ids(&["--resume", "n", "--shard", "auto/4", "--repeat", "2"]).unwrap();
         assert_eq!(both, ["n-r1-s3of4", "n-r2-s3of4"]);
+        let rounds = ["--run-id", "n", "--repeat-until-decided", "--max", "2", "--against", "b1", "b2"];
+        assert_eq!(ids(&rounds).unwrap(), ["n-r1", "n-r2"]);
         assert_eq!(ids(&[]).unwrap().len(), 1);
     }
 
@@ -180,6 +206,10 @@ mod tests {
             &["--run-id", "n", "--resume", "n"],
             &["--run-id", "n", "--retry-errors"],
             &["--run-id", "n", "--repeat", "0"],
+            &["--run-id", "n", "--repeat-until-decided", "--max", "9"],
+            &["--run-id", "n", "--repeat-until-decided", "--against", "b"],
+            &["--run-id", "n", "--against", "b", "--max", "9"],
+            &["--run-id", "n", "--repeat-until-decided", "--against", "b", "--max", "9", "--repeat", "3"],
         ] {
             assert!(ids(line).is_err(), "{line:?}");
         }

@@ -89,6 +89,6 @@ pub use pace::{Concurrency, ConcurrencyError, Rate, RateError};
 pub use reporter::{JsonLines, Plain, Reporter, Silent};
 pub use run::{Environment, RunError, Summary, run};
 pub use secret::{Header, HeaderError, Secret};
-pub use settings::{ByteLimits, PhaseTimeouts, Repeat, Settings, Start};
+pub use settings::{ByteLimits, PhaseTimeouts, Repeat, Rounds, Settings, Start};
 pub use shard::{Part, Shard, ShardError};
 pub use target::{AgentCommand, AgentCommandError, Target};

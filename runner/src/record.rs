@@ -1,7 +1,7 @@
 //! `run.json`: what is known of a run before its first request, and after its last.
 
 use counterproof_artifact::redact::{Applied, Redactor};
-use counterproof_artifact::{Case, Extra, Outcome, Run, RunSchema, Stats};
+use counterproof_artifact::{Case, Extra, Outcome, Run, RunSchema, Stats, UntilDecided};
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -13,7 +13,7 @@ use crate::event::Counts;
 use crate::pace::Concurrency;
 use crate::relative::{absolute, relative};
 use crate::selection::Selection;
-use crate::settings::{PhaseTimeouts, Settings};
+use crate::settings::{PhaseTimeouts, Rounds, Settings};
 use crate::target::Target;
 
 /// The field that says that a run was stopped before its end.
@@ -60,9 +60,14 @@ pub(crate) fn started(
         repeat: settings.repeat.as_ref().map(|repeat| u64::from(repeat.number).into()),
         accepted: None,
         repeats: settings.repeat.as_ref().map(|repeat| u64::from(repeat.of).into()),
+        until_decided: settings.repeat.as_ref().and_then(|repeat| repeat.until_decided.as_ref()).map(until_decided),
         stats: None,
         extra,
     }
+}
+
+fn until_decided(rounds: &Rounds) -> UntilDecided {
+    UntilDecided { against: rounds.against.clone(), full_rounds: u64::from(rounds.full).into(), extra: Extra::new() }
 }
 
 /// What the agent speaks and what it is told beside the cases, where that is not what every agent is.

@@ -87,8 +87,19 @@ pub struct Repeat {
     pub group_id: RunId,
     /// Which it is, counted from 1.
     pub number: u32,
-    /// How many there are.
+    /// How many there are; at most, where they stop when they have decided.
     pub of: u32,
+    /// How the repeats are chosen, where each asks only the cases that those before it left open.
+    pub until_decided: Option<Rounds>,
+}
+
+/// Repeats of which each asks only the cases that those before it left open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rounds {
+    /// The baseline runs that they are held against.
+    pub against: Vec<RunId>,
+    /// How many of them, from the first on, ask every case.
+    pub full: u32,
 }
 
 impl Settings {

@@ -8,7 +8,7 @@ use counterproof_artifact::{
     EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema, FinalOutput,
     FinalOutputEvent, Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Outcome, ProposedAction, Retrieval,
     RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf, Side, Stats, ToolCall,
-    ToolResult, ToolStatus, Tri,
+    ToolResult, ToolStatus, Tri, UntilDecided,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -141,6 +141,12 @@ prop_compose! {
 }
 
 prop_compose! {
+    pub(crate) fn until_decided()(against in vec(run_id(), 0..3), full_rounds in count(), extra in extra()) -> UntilDecided {
+        UntilDecided { against, full_rounds, extra }
+    }
+}
+
+prop_compose! {
     pub(crate) fn run()(
         (run_id, version, selected_case_ids) in (run_id(), side(), vec(case_id(), 0..3)),
         [generated_at, base_url, cases_path, out_dir, runner_version] in [text(), text(), text(), text(), text()],
@@ -152,13 +158,14 @@ prop_compose! {
         (case_digests, cases_digest) in (option::of(btree_map(case_id(), digest(), 0..3)), option::of(digest())),
         (shard, group_id) in (option::of(shard_of()), option::of(run_id())),
         (repeat, repeats, accepted) in (option::of(count()), option::of(count()), option::of(accepted())),
+        until_decided in option::of(until_decided()),
         extra in extra(),
     ) -> Run {
         Run {
             schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, out_dir,
             selected_case_ids, runner_version, repo_commit, dirty, node_version, timeout_ms, retries, concurrency,
-            retry_policy, limits, case_digests, cases_digest, shard, group_id, repeat, repeats, accepted, stats,
-            extra,
+            retry_policy, limits, case_digests, cases_digest, shard, group_id, repeat, repeats, accepted,
+            until_decided, stats, extra,
         }
     }
 }

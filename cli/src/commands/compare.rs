@@ -229,7 +229,7 @@ fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Vec<RunR
     Ok(repeats)
 }
 
-fn read_error(error: ReadError, side: Side) -> CommandError {
+pub(crate) fn read_error(error: ReadError, side: Side) -> CommandError {
     match &error {
         ReadError::NoRun { .. } => CommandError::usage(error).hint(format!(
             "`counterproof run --side {side} …` makes one; or name two run folders: `counterproof compare BASELINE NEW`"

@@ -18,6 +18,8 @@ mod run;
 mod schema;
 mod validate;
 
+pub(crate) use compare::read_error;
+
 /// Tells whether tonight's version of an AI agent is worse than yesterday's.
 ///
 /// Runs a set of cases against an agent, keeps what it did as portable files, compares a new version with a baseline, and

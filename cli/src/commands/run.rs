@@ -22,6 +22,7 @@ use crate::command_error::CommandError;
 use crate::config::{self, Config};
 use crate::passes::{self, Passes};
 use crate::retold::Retold;
+use crate::rounds::{self, Rounds};
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::suite;
@@ -163,21 +164,98 @@ pub(super) fn run(args: &Args, typed: &Retold, streams: &mut Streams) -> Result<
     let stop = interrupt.clone();
     on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     let resume = typed.with(&format!("--resume {}", passes.id), &["run-id", "resume"]);
+    let mut asking = Asking { args, checkout, interrupt, resume, streams };
+    if args.passes.repeat_until_decided {
+        return until_decided(&mut asking, &shared, &passes, &cases);
+    }
     for pass in &passes.runs {
-        let settings = pass.settings(&shared);
-        let environment =
-            Environment { checkout: checkout.clone(), interrupt: interrupt.clone(), ..Environment::of_system() };
-        let mut told = Told::new(args.reporter, &mut streams.out);
-        let summary = counterproof_runner::run(&settings, &cases, environment, &mut told);
-        let failures = told.finish();
-        let summary = summary.map_err(|error| run_error(error, &resume))?;
-        tell(args, &settings, &summary, &failures?, streams)?;
-        if summary.interrupted || (interrupt.reached(Urgency::Finish) && Some(pass) != passes.runs.last()) {
-            streams.note(format_args!("interrupted; to go on: {resume}"));
+        let is_last = Some(pass) == passes.runs.last();
+        if let Asked::Interrupted = asking.ask(&pass.settings(&shared), &cases, is_last)? {
             return Ok(Exit::Interrupted);
         }
     }
     next(args, &shared, &passes, streams);
+    Ok(Exit::Done)
+}
+
+/// What all runs of one command have in common.
+struct Asking<'a> {
+    args: &'a Args,
+    checkout: Option<Checkout>,
+    interrupt: Interrupt,
+    /// The command that goes on.
+    resume: String,
+    streams: &'a mut Streams,
+}
+
+/// How a run ended.
+enum Asked {
+    /// Every case was asked.
+    All,
+    /// It was stopped, and the person told how to go on.
+    Interrupted,
+}
+
+impl Asking<'_> {
+    /// Makes one run, and says how it went.
+    fn ask(&mut self, settings: &Settings, cases: &[CaseSpec], is_last: bool) -> Result<Asked, CommandError> {
+        let (checkout, interrupt) = (self.checkout.clone(), self.interrupt.clone());
+        let environment = Environment { checkout, interrupt, ..Environment::of_system() };
+        let mut told = Told::new(self.args.reporter, &mut self.streams.out);
+        let summary = counterproof_runner::run(settings, cases, environment, &mut told);
+        let failures = told.finish();
+        let summary = summary.map_err(|error| run_error(error, &self.resume))?;
+        tell(self.args, settings, &summary, &failures?, self.streams)?;
+        if summary.interrupted || (self.interrupt.reached(Urgency::Finish) && !is_last) {
+            self.streams.note(format_args!("interrupted; to go on: {}", self.resume));
+            return Ok(Asked::Interrupted);
+        }
+        Ok(Asked::All)
+    }
+}
+
+/// Makes runs until every case is decided, or as many as there may be.
+fn until_decided(
+    asking: &mut Asking<'_>,
+    shared: &Settings,
+    passes: &Passes,
+    cases: &[CaseSpec],
+) -> Result<Exit, CommandError> {
+    let args = asking.args;
+    if args.side != Side::New {
+        return Err(CommandError::usage("--repeat-until-decided holds runs of the side new against a baseline")
+            .hint("make the baseline with `--side baseline --repeat N`"));
+    }
+    let thresholds = Config::load(args.agent.config.as_deref())?.statistics;
+    let max = u32::try_from(passes.runs.len()).unwrap_or(u32::MAX);
+    let rounds = Rounds::new(&args.passes.against, cases, thresholds, max)?;
+    let design = counterproof_runner::Rounds { against: rounds.against(), full: rounds.full() };
+    let (mut open, mut folders) = (cases.to_vec(), Vec::new());
+    for (round, pass) in (1..).zip(&passes.runs) {
+        let settings = pass.round(shared, design.clone());
+        if let Asked::Interrupted = asking.ask(&settings, &open, round == max)? {
+            return Ok(Exit::Interrupted);
+        }
+        folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
+        let standings = rounds.judge(&folders)?;
+        rounds.tell(round, &standings, asking.streams);
+        if round >= design.full {
+            open = rounds::open_cases(cases, &standings);
+        }
+        if open.is_empty() {
+            break;
+        }
+    }
+    if !open.is_empty() {
+        asking.streams.note(format_args!("{} still open after all rounds", counted(open.len(), "case")));
+    }
+    let names = |folders: &[Utf8PathBuf]| folders.iter().map(|folder| folder.as_str()).collect::<Vec<_>>().join(" ");
+    asking.streams.note(format_args!(
+        "next: counterproof compare --baseline {} --new {} --cases {}",
+        names(&args.passes.against),
+        names(&folders),
+        args.cases
+    ));
     Ok(Exit::Done)
 }
 

@@ -7,6 +7,7 @@ use counterproof_artifact::evaluation::{
 };
 use rayon::prelude::*;
 
+use super::design::Design;
 use super::labels::Names;
 use super::measures::Measures;
 use super::noise::{self, DifferingPlace};
@@ -44,7 +45,8 @@ impl Repeated {
         let survey = |id: &CaseId| CaseSurvey::of(&request.baseline, &request.new, &request.expectations, id);
         let (surveyed, learnt): (Vec<CaseSurvey>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let names = learnt.into_iter().fold(Names::default(), Names::and);
-        let Measures { by_case, suite } = Measures::of(&surveyed, &request.thresholds);
+        let design = Design::of(&request.baseline, &request.new);
+        let Measures { by_case, suite } = Measures::of(&surveyed, &design, &request.thresholds);
         let places = noise::differing(&surveyed, request.thresholds.alpha.value());
         let decide = |((case, measures), places): ((&CaseSurvey, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();

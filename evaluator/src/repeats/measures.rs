@@ -2,10 +2,11 @@
 
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Rate, SuiteMeasure, Tier};
 
+use super::design::{Design, Rounds};
 use super::survey::{Answered, CaseSurvey, RunOutcome};
 use crate::statistics::{
-    self, CaseJudgement, CaseTallies, Interval, Judgement, MoreRuns, Planner, Share, TWO_SIDED_95, Tally, Thresholds,
-    wilson,
+    self, CaseJudgement, CaseRounds, CaseTallies, Interval, Judgement, MoreRuns, Planner, RoundTests, Share,
+    TWO_SIDED_95, Tally, Thresholds, wilson,
 };
 
 /// What all cases say of all measures.
@@ -21,25 +22,61 @@ const CODES: [MeasureCode; 3] = [MeasureCode::Answered, MeasureCode::Expectation
 
 impl Measures {
     /// Judges all cases. The rate of false alarms in `thresholds` holds for all measures together.
-    pub(super) fn of(cases: &[CaseSurvey], thresholds: &Thresholds) -> Self {
-        let counted: Vec<Counted> = CODES.into_iter().filter_map(|code| Counted::of(code, cases)).collect();
+    pub(super) fn of(cases: &[CaseSurvey], design: &Design, thresholds: &Thresholds) -> Self {
+        match &design.rounds {
+            Some(rounds) => Self::over_rounds(cases, design, rounds, thresholds),
+            None => Self::of_planned(cases, design, thresholds),
+        }
+    }
+
+    /// Runs that were planned before any was made.
+    fn of_planned(cases: &[CaseSurvey], design: &Design, thresholds: &Thresholds) -> Self {
+        let counted: Vec<Counted> = CODES.into_iter().filter_map(|code| Counted::of(code, cases, design)).collect();
         // What always holds, or never does, can raise no alarm: it takes no share of the rate.
         let moving = counted.iter().filter(|measure| measure.varies()).count().max(1);
         let thresholds = shared_out(thresholds, moving);
 
         let mut planner = Planner::new(&thresholds);
-        let mut by_case: Vec<Vec<CaseMeasure>> = cases.iter().map(|_| Vec::new()).collect();
-        let mut suite = Vec::new();
+        let mut found = Self { by_case: cases.iter().map(|_| Vec::new()).collect(), suite: Vec::new() };
         for measure in counted {
             let fall = statistics::judge(&measure.tallies, &thresholds);
             let mirrored: Vec<_> = measure.tallies.iter().map(|tallies| tallies.mirrored()).collect();
             let rise = statistics::judge(&mirrored, &thresholds);
-            suite.push(suite_measure(measure.code, &measure.tallies, &fall));
+            found.suite.push(suite_measure(measure.code, &measure.tallies, &fall));
             for (index, (fall, rise)) in measure.indexes.into_iter().zip(fall.cases.iter().zip(&rise.cases)) {
-                by_case[index].push(case_measure(measure.code, fall, rise, &mut planner));
+                let more_runs = match planner.more_runs(fall) {
+                    Some(MoreRuns::Enough(more)) => Some(more.into()),
+                    Some(MoreRuns::NotUpTo(_)) | None => None,
+                };
+                found.by_case[index].push(case_measure(measure.code, fall, rise, more_runs));
             }
         }
-        Self { by_case, suite }
+        found
+    }
+
+    /// Rounds of which each asks only what is open: looked at after every round, and stopped by what was seen.
+    fn over_rounds(cases: &[CaseSurvey], design: &Design, rounds: &Rounds, thresholds: &Thresholds) -> Self {
+        let counted = CODES.into_iter().filter_map(|code| RoundsCounted::of(code, cases, design, rounds));
+        let counted: Vec<RoundsCounted> = counted.collect();
+        // Whether a measure varies is only known after the last round, and may not change what was said before.
+        let thresholds = Thresholds { full_rounds: rounds.full, ..shared_out(thresholds, counted.len().max(1)) };
+
+        let mut tests = RoundTests::default();
+        let mut found = Self { by_case: cases.iter().map(|_| Vec::new()).collect(), suite: Vec::new() };
+        for measure in counted {
+            let fall = statistics::judge_rounds(&measure.cases, rounds.max, &thresholds, &mut tests);
+            // On the rounds that ask every case, a test that looks once is right.
+            let whole: Vec<CaseTallies> = measure.cases.iter().map(|case| case.after(rounds.full as usize)).collect();
+            let mirrored: Vec<_> = whole.iter().map(|tallies| tallies.mirrored()).collect();
+            let rise = statistics::judge(&mirrored, &thresholds);
+            found.suite.push(suite_measure(measure.code, &whole, &fall));
+            for (index, (fall, rise)) in measure.indexes.into_iter().zip(fall.cases.iter().zip(&rise.cases)) {
+                if fall.p.is_some() {
+                    found.by_case[index].push(case_measure(measure.code, fall, rise, None));
+                }
+            }
+        }
+        found
     }
 }
 
@@ -51,8 +88,8 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(code: MeasureCode, cases: &[CaseSurvey]) -> Option<Self> {
-        let found = cases.iter().enumerate().filter_map(|(index, case)| Some((index, tallies(code, case)?)));
+    fn of(code: MeasureCode, cases: &[CaseSurvey], design: &Design) -> Option<Self> {
+        let found = cases.iter().enumerate().filter_map(|(index, case)| Some((index, tallies(code, case, design)?)));
         let (indexes, tallies): (Vec<_>, Vec<_>) = found.unzip();
         (!indexes.is_empty()).then_some(Self { code, indexes, tallies })
     }
@@ -67,18 +104,34 @@ impl Counted {
     }
 }
 
+/// The cases that have a measure, and whether it holds in each round.
+struct RoundsCounted {
+    code: MeasureCode,
+    indexes: Vec<usize>,
+    cases: Vec<CaseRounds>,
+}
+
+impl RoundsCounted {
+    /// `None` where no case has anything to count on both sides. A case that new was not asked yet is among the others.
+    fn of(code: MeasureCode, cases: &[CaseSurvey], design: &Design, rounds: &Rounds) -> Option<Self> {
+        let count = |(index, case): (usize, &CaseSurvey)| {
+            let baseline = baseline_tally(code, case, design);
+            let new = rounds.order.iter().filter_map(|run| outcome(code, case.new.get(*run)?)).collect();
+            (baseline.runs() > 0).then_some((index, CaseRounds { baseline, new }))
+        };
+        let (indexes, cases): (Vec<_>, Vec<_>) = cases.iter().enumerate().filter_map(count).unzip();
+        let is_any = cases.iter().any(|case: &CaseRounds| !case.new.is_empty());
+        is_any.then_some(Self { code, indexes, cases })
+    }
+}
+
 /// The same thresholds, with the rate of false alarms shared out over so many tests (Bonferroni).
 fn shared_out(thresholds: &Thresholds, tests: usize) -> Thresholds {
     let alpha = Share::try_from(thresholds.alpha.value() / tests as f64).unwrap_or(thresholds.alpha);
     Thresholds { alpha, ..thresholds.clone() }
 }
 
-fn case_measure(
-    code: MeasureCode,
-    fall: &CaseJudgement,
-    rise: &CaseJudgement,
-    planner: &mut Planner<'_>,
-) -> CaseMeasure {
+fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement, more_runs: Option<u64>) -> CaseMeasure {
     let tier = match (fall.tier, rise.tier) {
         (statistics::Tier::Regression, _) => Tier::Regression,
         (_, statistics::Tier::Regression) => Tier::Improvement,
@@ -86,10 +139,6 @@ fn case_measure(
         (statistics::Tier::Watch, _) => Tier::Watch,
         (statistics::Tier::Steady, _) => Tier::Steady,
         (statistics::Tier::Unknown, _) => Tier::Unknown,
-    };
-    let more_runs = match planner.more_runs(fall).filter(|_| tier != Tier::Improvement) {
-        Some(MoreRuns::Enough(more)) => Some(more.into()),
-        Some(MoreRuns::NotUpTo(_)) | None => None,
     };
     CaseMeasure {
         code,
@@ -99,7 +148,7 @@ fn case_measure(
         p: fall.p.unwrap_or(1.0),
         corrected: fall.corrected.unwrap_or(1.0),
         tier,
-        more_runs,
+        more_runs: more_runs.filter(|_| tier != Tier::Improvement),
     }
 }
 
@@ -119,10 +168,15 @@ fn suite_measure(code: MeasureCode, cases: &[CaseTallies], judged: &Judgement) -
 }
 
 /// What a case's runs say of a measure; `None` where it does not apply to the case, or where a side has nothing to count.
-fn tallies(code: MeasureCode, case: &CaseSurvey) -> Option<CaseTallies> {
-    let side = |runs: &[RunOutcome]| -> Tally { runs.iter().filter_map(|run| outcome(code, run)).collect() };
-    let tallies = CaseTallies { baseline: side(&case.baseline), new: side(&case.new) };
+fn tallies(code: MeasureCode, case: &CaseSurvey, design: &Design) -> Option<CaseTallies> {
+    let new = case.new.iter().filter_map(|run| outcome(code, run)).collect();
+    let tallies = CaseTallies { baseline: baseline_tally(code, case, design), new };
     (tallies.baseline.runs() > 0 && tallies.new.runs() > 0).then_some(tallies)
+}
+
+fn baseline_tally(code: MeasureCode, case: &CaseSurvey, design: &Design) -> Tally {
+    let counted = case.baseline.iter().enumerate().filter(|(run, _)| design.counts(*run));
+    counted.filter_map(|(_, run)| outcome(code, run)).collect()
 }
 
 /// Whether the measure holds in a run; `None` where it is not asked there.

@@ -5,12 +5,15 @@
 //! With one run a side there is nothing to learn here.
 
 mod decision;
+mod design;
 mod labels;
 mod measures;
 mod noise;
 mod places;
 mod sentences;
 mod shown;
+mod standing;
 mod survey;
 
 pub use decision::{CaseDecision, Repeated};
+pub use standing::{CaseStanding, Standing, standings};

@@ -24,16 +24,7 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
         Tier::Likely | Tier::Watch => "pass-rate-may-have-fallen",
         Tier::Unknown | Tier::Steady => "pass-rate-undecided",
     };
-    let (old, new) = (&measure.baseline, &measure.new);
-    let mut message = format!(
-        "{} in {} of {}, baseline in {} of {} ({})",
-        sentences::measure(measure.code),
-        new.passed,
-        words::count(usize::try_from(new.runs).unwrap_or(usize::MAX), "run", "runs"),
-        old.passed,
-        old.runs,
-        chance(measure),
-    );
+    let mut message = measured(measure);
     match (measure.tier, measure.more_runs) {
         (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
             let more = words::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
@@ -43,6 +34,20 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
         _ => {}
     }
     Reason { code: code.to_owned(), message, pointers: Vec::new() }
+}
+
+/// The counts of a measure, and how likely they are by chance.
+pub(super) fn measured(measure: &CaseMeasure) -> String {
+    let (old, new) = (&measure.baseline, &measure.new);
+    format!(
+        "{} in {} of {}, baseline in {} of {} ({})",
+        sentences::measure(measure.code),
+        new.passed,
+        words::count(usize::try_from(new.runs).unwrap_or(usize::MAX), "run", "runs"),
+        old.passed,
+        old.runs,
+        chance(measure),
+    )
 }
 
 fn chance(measure: &CaseMeasure) -> String {

@@ -20,3 +20,4 @@ mod run_pressed;
 mod run_resumed;
 mod run_resumed_otherwise;
 mod run_secrets;
+mod run_until_decided;

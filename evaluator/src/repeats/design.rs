@@ -1,0 +1,94 @@
+//! How the runs of a comparison came about: all of them planned, or, on new, round by round, where each round asks only the cases
+//! that those before it left open. What may be counted, and by which test, depends on it.
+
+use counterproof_artifact::{Count, Run};
+
+use crate::runs::SideRuns;
+
+/// How the runs of both sides came about.
+#[derive(Debug)]
+pub(super) struct Design {
+    /// For each run of baseline, whether its outcomes are counted.
+    baseline: Vec<bool>,
+    /// The rounds of new; `None` where its runs were planned.
+    pub(super) rounds: Option<Rounds>,
+}
+
+/// Runs of new of which each asks what those before it left open.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    /// The runs by their place on the side, in the order in which they were made.
+    pub(super) order: Vec<usize>,
+    /// How many rounds there are at most.
+    pub(super) max: u32,
+    /// How many rounds, from the first on, ask every case.
+    pub(super) full: u32,
+}
+
+impl Design {
+    pub(super) fn of(baseline: &SideRuns, new: &SideRuns) -> Self {
+        let documents = |side: &SideRuns| side.iter().map(|run| run.reader().run().clone()).collect::<Vec<_>>();
+        Self::of_documents(&documents(baseline), &documents(new))
+    }
+
+    fn of_documents(baseline: &[Run], new: &[Run]) -> Self {
+        // How often a case was asked after the full rounds depends on how it went: those runs would tilt a later baseline.
+        let counts = |run: &Run| match (&run.until_decided, run.repeat) {
+            (Some(until), Some(repeat)) => repeat.get() <= until.full_rounds.get(),
+            _ => true,
+        };
+        Self { baseline: baseline.iter().map(counts).collect(), rounds: Rounds::of(new) }
+    }
+
+    /// Whether the outcomes of a run of baseline are counted.
+    pub(super) fn counts(&self, run: usize) -> bool {
+        self.baseline.get(run).copied().unwrap_or(true)
+    }
+}
+
+impl Rounds {
+    fn of(runs: &[Run]) -> Option<Self> {
+        let until = runs.iter().filter_map(|run| run.until_decided.as_ref());
+        let full = until.map(|until| until.full_rounds.get()).min()?;
+        let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let number = |run: &Run| run.repeat.map_or(u64::MAX, Count::get);
+        let mut order: Vec<usize> = (0..runs.len()).collect();
+        order.sort_by_key(|index| number(&runs[*index]));
+        let planned = runs.iter().filter_map(|run| run.repeats).map(Count::get).max().unwrap_or(0);
+        Some(Self { order, max: narrow(planned.max(runs.len() as u64)), full: narrow(full) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn round(number: u64) -> Run {
+        serde_json::from_value(json!({
+            "schema_version": "run.v1", "run_id": format!("n-r{number}"), "version": "new", "generated_at": "2026-01-31",
+            "base_url": "http://a", "cases_path": "c.json", "out_dir": "..", "selected_case_ids": [],
+            "runner_version": "v", "group_id": "n", "repeat": number, "repeats": 20,
+            "until_decided": {"against": ["b"], "full_rounds": 2}
+        }))
+        .unwrap()
+    }
+
+    fn planned(number: u64) -> Run {
+        Run { until_decided: None, ..round(number) }
+    }
+
+    #[test]
+    fn rounds_are_counted_in_the_order_in_which_they_were_made() {
+        // As a shell sorts the folders.
+        let rounds = Design::of_documents(&[planned(1)], &[round(1), round(10), round(2)]).rounds.unwrap();
+        assert_eq!((rounds.order, rounds.max, rounds.full), (vec![0, 2, 1], 20, 2));
+        assert!(Design::of_documents(&[round(1)], &[planned(1), planned(2)]).rounds.is_none());
+    }
+
+    #[test]
+    fn of_a_baseline_that_was_made_in_rounds_only_the_full_ones_count() {
+        let design = Design::of_documents(&[planned(9), round(1), round(2), round(3)], &[planned(1)]);
+        assert_eq!([0, 1, 2, 3].map(|run| design.counts(run)), [true, true, true, false]);
+    }
+}
