@@ -38,6 +38,7 @@ mod manifest;
 mod name;
 mod number;
 mod run;
+mod share;
 mod side;
 mod tri;
 
@@ -53,7 +54,8 @@ pub use inside::ResolveError;
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
 pub use number::{Count, Millis};
-pub use run::{Backoff, Limits, RetryPolicy, Run, RunSchema, ShardOf, Stats};
+pub use run::{Accepted, Backoff, Limits, RetryPolicy, Run, RunSchema, ShardOf, Stats};
+pub use share::{Share, ShareError};
 pub use side::Side;
 pub use tri::Tri;
 

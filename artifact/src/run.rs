@@ -83,6 +83,9 @@ pub struct Run {
     /// How many repeats the group has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Count>,
+    /// Why this run is the baseline, where somebody made it that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Accepted>,
     /// How the run went; absent while it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<Stats>,
@@ -92,10 +95,11 @@ pub struct Run {
 }
 
 impl Run {
-    /// What orders runs by age: the time they started at, whatever its offset and precision. A text that is no time is
-    /// older than every time; of two equal ones the greater id is the newer.
+    /// What orders runs by age: the time they were accepted at, or else started at, whatever its offset and precision. A text
+    /// that is no time is older than every time; of two equal ones the greater id is the newer.
     pub(crate) fn age(&self) -> (Option<Timestamp>, &str, &RunId) {
-        let text = self.generated_at.as_str();
+        // A run may have started before the baseline that it takes the place of.
+        let text = self.accepted.as_ref().map_or(&self.generated_at, |accepted| &accepted.at).as_str();
         // A time without an offset is taken for one in UTC.
         let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
         match text.parse().ok().or_else(in_utc) {
@@ -103,6 +107,23 @@ impl Run {
             None => (None, text, &self.run_id),
         }
     }
+}
+
+/// How a run of the new side became the baseline: the folder that says so is a copy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// When, in ISO 8601.
+    pub at: String,
+    /// Why.
+    pub reason: String,
+    /// The run that it is a copy of.
+    pub from_run_id: RunId,
+    /// Who said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// Which part of a larger run a run is.

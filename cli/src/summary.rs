@@ -11,6 +11,9 @@ const CASES_NAMED: usize = 10;
 /// Characters of a reason; a narrow terminal wraps it.
 const REASON_UP_TO: usize = 180;
 
+/// Characters of a rule's name, at least.
+const RULE_WIDTH: usize = 13;
+
 /// The comparison in a few lines.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
@@ -21,19 +24,15 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
         let _ = writeln!(text, "{sentence}");
     }
     let _ = writeln!(text);
-    for rule in &evaluation.gate.rules {
+    let names: Vec<_> = evaluation.gate.rules.iter().map(sentences::rule).collect();
+    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(RULE_WIDTH);
+    for (rule, name) in evaluation.gate.rules.iter().zip(&names) {
         let sign = match (rule.passed, rule.limit) {
             (false, _) => "✗",
             (true, Some(_)) => "✓",
             (true, None) => " ",
         };
-        let _ = writeln!(
-            text,
-            "  {sign} {:<13}{:>6}   {}",
-            rule.code.replace('_', " "),
-            rule.actual,
-            sentences::limit(rule)
-        );
+        let _ = writeln!(text, "  {sign} {name:<widest$}{:>6}   {}", rule.actual, sentences::limit(rule));
     }
     let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
         let count = evaluation.counts.get(&verdict).copied().unwrap_or(0);

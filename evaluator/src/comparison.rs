@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Gate, Repeats, Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Repeats, Verdict,
 };
 use counterproof_artifact::store::ReadError;
 use counterproof_artifact::{CaseId, Extra, Run, Side};
@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::differences::{Differences, WithEvidence};
 use crate::expectations::{Expectations, Judged};
-use crate::gate::{self, GateLimits};
+use crate::gate::{self, GateCase, GateLimits};
 use crate::load::Artifact;
 use crate::repeats::Repeated;
 use crate::runs::SideRuns;
@@ -129,9 +129,9 @@ pub fn compare<E: Send>(
     for case in &cases {
         *counts.entry(case.verdict).or_default() += 1;
     }
-    let unmet = cases.iter().filter(|case| case.is_unmet_on_new()).count();
+    let judged: Vec<_> = cases.iter().map(|case| GateCase::of(case, specs.get(&case.case_id).copied())).collect();
     let of_repeats = repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
-    let gate: Gate = gate::judge(&counts, unmet as u64, of_repeats, &request.limits);
+    let gate = gate::judge(&judged, of_repeats, &request.limits);
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, Judgement, MeasureCode, Rate, SuiteMeasure, Verdict,
+    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, GateScope, Judgement, MeasureCode, Rate,
+    SuiteMeasure, Verdict,
 };
 use counterproof_artifact::{FailureClass, ProposedAction, RunnerFailure};
 use serde_json::Value;
@@ -13,10 +14,17 @@ use crate::diff::align::Row;
 use crate::diff::json::{JsonChange, JsonChanges};
 use crate::diff::output::OutputChange;
 use crate::diff::text::{Line, Origin, Part, TextChanges};
+use crate::gate::UnknownScope;
 use crate::words;
 
 /// How many changed places one sentence names.
 const PLACES_NAMED: usize = 3;
+
+/// Characters of a tag's or a suite's name.
+const SCOPE_NAMED: usize = 60;
+
+/// How many tags or suites one sentence names.
+const SCOPES_NAMED: usize = 12;
 
 /// Characters of an output that one sentence quotes.
 const WORDS_NAMED: usize = 60;
@@ -35,13 +43,51 @@ pub fn gate(gate: &Gate) -> String {
     }
 }
 
-/// A rule's limit: `at most 0`.
-pub fn limit(rule: &GateRule) -> String {
-    match (rule.limit, rule.bound) {
-        (None, _) => "no limit".to_owned(),
-        (Some(limit), Bound::AtMost) => format!("at most {limit}"),
-        (Some(limit), Bound::AtLeast) => format!("at least {limit}"),
+/// What a rule counts, and for which cases: `still broken`, `regressed, tag money`.
+pub fn rule(rule: &GateRule) -> String {
+    let code = rule.code.replace('_', " ");
+    match &rule.scope {
+        None => code,
+        Some(scope) => format!("{code}, {}", words::text(&scope.to_string(), SCOPE_NAMED)),
     }
+}
+
+/// A rule's limit: `at most 0`, `at most 2 % of 150, so 3`.
+pub fn limit(rule: &GateRule) -> String {
+    let bound = match rule.bound {
+        Bound::AtMost => "at most",
+        Bound::AtLeast => "at least",
+    };
+    let of = rule.of.unwrap_or_default();
+    let mut sentence = match (rule.limit, rule.share) {
+        (None, _) => "no limit".to_owned(),
+        (Some(limit), None) => format!("{bound} {limit}"),
+        (Some(limit), Some(share)) => format!("{bound} {share} of {of}, so {limit}"),
+    };
+    // The rules over all cases say the same by what they count.
+    if rule.scope.is_some() && rule.of == Some(0) {
+        sentence.push_str("; there was no such case");
+    }
+    sentence
+}
+
+/// Limits that hold whatever happens, since no case is in their scope.
+pub fn unknown_scope(unknown: &UnknownScope) -> String {
+    let (table, lacking, known) = match &unknown.scope {
+        GateScope::Risk(level) => (format!("risk.{level}"), "no compared case has this risk", "their risks"),
+        GateScope::Tag(tag) => (format!("tag.{tag}"), "no case of the cases file has this tag", "the tags"),
+        GateScope::Suite(suite) => {
+            (format!("suite.{suite}"), "no case of the cases file is of this suite", "the suites")
+        }
+    };
+    let mut names: Vec<_> =
+        unknown.known.iter().take(SCOPES_NAMED).map(|name| words::text(name, SCOPE_NAMED)).collect();
+    if unknown.known.len() > SCOPES_NAMED {
+        names.push(format!("{} more", unknown.known.len() - SCOPES_NAMED));
+    }
+    let known =
+        if names.is_empty() { "there are none".to_owned() } else { format!("{known} are {}", words::list(&names)) };
+    format!("the limits of `[gate.{}]` hold whatever happens: {lacking}; {known}", words::text(&table, SCOPE_NAMED))
 }
 
 /// What was found besides the gate: how many cases changed, and how new did on what is expected of it.

@@ -6,7 +6,7 @@
 //! [`run()`] does this for all cases, so many at once as its settings allow, and tells a [`Reporter`] what happens.
 //!
 //! A run that ended before its time is taken up where it was left (`begin`, `changes`, `salvage`); one that is shared by
-//! several machines is split by [`Shard`].
+//! several machines is split by [`Shard`]; one that is good enough becomes the baseline ([`accept()`]).
 //!
 //! The crate never prints, and reads no clock, no randomness and no environment variable of its own (see [`Environment`]).
 //!
@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod accept;
 mod agent;
 pub mod array;
 mod ask;
@@ -70,6 +71,7 @@ mod traces;
 mod transport;
 mod unasked;
 
+pub use accept::{AcceptError, Acceptance, Baseline, accept};
 pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
 pub use begin::ResumeError;
 pub use changes::Changes;

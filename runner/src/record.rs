@@ -58,6 +58,7 @@ pub(crate) fn started(
         shard: selection.shard.clone(),
         group_id: settings.repeat.as_ref().map(|repeat| repeat.group_id.clone()),
         repeat: settings.repeat.as_ref().map(|repeat| u64::from(repeat.number).into()),
+        accepted: None,
         repeats: settings.repeat.as_ref().map(|repeat| u64::from(repeat.of).into()),
         stats: None,
         extra,

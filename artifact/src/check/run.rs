@@ -47,6 +47,8 @@ pub(super) fn check(run: &Value, place: &Place, findings: &mut Findings) -> bool
         names::side(&run["version"], "/version", side, "folder", findings);
     }
     names::time(&run["generated_at"], "/generated_at", findings);
+    names::time(&run["accepted"]["at"], "/accepted/at", findings);
+    names::run_id(&run["accepted"]["from_run_id"], "/accepted/from_run_id", findings);
     hrefs::relative(&run["cases_path"], "/cases_path", findings);
     hrefs::relative(&run["out_dir"], "/out_dir", findings);
 

@@ -4,11 +4,11 @@ use std::fmt::Debug;
 
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_artifact::{
-    Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Content, ContentType, Count, Event, EventBody,
-    EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema, FinalOutput, FinalOutputEvent,
-    Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Outcome, ProposedAction, Retrieval, RetryPolicy,
-    RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf, Side, Stats, ToolCall, ToolResult,
-    ToolStatus, Tri,
+    Accepted, Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Content, ContentType, Count, Event,
+    EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema, FinalOutput,
+    FinalOutputEvent, Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Outcome, ProposedAction, Retrieval,
+    RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf, Side, Stats, ToolCall,
+    ToolResult, ToolStatus, Tri,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -133,6 +133,14 @@ prop_compose! {
 }
 
 prop_compose! {
+    pub(crate) fn accepted()(
+        at in text(), reason in text(), from_run_id in run_id(), by in option::of(text()), extra in extra(),
+    ) -> Accepted {
+        Accepted { at, reason, from_run_id, by, extra }
+    }
+}
+
+prop_compose! {
     pub(crate) fn run()(
         (run_id, version, selected_case_ids) in (run_id(), side(), vec(case_id(), 0..3)),
         [generated_at, base_url, cases_path, out_dir, runner_version] in [text(), text(), text(), text(), text()],
@@ -143,13 +151,14 @@ prop_compose! {
         (retry_policy, limits, stats) in (option::of(retry_policy()), option::of(limits()), option::of(stats())),
         (case_digests, cases_digest) in (option::of(btree_map(case_id(), digest(), 0..3)), option::of(digest())),
         (shard, group_id) in (option::of(shard_of()), option::of(run_id())),
-        (repeat, repeats) in (option::of(count()), option::of(count())),
+        (repeat, repeats, accepted) in (option::of(count()), option::of(count()), option::of(accepted())),
         extra in extra(),
     ) -> Run {
         Run {
             schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, out_dir,
             selected_case_ids, runner_version, repo_commit, dirty, node_version, timeout_ms, retries, concurrency,
-            retry_policy, limits, case_digests, cases_digest, shard, group_id, repeat, repeats, stats, extra,
+            retry_policy, limits, case_digests, cases_digest, shard, group_id, repeat, repeats, accepted, stats,
+            extra,
         }
     }
 }
@@ -331,15 +340,28 @@ pub(crate) fn compared_run() -> impl Strategy<Value = Value> {
 
 /// An evaluation as JSON with every field, since it grows faster than the contract's other documents.
 pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
-    let rule = (text(), select(&["at_most", "at_least"][..]), option::of(count()), count(), any::<bool>()).prop_map(
-        |(code, bound, limit, actual, passed)| {
+    let scope = prop_oneof![
+        select(&["high", "medium", "low", "unknown"][..]).prop_map(|risk| json!({"kind": "risk", "name": risk})),
+        (select(&["tag", "suite"][..]), text()).prop_map(|(kind, name)| json!({"kind": kind, "name": name})),
+    ];
+    let added = (option::of(scope), option::of(0..=1_000_000_u32), option::of(count()));
+    let rule = (text(), select(&["at_most", "at_least"][..]), option::of(count()), count(), any::<bool>(), added)
+        .prop_map(|(code, bound, limit, actual, passed, (scope, millionths, of))| {
             let mut rule = json!({"code": code, "bound": bound, "actual": actual, "passed": passed});
-            if let Some(limit) = limit {
-                rule["limit"] = json!(limit);
+            let share = millionths.map(|share| json!(f64::from(share) / 1e6));
+            let added = [
+                ("limit", limit.map(|limit| json!(limit))),
+                ("scope", scope),
+                ("share", share),
+                ("of", of.map(|of| json!(of))),
+            ];
+            for (field, value) in added {
+                if let Some(value) = value {
+                    rule[field] = value;
+                }
             }
             rule
-        },
-    );
+        });
     let pointers = vec((side(), text()).prop_map(|(side, pointer)| json!({"side": side, "pointer": pointer})), 0..2);
     let kinds = [
         "tool_sequence",

@@ -9,11 +9,11 @@ use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, CompareError, Request};
 use counterproof_evaluator::expectations::Expectations;
-use counterproof_evaluator::gate::Limit;
+use counterproof_evaluator::gate::{self, Limit, Measure};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
 use counterproof_evaluator::runs::SideRuns;
-use counterproof_evaluator::words;
+use counterproof_evaluator::{sentences, words};
 
 use crate::command_error::CommandError;
 use crate::config::Config;
@@ -70,7 +70,13 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut config = Config::load(args.config.as_deref())?;
     if args.allow_unpaired {
-        config.gate.unpaired = Limit::None;
+        config.gate = config.gate.with(Measure::Unpaired, Limit::None);
+    }
+    if let (Some(scope), None) = (config.gate.needs_cases(), &args.cases) {
+        return Err(CommandError::usage(format!(
+            "the gate has limits for the {scope}, and only the cases file tells which cases those are"
+        ))
+        .hint("name the cases that the runs were asked with `--cases`"));
     }
     let evaluation = compare(args, config, streams)?;
     streams.say(summary::render(&evaluation))?;
@@ -95,6 +101,9 @@ pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
     warn(&request, streams);
     let evaluation = write_report(&request, &args.out)?;
     expect_cases(args, &cases, &evaluation, streams)?;
+    for unknown in gate::unknown_scopes(&request.limits, &cases, &evaluation.cases) {
+        streams.note(format_args!("warning: {}", sentences::unknown_scope(&unknown)));
+    }
     if !args.no_write_back {
         for run in request.baseline.iter().chain(request.new.iter()) {
             let path = run.reader().folder().join(EVALUATION_FILE);

@@ -8,6 +8,7 @@ use counterproof_artifact::Exit;
 use crate::retold::Retold;
 use crate::streams::Streams;
 
+mod accept;
 mod compare;
 mod demo;
 mod demo_agent;
@@ -33,6 +34,7 @@ enum Command {
     Run(Box<run::Args>),
     Merge(merge::Args),
     Compare(compare::Args),
+    Accept(accept::Args),
     Replay(replay::Args),
     Validate(validate::Args),
     Schema(schema::Args),
@@ -58,6 +60,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Run(args) => run::run(&args, &retold(&typed), &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
+        Command::Accept(args) => accept::run(&args, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),

@@ -113,8 +113,8 @@ impl Repeated {
         let open = |case: &&CaseEvaluation| case.repeats.iter().flat_map(|repeats| &repeats.measures).any(is_open);
         let undecided = cases.iter().filter(open).count() as u64;
         vec![
-            gate::at_most("suite_fell", limits.suite_fell, fell),
-            gate::at_most("undecided", limits.undecided, undecided),
+            gate::at_most("suite_fell", limits.suite_fell, fell, self.suite.len() as u64),
+            gate::at_most("undecided", limits.undecided, undecided, cases.len() as u64),
         ]
     }
 

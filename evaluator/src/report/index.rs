@@ -134,9 +134,9 @@ fn outcome(evaluation: &Evaluation) -> OutcomeShown {
 
 fn rules(evaluation: &Evaluation) -> Vec<RuleShown> {
     let rules = evaluation.gate.rules.iter().map(|rule| RuleShown {
-        code: rule.code.replace('_', " "),
+        code: shown::visible(&sentences::rule(rule)),
         actual: shown::number(rule.actual),
-        limit: sentences::limit(rule),
+        limit: shown::visible(&sentences::limit(rule)),
         passed: rule.passed,
         word: match (rule.passed, rule.limit) {
             (true, None) => "",

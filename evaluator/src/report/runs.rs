@@ -8,7 +8,7 @@ use super::shown::{self, Budget};
 use crate::diff::json;
 
 /// What names a run or tells how it went; everything else is a setting.
-const NOT_SETTINGS: [&str; 10] = [
+const NOT_SETTINGS: [&str; 11] = [
     "schema_version",
     "run_id",
     "version",
@@ -19,6 +19,7 @@ const NOT_SETTINGS: [&str; 10] = [
     "repo_commit",
     "dirty",
     "stats",
+    "accepted",
 ];
 
 /// A fact of both runs.
@@ -39,14 +40,25 @@ pub(super) fn facts(baseline: &Run, new: &Run) -> Vec<FactShown> {
         baseline: shown::visible(&of(baseline)),
         new: shown::visible(&of(new)),
     };
-    vec![
+    let mut facts = vec![
         fact("Run", |run| run.run_id.to_string()),
         fact("Started", |run| run.generated_at.clone()),
         fact("Commit", commit),
         fact("Runner", |run| run.runner_version.clone()),
         fact("Cases selected", |run| shown::number(run.selected_case_ids.len() as u64)),
         fact("How it went", stats),
-    ]
+    ];
+    if baseline.accepted.is_some() || new.accepted.is_some() {
+        facts.push(fact("Accepted", accepted));
+    }
+    facts
+}
+
+/// When a run was made the baseline, and why.
+fn accepted(run: &Run) -> String {
+    let Some(accepted) = &run.accepted else { return "no".to_owned() };
+    let by = accepted.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    format!("{}{by}: {}", accepted.at, accepted.reason)
 }
 
 fn commit(run: &Run) -> String {

@@ -138,6 +138,47 @@ fn limits_come_from_the_configuration() {
 }
 
 #[test]
+fn shares_and_limits_of_some_cases_are_rules_of_their_own() {
+    let limits = "[gate]\nregressed = \"50 %\"\nbroken = \"30 %\"\n[gate.risk.high]\nregressed = 0\n\
+                  [gate.suite.robustness]\nbroken = 3\n[gate.tag.mony]\nregressed = 0\n";
+    let sandbox = sample().with_file("counterproof.toml", limits);
+    let finished = sandbox.run(args(&[]));
+    let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    Not good enough: 1 of 8 limits is not kept
+    2 of 10 cases changed; new does not meet the expectations of 2 of 10 cases that have some
+    one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
+
+      ✓ regressed                    3   at most 50 % of 6, so 3
+      ✓ broken                       3   at most 30 % of 10, so 3
+        still broken                 0   no limit
+      ✓ invalid                      0   at most 0
+      ✓ unpaired                     0   at most 0
+        changed                      2   no limit
+        unmet                        2   no limit
+      ✓ compared                     6   at least 1
+      ✗ regressed, risk high         2   at most 0
+      ✓ broken, suite robustness     3   at most 3
+      ✓ regressed, tag mony          0   at most 0; there was no such case
+    "#);
+    insta::assert_snapshot!(finished.stderr, @"warning: the limits of `[gate.tag.mony]` hold whatever happens: no case of the cases file has this tag; the tags are advice, delivery, email, json, loyalty, money, order, orders, policy, privacy, refund, retrieval and 1 more");
+    let rules = sandbox.json("report/evaluation.json")["gate"]["rules"].clone();
+    let rule = json!({"code": "broken", "scope": {"kind": "suite", "name": "robustness"}, "bound": "at_most", "limit": 3,
+                      "actual": 3, "of": 4, "passed": true});
+    assert!(rules.as_array().unwrap().contains(&rule), "{rules:#}");
+    assert_eq!((&rules[0]["share"], &rules[0]["of"], &rules[0]["limit"]), (&json!(0.5), &json!(6), &json!(3)));
+    let valid = sandbox.run(["validate", "report/evaluation.json"]);
+    assert_eq!(valid.code, Some(0), "{valid}");
+    let unknown = sandbox.run(["compare", BASELINE, NEW]);
+    insta::assert_snapshot!(unknown, @r#"
+    exit code: 2
+    --- stderr
+    error: the gate has limits for the suite robustness, and only the cases file tells which cases those are
+      hint: name the cases that the runs were asked with `--cases`
+    "#);
+}
+
+#[test]
 fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
     let sandbox = sample().with_file("counterproof.toml", "[gate]\nregresed = 3\n");
     insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
@@ -148,7 +189,7 @@ fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
       |
     2 | regresed = 3
       | ^^^^^^^^
-    unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `changed`, `unmet`, `min_compared`
+    unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `noisy`, `improved`, `recovered`, `unmet`, `min_compared`, `suite_fell`, `undecided`, `risk`, `tag`, `suite`
 
       hint: docs/configuration.md lists every setting
     "#);
@@ -161,7 +202,7 @@ fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
       |
     2 | regressed = -1
       |             ^^
-    expected a whole number of zero or more, or "none"
+    expected a whole number of zero or more, a share such as "2 %", or "none"
 
       hint: docs/configuration.md lists every setting
     "#);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod accept;
 #[cfg(unix)]
 mod ci_recipes;
 mod closed_pipe;

@@ -1,0 +1,385 @@
+//! The limits of the gate as `counterproof.toml` has them: the `[gate]` table and the tables of single risks, tags and suites
+//! below it. What is counted against a limit is not decided here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use counterproof_artifact::evaluation::GateScope;
+use counterproof_artifact::{RiskLevel, Share};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// What a limit is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Measure {
+    /// Cases that got worse.
+    Regressed,
+    /// Cases that new could not run and the baseline could: a budget of its own, apart from regressions.
+    Broken,
+    /// Cases that neither side could run.
+    StillBroken,
+    /// Cases with an artifact that breaks the contract.
+    Invalid,
+    /// Cases that only one side has.
+    Unpaired,
+    /// Cases that only the baseline has.
+    Missing,
+    /// Cases that only new has.
+    Added,
+    /// Cases that differ, and nothing says for better or worse.
+    Changed,
+    /// Cases that differ no more than the baseline differs from itself.
+    Noisy,
+    /// Cases that got better.
+    Improved,
+    /// Cases that new could run and the baseline could not.
+    Recovered,
+    /// Cases in which new does not meet what the cases file expects, whether or not the baseline did.
+    Unmet,
+    /// Cases in which both sides answered: with fewer than the limit, the gate says that it has not enough data.
+    Compared,
+}
+
+impl Measure {
+    /// All measures, in the order in which they are shown.
+    pub const ALL: [Measure; 13] = [
+        Measure::Regressed,
+        Measure::Broken,
+        Measure::StillBroken,
+        Measure::Invalid,
+        Measure::Unpaired,
+        Measure::Missing,
+        Measure::Added,
+        Measure::Changed,
+        Measure::Noisy,
+        Measure::Improved,
+        Measure::Recovered,
+        Measure::Unmet,
+        Measure::Compared,
+    ];
+
+    /// The stable name of its rules.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Measure::Regressed => "regressed",
+            Measure::Broken => "broken",
+            Measure::StillBroken => "still_broken",
+            Measure::Invalid => "invalid",
+            Measure::Unpaired => "unpaired",
+            Measure::Missing => "missing",
+            Measure::Added => "added",
+            Measure::Changed => "changed",
+            Measure::Noisy => "noisy",
+            Measure::Improved => "improved",
+            Measure::Recovered => "recovered",
+            Measure::Unmet => "unmet",
+            Measure::Compared => "compared",
+        }
+    }
+
+    /// Its name in the configuration.
+    const fn key(self) -> &'static str {
+        match self {
+            Measure::Compared => "min_compared",
+            other => other.code(),
+        }
+    }
+
+    fn of_key(key: &str) -> Option<Self> {
+        Measure::ALL.into_iter().find(|measure| measure.key() == key)
+    }
+}
+
+/// What a limit may be, in messages.
+const LIMIT: &str = "a whole number of zero or more, a share such as \"2 %\", or \"none\"";
+
+/// How many are allowed; of [`Measure::Compared`], how many are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Any number: the count is for information.
+    None,
+    /// So many.
+    Count(u64),
+    /// This share of the cases that the rule looks at.
+    Share(Share),
+}
+
+/// The `[gate]` table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateLimits {
+    /// Measures that fell over all cases together, where a side has several runs.
+    pub suite_fell: Limit,
+    /// Cases in which something held less often on new, and too few runs say whether that is chance.
+    pub undecided: Limit,
+    overall: BTreeMap<Measure, Limit>,
+    scopes: Vec<ScopeLimits>,
+}
+
+/// The limits of some of the cases, such as `[gate.tag.money]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopeLimits {
+    /// Which cases.
+    pub scope: GateScope,
+    /// Only what is named is asked.
+    pub limits: BTreeMap<Measure, Limit>,
+}
+
+impl Default for GateLimits {
+    fn default() -> Self {
+        let zero = Limit::Count(0);
+        let overall = [
+            (Measure::Regressed, zero),
+            (Measure::Broken, zero),
+            (Measure::StillBroken, Limit::None),
+            (Measure::Invalid, zero),
+            (Measure::Unpaired, zero),
+            (Measure::Changed, Limit::None),
+            (Measure::Unmet, Limit::None),
+            (Measure::Compared, Limit::Count(1)),
+        ];
+        let overall = overall.into_iter().collect();
+        Self { suite_fell: zero, undecided: Limit::None, overall, scopes: Vec::new() }
+    }
+}
+
+impl GateLimits {
+    /// The same with another limit for all cases.
+    #[must_use]
+    pub fn with(mut self, measure: Measure, limit: Limit) -> Self {
+        self.overall.insert(measure, limit);
+        self
+    }
+
+    /// The limits for all cases.
+    pub const fn overall(&self) -> &BTreeMap<Measure, Limit> {
+        &self.overall
+    }
+
+    /// The limits for some of the cases: in the order in which the file's reader gives its tables, by name.
+    pub fn scopes(&self) -> &[ScopeLimits] {
+        &self.scopes
+    }
+
+    /// The first scope that nobody can tell without a cases file.
+    pub fn needs_cases(&self) -> Option<&GateScope> {
+        let known_from_cases = |scope: &&GateScope| matches!(scope, GateScope::Tag(_) | GateScope::Suite(_));
+        self.scopes.iter().map(|limits| &limits.scope).find(known_from_cases)
+    }
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+
+        impl Visitor<'_> for Written {
+            type Value = Limit;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(LIMIT)
+            }
+
+            fn visit_u64<E: Error>(self, count: u64) -> Result<Limit, E> {
+                Ok(Limit::Count(count))
+            }
+
+            fn visit_i64<E: Error>(self, count: i64) -> Result<Limit, E> {
+                u64::try_from(count).map(Limit::Count).map_err(|_| E::custom(format!("expected {LIMIT}")))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Limit, E> {
+                if text == "none" {
+                    return Ok(Limit::None);
+                }
+                text.parse().map(Limit::Share).map_err(|_| E::custom(format!("expected {LIMIT}")))
+            }
+        }
+
+        deserializer.deserialize_any(Written)
+    }
+}
+
+/// A name within a table of limits.
+enum Key {
+    Measure(Measure),
+    SuiteFell,
+    Undecided,
+    Risk,
+    Tag,
+    Suite,
+}
+
+/// The names within the `[gate]` table.
+const KEYS: &[&str] = &[
+    "regressed",
+    "broken",
+    "still_broken",
+    "invalid",
+    "unpaired",
+    "missing",
+    "added",
+    "changed",
+    "noisy",
+    "improved",
+    "recovered",
+    "unmet",
+    "min_compared",
+    "suite_fell",
+    "undecided",
+    "risk",
+    "tag",
+    "suite",
+];
+
+/// The names within the table of a scope: the same without the scopes.
+const SCOPE_KEYS: &[&str] = KEYS.split_at(Measure::ALL.len()).0;
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        match key.as_str() {
+            "suite_fell" => Ok(Key::SuiteFell),
+            "undecided" => Ok(Key::Undecided),
+            "risk" => Ok(Key::Risk),
+            "tag" => Ok(Key::Tag),
+            "suite" => Ok(Key::Suite),
+            key => Measure::of_key(key).map(Key::Measure).ok_or_else(|| D::Error::unknown_field(key, KEYS)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Measure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        Measure::of_key(&key).ok_or_else(|| D::Error::unknown_field(&key, SCOPE_KEYS))
+    }
+}
+
+impl<'de> Deserialize<'de> for GateLimits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Table;
+
+        impl<'de> Visitor<'de> for Table {
+            type Value = GateLimits;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of limits")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GateLimits, A::Error> {
+                let mut limits = GateLimits::default();
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        Key::Measure(measure) => {
+                            limits.overall.insert(measure, map.next_value()?);
+                        }
+                        Key::SuiteFell => limits.suite_fell = map.next_value()?,
+                        Key::Undecided => limits.undecided = map.next_value()?,
+                        Key::Risk => {
+                            limits.scopes.extend(map.next_value::<Scopes<RiskLevel>>()?.with(GateScope::Risk));
+                        }
+                        Key::Tag => limits.scopes.extend(map.next_value::<Scopes<String>>()?.with(GateScope::Tag)),
+                        Key::Suite => limits.scopes.extend(map.next_value::<Scopes<String>>()?.with(GateScope::Suite)),
+                    }
+                }
+                Ok(limits)
+            }
+        }
+
+        deserializer.deserialize_map(Table)
+    }
+}
+
+/// The tables below `risk`, `tag` or `suite`, in their order.
+struct Scopes<K>(Vec<(K, BTreeMap<Measure, Limit>)>);
+
+impl<K> Scopes<K> {
+    fn with(self, scope: impl Fn(K) -> GateScope) -> impl Iterator<Item = ScopeLimits> {
+        self.0.into_iter().map(move |(name, limits)| ScopeLimits { scope: scope(name), limits })
+    }
+}
+
+impl<'de, K: Deserialize<'de>> Deserialize<'de> for Scopes<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Tables<K>(std::marker::PhantomData<K>);
+
+        impl<'de, K: Deserialize<'de>> Visitor<'de> for Tables<K> {
+            type Value = Scopes<K>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of limits for each name, such as `[gate.tag.money]`")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scopes<K>, A::Error> {
+                let mut scopes = Vec::new();
+                while let Some(scope) = map.next_entry()? {
+                    scopes.push(scope);
+                }
+                Ok(Scopes(scopes))
+            }
+        }
+
+        deserializer.deserialize_map(Tables(std::marker::PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<GateLimits, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    fn share(text: &str) -> Limit {
+        Limit::Share(text.parse().unwrap())
+    }
+
+    #[test]
+    fn what_is_not_named_keeps_its_default() {
+        let limits = read("regressed = \"2 %\"\nunmet = 3\nbroken = \"none\"").unwrap();
+        let expected = GateLimits::default()
+            .with(Measure::Regressed, share("2 %"))
+            .with(Measure::Unmet, Limit::Count(3))
+            .with(Measure::Broken, Limit::None);
+        assert_eq!(limits, expected);
+    }
+
+    #[test]
+    fn a_scope_has_only_the_limits_that_it_names() {
+        let limits =
+            read("[risk.high]\nregressed = 0\n[tag.money]\nmin_compared = \"90 %\"\n[suite.\"a b\"]\nunmet = 1");
+        let limits = limits.unwrap();
+        let of = |scope, measure, limit| ScopeLimits { scope, limits: BTreeMap::from([(measure, limit)]) };
+        assert_eq!(limits.overall(), GateLimits::default().overall());
+        let expected = [
+            of(GateScope::Risk(RiskLevel::High), Measure::Regressed, Limit::Count(0)),
+            of(GateScope::Suite("a b".to_owned()), Measure::Unmet, Limit::Count(1)),
+            of(GateScope::Tag("money".to_owned()), Measure::Compared, share("90 %")),
+        ];
+        assert_eq!(limits.scopes(), expected);
+        assert_eq!(limits.needs_cases(), Some(&GateScope::Suite("a b".to_owned())));
+    }
+
+    #[test]
+    fn a_name_or_a_value_that_means_nothing_is_refused() {
+        for (text, said) in [
+            ("regresed = 0", "unknown field `regresed`"),
+            ("[tag.money]\nregresed = 0", "unknown field `regresed`"),
+            ("[tag.money]\nrisk = 0", "unknown field `risk`"),
+            ("[risk.hihg]\nregressed = 0", "unknown variant `hihg`"),
+            ("regressed = -1", "expected a whole number of zero or more, a share such as \"2 %\", or \"none\""),
+            // Is it one case, or all of them? Nobody can tell.
+            ("regressed = 1.0", "expected a whole number of zero or more, a share such as \"2 %\", or \"none\""),
+            ("regressed = \"2\"", "expected a whole number of zero or more, a share such as \"2 %\", or \"none\""),
+            ("regressed = \"200 %\"", "expected a whole number of zero or more, a share such as \"2 %\", or \"none\""),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_names_in_messages_are_the_names_that_are_read() {
+        assert_eq!(SCOPE_KEYS, Measure::ALL.map(Measure::key));
+    }
+}

@@ -1,0 +1,199 @@
+//! `accept`: a run becomes the baseline, whole or not at all, and only one that others can be held against.
+
+use camino::Utf8Path;
+use counterproof_artifact::write::{Durability, write};
+use counterproof_tests::{Agent, Finished, Reply, Sandbox, files_below, minimal_answer};
+use serde_json::{Value, json};
+
+const CASES: &str = r#"[{"id": "a", "input": {"user": "1"}}, {"id": "b", "input": {"user": "2"}}]"#;
+
+fn sandbox() -> Sandbox {
+    Sandbox::new().with_file("cases.json", CASES)
+}
+
+fn agent() -> Agent {
+    Agent::start(|_case| Reply::json(&minimal_answer()))
+}
+
+#[track_caller]
+fn ask(sandbox: &Sandbox, agent: &Agent, more: &[&str]) {
+    let url = agent.base_url();
+    let finished = sandbox.run([&["run", "--cases", "cases.json", "--base-url", &url], more].concat());
+    assert_eq!(finished.code, Some(0), "{finished}");
+}
+
+fn accept(sandbox: &Sandbox, more: &[&str]) -> Finished {
+    sandbox.run([&["accept", "--reason", "as decided"], more].concat())
+}
+
+fn edit(sandbox: &Sandbox, name: &str, change: impl Fn(&mut Value)) {
+    let mut document = sandbox.json(name);
+    change(&mut document);
+    write(&sandbox.path(name), document.to_string().as_bytes(), Durability::Cached).unwrap();
+}
+
+#[track_caller]
+fn assert_valid(sandbox: &Sandbox, path: &str) {
+    let validated = sandbox.run(["validate", path]);
+    assert_eq!(validated.code, Some(0), "{validated}");
+}
+
+#[test]
+fn an_accepted_run_is_what_the_next_one_is_compared_with() {
+    let (sandbox, agent) = (sandbox(), agent());
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "good"]);
+    // A baseline that started later does not stay the latest for that.
+    ask(&sandbox, &agent, &["--side", "baseline", "--run-id", "zzz"]);
+    let before = files_below(&sandbox.path("runs/new"));
+    insta::assert_snapshot!(accept(&sandbox, &["--by", "Kim"]), @"
+    exit code: 0
+    --- stdout
+    baseline: runs/baseline/good (2 cases)
+    --- stderr
+    next: counterproof compare
+    ");
+    assert_eq!(files_below(&sandbox.path("runs/new")), before);
+    assert_valid(&sandbox, "runs");
+    let run = sandbox.json("runs/baseline/good/run.json");
+    let accepted = &run["accepted"];
+    assert_eq!((&run["version"], &run["run_id"]), (&json!("baseline"), &json!("good")));
+    assert_eq!(
+        (&accepted["reason"], &accepted["from_run_id"], &accepted["by"]),
+        (&json!("as decided"), &json!("good"), &json!("Kim"))
+    );
+    assert_eq!(sandbox.json("runs/baseline/good/a.json")["version"], "baseline");
+
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "next"]);
+    let compared = sandbox.run(["compare"]);
+    assert_eq!(compared.code, Some(0), "{compared}");
+    assert_eq!(sandbox.json("report/evaluation.json")["baseline"]["run_id"], "good");
+    let page = std::fs::read_to_string(sandbox.path("report/index.html")).unwrap();
+    assert!(page.contains("as decided"), "the report says why");
+
+    let again = accept(&sandbox, &["runs/new/good"]);
+    insta::assert_snapshot!(again, @"
+    exit code: 2
+    --- stderr
+    error: there is a baseline `runs/baseline/good` already
+      hint: name the new one with `--run-id`
+    ");
+    assert_eq!(accept(&sandbox, &["runs/new/good", "--run-id", "better"]).code, Some(0));
+    assert_eq!(sandbox.json("runs/baseline/better/run.json")["accepted"]["from_run_id"], "good");
+    assert_valid(&sandbox, "runs");
+}
+
+#[test]
+fn whatever_does_not_name_its_side_is_copied_byte_for_byte() {
+    let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
+    let mut sandbox = Sandbox::new();
+    for (path, bytes) in files_below(&checked_in) {
+        sandbox = sandbox.with_file(path.as_str(), &String::from_utf8(bytes).unwrap());
+    }
+    let finished = accept(&sandbox, &["runs/new/sample-new", "--allow-failures", "--run-id", "copy"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    let (old, new) =
+        (files_below(&sandbox.path("runs/new/sample-new")), files_below(&sandbox.path("runs/baseline/copy")));
+    assert_eq!(old.len(), new.len());
+    let mut copied = 0;
+    for ((path, old), (copy, new)) in old.iter().zip(&new) {
+        assert_eq!(path, copy);
+        let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+        if path != "run.json" && path != "assets/manifest.json" {
+            let other_side = |text: &str| text.replacen("\"version\": \"new\"", "\"version\": \"baseline\"", 1);
+            let expected = if path.as_str().ends_with(".request.json") { old.to_string() } else { other_side(&old) };
+            assert_eq!(new, expected, "{path}");
+            copied += usize::from(new == old);
+        }
+    }
+    assert!(copied > 0, "the sample has assets that name no side");
+    // The sample has evidence that leads nowhere, which is the agent's.
+    let findings = sandbox.run(["validate", "runs/baseline/copy", "--format", "json"]).stdout;
+    let findings: Value = serde_json::from_str(&findings).unwrap();
+    let codes = findings["findings"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap());
+    assert!(codes.clone().all(|code| code == "evidence-unresolved"), "{findings:#}");
+}
+
+#[test]
+fn a_run_that_nothing_could_be_held_against_is_refused_and_leaves_nothing() {
+    let sandbox = sandbox();
+    let broken =
+        Agent::start(
+            |case| {
+                if case == "a" { Reply::text(400, "text/plain", "no") } else { Reply::json(&minimal_answer()) }
+            },
+        );
+    ask(&sandbox, &broken, &["--side", "new", "--run-id", "failed"]);
+    let good = agent();
+    for id in ["stopped", "lacking", "torn", "foreign"] {
+        ask(&sandbox, &good, &["--side", "new", "--run-id", id]);
+    }
+    ask(&sandbox, &good, &["--side", "new", "--run-id", "part", "--shard", "1/1"]);
+    ask(&sandbox, &good, &["--side", "baseline", "--run-id", "old"]);
+    edit(&sandbox, "runs/new/stopped/run.json", |run| {
+        run.as_object_mut().unwrap().remove("stats");
+    });
+    std::fs::remove_file(sandbox.path("runs/new/lacking/b.json")).unwrap();
+    edit(&sandbox, "runs/new/torn/b.json", |case| case["events"] = json!(7));
+    edit(&sandbox, "runs/new/foreign/b.json", |case| case["version"] = json!("baseline"));
+    let before = files_below(&sandbox.path("runs"));
+    for (run, code, said, remedy) in [
+        ("new/failed", 1, "no answer for 1 of 2 cases", "--resume failed --retry-errors"),
+        ("new/stopped", 1, "stopped before its end", "--resume stopped"),
+        ("new/lacking", 1, "1 of 2 cases have no artifact, such as `b`", "--resume lacking"),
+        ("new/torn", 1, "b.json: ", "counterproof validate runs/new/torn"),
+        ("new/foreign", 1, "(side-differs)", "counterproof validate"),
+        ("new/part-s1of1", 1, "is a shard", "counterproof merge"),
+        ("baseline/old", 2, "of side `baseline` already", "latest baseline"),
+        ("new/nothing", 3, "failed to read", "run.json"),
+    ] {
+        let finished = accept(&sandbox, &[&format!("runs/{run}")]);
+        assert_eq!(finished.code, Some(code), "{run}: {finished}");
+        assert!(finished.stderr.contains(said) && finished.stderr.contains(remedy), "{run}: {finished}");
+    }
+    assert_eq!(files_below(&sandbox.path("runs")), before);
+    let allowed = accept(&sandbox, &["runs/new/failed", "--allow-failures"]);
+    assert_eq!(allowed.code, Some(0), "{allowed}");
+    assert_valid(&sandbox, "runs/baseline");
+}
+
+#[test]
+fn a_reason_is_not_optional() {
+    let sandbox = sandbox();
+    assert_eq!(sandbox.run(["accept"]).code, Some(2));
+    let blank = sandbox.run(["accept", "--reason", " "]);
+    assert_eq!(blank.code, Some(2));
+    assert!(blank.stderr.contains("say why"), "{blank}");
+    insta::assert_snapshot!(accept(&sandbox, &[]), @"
+    exit code: 2
+    --- stderr
+    error: no run of side `new` under `runs`
+      hint: `counterproof run --side new …` makes one; or name a run folder
+    ");
+}
+
+#[test]
+fn the_repeats_of_a_group_are_accepted_together() {
+    let (sandbox, agent) = (sandbox(), agent());
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "n", "--repeat", "3"]);
+    let second = sandbox.path("runs/new/n-r2");
+    let aside = sandbox.path("n-r2");
+    std::process::Command::new("mv").arg(&second).arg(&aside).status().unwrap();
+    let lacking = accept(&sandbox, &["runs/new/n-r3"]);
+    assert_eq!(lacking.code, Some(1), "{lacking}");
+    assert!(lacking.stderr.contains("missing in `runs/new`: 2"), "{lacking}");
+    std::process::Command::new("mv").arg(&aside).arg(&second).status().unwrap();
+
+    let accepted = accept(&sandbox, &["runs/new/n-r3", "--run-id", "base"]);
+    assert_eq!(accepted.code, Some(0), "{accepted}");
+    for number in 1..=3 {
+        let run = sandbox.json(&format!("runs/baseline/base-r{number}/run.json"));
+        assert_eq!((&run["group_id"], &run["repeat"]), (&json!("base"), &json!(number)));
+    }
+    assert_valid(&sandbox, "runs");
+
+    // As after a crash between two of them.
+    std::fs::remove_dir_all(sandbox.path("runs/baseline/base-r2")).unwrap();
+    assert_eq!(accept(&sandbox, &["runs/new/n-r1", "--run-id", "base"]).code, Some(0));
+    assert!(sandbox.path("runs/baseline/base-r2/run.json").is_file());
+    assert_eq!(accept(&sandbox, &["runs/new/n-r1", "--run-id", "base"]).code, Some(2));
+}
