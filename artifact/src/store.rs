@@ -104,7 +104,7 @@ impl RunReader {
         Self::latest(out, side).map(|latest| latest.run)
     }
 
-    /// Finds the newest run of a side below `out`: the one generated last, and of two the one with the greater id. Runs
+    /// Finds the newest run of a side below `out`: the one accepted or generated last, and of two the one with the greater id. Runs
     /// that cannot be read are passed over; where there is no other, the first of them is the error.
     pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
         let (runs, skipped) = Self::all(out, side)?;
