@@ -1,6 +1,9 @@
 //! From the bytes of a file to its JSON values, by the format that the file's name tells.
 
 use std::cell::OnceCell;
+use std::iter;
+use std::ops::Range;
+use std::rc::Rc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::locate::{self, DuplicateKey, DuplicateKeys, Position};
@@ -30,14 +33,21 @@ impl Format {
     }
 }
 
-/// One JSON value and the text it was read from: a whole file, or a line of JSON Lines.
+/// A file as it was read.
 #[derive(Debug)]
-pub(crate) struct Document {
-    pub(crate) value: Value,
+struct Source {
     file: Utf8PathBuf,
     text: String,
+}
+
+/// The text that one JSON value was read from: a whole file, or a line of JSON Lines. It holds little beside the text, since
+/// there may be one for each case.
+#[derive(Debug)]
+pub(crate) struct Document {
+    source: Rc<Source>,
+    range: Range<usize>,
     first_line: usize,
-    positions: OnceCell<Positions>,
+    positions: OnceCell<Box<Positions>>,
 }
 
 /// Which part of a field a problem is about.
@@ -48,18 +58,22 @@ pub(crate) enum Part {
 }
 
 impl Document {
-    fn new(value: Value, file: &Utf8Path, text: &str, first_line: usize) -> Self {
-        Self { value, file: file.to_owned(), text: text.to_owned(), first_line, positions: OnceCell::new() }
+    fn new(source: &Rc<Source>, range: Range<usize>, first_line: usize) -> Self {
+        Self { source: source.clone(), range, first_line, positions: OnceCell::new() }
     }
 
     /// The file.
     pub(crate) fn file(&self) -> &Utf8Path {
-        &self.file
+        &self.source.file
+    }
+
+    fn text(&self) -> &str {
+        self.source.text.get(self.range.clone()).unwrap_or_default()
     }
 
     /// Where a field stands in the file.
     pub(crate) fn position(&self, pointer: &str, part: Part) -> Option<Position> {
-        let positions = self.positions.get_or_init(|| Positions::of(&self.text));
+        let positions = self.positions.get_or_init(|| Box::new(Positions::of(self.text())));
         let within = match part {
             Part::Key => positions.key(pointer),
             Part::Value => positions.value(pointer),
@@ -68,18 +82,30 @@ impl Document {
     }
 }
 
-/// Reads the documents of a file.
-pub(crate) fn parse(file: &Utf8Path, format: Format, bytes: &[u8]) -> Result<Vec<Document>, Vec<Problem>> {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-        Err(error) => return Err(not_utf8(file, bytes, error.valid_up_to())),
+/// A document with its value, or what is wrong with its syntax.
+pub(crate) type Parsed = Result<(Document, Value), Vec<Problem>>;
+
+/// Reads the documents of a file, one after another: the value of a line need not wait for that of the last.
+pub(crate) fn parse(file: &Utf8Path, format: Format, bytes: Vec<u8>) -> Box<dyn Iterator<Item = Parsed>> {
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let problems = not_utf8(file, error.as_bytes(), error.utf8_error().valid_up_to());
+            return Box::new(iter::once(Err(problems)));
+        }
     };
-    let one = |value| vec![Document::new(value, file, text, 1)];
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let source = Rc::new(Source { file: file.to_owned(), text });
+    let whole = Document::new(&source, start..source.text.len(), 1);
     match format {
-        Format::Json => parse_json(file, text, 1).map(one),
-        Format::Yaml => parse_yaml(file, text).map(one),
-        Format::JsonLines => parse_lines(file, text),
+        Format::Json => Box::new(iter::once(with_value(whole, parse_json(file, &source.text[start..], 1)))),
+        Format::Yaml => Box::new(iter::once(with_value(whole, parse_yaml(file, &source.text[start..])))),
+        Format::JsonLines => Box::new(lines(source, start)),
     }
+}
+
+fn with_value(document: Document, value: Result<Value, Vec<Problem>>) -> Parsed {
+    value.map(|value| (document, value))
 }
 
 fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, Vec<Problem>> {
@@ -152,18 +178,21 @@ fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
     })
 }
 
-fn parse_lines(file: &Utf8Path, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
-    let (mut documents, mut problems) = (Vec::new(), Vec::new());
-    for (index, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
+fn lines(source: Rc<Source>, start: usize) -> impl Iterator<Item = Parsed> {
+    let (mut next, mut number) = (start, 0);
+    iter::from_fn(move || {
+        loop {
+            let start = next;
+            let rest = source.text.get(start..)?;
+            next += rest.find('\n').map_or(rest.len(), |end| end + 1);
+            number += 1;
+            let line = rest.lines().next()?;
+            if !line.trim().is_empty() {
+                let document = Document::new(&source, start..start + line.len(), number);
+                return Some(with_value(document, parse_json(&source.file, line, number)));
+            }
         }
-        match parse_json(file, line, index + 1) {
-            Ok(value) => documents.push(Document::new(value, file, line, index + 1)),
-            Err(mut found) => problems.append(&mut found),
-        }
-    }
-    if problems.is_empty() { Ok(documents) } else { Err(problems) }
+    })
 }
 
 fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Vec<Problem> {

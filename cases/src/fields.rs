@@ -103,14 +103,14 @@ impl<'l, 'd> Fields<'l, 'd> {
     /// A JSON Schema: an object, or true or false.
     pub(crate) fn schema(&mut self, key: &str) -> Option<Value> {
         match self.map.shift_remove(key)? {
-            schema @ (Value::Object(_) | Value::Bool(_)) => Some(schema),
+            schema @ (Value::Object(_) | Value::Bool(_)) => Some(fitted(schema)),
             other => self.mistyped(key, &other, "a JSON Schema"),
         }
     }
 
     /// Whatever stands there, null included.
     pub(crate) fn any(&mut self, key: &str) -> Option<Value> {
-        self.map.shift_remove(key)
+        self.map.shift_remove(key).map(fitted)
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
@@ -129,7 +129,7 @@ impl<'l, 'd> Fields<'l, 'd> {
 
     /// The fields that are left.
     pub(crate) fn rest(self) -> Map<String, Value> {
-        self.map
+        fitted_map(self.map)
     }
 
     /// The fields that are left, each with a warning that it is not judged.
@@ -142,7 +142,7 @@ impl<'l, 'd> Fields<'l, 'd> {
             let message = format!("`{}{key}` is no {what} that this version knows; it is not judged", self.prefix);
             self.log.warn(&pointer::child(&self.pointer, key), message, remedy);
         }
-        self.map
+        self.rest()
     }
 
     /// The fields that are left, with a warning for those that look misspelt.
@@ -153,7 +153,7 @@ impl<'l, 'd> Fields<'l, 'd> {
                 self.log.warn(&pointer::child(&self.pointer, key), message, format!("did you mean `{near}`?"));
             }
         }
-        self.map
+        self.rest()
     }
 
     fn mistyped<T>(&mut self, key: &str, found: &Value, expected: &str) -> Option<T> {
@@ -161,6 +161,20 @@ impl<'l, 'd> Fields<'l, 'd> {
         self.log.error(&pointer::child(&self.pointer, key), message, remedy(found, expected));
         None
     }
+}
+
+/// The same value with no room to grow: parsers leave some in every list and object, and a suite stays in memory whole.
+fn fitted(value: Value) -> Value {
+    match value {
+        // Collected anew, each gets as much room as it needs.
+        Value::Array(items) => Value::Array(items.into_iter().map(fitted).collect::<Box<[_]>>().into_vec()),
+        Value::Object(fields) => Value::Object(fitted_map(fields)),
+        other => other,
+    }
+}
+
+fn fitted_map(fields: Map<String, Value>) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (name, fitted(value))).collect()
 }
 
 fn mismatch(name: &str, found: &Value, expected: &str) -> String {

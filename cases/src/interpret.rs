@@ -20,7 +20,7 @@ pub(crate) struct Interpreted {
 }
 
 /// Reads the cases of a document: a list of them, an object with a list called `cases`, or one case alone.
-pub(crate) fn interpret(document: &Document) -> Interpreted {
+pub(crate) fn interpret(document: &Document, value: Value) -> Interpreted {
     let mut found = Interpreted::default();
     let mut refuse = |pointer: &str, value: &Value, expected: &str| {
         let mut log = Log::new(document, None);
@@ -28,34 +28,34 @@ pub(crate) fn interpret(document: &Document) -> Interpreted {
         log.error(pointer, format!("there is {}; expected {expected}", kind(value)), remedy);
         found.errors.append(&mut log.errors);
     };
-    let (items, parent) = match &document.value {
+    let (items, parent) = match value {
         // A YAML file of comments alone.
         Value::Null => return found,
-        Value::Array(items) => (items.as_slice(), Some(String::new())),
-        Value::Object(map) => match map.get("cases") {
-            Some(Value::Array(items)) => (items.as_slice(), Some("/cases".to_owned())),
+        Value::Array(items) => (items, Some(String::new())),
+        Value::Object(mut map) => match map.shift_remove("cases") {
+            Some(Value::Array(items)) => (items, Some("/cases".to_owned())),
             Some(other) => {
-                refuse("/cases", other, "a list of cases");
+                refuse("/cases", &other, "a list of cases");
                 return found;
             }
-            None => (std::slice::from_ref(&document.value), None),
+            None => (vec![Value::Object(map)], None),
         },
         other => {
-            refuse("", other, "a list of cases, or an object with a list called `cases`");
+            refuse("", &other, "a list of cases, or an object with a list called `cases`");
             return found;
         }
     };
-    for (index, item) in items.iter().enumerate() {
+    for (index, item) in items.into_iter().enumerate() {
         let pointer = parent.as_ref().map(|parent| pointer::child(parent, &index.to_string())).unwrap_or_default();
         let Value::Object(map) = item else {
             let mut log = Log::new(document, None);
-            let message = format!("there is {}; expected a case, which is an object", kind(item));
+            let message = format!("there is {}; expected a case, which is an object", kind(&item));
             log.error(&pointer, message, "write an object with an `id` and an `input`");
             found.errors.append(&mut log.errors);
             continue;
         };
-        let mut log = Log::new(document, written_id(map));
-        let spec = case(Fields::of_case(map.clone(), pointer.clone(), &mut log));
+        let mut log = Log::new(document, written_id(&map));
+        let spec = case(Fields::of_case(map, pointer.clone(), &mut log));
         let Log { mut errors, mut warnings, .. } = log;
         if let (Some(spec), true) = (spec, errors.is_empty()) {
             found.cases.push((spec, pointer));

@@ -1,6 +1,7 @@
 //! From a path to a suite: which files are read, and that every id is there once.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -28,58 +29,85 @@ pub struct Suite {
 /// those whose names start with a dot are left alone.
 pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
     let mut documents = Vec::new();
-    let mut errors = Vec::new();
-    for (file, format) in files(path)? {
-        let bytes = std::fs::read(&file).map_err(|source| LoadError::Read { path: file.clone(), source })?;
-        match parse(&file, format, &bytes) {
-            Ok(mut parsed) => documents.append(&mut parsed),
-            Err(mut problems) => errors.append(&mut problems),
-        }
-    }
+    // What keeps a file from being read at all is told first.
+    let (mut syntax, mut errors) = (Vec::new(), Vec::new());
     let mut suite = Suite { cases: Vec::new(), warnings: Vec::new() };
     let mut taken = Taken::default();
-    for document in &documents {
-        let mut found = interpret(document);
-        errors.append(&mut found.errors);
-        suite.warnings.append(&mut found.warnings);
-        for (case, pointer) in found.cases {
-            match taken.claim(&case.id, document, &pointer) {
-                Ok(()) => suite.cases.push(case),
-                Err(problem) => errors.push(*problem),
+    for (file, format) in files(path)? {
+        let bytes = std::fs::read(&file).map_err(|source| LoadError::Read { path: file.clone(), source })?;
+        let (syntax_before, errors_before) = (syntax.len(), errors.len());
+        for parsed in parse(&file, format, bytes) {
+            match parsed {
+                // In a file that cannot be read whole, nothing but its syntax counts.
+                Ok(_) if syntax.len() > syntax_before => {}
+                Ok((document, value)) => {
+                    let mut found = interpret(&document, value);
+                    errors.append(&mut found.errors);
+                    suite.warnings.append(&mut found.warnings);
+                    documents.push(document);
+                    for (case, pointer) in found.cases {
+                        match taken.claim(&case.id, &documents, pointer) {
+                            Ok(()) => suite.cases.push(case),
+                            Err(problem) => errors.push(*problem),
+                        }
+                    }
+                }
+                Err(mut problems) => {
+                    syntax.append(&mut problems);
+                    errors.truncate(errors_before);
+                }
             }
         }
     }
-    if !errors.is_empty() {
-        return Err(LoadError::Invalid(errors));
+    syntax.append(&mut errors);
+    if !syntax.is_empty() {
+        return Err(LoadError::Invalid(syntax));
     }
     if suite.cases.is_empty() {
         return Err(LoadError::Empty(path.to_owned()));
     }
+    // It lives as long as the run.
+    suite.cases.shrink_to_fit();
     Ok(suite)
 }
 
 /// The ids that are taken, by what they become where letter case does not count.
 #[derive(Default)]
-struct Taken<'d> {
-    ids: HashMap<String, (CaseId, &'d Document, String)>,
+struct Taken {
+    ids: HashMap<String, Claim>,
 }
 
-impl<'d> Taken<'d> {
-    fn claim(&mut self, id: &CaseId, document: &'d Document, pointer: &str) -> Result<(), Box<Problem>> {
-        let Some((first, where_document, where_pointer)) = self.ids.get(&id.collision_key()) else {
-            self.ids.insert(id.collision_key(), (id.clone(), document, pointer.to_owned()));
-            return Ok(());
+/// Where an id stands: the number of the document, and the pointer to the case.
+struct Claim {
+    id: CaseId,
+    document: usize,
+    pointer: String,
+}
+
+impl Taken {
+    /// Takes an id for a case of the last of the documents.
+    fn claim(&mut self, id: &CaseId, documents: &[Document], pointer: String) -> Result<(), Box<Problem>> {
+        let claim = match self.ids.entry(id.collision_key()) {
+            Entry::Occupied(claim) => claim.into_mut(),
+            Entry::Vacant(free) => {
+                free.insert(Claim { id: id.clone(), document: documents.len() - 1, pointer });
+                return Ok(());
+            }
         };
-        let position = where_document.position(where_pointer, Part::Value);
+        let first = &documents[claim.document];
+        let position = first.position(&claim.pointer, Part::Value);
         let line = position.map(|position| format!(":{}", position.line)).unwrap_or_default();
-        let place = format!("{}{line}", where_document.file());
-        let message = if first == id {
+        let place = format!("{}{line}", first.file());
+        let message = if claim.id == *id {
             format!("the id `{id}` is taken by the case at {place}")
         } else {
-            format!("the id `{id}` differs from `{first}` at {place} by letter case alone, which some systems fold")
+            format!(
+                "the id `{id}` differs from `{}` at {place} by letter case alone, which some systems fold",
+                claim.id
+            )
         };
-        let mut log = Log::new(document, Some(id.to_string()));
-        log.error(&pointer::child(pointer, "id"), message, "give one of the two another id");
+        let mut log = Log::new(&documents[documents.len() - 1], Some(id.to_string()));
+        log.error(&pointer::child(&pointer, "id"), message, "give one of the two another id");
         Err(Box::new(log.errors.remove(0)))
     }
 }
