@@ -35,6 +35,7 @@ mod event;
 mod evidence;
 mod failure;
 mod href;
+mod journal;
 mod manifest;
 mod name;
 mod number;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::canonical::Sha256Hasher;
 use crate::store::{ASSETS_FOLDER, RunWriter};
-use crate::write::{self, AtomicFile, WriteError};
+use crate::write::{AtomicFile, WriteError};
 use crate::{AssetKind, CaseId, ManifestItem};
 
 /// Bytes on their way to disk; gone when dropped before [`RunWriter::name_spool`].
@@ -18,8 +18,8 @@ pub struct Spool {
 impl RunWriter {
     /// Starts an asset without a name.
     pub fn spool(&self) -> Result<Spool, WriteError> {
+        self.make_assets_folder()?;
         let folder = self.folder().join(ASSETS_FOLDER);
-        write::create_folder(&folder)?;
         // It never stands at this path: it is given its own before it is done.
         Ok(Spool { file: AtomicFile::create(&folder.join("unnamed"))?, hasher: Sha256Hasher::default() })
     }

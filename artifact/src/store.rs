@@ -5,19 +5,27 @@
 //! ```
 
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 
-use crate::canonical::Sha256Hasher;
+use crate::canonical::{Sha256Digest, Sha256Hasher};
 use crate::inside;
+use crate::journal::LARGEST;
 use crate::lock::{LockError, RunLock};
 use crate::write::{self, AtomicFile, Durability, SharedFolder, TEMPORARY_PREFIX, WriteError};
 use crate::{AssetKind, Case, CaseId, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side};
 
+mod commit;
 mod reopen;
+pub(crate) mod restore;
 
+use commit::{Committer, Rank};
+
+pub use commit::Done;
 pub use reopen::ReopenError;
 
 /// The run document, within a run folder.
@@ -202,12 +210,19 @@ pub enum CreateError {
     Lock(#[from] LockError),
 }
 
+/// What the manifest will list: assets that have their names.
+type Items = Arc<Mutex<Vec<ManifestItem>>>;
+
 /// A run folder under construction, kept from all other processes. It can be shared between threads.
 #[derive(Debug)]
 pub struct RunWriter {
     folder: Utf8PathBuf,
     side: Side,
-    items: Mutex<Vec<ManifestItem>>,
+    items: Items,
+    /// Set once the folder of assets is there.
+    assets_made: OnceLock<()>,
+    /// It ends before the lock does.
+    committer: Option<Committer>,
     _lock: RunLock,
     /// The entries of the folder itself, and of the folder of assets.
     cases: SharedFolder,
@@ -224,7 +239,16 @@ impl RunWriter {
 
     fn locked(folder: Utf8PathBuf, side: Side, lock: RunLock) -> Self {
         let (cases, assets) = (SharedFolder::default(), SharedFolder::default());
-        Self { folder, side, items: Mutex::default(), _lock: lock, cases, assets }
+        Self {
+            folder,
+            side,
+            items: Items::default(),
+            assets_made: OnceLock::new(),
+            committer: None,
+            _lock: lock,
+            cases,
+            assets,
+        }
     }
 
     /// Makes a run folder by its path, which must not be there yet; the folder above it is.
@@ -237,6 +261,12 @@ impl RunWriter {
             Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists(folder)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The same folder, but small files go through a journal, which is synced for many at once. [`RunWriter::finish`] ends it.
+    pub fn with_journal(mut self) -> Result<Self, WriteError> {
+        self.committer = Some(Committer::start(&self.folder, commit::MAX_JOURNAL)?);
+        Ok(self)
     }
 
     /// The folder.
@@ -256,15 +286,54 @@ impl RunWriter {
 
     /// Writes an artifact: when this returns, the case is complete, whatever happens next.
     pub fn write_case(&self, case: &Case) -> Result<(), WriteError> {
-        write::write_json_shared(&self.folder.join(format!("{}.json", case.case_id)), case, &self.cases)
+        let path = self.case_path(case);
+        if self.committer.is_none() {
+            return write::write_json_shared(&path, case, &self.cases);
+        }
+        let (done, told) = channel();
+        // Nobody listens any more only where the thread that asked is gone.
+        self.submit_case(case, Box::new(move |written| drop(done.send(written))))?;
+        told.recv().unwrap_or_else(|error| Err(WriteError { path, source: io::Error::other(error) }))
+    }
+
+    /// Hands an artifact over to be written, and returns as soon as there is room for it. The case is complete when `done`
+    /// is called with `Ok`; assets that were written before are then on disk too.
+    pub fn submit_case(&self, case: &Case, done: Done) -> Result<(), WriteError> {
+        let Some(committer) = &self.committer else {
+            done(self.write_case(case));
+            return Ok(());
+        };
+        let failed = |source: serde_json::Error| WriteError { path: self.case_path(case), source: source.into() };
+        let mut bytes = serde_json::to_vec_pretty(case).map_err(failed)?;
+        bytes.push(b'\n');
+        committer.push(format!("{}.json", case.case_id), bytes, Rank::Artifact, done)
+    }
+
+    fn case_path(&self, case: &Case) -> Utf8PathBuf {
+        self.folder.join(format!("{}.json", case.case_id))
+    }
+
+    /// Ends the journal, where there is one: waits until all that was handed over has its name and is synced. Says how long
+    /// the disk was waited for, all in all.
+    pub fn finish(&self) -> Result<Duration, WriteError> {
+        self.committer.as_ref().map_or(Ok(Duration::ZERO), Committer::finish)
     }
 
     /// Starts an asset with a plain file name, such as `refund_001.attempt2.body.bin`.
     pub fn asset(&self, name: &str, kind: AssetKind, case: Option<&CaseId>) -> Result<AssetWriter<'_>, WriteError> {
         let (path, href) = self.asset_place(name)?;
-        write::create_folder(&self.folder.join(ASSETS_FOLDER))?;
+        self.make_assets_folder()?;
         let file = AtomicFile::create(&path)?;
         Ok(AssetWriter { run: self, href, kind, case: case.cloned(), file, hasher: Sha256Hasher::default() })
+    }
+
+    /// There is none before the first asset.
+    pub(crate) fn make_assets_folder(&self) -> Result<(), WriteError> {
+        if self.assets_made.get().is_none() {
+            write::create_folder(&self.folder.join(ASSETS_FOLDER))?;
+            let _ = self.assets_made.set(());
+        }
+        Ok(())
     }
 
     /// Where an asset with a plain file name stands.
@@ -288,10 +357,21 @@ impl RunWriter {
         case: Option<&CaseId>,
     ) -> Result<ManifestItem, WriteError> {
         file.commit_shared(&self.assets)?;
-        let (digest, size) = hasher.finish();
-        let asset_id = href.as_str().rsplit('/').next().unwrap_or_default().to_owned();
-        let item = ManifestItem {
-            asset_id,
+        let item = self.item(href, hasher.finish(), kind, case);
+        self.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
+        Ok(item)
+    }
+
+    /// What the manifest says of an asset.
+    fn item(
+        &self,
+        href: Href,
+        (digest, size): (Sha256Digest, u64),
+        kind: AssetKind,
+        case: Option<&CaseId>,
+    ) -> ManifestItem {
+        ManifestItem {
+            asset_id: href.as_str().rsplit('/').next().unwrap_or_default().to_owned(),
             href,
             kind,
             case_id: case.cloned(),
@@ -299,12 +379,10 @@ impl RunWriter {
             size_bytes: size.into(),
             sha256: Some(digest),
             extra: crate::Extra::new(),
-        };
-        self.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
-        Ok(item)
+        }
     }
 
-    /// Writes an asset whole.
+    /// Writes an asset whole. Where there is a journal, it is on disk no later than the artifact that comes next.
     pub fn write_asset(
         &self,
         name: &str,
@@ -312,6 +390,20 @@ impl RunWriter {
         case: Option<&CaseId>,
         bytes: &[u8],
     ) -> Result<ManifestItem, WriteError> {
+        if let Some(committer) = self.committer.as_ref().filter(|_| bytes.len() <= LARGEST) {
+            let (_, href) = self.asset_place(name)?;
+            self.make_assets_folder()?;
+            let item = self.item(href, (Sha256Digest::of(bytes), bytes.len() as u64), kind, case);
+            let (items, listed) = (self.items.clone(), item.clone());
+            let done = move |written: Result<(), WriteError>| {
+                // A failure is told with the artifact that comes next.
+                if written.is_ok() {
+                    items.lock().unwrap_or_else(PoisonError::into_inner).push(listed);
+                }
+            };
+            committer.push(item.href.as_str().to_owned(), bytes.to_vec(), Rank::Asset, Box::new(done))?;
+            return Ok(item);
+        }
         let mut asset = self.asset(name, kind, case)?;
         asset.write_all(bytes).map_err(|source| WriteError { path: self.folder.join(asset.href.as_str()), source })?;
         asset.finish()
@@ -319,18 +411,22 @@ impl RunWriter {
 
     /// Writes `assets/manifest.json`, if there are assets.
     pub fn write_manifest(&self, generated_at: &str) -> Result<(), WriteError> {
-        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if items.is_empty() {
+        let mut listed = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        if listed.is_empty() {
             return Ok(());
         }
-        items.sort_by(|a, b| a.href.cmp(&b.href));
+        // Lent to the document and taken back, since there can be many.
+        let mut items = std::mem::take(&mut *listed);
+        items.sort_unstable_by(|a, b| a.href.cmp(&b.href));
         let manifest = Manifest {
             schema_version: ManifestSchema::V1,
             generated_at: generated_at.to_owned(),
             items,
             extra: crate::Extra::new(),
         };
-        write::write_json(&self.folder.join(MANIFEST_FILE), &manifest, Durability::Synced)
+        let written = write::write_json(&self.folder.join(MANIFEST_FILE), &manifest, Durability::Synced);
+        *listed = manifest.items;
+        written
     }
 }
 

@@ -54,12 +54,7 @@ pub struct AtomicFile {
 impl AtomicFile {
     /// Starts a file that will stand at `path`, whose folder is there already.
     pub fn create(path: &Utf8Path) -> Result<Self, WriteError> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(TEMPORARY_PREFIX);
-        // The crate makes private files; artifacts are for everyone whom the umask lets read them.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temporary = builder.tempfile_in(folder_of(path)).map_err(WriteError::at(path))?;
+        let temporary = temporary_for(path)?;
         Ok(Self { path: path.to_owned(), temporary: BufWriter::with_capacity(64 * 1024, temporary) })
     }
 
@@ -87,12 +82,8 @@ impl AtomicFile {
     /// Takes the name, which the folder does not yet keep for good.
     fn name(self, durability: Durability) -> Result<Utf8PathBuf, WriteError> {
         let path = self.path;
-        let at = || WriteError::at(&path);
-        let temporary = self.temporary.into_inner().map_err(|error| at()(error.into_error()))?;
-        if durability == Durability::Synced {
-            temporary.as_file().sync_all().map_err(at())?;
-        }
-        temporary.persist(&path).map_err(|error| at()(error.error))?;
+        let temporary = self.temporary.into_inner().map_err(|error| WriteError::at(&path)(error.into_error()))?;
+        name(temporary, &path, durability)?;
         Ok(path)
     }
 }
@@ -107,11 +98,32 @@ impl Write for AtomicFile {
     }
 }
 
+fn temporary_for(path: &Utf8Path) -> Result<NamedTempFile, WriteError> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY_PREFIX);
+    // The crate makes private files; artifacts are for everyone whom the umask lets read them.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder_of(path)).map_err(WriteError::at(path))
+}
+
+fn name(temporary: NamedTempFile, path: &Utf8Path, durability: Durability) -> Result<(), WriteError> {
+    if durability == Durability::Synced {
+        temporary.as_file().sync_all().map_err(WriteError::at(path))?;
+    }
+    temporary.persist(path).map(drop).map_err(|error| WriteError::at(path)(error.error))
+}
+
 /// Writes `bytes` to `path`, whose folder is there already.
 pub fn write(path: &Utf8Path, bytes: &[u8], durability: Durability) -> Result<(), WriteError> {
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(bytes).map_err(WriteError::at(path))?;
-    file.commit(durability)
+    // Without the buffer of a file that grows: what is written is whole.
+    let mut temporary = temporary_for(path)?;
+    temporary.write_all(bytes).map_err(WriteError::at(path))?;
+    name(temporary, path, durability)?;
+    if durability == Durability::Synced {
+        sync_folder(folder_of(path)).map_err(WriteError::at(path))?;
+    }
+    Ok(())
 }
 
 /// Writes a document as indented JSON with a final newline.
@@ -170,6 +182,38 @@ pub fn publish_folder(from: &Utf8Path, to: &Utf8Path) -> Result<(), WriteError> 
 /// Puts a folder's list of files on disk.
 pub fn sync(folder: &Utf8Path) -> Result<(), WriteError> {
     sync_folder(folder).map_err(WriteError::at(folder))
+}
+
+/// Puts a file on disk that was written before.
+pub(crate) fn sync_file(path: &Utf8Path) -> Result<(), WriteError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(WriteError::at(path))
+}
+
+/// Puts on disk all that is written in the file system of a folder, at once; false where the system has no such call.
+#[cfg(target_os = "linux")]
+pub(crate) fn sync_file_system(folder: &Utf8Path) -> Result<bool, WriteError> {
+    let open = File::open(folder).map_err(WriteError::at(folder))?;
+    rustix::fs::syncfs(open).map(|()| true).map_err(|error| WriteError::at(folder)(error.into()))
+}
+
+/// Puts on disk all that is written in the file system of a folder, at once; false where the system has no such call.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn sync_file_system(_folder: &Utf8Path) -> Result<bool, WriteError> {
+    Ok(false)
+}
+
+/// Makes a file that grows at its end, and is read up to where it is whole.
+pub(crate) fn create_log(path: &Utf8Path) -> Result<File, WriteError> {
+    #[expect(clippy::disallowed_methods, reason = "its reader expects a torn end")]
+    fs::OpenOptions::new().append(true).create_new(true).open(path).map_err(WriteError::at(path))
+}
+
+/// Removes a file; one that is not there is no error.
+pub(crate) fn remove(path: &Utf8Path) -> Result<(), WriteError> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(WriteError { path: path.to_owned(), source }),
+        _ => Ok(()),
+    }
 }
 
 fn folder_of(path: &Utf8Path) -> &Utf8Path {

@@ -1,12 +1,12 @@
-//! One case from its first attempt to its artifact on disk. Which case is next is decided elsewhere.
+//! One case from its first attempt to its artifact, handed to the disk. Which case is next is decided elsewhere.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterproof_artifact::CaseId;
 use counterproof_artifact::write::WriteError;
-use tokio::sync::mpsc;
+use counterproof_artifact::{Case, CaseId};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::attempt::{Bounds, attempt};
@@ -39,6 +39,17 @@ pub(crate) struct Asker {
     pub(crate) keep_requests: bool,
     pub(crate) interrupt: Interrupt,
     pub(crate) events: mpsc::Sender<RunEvent>,
+    /// Where it is told that an artifact is on disk. What can wait there is bounded by what may wait for the disk.
+    pub(crate) settled: mpsc::UnboundedSender<Settled>,
+}
+
+/// An artifact is on disk, or cannot be written.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) written: Result<(), WriteError>,
+    pub(crate) asked: Asked,
+    /// Tells that the case is complete.
+    pub(crate) event: RunEvent,
 }
 
 /// How a case ended.
@@ -69,7 +80,8 @@ enum Waited {
 }
 
 impl Asker {
-    /// Asks one case until it is complete; `None` where the run was told to abandon it.
+    /// Asks one case until nothing is left to ask, and hands its artifact to the disk; `None` where the run was told to
+    /// abandon it.
     pub(crate) async fn ask(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<Asked>, WriteError> {
         self.tell(EventKind::CaseStarted { case_id: case_id.clone() }).await;
         let (mut records, mut any_reached, mut over_budget) = (Vec::new(), false, false);
@@ -119,30 +131,59 @@ impl Asker {
                 }
             };
             records.push(record);
-            let (keeper, id) = (self.keeper.clone(), case_id.clone());
-            let request = self.keep_requests.then(|| request.clone());
-            on_disk(move || {
+            let (id, request) = (case_id.clone(), self.keep_requests.then(|| request.clone()));
+            let asked = Asked { attempts: number, failure, reached: any_reached, over_budget };
+            self.complete(case_id, asked.clone(), move |keeper| {
                 let mut case = keep::artifact(result, &id, keeper.run.side(), records);
                 if let Some(request) = request {
                     let href = keeper.keep_request(&id, &request)?;
                     case.extra.insert(REQUEST_HREF.to_owned(), href.as_str().into());
                 }
-                keeper.run.write_case(&case)
+                Ok(case)
             })
             .await?;
-            self.tell(EventKind::CaseFinished { case_id, attempts: number, failure }).await;
-            return Ok(Some(Asked { attempts: number, failure, reached: any_reached, over_budget }));
+            return Ok(Some(asked));
         }
         Ok(None)
     }
 
     /// Completes a case without asking it: the agent was given up.
     pub(crate) async fn leave_out(&self, case_id: CaseId, in_a_row: NonZeroU32) -> Result<Option<Asked>, WriteError> {
-        let (keeper, id) = (self.keeper.clone(), case_id.clone());
-        on_disk(move || keeper.run.write_case(&unasked::artifact(&keeper, id, in_a_row))).await?;
-        let failure = Some(unasked::NOTE);
-        self.tell(EventKind::CaseFinished { case_id, attempts: 0, failure }).await;
-        Ok(Some(Asked { attempts: 0, failure, reached: false, over_budget: false }))
+        let asked = Asked { attempts: 0, failure: Some(unasked::NOTE), reached: false, over_budget: false };
+        let id = case_id.clone();
+        self.complete(case_id, asked.clone(), move |keeper| Ok(unasked::artifact(keeper, id, in_a_row))).await?;
+        Ok(Some(asked))
+    }
+
+    /// Hands an artifact to the disk. The next case may be asked while it is on its way there.
+    async fn complete(
+        &self,
+        case_id: CaseId,
+        asked: Asked,
+        artifact: impl FnOnce(&Keeper) -> Result<Case, WriteError> + Send + 'static,
+    ) -> Result<(), WriteError> {
+        // After a failure the run may give the agent up, and is to know of all that came before.
+        let is_waited_for = asked.failure.is_some() && asked.attempts > 0;
+        // Read now: later the clock is read for other cases, and nothing tells in which order.
+        let kind = EventKind::CaseFinished { case_id, attempts: asked.attempts, failure: asked.failure };
+        let event = RunEvent::now(&*self.clock, kind);
+        let (keeper, settled) = (self.keeper.clone(), self.settled.clone());
+        let (told, on_its_way) = oneshot::channel::<()>();
+        on_disk(move || {
+            let case = artifact(&keeper)?;
+            let done = move |written| {
+                // Nobody listens any more only when the run is over.
+                let _ = settled.send(Settled { written, asked, event });
+                drop(told);
+            };
+            keeper.run.submit_case(&case, Box::new(done))
+        })
+        .await?;
+        if is_waited_for {
+            // Nothing is ever sent: it ends with the closure that was told.
+            let _ = on_its_way.await;
+        }
+        Ok(())
     }
 
     fn next(&self, failed: &Failed) -> Next {

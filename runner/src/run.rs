@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::agent::{Asking, Dialect};
-use crate::ask::{Asked, Asker};
+use crate::ask::{Asked, Asker, Settled};
 use crate::attempt::Bounds;
 use crate::begin::{self, ResumeError};
 use crate::budget::Purse;
@@ -77,6 +77,8 @@ pub struct Summary {
     pub reached: bool,
     /// True where the run was stopped before its end.
     pub interrupted: bool,
+    /// For how long of the run its files were on their way to the disk, and waited for; cases are asked meanwhile.
+    pub syncing: Duration,
 }
 
 /// Why a run could not be made, or not be finished. A case that fails is no such error: it has its artifact.
@@ -129,6 +131,7 @@ pub fn run(
     let begun = begin::begin(settings, cases, environment.checkout.as_ref(), &redactor, start)?;
 
     let (events, received) = mpsc::channel(WAITING_EVENTS);
+    let (settled, settling) = mpsc::unbounded_channel();
     let keeper = Arc::new(Keeper {
         url: redactor.text(&settings.recorded_url(), &mut Applied::default()),
         timeout_ms: millis(settings.timeout),
@@ -137,7 +140,7 @@ pub fn run(
         dialect,
         protocol: settings.protocol,
         header_names: settings.headers.iter().map(|header| header.name().to_string()).collect(),
-        run: begun.folder,
+        run: begun.folder.with_journal()?,
     });
     let asker = Asker {
         transport,
@@ -152,11 +155,14 @@ pub fn run(
         keep_requests: settings.keep_requests,
         interrupt: environment.interrupt,
         events,
+        settled,
     };
     let mut drive = Drive {
         settings,
         asker: Arc::new(asker),
         received,
+        settling,
+        unsettled: 0,
         tasks: JoinSet::new(),
         counts: begun.counts,
         circuit: Circuit::new(settings.fail_fast),
@@ -176,14 +182,20 @@ pub fn run(
     runtime.block_on(drive.all(&begun.cases));
 
     let interrupted = drive.asker.interrupt.reached(Urgency::Finish) && drive.counts.not_run() > 0;
+    let finished = keeper.run.finish();
     let end = clock.read();
     let duration = end.elapsed.saturating_sub(start.elapsed) + begun.earlier;
     let document = record::ended(begun.document, &drive.counts, duration, interrupted);
-    let closed = keeper.run.write_manifest(&end.iso()).and_then(|()| keeper.run.write_run(&document));
+    let closed = finished.and_then(|syncing| {
+        keeper.run.write_manifest(&end.iso())?;
+        keeper.run.write_run(&document)?;
+        Ok(syncing)
+    });
     // The first failure is the cause; what follows it is its consequence.
-    drive.error.take().map_or(closed, Err)?;
+    let syncing = drive.error.take().map_or(closed, Err)?;
     drive.tell(EventKind::RunFinished { counts: drive.counts });
-    Ok(Summary { folder: keeper.run.folder().to_owned(), counts: drive.counts, reached: drive.reached, interrupted })
+    let folder = keeper.run.folder().to_owned();
+    Ok(Summary { folder, counts: drive.counts, reached: drive.reached, interrupted, syncing })
 }
 
 fn redactor(settings: &Settings) -> Result<Redactor, ClientError> {
@@ -219,6 +231,10 @@ struct Drive<'run> {
     settings: &'run Settings,
     asker: Arc<Asker>,
     received: mpsc::Receiver<RunEvent>,
+    settling: mpsc::UnboundedReceiver<Settled>,
+    /// Cases that were asked to their end, less those whose artifact is known to be on disk: the one may be told before the
+    /// other.
+    unsettled: isize,
     tasks: JoinSet<Result<Option<Asked>, WriteError>>,
     circuit: Circuit,
     counts: Counts,
@@ -243,16 +259,17 @@ impl Drive<'_> {
                 let Some(case) = waiting.next() else { break };
                 self.start(case);
             }
-            if self.tasks.is_empty() {
+            if self.tasks.is_empty() && self.unsettled == 0 {
                 break;
             }
             tokio::select! {
                 // Events come first, so that a reporter hears of a case before it is counted.
                 biased;
                 Some(event) = self.received.recv() => self.pass_on(event),
+                Some(settled) = self.settling.recv() => self.count(settled),
                 Some(ended) = self.tasks.join_next() => {
                     let was_open = self.circuit.open();
-                    self.count(ended);
+                    self.end(ended);
                     if let Some(in_a_row) = self.circuit.open().filter(|_| was_open.is_none()) {
                         self.asker.given_up.say(in_a_row);
                         self.tell(EventKind::AgentGivenUp { in_a_row: in_a_row.get(), not_asked: waiting.len() });
@@ -317,17 +334,13 @@ impl Drive<'_> {
         }
     }
 
-    fn count(&mut self, ended: Result<Result<Option<Asked>, WriteError>, JoinError>) {
+    /// A case leaves its place to the next one.
+    fn end(&mut self, ended: Result<Result<Option<Asked>, WriteError>, JoinError>) {
         match ended {
             Ok(Ok(Some(asked))) => {
-                self.counts.attempts += asked.attempts as usize;
-                self.counts.retried += usize::from(asked.attempts > 1);
+                self.unsettled += 1;
                 self.reached |= asked.reached;
-                self.counts.over_budget += usize::from(asked.over_budget);
-                self.counts.not_asked += usize::from(asked.attempts == 0);
                 self.circuit.count(asked.failure.as_ref());
-                let count = if asked.failure.is_some() { &mut self.counts.failed } else { &mut self.counts.answered };
-                *count += 1;
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
@@ -339,6 +352,22 @@ impl Drive<'_> {
                 }
             }
         }
+    }
+
+    /// A case is complete.
+    fn count(&mut self, Settled { written, asked, event }: Settled) {
+        self.unsettled -= 1;
+        if let Err(error) = written {
+            self.error.get_or_insert(error);
+            return;
+        }
+        self.pass_on(event);
+        self.counts.attempts += asked.attempts as usize;
+        self.counts.retried += usize::from(asked.attempts > 1);
+        self.counts.over_budget += usize::from(asked.over_budget);
+        self.counts.not_asked += usize::from(asked.attempts == 0);
+        let count = if asked.failure.is_some() { &mut self.counts.failed } else { &mut self.counts.answered };
+        *count += 1;
     }
 
     fn tell(&mut self, kind: EventKind) {

@@ -9,14 +9,15 @@ use walkdir::WalkDir;
 
 use super::excerpt::quote;
 use super::file::Document;
-use super::finding::Finding;
+use super::finding::{Finding, Findings};
 use super::folder::RunFolder;
 use super::place::{Report, not_utf8, unreadable};
 use super::run::{Ended, Place, collision_key};
 use super::shape::{self, Declared};
 use super::value::items;
 use super::{Code, case, evaluation, manifest, meta, run};
-use crate::store::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE};
+use crate::journal::{JOURNAL_FILE, Record};
+use crate::store::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE, ReadError, restore};
 use crate::write::TEMPORARY_PREFIX;
 use crate::{Href, Side};
 
@@ -84,10 +85,27 @@ pub(super) fn check(path: &Utf8Path) -> Report {
         }
         report.add(document.finish());
     }
-    for finding in broken.into_iter().chain(broken_assets) {
+    for finding in broken.into_iter().chain(broken_assets).chain(not_restored(path)) {
         report.add(vec![finding]);
     }
     report
+}
+
+/// Files that a power cut took, though a journal still has them.
+fn not_restored(folder: &Utf8Path) -> Vec<Finding> {
+    let found = |record: Result<Record, ReadError>| match record {
+        Ok(record) => {
+            let mut findings = Findings::of(&folder.join(&record.file));
+            let message = format!("`{JOURNAL_FILE}` has this file with {} bytes", record.bytes.len());
+            findings.add(Code::FileNotRestored, "", message, "the file as it was written");
+            findings.into_list()
+        }
+        Err(error) => vec![unreadable(&folder.join(JOURNAL_FILE), &error.to_string())],
+    };
+    match restore::unsettled(folder) {
+        Ok(records) => records.flat_map(found).collect(),
+        Err(error) => found(Err(error)),
+    }
 }
 
 /// The names of all files that stand where artifacts stand, sorted.

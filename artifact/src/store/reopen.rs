@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader, RunWriter};
+use super::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader, RunWriter, restore};
 use crate::canonical::Sha256Digest;
 use crate::lock::{LockError, RunLock};
 use crate::write::{self, TEMPORARY_PREFIX, WriteError};
@@ -45,7 +45,8 @@ impl RunReader {
 }
 
 impl RunWriter {
-    /// Opens `<folder>` again, and removes the temporary files of whoever was killed there.
+    /// Opens `<folder>` again, and removes the temporary files of whoever was killed there. What the
+    /// journal holds is in its place afterwards, and the journal is gone.
     ///
     /// The manifest starts empty: [`RunWriter::adopt`] enters what is to stay.
     pub fn reopen(folder: Utf8PathBuf, side: Side) -> Result<Self, ReopenError> {
@@ -55,9 +56,10 @@ impl RunWriter {
         let lock = RunLock::take(&folder)?;
         for place in [folder.clone(), folder.join(ASSETS_FOLDER)] {
             for name in file_names(&place)?.iter().filter(|name| name.starts_with(TEMPORARY_PREFIX)) {
-                remove(&place.join(name))?;
+                write::remove(&place.join(name))?;
             }
         }
+        restore::restore(&folder)?;
         Ok(Self::locked(folder, side, lock))
     }
 
@@ -83,17 +85,17 @@ impl RunWriter {
 
     /// Removes an asset of no use, before it is adopted.
     pub fn remove_asset(&self, name: &str) -> Result<(), WriteError> {
-        remove(&self.folder.join(ASSETS_FOLDER).join(name))
+        write::remove(&self.folder.join(ASSETS_FOLDER).join(name))
     }
 
     /// Removes the manifest that was written when the run ended before: it is no longer true.
     pub fn remove_manifest(&self) -> Result<(), WriteError> {
-        remove(&self.folder.join(MANIFEST_FILE))
+        write::remove(&self.folder.join(MANIFEST_FILE))
     }
 
     /// Takes a case back: its artifact first, since what it links to goes next.
     pub fn discard_case(&self, case: &CaseId) -> Result<(), WriteError> {
-        remove(&self.folder.join(format!("{case}.json")))?;
+        write::remove(&self.folder.join(format!("{case}.json")))?;
         write::sync(&self.folder)?;
         let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
         let mut gone = Vec::new();
@@ -104,7 +106,7 @@ impl RunWriter {
             }
             stays
         });
-        gone.iter().try_for_each(|href| remove(&self.folder.join(href.as_str())))
+        gone.iter().try_for_each(|href| write::remove(&self.folder.join(href.as_str())))
     }
 }
 
@@ -124,11 +126,4 @@ fn file_names(folder: &Utf8Path) -> Result<Vec<String>, ReadError> {
         }
     }
     Ok(names)
-}
-
-fn remove(path: &Utf8Path) -> Result<(), WriteError> {
-    match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(WriteError { path: path.to_owned(), source }),
-        _ => Ok(()),
-    }
 }

@@ -6,6 +6,7 @@ mod bytes;
 mod documents;
 mod kit;
 mod places;
+mod power_cuts;
 mod round_trip;
 mod rules;
 mod wire_types;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::check::Code;
 use serde_json::{Value, json};
 
@@ -129,6 +130,10 @@ fn breaks() -> Vec<Break> {
         })),
         // Within a run folder.
         at(Code::CaseFileMissing, "a run that was not finished", "run.json", "/selected_case_ids/2", |kit| select(kit, "third")),
+        at(Code::FileNotRestored, "an artifact that only the journal still has whole", "answer.json", "", |kit| {
+            let digest = Sha256Digest::of(b"answer.json\n{}");
+            kit.write(".journal", format!("{{\"file\":\"answer.json\",\"bytes\":2,\"sha256\":\"{digest}\"}}\n{{}}\n").as_bytes());
+        }),
         at(Code::CaseNotSelected, "an artifact left from another run", "third.json", "", |kit| {
             let mut third = kit.read("answer.json");
             third["case_id"] = json!("third");
@@ -207,8 +212,9 @@ fn each_break_is_found_where_it_is() {
         );
         for finding in kit.check().findings {
             let is_placed = finding.position.is_some() && finding.excerpt.is_some();
-            let is_empty = finding.code == Code::EmptyFile || finding.code == Code::MoreFindings;
-            assert!(is_placed || is_empty, "{purpose}: {finding:#?}");
+            // These are about a file as a whole.
+            let is_whole = [Code::EmptyFile, Code::MoreFindings, Code::FileNotRestored].contains(&finding.code);
+            assert!(is_placed || is_whole, "{purpose}: {finding:#?}");
             assert!(!finding.message.is_empty() && !finding.expected.is_empty() && !finding.remedy.is_empty());
         }
     }

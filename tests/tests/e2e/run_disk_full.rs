@@ -91,5 +91,7 @@ fn a_file_that_may_not_grow_ends_the_run_and_keeps_what_was_finished() {
     let (code, said) = shell(&sandbox, &agent, Command::new("env"), script);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("c3.json`\n  caused by:") && said.contains("--resume r"), "{said}");
-    assert_eq!(assert_finished_is_valid(&sandbox.path("runs/new/r"), 3), 3);
+    // The cases behind it may have been asked while it was on its way to the disk.
+    assert!((3..6).contains(&assert_finished_is_valid(&sandbox.path("runs/new/r"), 3)));
+    assert!(!sandbox.path("runs/new/r/c3.json").exists());
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use counterproof_artifact::write::TEMPORARY_PREFIX;
+use counterproof_artifact::write::{self, Durability, TEMPORARY_PREFIX};
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, files_below, minimal_answer};
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -109,7 +109,7 @@ fn killed_and_resumed(moments: &[f64], whole: Duration) -> usize {
     assert_valid(&sandbox, "runs/new/r");
     let files = files_below(&sandbox.path("runs/new/r"));
     let names: Vec<_> = files.iter().map(|(path, _)| path.as_str()).collect();
-    let stray = |name: &&&str| name.contains(TEMPORARY_PREFIX) || **name == ".lock";
+    let stray = |name: &&&str| name.contains(TEMPORARY_PREFIX) || [".lock", ".journal"].contains(name);
     assert_eq!(names.iter().find(stray), None);
     let run = sandbox.json("runs/new/r/run.json");
     assert_eq!(run["stats"]["cases_total"], CASES);
@@ -136,6 +136,50 @@ fn whatever_the_moment_of_a_kill_each_case_ends_as_one_artifact_and_none_is_paid
         })
         .unwrap();
     assert!(struck.get() > 0, "no kill struck within a run");
+}
+
+/// What a power cut leaves: the journal, which is synced, and of all that is only in the system's memory nothing but names.
+fn lose_what_is_not_synced(sandbox: &Sandbox, folder: &str) {
+    for (path, _) in files_below(&sandbox.path(folder)) {
+        if path != "run.json" && !path.as_str().starts_with('.') {
+            write::write(&sandbox.path(folder).join(&path), b"", Durability::Cached).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_was_told_as_finished_outlives_a_power_cut() {
+    let agent = agent();
+    let url = agent.base_url();
+    let cases = 400;
+    let sandbox = Sandbox::new().with_file("cases.json", &cases_file(cases));
+    let more = ["--concurrency", "4", "--reporter", "jsonl"];
+    let mut command = sandbox.command(line(&url, ["--run-id", "r"], &more));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let finished_case = |line: std::io::Result<String>| -> Option<String> {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        (event["type"] == "case_finished").then(|| event["case_id"].as_str().unwrap().to_owned())
+    };
+    let mut told: Vec<_> = std::io::BufRead::lines(said).filter_map(finished_case).take(40).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    told.sort();
+    std::thread::sleep(Duration::from_millis(20));
+    let before = requests(&agent);
+    lose_what_is_not_synced(&sandbox, "runs/new/r");
+    let invalid = sandbox.run(["validate", "runs/new/r", "--format", "json"]);
+    assert!(invalid.code == Some(1) && invalid.stdout.contains("file-not-restored"), "{invalid}");
+
+    let resumed = sandbox.run(line(&url, ["--resume", "r"], &["--concurrency", "4"]));
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    let after = requests(&agent);
+    for id in &told {
+        assert_eq!(after[id], before[id], "{id} was told as finished, and asked again");
+    }
+    assert_valid(&sandbox, "runs/new/r");
+    assert_eq!(sandbox.json("runs/new/r/run.json")["stats"]["cases_total"], cases);
+    assert!(!sandbox.path("runs/new/r/.journal").exists());
 }
 
 fn stopped(sandbox: &Sandbox, agent: &Agent) -> Finished {
