@@ -20,6 +20,7 @@ pub mod gate;
 pub mod grounding;
 pub mod index;
 pub mod load;
+mod outcomes;
 pub mod pairs;
 pub mod repeats;
 pub mod report;

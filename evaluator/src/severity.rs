@@ -3,10 +3,8 @@
 //! Each part is evidence of its own that new got worse, so they combine as such: 1 − Π(1 − weight · size). What was done in
 //! the end weighs most, and what was only said weighs least: wording is mostly noise. `docs/verdicts.md` has the reasons.
 
-use std::collections::HashMap;
-
 use counterproof_artifact::evaluation::{ExpectationResult, Severity, SeverityPart};
-use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel, ToolStatus};
+use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel};
 
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
@@ -17,6 +15,7 @@ use crate::differences::Differences;
 use crate::findings::{Findings, UNGROUNDED, WITHOUT_EVIDENCE};
 use crate::grounding::{self, Holder};
 use crate::load::{Artifact, LoadedAnswer};
+use crate::outcomes::{CallKind, Outcomes};
 
 /// New has no answer, and the baseline has one.
 const NO_ANSWER: f64 = 1.0;
@@ -253,64 +252,6 @@ fn share_changed(changes: &JsonChanges, leaves: usize) -> f64 {
         .sum();
     let all = listed + 2.0 * changes.omitted as f64;
     (all / leaves.max(1) as f64).min(1.0)
-}
-
-/// What kind of call it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CallKind {
-    /// Of high risk, without an action that stands for it, and not failed.
-    Deed,
-    /// It carried out an action of high risk, which is counted; or it was one and failed.
-    Counted,
-    /// Any other.
-    Step,
-}
-
-/// How the calls of an answer ended.
-struct Outcomes<'a> {
-    /// By call: whether it failed.
-    failed: HashMap<&'a str, bool>,
-    /// By action: whether all calls that carried it out failed.
-    actions: HashMap<&'a str, bool>,
-    risks: HashMap<&'a str, RiskLevel>,
-}
-
-impl<'a> Outcomes<'a> {
-    fn of(loaded: &'a LoadedAnswer) -> Self {
-        let events = &loaded.answer.events;
-        let results = events.iter().filter_map(|event| match &event.body {
-            EventBody::ToolResult(result) => Some(result),
-            _ => None,
-        });
-        let mut outcomes = Self {
-            failed: HashMap::new(),
-            actions: HashMap::new(),
-            risks: loaded.answer.proposed_actions.iter().map(|it| (it.action_id.as_str(), it.risk_level)).collect(),
-        };
-        for result in results {
-            let failed = result.status == ToolStatus::Error;
-            outcomes.failed.insert(&result.call_id, failed);
-            let call = loaded.index.call(events, &result.call_id).and_then(|call| call.action_id.as_deref());
-            if let Some(action) = result.action_id.as_deref().or(call) {
-                outcomes.actions.entry(action).and_modify(|all| *all &= failed).or_insert(failed);
-            }
-        }
-        outcomes
-    }
-
-    fn failed(&self, action: &ProposedAction) -> bool {
-        self.actions.get(action.action_id.as_str()).copied().unwrap_or(false)
-    }
-
-    fn kind(&self, call: &counterproof_artifact::ToolCall) -> CallKind {
-        let of_action = call.action_id.as_deref().and_then(|id| self.risks.get(id)).copied();
-        match (of_action, call.risk_level) {
-            (Some(RiskLevel::High), _) => CallKind::Counted,
-            (None, Some(RiskLevel::High)) if self.failed.get(call.call_id.as_str()) == Some(&true) => CallKind::Counted,
-            (None, Some(RiskLevel::High)) => CallKind::Deed,
-            _ => CallKind::Step,
-        }
-    }
 }
 
 fn output(old: &FinalOutput, new: &FinalOutput, change: &OutputChange) -> (&'static str, f64) {

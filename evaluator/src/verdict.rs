@@ -20,6 +20,9 @@ use crate::{sentences, words};
 /// More reasons of one kind than this are counted, not listed.
 const REASONS_LISTED: usize = 20;
 
+/// Refs that one sentence names.
+const REFS_NAMED: usize = 3;
+
 /// Two answers that can be compared, with all that was found about them.
 #[derive(Clone, Copy)]
 pub struct Compared<'a> {
@@ -312,7 +315,44 @@ fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {
         Row::Both { .. } if !row.changes.is_empty() => "action-changed",
         Row::Both { .. } => "evidence-changed",
     };
-    reason(code, sentences::action(row, old, new), row_pointers("/proposed_actions", row.row))
+    let message = match row.row {
+        Row::Both { baseline, new: index } if code == "evidence-changed" && row.evidence == EvidenceChange::Changed => {
+            let tool = words::text(&new[index].tool_name, 60);
+            format!("{tool}: {}", other_evidence(compared, baseline, index))
+        }
+        _ => sentences::action(row, old, new),
+    };
+    reason(code, message, row_pointers("/proposed_actions", row.row))
+}
+
+/// What an action rests on, and what it rested on before, where the two are not the same.
+fn other_evidence(compared: Compared<'_>, baseline: usize, new: usize) -> String {
+    let (before, after) = (&compared.baseline.evidence[baseline], &compared.new.evidence[new]);
+    let only_in = |refs: &[FollowedRef], others: &[FollowedRef], answer: &LoadedAnswer| {
+        let known: HashSet<u64> = others.iter().map(|followed| followed.meaning).collect();
+        let alone = refs.iter().filter(|followed| !known.contains(&followed.meaning));
+        let names: Vec<_> = alone.take(REFS_NAMED).map(|followed| ref_in_full(followed, answer)).collect();
+        words::list(&names)
+    };
+    let gone = only_in(before, after, compared.baseline.loaded);
+    let come = only_in(after, before, compared.new.loaded);
+    format!("it rests on {come}, and did on {gone}")
+}
+
+/// What a ref leads to; of a call the arguments too, since two calls of a tool are two things to rest on.
+fn ref_in_full(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
+    let name = ref_name(followed, answer);
+    let Some(Resolved::Event(index)) = followed.resolved else { return name };
+    let events = &answer.answer.events;
+    let call = match &events[index].body {
+        EventBody::ToolCall(call) => Some(call),
+        EventBody::ToolResult(result) => answer.index.call(events, &result.call_id),
+        _ => None,
+    };
+    match call.filter(|call| !call.args.is_empty()).and_then(|call| serde_json::to_string(&call.args).ok()) {
+        Some(args) => format!("{name} {}", words::text(&args, 60)),
+        None => name,
+    }
 }
 
 /// True where a change lies in this field of an action, as in `/proposed_actions/0/params/amount`.

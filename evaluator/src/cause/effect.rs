@@ -1,5 +1,7 @@
 //! What is to be explained of a case: the change that weighs most.
 
+use std::collections::HashSet;
+
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{EventBody, RiskLevel, Side};
 
@@ -7,6 +9,7 @@ use super::Inquiry;
 use crate::diff::align::Row;
 use crate::diff::output::OutputChange;
 use crate::grounding::Holder;
+use crate::outcomes::Outcomes;
 
 /// What is to be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +24,16 @@ pub(super) enum Effect {
     Event(usize),
 }
 
-/// The change that weighs most: an action that differs, the riskiest first; a value that was made up; an action that rests
+/// The change that weighs most: an action that differs or that came to something on one side only, the riskiest first; a value that was made up; an action that rests
 /// on something else; the output; and last the first step that differs.
 pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let differences = inquiry.differences;
-    let actions = differences.actions.iter().enumerate().filter(|(_, row)| !row.is_same());
-    let (changed, resting): (Vec<_>, Vec<_>) =
-        actions.partition(|(_, row)| !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty());
+    let turned = turned(inquiry);
+    let actions = differences.actions.iter().enumerate();
+    let actions = actions.filter(|(number, row)| !row.is_same() || turned.contains(number));
+    let (changed, resting): (Vec<_>, Vec<_>) = actions.partition(|(number, row)| {
+        !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty() || turned.contains(number)
+    });
     // Of equal ones, the first.
     let riskiest = changed.into_iter().rev().max_by_key(|(_, row)| risk(inquiry, row.row));
     let invented = || {
@@ -44,6 +50,19 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
         .or_else(|| resting.first().map(|(row, _)| Effect::Action(*row)))
         .or_else(output)
         .or_else(|| differences.events.iter().position(|row| !row.is_same()).map(Effect::Event))
+}
+
+/// The rows of actions that came to something on one side only: on the other, every call that carried them out failed.
+pub(super) fn turned(inquiry: &Inquiry<'_>) -> HashSet<usize> {
+    let (old, new) = (inquiry.baseline.loaded, inquiry.new.loaded);
+    let (before, after) = (Outcomes::of(old), Outcomes::of(new));
+    let (old, new) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
+    let rows = inquiry.differences.actions.iter().enumerate();
+    let turned = rows.filter(|(_, row)| match row.row {
+        Row::Both { baseline, new: index } => before.failed(&old[baseline]) != after.failed(&new[index]),
+        Row::Removed(_) | Row::Added(_) => false,
+    });
+    turned.map(|(number, _)| number).collect()
 }
 
 fn risk(inquiry: &Inquiry<'_>, row: Row) -> u8 {

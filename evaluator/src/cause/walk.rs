@@ -14,6 +14,7 @@ use crate::diff::json::meaning_hash;
 use crate::diff::output::OutputChange;
 use crate::evidence::Resolved;
 use crate::grounding::{self, Holder, Leaf, Origin};
+use crate::outcomes::Outcomes;
 
 /// The earliest difference, and the way to it.
 #[derive(Debug)]
@@ -64,6 +65,7 @@ impl Walk<'_, '_> {
                     }
                     self.visit_origins(side, holder, None);
                 }
+                self.visit_outcomes(effect);
             }
             Effect::Output => {
                 for side in Side::BOTH {
@@ -82,6 +84,23 @@ impl Walk<'_, '_> {
                 Row::Removed(index) => self.visit(Side::Baseline, index, None),
                 Row::Added(index) => self.visit(Side::New, index, None),
             },
+        }
+    }
+
+    /// Where an action came to something on one side only, what its calls returned is on the way.
+    fn visit_outcomes(&mut self, effect: Effect) {
+        let Effect::Action(row) = effect else { return };
+        if !effect::turned(self.inquiry).contains(&row) {
+            return;
+        }
+        for (side, holder) in effect.holders(self.inquiry) {
+            let loaded = self.inquiry.side(side).loaded;
+            if let Holder::Action(index) = holder {
+                let outcomes = Outcomes::of(loaded);
+                for result in outcomes.results(&loaded.answer.proposed_actions[index]) {
+                    self.visit(side, *result, None);
+                }
+            }
         }
     }
 

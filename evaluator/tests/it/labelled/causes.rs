@@ -68,7 +68,12 @@ fn evidence() -> Vec<Labelled> {
         .baseline_does(refunds(50, 50).calls("get_user", &json!({}), &json!("Ann")))
         .new_does(refunds(50, 50).calls("get_user", &json!({}), &json!("Ann")).resting_on(&["c2"]))
         .is(Changed, &["evidence-changed"])
-        .finding(&[]),
+        .finding(&[])
+        .caused_by("model-unexplained", "refund")
+        .also(|row| {
+            let said = "refund: it rests on result of get_user, and did on result of get_order {\"order_id\":\"W1\"}";
+            assert_eq!(row.reasons[0].message, said);
+        }),
     ]
 }
 
