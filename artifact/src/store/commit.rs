@@ -82,6 +82,8 @@ struct Failure {
     path: Utf8PathBuf,
     kind: io::ErrorKind,
     os_code: Option<i32>,
+    /// What was said, for errors that carry the system's own within.
+    said: String,
 }
 
 impl std::fmt::Debug for Shared {
@@ -92,11 +94,15 @@ impl std::fmt::Debug for Shared {
 
 impl Failure {
     fn of(error: &WriteError) -> Self {
-        Self { path: error.path.clone(), kind: error.source.kind(), os_code: error.source.raw_os_error() }
+        let source = &error.source;
+        Self { path: error.path.clone(), kind: source.kind(), os_code: source.raw_os_error(), said: source.to_string() }
     }
 
     fn to_error(&self) -> WriteError {
-        let source = self.os_code.map_or_else(|| self.kind.into(), io::Error::from_raw_os_error);
+        let source = match self.os_code {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(self.kind, self.said.clone()),
+        };
         WriteError { path: self.path.clone(), source }
     }
 }
