@@ -4,6 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::moved;
 use crate::{Content, ContentType, Extra, Href, Millis, RiskLevel, Sha256Digest};
 
 /// One step of the agent.
@@ -157,25 +158,46 @@ impl Event {
     }
 }
 
-impl<'de> Deserialize<'de> for Event {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = Map::<String, Value>::deserialize(deserializer)?;
+impl Event {
+    /// An event from the fields of its object, whose large values are moved and not made again.
+    pub(crate) fn from_fields(mut fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
         let kind = match fields.shift_remove("type") {
             Some(Value::String(kind)) => kind,
-            Some(_) => return Err(D::Error::custom("`type` is not a string")),
-            None => return Err(D::Error::missing_field("type")),
+            Some(_) => return Err(serde_json::Error::custom("`type` is not a string")),
+            None => return Err(serde_json::Error::missing_field("type")),
         };
-        let ts = fields.shift_remove("ts").ok_or_else(|| D::Error::missing_field("ts"))?;
-        let ts = serde_json::from_value(ts).map_err(D::Error::custom)?;
-        let rest = Value::Object(fields);
+        let ts = fields.shift_remove("ts").ok_or_else(|| serde_json::Error::missing_field("ts"))?;
+        let ts = serde_json::from_value(ts)?;
         let body = match kind.as_str() {
-            "tool_call" => serde_json::from_value(rest).map(EventBody::ToolCall),
-            "tool_result" => serde_json::from_value(rest).map(EventBody::ToolResult),
-            "retrieval" => serde_json::from_value(rest).map(EventBody::Retrieval),
-            "final_output" => serde_json::from_value(rest).map(EventBody::FinalOutput),
-            _ => serde_json::from_value(rest).map(|fields| EventBody::Unknown { kind, fields }),
+            "tool_call" => {
+                let args = moved::object(&mut fields, "args");
+                let mut call: ToolCall = serde_json::from_value(Value::Object(fields))?;
+                call.args = args.unwrap_or(call.args);
+                EventBody::ToolCall(call)
+            }
+            "tool_result" => {
+                let payload = moved::content(&mut fields, "payload_summary");
+                let mut result: ToolResult = serde_json::from_value(Value::Object(fields))?;
+                result.payload_summary = payload.or(result.payload_summary);
+                EventBody::ToolResult(result)
+            }
+            "retrieval" => EventBody::Retrieval(serde_json::from_value(Value::Object(fields))?),
+            "final_output" => {
+                let content = moved::content(&mut fields, "content");
+                let mut output: FinalOutputEvent = serde_json::from_value(Value::Object(fields))?;
+                output.content = content.unwrap_or(output.content);
+                EventBody::FinalOutput(output)
+            }
+            _ => EventBody::Unknown { kind, fields },
         };
-        Ok(Event { ts, body: body.map_err(D::Error::custom)? })
+        Ok(Event { ts, body })
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::<String, Value>::deserialize(deserializer)?;
+        Event::from_fields(fields).map_err(D::Error::custom)
     }
 }
 

@@ -51,6 +51,9 @@ impl ResolveError {
 
 /// The file called `name` below `root`. The root itself may be reached by a symbolic link.
 pub fn resolve(root: &Utf8Path, name: &str) -> Result<Utf8PathBuf, ResolveError> {
+    if let Some(path) = plain(root, name) {
+        return Ok(path);
+    }
     let name = || name.to_owned();
     let follow = |path: &Utf8Path| {
         path.canonicalize_utf8().map_err(|source| match source.kind() {
@@ -66,6 +69,25 @@ pub fn resolve(root: &Utf8Path, name: &str) -> Result<Utf8PathBuf, ResolveError>
         return Err(ResolveError::NotAFile { name: name() });
     }
     Ok(target)
+}
+
+/// The file where nothing below the root is a symbolic link: then there is nothing to follow, which takes a question to the
+/// system for each folder down to the root of all.
+fn plain(root: &Utf8Path, name: &str) -> Option<Utf8PathBuf> {
+    let mut path = root.to_owned();
+    let mut segments = name.split('/').peekable();
+    while let Some(segment) = segments.next() {
+        if matches!(segment, "" | "." | "..") || segment.contains(['\\', ':']) {
+            return None;
+        }
+        path.push(segment);
+        let found = path.symlink_metadata().ok()?;
+        let expected = if segments.peek().is_some() { found.is_dir() } else { found.is_file() };
+        if !expected {
+            return None;
+        }
+    }
+    Some(path)
 }
 
 /// Opens the file called `name` below `root` for reading.

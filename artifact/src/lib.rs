@@ -37,6 +37,7 @@ mod failure;
 mod href;
 mod journal;
 mod manifest;
+mod moved;
 mod name;
 mod number;
 mod run;

@@ -47,6 +47,21 @@ pub struct Request<'a> {
     pub thresholds: Thresholds,
 }
 
+impl Request<'_> {
+    /// Two sides and nothing else: no cases are known, and everything is as it is where nobody says otherwise.
+    pub fn of(baseline: SideRuns, new: SideRuns) -> Self {
+        Self {
+            baseline,
+            new,
+            cases: &[],
+            expectations: Expectations::default(),
+            rules: Rules::default(),
+            limits: GateLimits::default(),
+            thresholds: Thresholds::default(),
+        }
+    }
+}
+
 /// Why two runs could not be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError<E> {

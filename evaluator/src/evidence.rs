@@ -31,7 +31,7 @@ pub enum Resolved {
 
 /// The refs of each proposed action, followed.
 pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
-    // Many refs may lead to one event, whose arguments may be large.
+    // Many refs may lead to one call, by way of many results, and its arguments may be large.
     let mut meanings: HashMap<usize, u64> = HashMap::new();
     let actions = loaded.answer.proposed_actions.iter().enumerate();
     actions
@@ -44,7 +44,8 @@ pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
                 let meaning = match (target, &resolved) {
                     (EvidenceTarget::RetrievalDoc { doc_id }, Some(_)) => meaning_hash(&json!(["doc", doc_id])),
                     (_, Some(Resolved::Event(event))) => {
-                        *meanings.entry(*event).or_insert_with(|| event_meaning(loaded, *event))
+                        let event = call_at(loaded, *event).unwrap_or(*event);
+                        *meanings.entry(event).or_insert_with(|| event_meaning(loaded, event))
                     }
                     (_, Some(Resolved::Asset(href))) => meaning_hash(&asset_meaning(loaded, href)),
                     // What leads nowhere has no other meaning than its own words.
@@ -76,6 +77,10 @@ fn asset_meaning(loaded: &LoadedAnswer, href: &str) -> Value {
 /// The call that a ref leads to, or whose result it leads to.
 pub(crate) fn call_of(loaded: &LoadedAnswer, followed: &FollowedRef) -> Option<usize> {
     let Some(Resolved::Event(index)) = followed.resolved else { return None };
+    call_at(loaded, index)
+}
+
+fn call_at(loaded: &LoadedAnswer, index: usize) -> Option<usize> {
     match &loaded.answer.events[index].body {
         EventBody::ToolCall(_) => Some(index),
         EventBody::ToolResult(result) => loaded.index.call_place(&result.call_id),

@@ -7,6 +7,7 @@
 //! This crate never asks an agent: it reads what any producer wrote to the contract.
 
 pub mod alignment;
+mod alike;
 pub mod asked;
 pub mod cause;
 pub mod comparison;

@@ -8,7 +8,8 @@ use camino::Utf8Path;
 use counterproof_artifact::check::{Code, Finding, RunFolder};
 use counterproof_artifact::store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_artifact::{
-    Answer, Attempt, Case, CaseId, EventBody, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure, Sha256Digest,
+    Answer, Attempt, Case, CaseId, Content, EventBody, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure,
+    Sha256Digest,
 };
 use serde_json::Value;
 
@@ -158,10 +159,10 @@ impl ComparedRun {
     /// Reads and checks what the run has of a case.
     pub fn load(&self, case_id: &CaseId) -> Artifact {
         let folder = self.reader.folder();
-        if !self.reader.case_path(case_id).exists() {
+        let checked = self.folder.read_case(case_id);
+        if checked.findings.iter().any(|finding| finding.code == Code::CaseFileMissing) {
             return Artifact::Absent;
         }
-        let checked = self.folder.read_case(case_id);
         // Evidence that does not resolve is judged against the other side, not as a broken artifact.
         let (unresolved, broken): (Vec<_>, Vec<_>) =
             checked.findings.into_iter().partition(|finding| finding.code == Code::EvidenceUnresolved);
@@ -250,7 +251,10 @@ fn payload(folder: &Utf8Path, body: &EventBody) -> Option<Payload> {
             if let Some(href) = &result.payload_asset_href {
                 return asset(folder, href);
             }
-            let value = serde_json::to_value(result.payload_summary.as_ref()?).ok()?;
+            let value = match result.payload_summary.as_ref()? {
+                Content::Text(text) => Value::String(text.clone()),
+                Content::Json(object) => Value::Object(object.clone()),
+            };
             Some(Payload { value, is_digest: false })
         }
         EventBody::Retrieval(found) => found.snippets_asset_href.as_ref().and_then(|href| asset(folder, href)),

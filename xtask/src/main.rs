@@ -37,6 +37,11 @@ enum Command {
     Ci,
     /// Measure the runner against a trivial local server. Takes about two minutes; `docs/performance.md` has the figures.
     BenchRunner,
+    /// Measure what comparing costs beyond reading and parsing. Takes some minutes; `docs/performance.md` has the figures.
+    BenchCompare {
+        /// How many case pairs: 10000 and 100000 where nothing is said.
+        cases: Vec<usize>,
+    },
     /// Write `docs/cli.md` again, from the program's own help.
     Docs,
     /// Install litellm into `target/interop/` and run both OpenAI forms against its mock server; skipped where that cannot be.
@@ -71,6 +76,19 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::BenchRunner => {
             Step::cargo(["run", "--quiet", "--release", "--package", "counterproof-runner", "--example", "bench"]).run()
+        }
+        Command::BenchCompare { cases } => {
+            let bench = [
+                "run",
+                "--quiet",
+                "--release",
+                "--package",
+                "counterproof-evaluator",
+                "--example",
+                "bench_compare",
+                "--",
+            ];
+            Step::cargo(bench).with(&cases.iter().map(usize::to_string).collect::<Vec<_>>()).run()
         }
         Command::Docs => {
             let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];

@@ -1,7 +1,6 @@
 //! One artifact, held against everything that its own bytes and its run folder can tell.
 
 use camino::Utf8Path;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::finding::{Finding, Findings};
@@ -37,7 +36,8 @@ impl RunFolder {
         let name = format!("{case_id}.json");
         let path = self.path().join(&name);
         let mut findings = Findings::of(&path);
-        if !path.exists() {
+        // A link that leads nowhere is there, and is an artifact that cannot be read.
+        if path.symlink_metadata().is_err() {
             findings.add(Code::CaseFileMissing, "", "the file is not there", "the artifact of the case");
             return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
         }
@@ -47,7 +47,7 @@ impl RunFolder {
         let document = parse::parse(&bytes, &mut findings);
         let case = document.and_then(|document| {
             let is_case = check_in(&document, case_id.as_str(), self, &mut findings);
-            is_case.then(|| typed(&document, &mut findings)).flatten()
+            is_case.then(|| typed(document, &mut findings)).flatten()
         });
         CheckedCase { case, findings: findings.into_located(&bytes), bytes }
     }
@@ -64,8 +64,8 @@ impl RunFolder {
 
 /// The artifact as a type. Whatever the schema and the rules let through becomes one; should one day something not, it is
 /// reported here and not lost.
-fn typed(document: &Value, findings: &mut Findings) -> Option<Case> {
-    match Case::deserialize(document) {
+fn typed(document: Value, findings: &mut Findings) -> Option<Case> {
+    match Case::from_document(document) {
         Ok(case) => Some(case),
         Err(error) => {
             if findings.is_empty() {

@@ -18,6 +18,7 @@ mod meta;
 mod names;
 mod parse;
 mod place;
+mod quick;
 mod run;
 mod run_folder;
 mod shape;

@@ -54,6 +54,8 @@ proptest! {
     #[test]
     fn cases(case in case()) {
         there_and_back(Kind::Case, &case)?;
+        // The way that moves the values instead of making them again.
+        prop_assert_eq!(&Case::from_document(serde_json::to_value(&case).unwrap()).unwrap(), &case);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use counterproof_evaluator::comparison::{self, CompareError, Request};
 use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::{self, Limit, Measure};
 use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::report::{PageSelection, ReportError, ReportWriter};
 use counterproof_evaluator::runs::SideRuns;
 use counterproof_evaluator::{sentences, words};
 
@@ -53,6 +53,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub(crate) out: Utf8PathBuf,
 
+    /// Which cases get a page of their own in the report
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Pages::All)]
+    pub(crate) pages: Pages,
+
     /// The configuration [default: counterproof.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
@@ -64,6 +68,27 @@ pub(crate) struct Args {
     /// Leave the run folders as they are, without an evaluation.json in each
     #[arg(long)]
     pub(crate) no_write_back: bool,
+}
+
+/// Which cases get a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Pages {
+    /// Every case
+    All,
+    /// The cases that moved: all but the unchanged and the noisy
+    Changed,
+    /// None: the report is its index and evaluation.json
+    None,
+}
+
+impl From<Pages> for PageSelection {
+    fn from(pages: Pages) -> Self {
+        match pages {
+            Pages::All => PageSelection::All,
+            Pages::Changed => PageSelection::Changed,
+            Pages::None => PageSelection::None,
+        }
+    }
 }
 
 /// Runs the command.
@@ -100,7 +125,7 @@ pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
         thresholds: config.statistics,
     };
     warn(&request, streams);
-    let evaluation = write_report(&request, &args.out)?;
+    let evaluation = write_report(&request, args)?;
     expect_cases(args, &cases, &evaluation, streams)?;
     for unknown in gate::unknown_scopes(&request.limits, &cases, &evaluation.cases) {
         streams.note(format_args!("warning: {}", sentences::unknown_scope(&unknown)));
@@ -161,8 +186,8 @@ fn expect_cases(
     Ok(())
 }
 
-fn write_report(request: &Request<'_>, out: &Utf8Path) -> Result<Evaluation, CommandError> {
-    let report = ReportWriter::create(out, request).map_err(report_error)?;
+fn write_report(request: &Request<'_>, args: &Args) -> Result<Evaluation, CommandError> {
+    let report = ReportWriter::create(&args.out, request).map_err(report_error)?.with_pages(args.pages.into());
     let evaluation = comparison::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
     report.finish(&evaluation).map_err(report_error)?;
     Ok(evaluation)

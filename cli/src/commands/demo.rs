@@ -80,6 +80,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         config: None,
         allow_unpaired: false,
         no_write_back: false,
+        pages: compare::Pages::All,
     };
     let evaluation = compare::compare(&request, Config::default(), streams)?;
     streams.say(summary::render(&evaluation))?;

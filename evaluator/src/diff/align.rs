@@ -14,9 +14,10 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::{Algorithm, DiffOp};
 
 use super::assign::{Cost, LEFT_OUT};
+use super::lcs;
 use super::table::Table;
 
 /// How much one alignment may cost, in steps: a pair costs as many as its elements have leaves to be compared. Some
@@ -156,7 +157,7 @@ fn middle(lists: &Lists<'_>, left: &[Range<usize>], right: &[Range<usize>], mut 
     let (all_left, all_right) = (span(left), span(right));
     let keys = |list: List<'_>, span: &Range<usize>| list.keys[span.clone()].to_vec();
     let (old, new) = (keys(lists.baseline, &all_left), keys(lists.new, &all_right));
-    for op in capture_diff_slices(Algorithm::Patience, &old, &new) {
+    for op in lcs::operations(Algorithm::Patience, &old, &new) {
         let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
         let (old, new) = (shift(op.old_range(), all_left.start), shift(op.new_range(), all_right.start));
         if matches!(op, DiffOp::Equal { .. }) {

@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::{Algorithm, DiffOp};
 
 use super::json::meaning_hash;
+use super::lcs;
 use super::order;
 use crate::rules::{Notes, Scope, view};
 
@@ -69,7 +70,7 @@ fn in_order(old: &[Element<'_>], new: &[Element<'_>], equal_too: bool) -> Vec<Ma
     let turned = order::of_lists(old, new, by_view) == Ordering::Greater;
     let (first, second) = if turned { (&keys_after, &keys_before) } else { (&keys_before, &keys_after) };
     let mut matched = Vec::new();
-    for op in capture_diff_slices(Algorithm::Myers, first, second) {
+    for op in lcs::operations(Algorithm::Myers, first, second) {
         if matches!(op, DiffOp::Equal { .. }) && !equal_too {
             continue;
         }

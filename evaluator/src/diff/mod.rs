@@ -7,6 +7,7 @@ pub mod distance;
 mod elements;
 pub mod events;
 pub mod json;
+mod lcs;
 pub mod order;
 pub mod output;
 pub mod rows;

@@ -10,6 +10,9 @@ const LINES_UP_TO: usize = 20_000;
 /// Stretches longer than this are compared by line only: words within pages of change help no reader.
 const WORDS_UP_TO_BYTES: usize = 16 * 1024;
 
+/// What all stretches of a text may cost that are compared by word: of each, the square of its bytes.
+const WORDS_WORK: usize = 4 * WORDS_UP_TO_BYTES * WORDS_UP_TO_BYTES;
+
 /// Two texts, line by line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextChanges {
@@ -81,10 +84,14 @@ fn in_this_order(baseline: &str, new: &str) -> TextChanges {
     }
     let diff = TextDiff::configure().algorithm(Algorithm::Myers).diff_lines(baseline, new);
     let (mut lines, mut coarse) = (Vec::new(), false);
+    let mut work = WORDS_WORK;
     for op in diff.ops() {
         let bytes: usize = diff.iter_changes(op).map(|change| change.value().len()).sum();
-        if bytes > WORDS_UP_TO_BYTES {
-            coarse |= op.tag() == similar::DiffTag::Replace;
+        let replaces = op.tag() == similar::DiffTag::Replace;
+        let left = work.checked_sub(if replaces { bytes.saturating_mul(bytes) } else { 0 });
+        work = left.unwrap_or(work);
+        if bytes > WORDS_UP_TO_BYTES || left.is_none() {
+            coarse |= replaces;
             lines.extend(
                 diff.iter_changes(op)
                     .map(|change| line(change.tag(), change.old_index(), change.new_index(), whole(change.value()))),
@@ -178,5 +185,10 @@ mod tests {
         assert_eq!(changes.lines.iter().filter(|line| line.origin != Origin::Both).count(), 1);
         let long = |word: &str| format!("{} {word}\n", "word ".repeat(5_000));
         assert!(diff(&long("one"), &long("two")).coarse);
+        let pages =
+            |word: &str| (0..100).map(|page| format!("page {page}\n{}\n", word.repeat(2_000))).collect::<String>();
+        let changes = diff(&pages("a b "), &pages("b c "));
+        assert!(changes.coarse);
+        assert!(changes.lines.iter().any(|line| line.parts.len() > 1), "the first pages are compared by word");
     }
 }

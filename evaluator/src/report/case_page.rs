@@ -17,7 +17,7 @@ use super::reasons::{self, ExpectationShown, ReasonShown};
 use super::repeats::{self, RepeatsShown};
 use super::shown::{self, Budget};
 use super::verdicts::{self, VerdictShown};
-use super::writer::{ReportError, ReportWriter};
+use super::writer::{PageSelection, ReportError, ReportWriter};
 use crate::comparison::CaseComparison;
 use crate::load::{Artifact, LoadedAnswer};
 
@@ -124,7 +124,9 @@ impl CasePage {
         let divergence = case.row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::show(&view);
         let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
+        // Whether a neighbour has a page is known only where every case has one.
         let neighbour = |index: Option<usize>| {
+            let index = index.filter(|_| report.selection == PageSelection::All);
             let id = report.pages.at(index?)?;
             Some(format!("{}.html", names::encode_path(report.pages.stem(id))))
         };

@@ -98,7 +98,8 @@ struct Group {
 /// A case.
 #[derive(Debug, Clone)]
 struct RowShown {
-    href: String,
+    /// The case's page, where it has one.
+    href: Option<String>,
     case_id: String,
     title: Option<String>,
     risk: &'static str,
@@ -239,8 +240,9 @@ fn group(report: &ReportWriter<'_>, evaluation: &Evaluation, verdict: Verdict) -
 
 fn row(report: &ReportWriter<'_>, case: &CaseEvaluation) -> RowShown {
     let more = case.reasons.len().saturating_sub(1);
+    let has_page = report.selection.includes(case.verdict);
     RowShown {
-        href: names::encode_path(&report.case_page(&case.case_id)),
+        href: has_page.then(|| names::encode_path(&report.case_page(&case.case_id))),
         case_id: case.case_id.to_string(),
         title: case.title.as_deref().map(shown::visible),
         risk: verdicts::risk(case.risk_level).unwrap_or(""),

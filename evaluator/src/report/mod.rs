@@ -30,4 +30,4 @@ mod shown;
 mod verdicts;
 mod writer;
 
-pub use writer::{ReportError, ReportWriter};
+pub use writer::{PageSelection, ReportError, ReportWriter};

@@ -4,7 +4,7 @@ use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::evaluation::Evaluation;
+use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_artifact::store::{EVALUATION_FILE, ReadError};
 use counterproof_artifact::write::{self, Durability, WriteError};
 use counterproof_artifact::{CaseId, Side};
@@ -14,8 +14,32 @@ use super::files::{FileLink, RunFiles};
 use super::folder::{self, CASES_FOLDER, INDEX_FILE};
 use super::index::IndexPage;
 use super::names::Pages;
+use super::verdicts;
 use crate::comparison::{self, CaseComparison, Request};
 use crate::runs::SideRuns;
+
+/// Which cases get a page of their own; the index lists every case, and links to the pages that are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PageSelection {
+    /// Every case.
+    #[default]
+    All,
+    /// The cases that moved: all but those that are unchanged or differ by noise alone.
+    Changed,
+    /// None.
+    None,
+}
+
+impl PageSelection {
+    /// True where a case with this verdict gets a page.
+    pub(super) const fn includes(self, verdict: Verdict) -> bool {
+        match self {
+            PageSelection::All => true,
+            PageSelection::Changed => !verdicts::is_quiet(verdict),
+            PageSelection::None => false,
+        }
+    }
+}
 
 /// A report under construction. It can be shared between threads.
 #[derive(Debug)]
@@ -25,6 +49,7 @@ pub struct ReportWriter<'a> {
     baseline_files: Vec<RunFiles<'a>>,
     new_files: Vec<RunFiles<'a>>,
     pub(super) pages: Pages,
+    pub(super) selection: PageSelection,
     out: Utf8PathBuf,
 }
 
@@ -85,11 +110,28 @@ impl<'a> ReportWriter<'a> {
         for files in baseline_files.iter().chain(&new_files) {
             files.run()?;
         }
-        Ok(Self { baseline, new, baseline_files, new_files, pages: Pages::of(ids), out: out.to_owned() })
+        Ok(Self {
+            baseline,
+            new,
+            baseline_files,
+            new_files,
+            pages: Pages::of(ids),
+            selection: PageSelection::All,
+            out: out.to_owned(),
+        })
     }
 
-    /// Writes the page of a case and copies what it links to.
+    /// Writes pages for some cases only.
+    #[must_use]
+    pub fn with_pages(self, selection: PageSelection) -> Self {
+        Self { selection, ..self }
+    }
+
+    /// Writes the page of a case and copies what it links to, if the case gets a page.
     pub fn write_case(&self, case: &CaseComparison<'_>) -> Result<(), ReportError> {
+        if !self.selection.includes(case.row.verdict) {
+            return Ok(());
+        }
         let page = CasePage::of(self, case)?;
         self.write_page(&self.case_page(&case.row.case_id), &page)
     }

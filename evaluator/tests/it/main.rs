@@ -2,6 +2,7 @@
 
 mod evidence;
 mod grounding;
+mod hostile;
 mod kit;
 mod labelled;
 mod links;

@@ -7,8 +7,10 @@ use counterproof_evaluator::diff::actions::ActionRow;
 use counterproof_evaluator::diff::align::Row;
 use counterproof_evaluator::diff::events::EventRow;
 use counterproof_evaluator::diff::json::{JsonChange, JsonChanges};
-use counterproof_evaluator::differences::Differences;
+use counterproof_evaluator::differences::{Differences, WithEvidence};
+use counterproof_evaluator::evidence;
 use counterproof_evaluator::index::EventIndex;
+use counterproof_evaluator::rules::Rules;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -124,6 +126,22 @@ proptest! {
     #[test]
     fn an_answer_is_unchanged_against_itself_in_any_key_order(made in any_answer()) {
         Pair::of(&made, &reordered(&made)).is(Verdict::Unchanged, &[]);
+    }
+
+    #[test]
+    fn the_short_cut_for_answers_that_are_alike_finds_what_an_alignment_finds(made in any_answer()) {
+        let pair = Pair::of(&made, &reordered(&made));
+        let request = pair.request();
+        let load = |side: &counterproof_evaluator::runs::SideRuns| side.first().load(&CASE.parse().unwrap());
+        let (old, new) = (load(&request.baseline), load(&request.new));
+        let (old, new) = (old.answer().unwrap(), new.answer().unwrap());
+        let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(new));
+        let (old, new) = (
+            WithEvidence { loaded: old, evidence: &old_evidence },
+            WithEvidence { loaded: new, evidence: &new_evidence },
+        );
+        let rules = Rules::default();
+        prop_assert_eq!(Differences::between(old, new, &rules), Differences::aligned(old, new, &rules));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use camino::Utf8Path;
 use counterproof_artifact::Side;
 use counterproof_artifact::store::RunReader;
 use counterproof_artifact::write::{self, Durability};
-use counterproof_evaluator::comparison::Request;
+use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
 use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::report::{PageSelection, ReportError, ReportWriter};
 use counterproof_evaluator::rules::Rules;
 use counterproof_evaluator::statistics::Thresholds;
 use serde_json::{Value, json};
@@ -314,4 +314,21 @@ fn a_huge_answer_makes_a_page_of_bounded_size() {
     assert_whole(&report);
     let size = pages(&report)[Utf8Path::new("cases/huge.html")].len();
     assert!(size < 5_000_000, "{size}");
+}
+
+#[test]
+fn pages_are_left_out_and_never_linked_to_where_they_were_not_asked_for() {
+    let pair = every_kind();
+    let request = pair.request();
+    for (selection, expected) in [(PageSelection::All, 7), (PageSelection::Changed, 6), (PageSelection::None, 0)] {
+        let out = pair.path().join(format!("report-{selection:?}"));
+        let report = ReportWriter::create(&out, &request).unwrap().with_pages(selection);
+        let evaluation = comparison::compare(&request, |case| report.write_case(case)).unwrap();
+        report.finish(&evaluation).unwrap();
+        assert_whole(&out);
+        assert_eq!(pages(&out).len(), 1 + expected, "{selection:?}");
+        let index = std::fs::read_to_string(out.join("index.html")).unwrap();
+        assert_eq!(index.matches("href=\"cases/").count(), expected, "{selection:?}");
+        assert!(index.contains("absent"), "a case without a page is still listed");
+    }
 }

@@ -1,0 +1,182 @@
+//! Common subsequences of two lists in bounded work: the longest one where the lists are short enough for it (Myers 1986),
+//! otherwise the elements that stand once on each side and keep their order (patience diff), and what is equal around them.
+//!
+//! Myers' steps grow with the lists times what differs, so two lists of a hundred thousand elements in another order would
+//! never be done. The bound counts elements and not time: the same lists always give the same operations.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// Elements of one list times those of the other, up to which the longest subsequence is looked for.
+const WORK: usize = 1_000_000;
+
+/// What leads from one list to the other, in order, by equal keys.
+pub(super) fn operations(algorithm: Algorithm, old: &[u64], new: &[u64]) -> Vec<DiffOp> {
+    bounded(algorithm, old, new, WORK)
+}
+
+fn bounded(algorithm: Algorithm, old: &[u64], new: &[u64], mut work: usize) -> Vec<DiffOp> {
+    if affordable(old.len(), new.len(), &mut work) {
+        return capture_diff_slices(algorithm, old, new);
+    }
+    let mut matches = Matches { old, new, found: Vec::new() };
+    let whole = matches.ends(0..old.len(), 0..new.len());
+    let anchors = anchors(&old[whole.0.clone()], &new[whole.1.clone()]);
+    let (mut i, mut j) = (whole.0.start, whole.1.start);
+    let anchors = anchors.into_iter().map(|(a, b)| (whole.0.start + a, whole.1.start + b));
+    for (a, b) in anchors.chain([(whole.0.end, whole.1.end)]) {
+        let gap = matches.ends(i..a, j..b);
+        if affordable(gap.0.len(), gap.1.len(), &mut work) {
+            for op in capture_diff_slices(algorithm, &old[gap.0.clone()], &new[gap.1.clone()]) {
+                if let DiffOp::Equal { old_index, new_index, len } = op {
+                    matches.found.extend((0..len).map(|n| (gap.0.start + old_index + n, gap.1.start + new_index + n)));
+                }
+            }
+        }
+        if a < whole.0.end {
+            matches.found.push((a, b));
+        }
+        (i, j) = (a + 1, b + 1);
+    }
+    matches.found.sort_unstable();
+    matches.into_operations()
+}
+
+fn affordable(old: usize, new: usize, work: &mut usize) -> bool {
+    let needed = old.saturating_mul(new);
+    let enough = needed <= *work;
+    if enough {
+        *work -= needed;
+    }
+    enough
+}
+
+/// Elements that stand once in each list, as many of them as keep their order.
+fn anchors(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
+    let mut places: HashMap<u64, [Option<usize>; 2]> = HashMap::new();
+    let mut several = std::collections::HashSet::new();
+    for (side, list) in [old, new].into_iter().enumerate() {
+        for (index, key) in list.iter().enumerate() {
+            if places.entry(*key).or_default()[side].replace(index).is_some() {
+                several.insert(*key);
+            }
+        }
+    }
+    let single = old.iter().enumerate().filter(|(_, key)| !several.contains(*key));
+    longest_increasing(&single.filter_map(|(i, key)| Some((i, places[key][1]?))).collect::<Vec<_>>())
+}
+
+/// Of pairs that are sorted by their first part, the most that are sorted by their second one too (Schensted 1961).
+fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // For each length, the sequence of that length that ends lowest; and for each pair the one before it.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before = vec![None; pairs.len()];
+    for (index, (_, second)) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| pairs[*end].1 < *second);
+        before[index] = length.checked_sub(1).map(|shorter| ends[shorter]);
+        if length == ends.len() {
+            ends.push(index);
+        } else {
+            ends[length] = index;
+        }
+    }
+    let mut found: Vec<_> =
+        std::iter::successors(ends.last().copied(), |index| before[*index]).map(|index| pairs[index]).collect();
+    found.reverse();
+    found
+}
+
+/// Pairs of equal elements.
+struct Matches<'a> {
+    old: &'a [u64],
+    new: &'a [u64],
+    found: Vec<(usize, usize)>,
+}
+
+impl Matches<'_> {
+    /// Takes what is equal at the ends of a stretch, and gives what is left of it.
+    fn ends(&mut self, mut old: Range<usize>, mut new: Range<usize>) -> (Range<usize>, Range<usize>) {
+        while !old.is_empty() && !new.is_empty() && self.old[old.start] == self.new[new.start] {
+            self.found.push((old.start, new.start));
+            (old.start, new.start) = (old.start + 1, new.start + 1);
+        }
+        while !old.is_empty() && !new.is_empty() && self.old[old.end - 1] == self.new[new.end - 1] {
+            (old.end, new.end) = (old.end - 1, new.end - 1);
+            self.found.push((old.end, new.end));
+        }
+        (old, new)
+    }
+
+    /// The pairs, which are sorted, and what lies between them.
+    fn into_operations(self) -> Vec<DiffOp> {
+        let mut operations = Vec::new();
+        let (mut i, mut j) = (0, 0);
+        for (a, b) in self.found.iter().copied().chain([(self.old.len(), self.new.len())]) {
+            match (a - i, b - j) {
+                (0, 0) => {}
+                (old_len, 0) => operations.push(DiffOp::Delete { old_index: i, old_len, new_index: j }),
+                (0, new_len) => operations.push(DiffOp::Insert { old_index: i, new_index: j, new_len }),
+                (old_len, new_len) => {
+                    operations.push(DiffOp::Replace { old_index: i, old_len, new_index: j, new_len });
+                }
+            }
+            if a < self.old.len() {
+                match operations.last_mut() {
+                    Some(DiffOp::Equal { len, .. }) => *len += 1,
+                    _ => operations.push(DiffOp::Equal { old_index: a, new_index: b, len: 1 }),
+                }
+            }
+            (i, j) = (a + 1, b + 1);
+        }
+        operations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn equal(operations: &[DiffOp]) -> usize {
+        operations.iter().filter(|op| op.tag() == similar::DiffTag::Equal).map(|op| op.old_range().len()).sum()
+    }
+
+    #[test]
+    fn long_lists_in_another_order_are_done_and_keep_what_stands_at_their_ends() {
+        let old: Vec<u64> = (0..200_000).collect();
+        let mut new = old.clone();
+        new[10..199_990].reverse();
+        let operations = operations(Algorithm::Myers, &old, &new);
+        assert_eq!(equal(&operations), 21, "both ends, and one element of the turned middle");
+    }
+
+    #[test]
+    fn an_element_put_into_a_long_list_is_one_operation() {
+        let old: Vec<u64> = (0..100_000).collect();
+        let mut new = old.clone();
+        new.insert(50_000, 7_777_777);
+        assert_eq!(equal(&operations(Algorithm::Myers, &old, &new)), 100_000);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bound_gives_equal_elements_in_order_and_leaves_nothing_out(
+            old in prop::collection::vec(0u64..12, 0..40), new in prop::collection::vec(0u64..12, 0..40), work in 0usize..400,
+        ) {
+            let found = bounded(Algorithm::Myers, &old, &new, work);
+            let (mut i, mut j) = (0, 0);
+            for op in &found {
+                prop_assert_eq!((op.old_range().start, op.new_range().start), (i, j));
+                if op.tag() == similar::DiffTag::Equal {
+                    prop_assert_eq!(&old[op.old_range()], &new[op.new_range()]);
+                }
+                (i, j) = (op.old_range().end, op.new_range().end);
+            }
+            prop_assert_eq!((i, j), (old.len(), new.len()));
+            prop_assert!(equal(&found) <= equal(&capture_diff_slices(Algorithm::Myers, &old, &new)));
+        }
+    }
+}

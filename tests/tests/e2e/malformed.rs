@@ -1,0 +1,157 @@
+//! The malformed files of `tests/malformed/`: each in a run folder that is whole but for it. `validate` names the rule,
+//! `compare` gives one case the verdict `invalid`, and all others lose nothing by it.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8Path;
+use counterproof_artifact::write::{self, Durability};
+use counterproof_tests::{Finished, Sandbox, files_below, minimal_answer};
+use serde_json::{Value, json};
+
+const BASELINE: &str = "runs/baseline/one";
+const NEW: &str = "runs/new/two";
+
+/// A malformed file and the rule that its row of the table names.
+struct Malformed {
+    stem: String,
+    bytes: Vec<u8>,
+    rule: String,
+}
+
+/// The files of one folder of the corpus, each with its row.
+fn corpus(kind: &str) -> Vec<Malformed> {
+    let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("malformed");
+    let table = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let row = |line: &str| {
+        let cells: Vec<_> = line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect();
+        let name = cells.get(1)?.strip_prefix(kind)?.strip_prefix('/')?.strip_suffix(".json")?.to_owned();
+        Some((name, cells.get(2)?.clone()))
+    };
+    let mut rules: BTreeMap<String, String> = table.lines().filter_map(row).collect();
+    let files = files_below(&root.join(kind)).into_iter().map(|(path, bytes)| {
+        let stem = path.file_stem().unwrap().to_owned();
+        let rule = rules.remove(&stem).unwrap_or_else(|| panic!("{kind}/{path} has no row in the table"));
+        Malformed { stem, bytes, rule }
+    });
+    let files: Vec<_> = files.collect();
+    assert!(rules.is_empty(), "rows without a file: {rules:?}");
+    assert!(!files.is_empty());
+    files
+}
+
+fn artifact(case_id: &str, side: &str) -> String {
+    let mut artifact = minimal_answer();
+    artifact["schema_version"] = json!("case.v1");
+    artifact["case_id"] = json!(case_id);
+    artifact["version"] = json!(side);
+    artifact["status"] = json!("ok");
+    artifact.to_string()
+}
+
+fn run(side: &str, id: &str, cases: &[&str]) -> String {
+    let run = json!({
+        "schema_version": "run.v1", "run_id": id, "version": side, "generated_at": "2026-11-20T00:00:00Z",
+        "base_url": "http://agent.example", "cases_path": "../../../cases.json", "out_dir": "../..",
+        "selected_case_ids": cases, "runner_version": "test/1",
+    });
+    run.to_string()
+}
+
+/// Two whole runs of these cases.
+fn whole(cases: &[&str]) -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    for (folder, side, id) in [(BASELINE, "baseline", "one"), (NEW, "new", "two")] {
+        sandbox = sandbox.with_file(&format!("{folder}/run.json"), &run(side, id, cases));
+        for case in cases {
+            sandbox = sandbox.with_file(&format!("{folder}/{case}.json"), &artifact(case, side));
+        }
+    }
+    sandbox
+}
+
+fn put(sandbox: &Sandbox, name: &str, bytes: &[u8]) {
+    write::write(&sandbox.path(name), bytes, Durability::Cached).unwrap();
+}
+
+/// The rules that `validate` names, by the file's name within its run folder.
+#[track_caller]
+fn rules(sandbox: &Sandbox, folder: &str) -> BTreeMap<String, Vec<String>> {
+    let finished = sandbox.run(["validate", folder, "--format", "json"]);
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(1), ""));
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+    let mut rules: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for finding in report["findings"].as_array().unwrap() {
+        let file = finding["file"].as_str().unwrap().trim_start_matches(folder).trim_start_matches('/');
+        rules.entry(file.to_owned()).or_default().push(finding["code"].as_str().unwrap().to_owned());
+    }
+    rules
+}
+
+/// Compares, and gives the verdict of each case; every case has its page.
+#[track_caller]
+fn verdicts(sandbox: &Sandbox) -> (Finished, BTreeMap<String, String>) {
+    let finished = sandbox.run(["compare", BASELINE, NEW, "--no-write-back"]);
+    assert!(!finished.stderr.contains("panicked"), "{finished}");
+    let evaluation = sandbox.json("report/evaluation.json");
+    let mut verdicts = BTreeMap::new();
+    for case in evaluation["cases"].as_array().unwrap() {
+        let id = case["case_id"].as_str().unwrap();
+        assert!(sandbox.path(&format!("report/cases/{id}.html")).is_file(), "{id} has no page");
+        verdicts.insert(id.to_owned(), case["verdict"].as_str().unwrap().to_owned());
+    }
+    (finished, verdicts)
+}
+
+#[test]
+fn a_malformed_artifact_is_named_by_its_rule_and_costs_no_other_case_its_verdict() {
+    let corpus = corpus("case");
+    let mut cases: Vec<_> = corpus.iter().map(|file| file.stem.as_str()).collect();
+    cases.insert(0, "before");
+    cases.push("after");
+    for side in [NEW, BASELINE] {
+        let sandbox = whole(&cases);
+        for file in &corpus {
+            put(&sandbox, &format!("{side}/{}.json", file.stem), &file.bytes);
+        }
+        let rules = rules(&sandbox, side);
+        let (finished, verdicts) = verdicts(&sandbox);
+        assert_eq!(finished.code, Some(1), "{finished}");
+        for file in &corpus {
+            let found =
+                rules.get(&format!("{}.json", file.stem)).unwrap_or_else(|| panic!("{}: no finding", file.stem));
+            assert!(found.contains(&file.rule), "{}: {found:?}", file.stem);
+            assert_eq!(verdicts[&file.stem], "invalid", "{}", file.stem);
+        }
+        for whole in ["before", "after"] {
+            assert!(!rules.contains_key(&format!("{whole}.json")), "{rules:?}");
+            assert_eq!(verdicts[whole], "unchanged");
+        }
+    }
+}
+
+#[test]
+fn a_malformed_run_document_is_named_by_its_rule_and_nothing_is_compared() {
+    for file in corpus("run") {
+        let sandbox = whole(&["before", "after"]);
+        put(&sandbox, &format!("{NEW}/run.json"), &file.bytes);
+        let rules = rules(&sandbox, NEW);
+        assert!(rules["run.json"].contains(&file.rule), "{}: {rules:?}", file.stem);
+        let finished = sandbox.run(["compare", BASELINE, NEW, "--no-write-back"]);
+        assert_eq!(finished.code, Some(3), "{}: {finished}", file.stem);
+        assert!(finished.stderr.starts_with("error: `runs/new/two/run.json` is not a valid document"), "{finished}");
+        assert!(!sandbox.path("report").exists(), "{}", file.stem);
+    }
+}
+
+#[test]
+fn a_malformed_manifest_is_named_by_its_rule_and_costs_no_case_its_verdict() {
+    for file in corpus("manifest") {
+        let sandbox = whole(&["before", "after"]).with_file(&format!("{NEW}/assets/note.txt"), "hello");
+        put(&sandbox, &format!("{NEW}/assets/manifest.json"), &file.bytes);
+        let rules = rules(&sandbox, NEW);
+        assert!(rules["assets/manifest.json"].contains(&file.rule), "{}: {rules:?}", file.stem);
+        let (finished, verdicts) = verdicts(&sandbox);
+        assert_eq!(finished.code, Some(0), "{}: {finished}", file.stem);
+        assert!(verdicts.values().all(|verdict| verdict == "unchanged"), "{}: {verdicts:?}", file.stem);
+    }
+}
