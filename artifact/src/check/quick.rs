@@ -118,7 +118,7 @@ fn is_event(value: &Value) -> bool {
     };
     object(value, 2 + required, |name, value| match (kind, name) {
         (_, "type") => Required(true),
-        (_, "ts") => Required(value.is_number()),
+        (_, "ts") | ("tool_result", "latency_ms") => Required(value.is_number()),
         ("tool_call", "call_id" | "tool") | ("tool_result", "call_id") | ("retrieval", "query") => {
             Required(value.is_string())
         }
@@ -129,7 +129,6 @@ fn is_event(value: &Value) -> bool {
         | ("tool_result", "payload_asset_href")
         | ("retrieval", "snippets_asset_href") => Optional(value.is_string()),
         ("tool_result", "status") => Required(is_one_of(value, &["ok", "error"])),
-        ("tool_result", "latency_ms") => Required(value.is_number()),
         ("tool_result", "payload_summary") => Optional(is_content(value)),
         ("tool_result", "payload_asset_sha256") => Optional(is_digest(value)),
         ("retrieval", "doc_ids") => Required(strings(value)),
