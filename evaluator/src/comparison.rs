@@ -231,6 +231,10 @@ fn compare_case<'a>(
         verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results, findings: &findings })
     });
     let (verdict, reasons) = match decided.and_then(|(repeated, case)| repeated.verdict(case)) {
+        // What no place holds, such as a number beyond its tolerance, is seen in the pair alone.
+        Some((Verdict::Unchanged, _)) if differences.as_ref().is_some_and(|found| !found.is_empty()) => {
+            (verdict, reasons)
+        }
         Some((verdict, mut before)) => {
             before.extend(reasons);
             (verdict, before)

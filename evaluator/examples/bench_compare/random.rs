@@ -1,6 +1,6 @@
 //! Numbers that look random and come out the same from the same seed, on every machine and in every version.
 
-/// A generator of numbers (SplitMix64: Steele, Lea & Flood 2014).
+/// A generator of numbers (`SplitMix64`: Steele, Lea & Flood 2014).
 #[derive(Debug, Clone)]
 pub(crate) struct Random {
     state: u64,

@@ -120,7 +120,7 @@ impl<'a> PreparedActions<'a> {
 }
 
 /// What an action says, apart from its id and its evidence.
-fn essence(action: &ProposedAction) -> Value {
+pub(crate) fn essence(action: &ProposedAction) -> Value {
     let mut tags = action.risk_tags.clone();
     tags.sort_unstable();
     let mut essence = json!({

@@ -12,6 +12,6 @@ pub mod order;
 pub mod output;
 pub mod rows;
 pub mod sets;
-mod steps;
+pub(crate) mod steps;
 mod table;
 pub mod text;

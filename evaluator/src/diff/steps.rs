@@ -197,7 +197,7 @@ fn results(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
 }
 
 /// The type of an event, and for calls and results the tool.
-fn kind(loaded: &LoadedAnswer, index: usize) -> (&str, &str) {
+pub(crate) fn kind(loaded: &LoadedAnswer, index: usize) -> (&str, &str) {
     let event = &loaded.answer.events[index];
     let tool = match &event.body {
         EventBody::ToolCall(call) => call.tool.as_str(),
@@ -210,7 +210,7 @@ fn kind(loaded: &LoadedAnswer, index: usize) -> (&str, &str) {
 }
 
 /// What is compared of an event, under the pointers of the artifact.
-fn essence(loaded: &LoadedAnswer, index: usize) -> Value {
+pub(crate) fn essence(loaded: &LoadedAnswer, index: usize) -> Value {
     let event: &Event = &loaded.answer.events[index];
     let payload = loaded.payloads.get(index).and_then(Option::as_ref);
     let known = match &event.body {

@@ -185,8 +185,11 @@ mod tests {
         assert_eq!(changes.lines.iter().filter(|line| line.origin != Origin::Both).count(), 1);
         let long = |word: &str| format!("{} {word}\n", "word ".repeat(5_000));
         assert!(diff(&long("one"), &long("two")).coarse);
-        let pages =
-            |word: &str| (0..100).map(|page| format!("page {page}\n{}\n", word.repeat(2_000))).collect::<String>();
+        let pages = |word: &str| {
+            (0..100)
+                .flat_map(|page| [format!("page {page}\n"), word.repeat(2_000), "\n".to_owned()])
+                .collect::<String>()
+        };
         let changes = diff(&pages("a b "), &pages("b c "));
         assert!(changes.coarse);
         assert!(changes.lines.iter().any(|line| line.parts.len() > 1), "the first pages are compared by word");

@@ -13,7 +13,7 @@ use super::measures::Measures;
 use super::noise::{self, DifferingPlace};
 use super::sentences;
 use super::shown;
-use super::survey::CaseSurvey;
+use super::survey::{CaseSurvey, JudgedBy};
 use crate::comparison::{Request, Shown};
 use crate::gate::{self, GateLimits};
 
@@ -42,7 +42,8 @@ pub struct CaseDecision {
 impl Repeated {
     /// Looks at every run of these cases, and judges them all. The same runs give the same result.
     pub fn of(request: &Request<'_>, case_ids: &[CaseId]) -> Self {
-        let survey = |id: &CaseId| CaseSurvey::of(&request.baseline, &request.new, &request.expectations, id);
+        let judged_by = JudgedBy { expectations: &request.expectations, rules: &request.rules };
+        let survey = |id: &CaseId| CaseSurvey::of(&request.baseline, &request.new, judged_by, id);
         let (surveyed, learnt): (Vec<CaseSurvey>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let names = learnt.into_iter().fold(Names::default(), Names::and);
         let design = Design::of(&request.baseline, &request.new);

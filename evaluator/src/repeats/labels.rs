@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::places::{self, Place};
 use crate::evidence::FollowedRef;
 use crate::load::LoadedAnswer;
+use crate::rules::Rules;
 
 /// What a run without the place has there.
 pub(super) const NOTHING: u64 = 0;
@@ -17,9 +18,9 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Labels an answer, and learns what its places are called.
-    pub(super) fn of(loaded: &LoadedAnswer, evidence: &[Vec<FollowedRef>], names: &mut Names) -> Self {
+    pub(super) fn of(loaded: &LoadedAnswer, evidence: &[Vec<FollowedRef>], rules: &Rules, names: &mut Names) -> Self {
         let mut by_place: HashMap<u64, u64> = HashMap::new();
-        places::visit(loaded, evidence, &mut |place: Place<'_>, value| {
+        places::visit(loaded, evidence, rules, &mut |place: Place<'_>, value| {
             let key = place.key();
             names.0.entry(key).or_insert_with(|| place.to_string());
             add(by_place.entry(key).or_default(), value);

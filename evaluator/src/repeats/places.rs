@@ -10,8 +10,10 @@ use counterproof_artifact::{Content, EventBody};
 use serde_json::{Map, Value, json};
 
 use crate::diff::json::meaning_hash;
+use crate::diff::{actions, output, steps};
 use crate::evidence::FollowedRef;
 use crate::load::LoadedAnswer;
+use crate::rules::{self, Rules, Scope, Subject};
 use crate::words;
 
 /// Leaves of one call or action beyond this many share one place: who writes thousands of arguments names no places.
@@ -24,8 +26,8 @@ pub(super) enum Place<'a> {
     ToolSequence,
     /// An argument of the calls of a tool.
     Argument { tool: &'a str, path: &'a str },
-    /// The risk that the calls of a tool state.
-    CallRisk { tool: &'a str },
+    /// What else the calls of a tool say, such as their risk.
+    Call { tool: &'a str },
     /// What a tool returns.
     Result { tool: &'a str },
     /// What is looked for, and which documents are found.
@@ -55,7 +57,7 @@ impl Place<'_> {
         match *self {
             Place::ToolSequence => ("tool sequence", "", ""),
             Place::Argument { tool, path } => ("argument", tool, path),
-            Place::CallRisk { tool } => ("call risk", tool, ""),
+            Place::Call { tool } => ("call", tool, ""),
             Place::Result { tool } => ("result", tool, ""),
             Place::Retrieval => ("retrieval", "", ""),
             Place::OtherEvent { kind } => ("event", kind, ""),
@@ -75,13 +77,13 @@ impl fmt::Display for Place<'_> {
         match *self {
             Place::ToolSequence => f.write_str("tool sequence"),
             Place::Argument { tool: name, path } => write!(f, "call of {} {}", tool(name), within(path)),
-            Place::CallRisk { tool: name } => write!(f, "call of {} risk", tool(name)),
+            Place::Call { tool: name } => write!(f, "call of {} risk or other fields", tool(name)),
             Place::Result { tool: name } => write!(f, "result of {}", tool(name)),
             Place::Retrieval => f.write_str("retrieval"),
             Place::OtherEvent { kind } => write!(f, "event {}", tool(kind)),
             Place::Actions => f.write_str("proposed actions"),
             Place::Param { tool: name, path } => write!(f, "{} {}", tool(name), within(path)),
-            Place::Action { tool: name } => write!(f, "{} type or risk", tool(name)),
+            Place::Action { tool: name } => write!(f, "{} type, risk or other fields", tool(name)),
             Place::Evidence { tool: name } => write!(f, "evidence for {}", tool(name)),
             Place::Output { path: "" } => f.write_str("output"),
             Place::Output { path } => write!(f, "output {}", within(path)),
@@ -89,59 +91,75 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Shows every place of an answer with what it has there, one element at a time.
-pub(super) fn visit(loaded: &LoadedAnswer, evidence: &[Vec<FollowedRef>], see: &mut dyn FnMut(Place<'_>, u64)) {
-    let events = &loaded.answer.events;
+/// Shows every place of an answer with what it has there as the rules of comparison see it, one element at a time. A number
+/// that has a tolerance is not looked at: what of it counts is for the difference of two answers to say.
+pub(super) fn visit(
+    loaded: &LoadedAnswer,
+    evidence: &[Vec<FollowedRef>],
+    rules: &Rules,
+    see: &mut dyn FnMut(Place<'_>, u64),
+) {
     let mut sequence = Vec::new();
-    for (event, payload) in events.iter().zip(&loaded.payloads) {
+    for (index, event) in loaded.answer.events.iter().enumerate() {
+        let (kind, tool) = steps::kind(loaded, index);
+        if let EventBody::ToolCall(_) = event.body {
+            sequence.push(tool);
+        }
+        let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
+        let Some(mut fields) = as_seen(steps::essence(loaded, index), &rules.scope(subject)) else { continue };
         match &event.body {
-            EventBody::ToolCall(call) => {
-                let tool = call.tool.as_str();
-                sequence.push(tool);
-                leaves(&call.args, &mut |path, value| see(Place::Argument { tool, path }, value));
-                if call.risk_level.is_some() || call.risk_tags.is_some() {
-                    let risk = json!([call.risk_level, sorted(call.risk_tags.as_deref().unwrap_or_default())]);
-                    see(Place::CallRisk { tool }, meaning_hash(&risk));
+            EventBody::ToolCall(_) => {
+                fields.shift_remove("tool");
+                if let Some(Value::Object(args)) = fields.shift_remove("args") {
+                    leaves(&args, &mut |path, value| see(Place::Argument { tool, path }, value));
+                }
+                if !fields.is_empty() {
+                    see(Place::Call { tool }, meaning_hash(&Value::Object(fields)));
                 }
             }
-            EventBody::ToolResult(result) => {
-                let tool = loaded.index.call(events, &result.call_id).map_or("", |call| &call.tool);
-                see(Place::Result { tool }, meaning_hash(&json!([result.status, payload])));
-            }
-            EventBody::Retrieval(found) => {
-                let found = json!([found.query, found.doc_ids, found.snippets_hashes, payload]);
-                see(Place::Retrieval, meaning_hash(&found));
-            }
+            EventBody::ToolResult(_) => see(Place::Result { tool }, meaning_hash(&Value::Object(fields))),
+            EventBody::Retrieval(_) => see(Place::Retrieval, meaning_hash(&Value::Object(fields))),
             // It says what the final output says.
             EventBody::FinalOutput(_) => {}
-            EventBody::Unknown { kind, fields } => see(Place::OtherEvent { kind }, meaning_hash(&json!(fields))),
+            EventBody::Unknown { .. } => see(Place::OtherEvent { kind }, meaning_hash(&Value::Object(fields))),
         }
     }
     see(Place::ToolSequence, meaning_hash(&json!(sequence)));
 
-    let actions = &loaded.answer.proposed_actions;
-    for (action, refs) in actions.iter().zip(evidence) {
+    for (action, refs) in loaded.answer.proposed_actions.iter().zip(evidence) {
         let tool = action.tool_name.as_str();
         see(Place::Actions, meaning_hash(&json!(tool)));
-        leaves(&action.params, &mut |path, value| see(Place::Param { tool, path }, value));
-        let said = json!([action.action_type, action.risk_level, sorted(&action.risk_tags), action.extra]);
-        see(Place::Action { tool }, meaning_hash(&said));
+        let subject = Subject { event: None, tool: Some(tool) };
+        if let Some(mut fields) = as_seen(actions::essence(action), &rules.scope(subject)) {
+            if let Some(Value::Object(params)) = fields.shift_remove("params") {
+                leaves(&params, &mut |path, value| see(Place::Param { tool, path }, value));
+            }
+            see(Place::Action { tool }, meaning_hash(&Value::Object(fields)));
+        }
         let mut meanings: Vec<_> = refs.iter().map(|followed| followed.meaning).collect();
         meanings.sort_unstable();
         meanings.dedup();
         see(Place::Evidence { tool }, meaning_hash(&json!(meanings)));
     }
 
-    match &loaded.answer.final_output.content {
-        Content::Text(text) => see(Place::Output { path: "" }, meaning_hash(&json!(text))),
-        Content::Json(object) => leaves(object, &mut |path, value| see(Place::Output { path }, value)),
+    let content = match &loaded.answer.final_output.content {
+        Content::Text(text) => Value::String(text.clone()),
+        Content::Json(object) => Value::Object(object.clone()),
+    };
+    match rules::coarse_view(&content, &output::scope(rules)) {
+        Some(Value::Object(object)) => leaves(&object, &mut |path, value| see(Place::Output { path }, value)),
+        Some(text) => see(Place::Output { path: "" }, meaning_hash(&text)),
+        None => {}
     }
 }
 
-fn sorted(tags: &[String]) -> Vec<&str> {
-    let mut tags: Vec<_> = tags.iter().map(String::as_str).collect();
-    tags.sort_unstable();
-    tags
+/// The fields of an event or an action as the rules see them; `None` where they leave nothing.
+fn as_seen(essence: Value, scope: &Scope<'_>) -> Option<Map<String, Value>> {
+    let seen = if scope.is_empty() { Some(essence) } else { rules::coarse_view(&essence, scope) };
+    match seen {
+        Some(Value::Object(fields)) => Some(fields),
+        _ => None,
+    }
 }
 
 /// The leaves of an object, each with its path and a hash of its value.

@@ -7,8 +7,9 @@ use rayon::prelude::*;
 use super::design::Design;
 use super::measures::Measures;
 use super::sentences;
-use super::survey::{CaseSurvey, RunOutcome};
+use super::survey::{CaseSurvey, JudgedBy, RunOutcome};
 use crate::expectations::Expectations;
+use crate::rules::Rules;
 use crate::runs::SideRuns;
 use crate::statistics::Thresholds;
 
@@ -44,7 +45,10 @@ pub fn standings(
     expectations: &Expectations,
     thresholds: &Thresholds,
 ) -> Vec<CaseStanding> {
-    let survey = |id: &CaseId| CaseSurvey::of(baseline, new, expectations, id).0;
+    // Only what is counted matters here, and rules have no say in that.
+    let rules = Rules::default();
+    let judged_by = JudgedBy { expectations, rules: &rules };
+    let survey = |id: &CaseId| CaseSurvey::of(baseline, new, judged_by, id).0;
     let surveyed: Vec<CaseSurvey> = case_ids.par_iter().map(survey).collect();
     let measures = Measures::of(&surveyed, &Design::of(baseline, new), thresholds).by_case;
     let stand = |((case_id, survey), measures): ((&CaseId, &CaseSurvey), Vec<CaseMeasure>)| {

@@ -7,6 +7,7 @@ use super::labels::{Labels, Names};
 use crate::evidence::{self, FollowedRef};
 use crate::expectations::{Expectations, Judged};
 use crate::load::{Artifact, ComparedRun};
+use crate::rules::Rules;
 use crate::runs::SideRuns;
 
 /// What every run of both sides has of a case, in the order of the runs.
@@ -14,6 +15,13 @@ use crate::runs::SideRuns;
 pub(super) struct CaseSurvey {
     pub(super) baseline: Vec<RunOutcome>,
     pub(super) new: Vec<RunOutcome>,
+}
+
+/// What answers are held against.
+#[derive(Clone, Copy)]
+pub(super) struct JudgedBy<'a> {
+    pub(super) expectations: &'a Expectations,
+    pub(super) rules: &'a Rules,
 }
 
 /// What a run has of a case.
@@ -43,15 +51,10 @@ pub(super) struct Answered {
 
 impl CaseSurvey {
     /// Looks at a case in every run, and learns what its places are called.
-    pub(super) fn of(
-        baseline: &SideRuns,
-        new: &SideRuns,
-        expectations: &Expectations,
-        case_id: &CaseId,
-    ) -> (Self, Names) {
+    pub(super) fn of(baseline: &SideRuns, new: &SideRuns, judged_by: JudgedBy<'_>, case_id: &CaseId) -> (Self, Names) {
         let mut names = Names::default();
         let mut side = |runs: &SideRuns| -> Vec<RunOutcome> {
-            runs.iter().map(|run| RunOutcome::of(run, expectations, case_id, &mut names)).collect()
+            runs.iter().map(|run| RunOutcome::of(run, judged_by, case_id, &mut names)).collect()
         };
         let survey = Self { baseline: side(baseline), new: side(new) };
         (survey, names)
@@ -66,7 +69,7 @@ impl CaseSurvey {
 }
 
 impl RunOutcome {
-    fn of(run: &ComparedRun, expectations: &Expectations, case_id: &CaseId, names: &mut Names) -> Self {
+    fn of(run: &ComparedRun, judged_by: JudgedBy<'_>, case_id: &CaseId, names: &mut Names) -> Self {
         match run.load(case_id) {
             Artifact::Absent if run.selects(case_id) => RunOutcome::Absent,
             Artifact::Absent => RunOutcome::NotSelected,
@@ -74,9 +77,9 @@ impl RunOutcome {
             Artifact::Failure(_) => RunOutcome::Failed,
             Artifact::Answer(answer) => {
                 let evidence = evidence::follow(&answer);
-                let judged = expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
+                let judged = judged_by.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
                 RunOutcome::Answered(Answered {
-                    labels: Labels::of(&answer, &evidence, names),
+                    labels: Labels::of(&answer, &evidence, judged_by.rules, names),
                     met: judged.iter().map(|judgement| judgement.passed).collect(),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),
                 })

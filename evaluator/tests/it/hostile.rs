@@ -1,5 +1,6 @@
 //! Run folders that are broken in any way: the case that is meant has a row and a page, whatever its files hold, and all
 //! others have the verdicts that they have without it.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::LazyLock;
 
@@ -62,14 +63,14 @@ impl Runs {
     }
 
     /// New's run folder, in which files are broken.
-    fn new(&self) -> Utf8PathBuf {
+    fn new_run(&self) -> Utf8PathBuf {
         self.path().join("runs/new/two")
     }
 
     /// The runs as they lie there now; `None` where one of them has no run document any more.
     fn request(&self) -> Option<Request<'static>> {
         let open = |folder: Utf8PathBuf| RunReader::open(&folder).ok().map(|run| ComparedRun::new(run).into());
-        Some(Request::of(open(self.path().join("runs/baseline/one"))?, open(self.new())?))
+        Some(Request::of(open(self.path().join("runs/baseline/one"))?, open(self.new_run())?))
     }
 }
 
@@ -120,7 +121,7 @@ fn verdict(evaluation: &Evaluation, case: &str) -> Verdict {
 
 /// What holds after one file of new's run was broken.
 fn assert_holds(runs: &Runs, broken: &str) {
-    let found = check::path(&runs.new()).unwrap();
+    let found = check::path(&runs.new_run()).unwrap();
     let Some((evaluation, _)) = report(runs) else {
         assert!(broken == "run.json" && !found.findings.is_empty());
         return;
@@ -262,7 +263,7 @@ proptest! {
         file in prop::sample::select(FILES.to_vec()), mutation in any_mutation(),
     ) {
         let runs = Runs::whole();
-        let path = runs.new().join(file);
+        let path = runs.new_run().join(file);
         let bytes = mutation.apply(std::fs::read(&path).unwrap());
         write::write(&path, &bytes, Durability::Cached).unwrap();
         assert_holds(&runs, file);
@@ -286,7 +287,7 @@ proptest! {
 #[test]
 fn whole_runs_are_unchanged() {
     let runs = Runs::whole();
-    assert_eq!(check::path(&runs.new()).unwrap().findings, []);
+    assert_eq!(check::path(&runs.new_run()).unwrap().findings, []);
     let (evaluation, _) = report(&runs).unwrap();
     assert_eq!(verdict(&evaluation, TARGET), Verdict::Unchanged);
     assert_eq!(verdict(&evaluation, "failed"), Verdict::StillBroken);
@@ -310,7 +311,7 @@ fn what_is_no_file_is_neither_followed_nor_waited_for() {
     for file in FILES {
         for (name, replace) in replacements {
             let runs = Runs::whole();
-            let path = runs.new().join(file);
+            let path = runs.new_run().join(file);
             std::fs::remove_file(&path).unwrap();
             replace(&path);
             assert_holds(&runs, file);
@@ -322,7 +323,7 @@ fn what_is_no_file_is_neither_followed_nor_waited_for() {
         }
     }
     let runs = Runs::whole();
-    let assets = runs.new().join("assets");
+    let assets = runs.new_run().join("assets");
     std::fs::remove_dir_all(&assets).unwrap();
     symlink(&assets, &assets).unwrap();
     assert_holds(&runs, "assets");
@@ -331,7 +332,7 @@ fn what_is_no_file_is_neither_followed_nor_waited_for() {
 #[test]
 fn a_missing_and_a_huge_asset_cost_no_more_than_their_case() {
     let runs = Runs::whole();
-    std::fs::remove_file(runs.new().join("assets/payload.json")).unwrap();
+    std::fs::remove_file(runs.new_run().join("assets/payload.json")).unwrap();
     assert_holds(&runs, "assets/payload.json");
 
     let runs = Runs::whole();
@@ -358,9 +359,10 @@ fn numbers(from: u64, count: u64) -> Value {
 #[test]
 fn what_is_large_is_compared_in_bounded_work() {
     let line = |word: &str| format!("{} {}", word.repeat(250_000), "one two three ".repeat(20_000));
-    let lines = |from: usize| (from..from + 30_000).map(|n| format!("line {n}\n")).collect::<String>();
-    let words = |seed: usize| (0..40_000).map(|n| format!("{} ", (n * seed) % 7919)).collect::<String>();
-    let pages = |word: &str| (0..60).map(|n| format!("page {n}\n{}\n", word.repeat(2_000))).collect::<String>();
+    let lines = |from: usize| (from..from + 30_000).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
+    let words = |seed: usize| (0..40_000).map(|n| format!("{} ", (n * seed) % 7919)).collect::<Vec<_>>().concat();
+    let pages =
+        |word: &str| (0..60).map(|n| format!("page {n}\n{}\n", word.repeat(2_000))).collect::<Vec<_>>().concat();
     let output = |text: String| large(|made| made["final_output"]["content"] = json!(text));
     let payload = |value: Value| large(|made| made["events"][1]["payload_summary"] = json!({"all": value}));
     let calls = |tool: &str| {

@@ -14,7 +14,7 @@ use counterproof_evaluator::runs::SideRuns;
 use counterproof_evaluator::statistics::Thresholds;
 use serde_json::{Value, json};
 
-use crate::kit::{CASE, answer, answer_of, failure, finished};
+use crate::kit::{self, CASE, answer, answer_of, failure, finished};
 
 /// Each run is a list of cases with their artifacts; a case without one is selected and has no file.
 type RunOf = Vec<(String, Option<Value>)>;
@@ -34,6 +34,11 @@ fn of_one(baseline: &[Value], new: &[Value], expected: &Value) -> CaseEvaluation
 
 /// Compares runs; the same is expected of every case.
 fn of_runs(baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
+    under(Rules::default(), baseline, new, expected)
+}
+
+/// The same by rules of comparison.
+fn under(rules: Rules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
     let folder = tempfile::tempdir().unwrap();
     let out = Utf8Path::from_path(folder.path()).unwrap();
     let mut ids: Vec<&str> = baseline.iter().chain(new).flatten().map(|(id, _)| id.as_str()).collect();
@@ -63,7 +68,7 @@ fn of_runs(baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
         new: side(Side::New, new),
         cases: &cases,
         expectations: Expectations::compile(&cases).unwrap(),
-        rules: Rules::default(),
+        rules,
         limits: GateLimits::default(),
         thresholds: Thresholds::default(),
     };
@@ -196,4 +201,21 @@ fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_cas
     let fell: Vec<_> = suite.iter().filter(|measure| measure.fell).map(|measure| measure.code.as_str()).collect();
     assert_eq!(fell, ["expectations"]);
     assert!(!evaluation.gate.passed, "{:#?}", evaluation.gate);
+}
+
+#[test]
+fn what_the_rules_leave_out_is_neither_a_change_nor_noise() {
+    let rules = kit::rules(
+        "[[rule]]\npath = \"/args/trace\"\nignore = true\n[[rule]]\npath = \"/args/amount\"\ntolerance = 1.0\n",
+    );
+    let run = |trace: &str, amount: f64| {
+        let events = kit::step("c1", "refund", &json!({"trace": trace, "amount": amount}), &json!("done"));
+        vec![case(CASE, answer_of(&json!({"events": events})))]
+    };
+    let verdict = |new: RunOf| {
+        let baseline = [run("a", 10.0), run("b", 10.5)];
+        under(rules.clone(), &baseline, &[new], &nothing()).cases[0].verdict
+    };
+    assert_eq!(verdict(run("c", 9.5)), Verdict::Unchanged);
+    assert_eq!(verdict(run("c", 20.0)), Verdict::Changed);
 }

@@ -77,16 +77,6 @@ impl Agent {
         self
     }
 
-    /// Carries the action that was proposed last out: a call of its own, which ends as it is told to.
-    pub(crate) fn carries_out(self, tool: &str, args: &Value, status: &str) -> Self {
-        let id = self.actions.last().unwrap()["action_id"].clone();
-        let mut agent = self.calls(tool, args, &json!(status));
-        let [.., call, result] = agent.events.as_mut_slice() else { unreachable!("a call and its result were added") };
-        call["action_id"] = id;
-        result["status"] = json!(status);
-        agent
-    }
-
     /// States the risk of the action that was proposed last.
     pub(crate) fn at_risk(mut self, level: &str) -> Self {
         self.actions.last_mut().unwrap()["risk_level"] = json!(level);
