@@ -441,4 +441,29 @@ pub struct Judgement {
     pub passed: bool,
     /// What was found, in words.
     pub found: String,
+    /// True where it could not be decided within the bounds of the work; it is not met then, and not failed either.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
+}
+
+impl Judgement {
+    /// It was met.
+    pub fn met(found: impl Into<String>) -> Self {
+        Self { passed: true, found: found.into(), undecided: false }
+    }
+
+    /// It was not met.
+    pub fn unmet(found: impl Into<String>) -> Self {
+        Self { passed: false, found: found.into(), undecided: false }
+    }
+
+    /// Nobody can tell within the bounds.
+    pub fn undecided(found: impl Into<String>) -> Self {
+        Self { passed: false, found: found.into(), undecided: true }
+    }
+
+    /// It was met, or it was not.
+    pub fn of(passed: bool, found: impl Into<String>) -> Self {
+        if passed { Self::met(found) } else { Self::unmet(found) }
+    }
 }

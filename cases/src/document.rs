@@ -80,6 +80,22 @@ impl Document {
         };
         within.map(|Position { line, column }| Position { line: line + self.first_line - 1, column })
     }
+
+    /// Where a part of a text value stands in the file: exactly, where the value is written as it is; else where the value
+    /// starts.
+    pub(crate) fn position_within(&self, pointer: &str, value: &str, offset: usize) -> Option<Position> {
+        let start = self.position(pointer, Part::Value)?;
+        let exact = || {
+            let line = self.text().lines().nth(start.line - self.first_line)?;
+            let rest = line.char_indices().nth(start.column - 1).map(|(place, _)| &line[place..])?;
+            let quotes = usize::from(rest.starts_with(['"', '\'']));
+            rest[quotes..].starts_with(value).then(|| {
+                let before = quotes + value[..offset].chars().count();
+                Position { line: start.line, column: start.column + before }
+            })
+        };
+        Some(exact().unwrap_or(start))
+    }
 }
 
 /// A document with its value, or what is wrong with its syntax.
@@ -133,6 +149,7 @@ fn keys_that_are_there_twice(file: &Utf8Path, text: &str, first_line: usize) -> 
         case_id: None,
         message: format!("the key {} is there twice", shortened(text.get(duplicate.span).unwrap_or_default())),
         remedy: "keep one of the two".to_owned(),
+        marked: None,
     };
     let mut problems: Vec<Problem> = twice.into_iter().zip(places).map(problem).collect();
     if left_out > 0 {
@@ -205,5 +222,6 @@ fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Vec<Problem> {
 
 fn syntax(file: &Utf8Path, position: Option<Position>, message: String, remedy: &str) -> Vec<Problem> {
     let file = file.to_owned();
-    vec![Problem { file, position, pointer: String::new(), case_id: None, message, remedy: remedy.to_owned() }]
+    let remedy = remedy.to_owned();
+    vec![Problem { file, position, pointer: String::new(), case_id: None, message, remedy, marked: None }]
 }

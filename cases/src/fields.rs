@@ -4,7 +4,8 @@ use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
 use crate::document::{Document, Part};
-use crate::problem::Problem;
+use crate::expect::{self, Expect, Wrong};
+use crate::problem::{Marked, Problem};
 
 /// Where the problems of one case are gathered.
 #[derive(Debug)]
@@ -25,6 +26,16 @@ impl<'d> Log<'d> {
         self.errors.push(problem);
     }
 
+    /// What is wrong with an expression.
+    fn wrong_expression(&mut self, pointer: &str, name: &str, wrong: Wrong) {
+        let mut problem = self.problem(pointer, Part::Value, format!("`{name}` {}", wrong.message), wrong.remedy);
+        if let Some((text, span)) = wrong.marked {
+            problem.position = self.document.position_within(pointer, &text, span.start);
+            problem.marked = Some(Marked { text, span });
+        }
+        self.errors.push(problem);
+    }
+
     /// A warning about the name of a field.
     pub(crate) fn warn(&mut self, pointer: &str, message: impl Into<String>, remedy: impl Into<String>) {
         let problem = self.problem(pointer, Part::Key, message.into(), remedy.into());
@@ -39,6 +50,7 @@ impl<'d> Log<'d> {
             case_id: self.case_id.clone(),
             message,
             remedy,
+            marked: None,
         }
     }
 }
@@ -98,6 +110,30 @@ impl<'l, 'd> Fields<'l, 'd> {
             }
         }
         Some(texts)
+    }
+
+    /// A list of expressions, each alone or with a name.
+    pub(crate) fn expressions(&mut self, key: &str) -> Option<Vec<Expect>> {
+        let items = match self.map.shift_remove(key)? {
+            Value::Array(items) => items,
+            other => return self.mistyped(key, &other, "a list of expressions"),
+        };
+        let mut expressions = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            match expect::expect(item) {
+                Ok(expression) => expressions.push(expression),
+                Err(wrong) => {
+                    let mut pointer = format!("{}/{index}", pointer::child(&self.pointer, key));
+                    let mut name = format!("{}{key}[{index}]", self.prefix);
+                    if let Some(field) = wrong.field {
+                        pointer = pointer::child(&pointer, field);
+                        name = format!("{name}.{field}");
+                    }
+                    self.log.wrong_expression(&pointer, &name, wrong);
+                }
+            }
+        }
+        Some(expressions)
     }
 
     /// A JSON Schema: an object, or true or false.
@@ -197,7 +233,7 @@ fn remedy(found: &Value, expected: &str) -> String {
     match (found, expected) {
         (Value::Null, _) => "give it a value, or leave the field out".to_owned(),
         (Value::Bool(_) | Value::Number(_), "a text") => format!("put it in quotes: \"{found}\""),
-        (Value::String(_), "a list of texts") => format!("write it as a list: [{found}]"),
+        (Value::String(_), "a list of texts" | "a list of expressions") => format!("write it as a list: [{found}]"),
         _ => format!("write {expected}"),
     }
 }

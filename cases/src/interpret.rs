@@ -141,6 +141,7 @@ fn expected(mut fields: Fields<'_, '_>) -> Expected {
         must_include: fields.texts("must_include"),
         must_not_include: fields.texts("must_not_include"),
         evidence_required_for_actions: fields.boolean("evidence_required_for_actions"),
+        expect: fields.expressions("expect"),
         extra: fields.rest_unknown("expectation", &Expected::KEYS),
     }
 }

@@ -19,6 +19,7 @@
 //! ```
 
 mod document;
+mod expect;
 mod fields;
 mod interpret;
 mod load;
@@ -26,6 +27,7 @@ mod positions;
 mod problem;
 mod spec;
 
+pub use expect::{Expect, VARIABLES};
 pub use load::{Suite, load};
-pub use problem::{LoadError, Problem};
+pub use problem::{LoadError, Marked, Problem};
 pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired};

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::check::Position;
+use counterproof_artifact::check::{Position, visible};
 
 /// One place of a cases file that is wrong, or that its author may not have meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,40 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub remedy: String,
+    /// The expression that is wrong, where one is.
+    pub marked: Option<Marked>,
+}
+
+/// An expression, and the part of it that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    /// The whole expression.
+    pub text: String,
+    /// The part, in bytes.
+    pub span: Range<usize>,
+}
+
+/// Characters shown on each side of the part that is wrong.
+const AROUND: usize = 60;
+
+/// The line of the expression, with its part underlined.
+impl fmt::Display for Marked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = self.text[..self.span.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = self.text[self.span.start..].find('\n').map_or(self.text.len(), |newline| self.span.start + newline);
+        let (before, rest) = self.text[start..end].split_at(self.span.start - start);
+        let (part, after) = rest.split_at(self.span.len().min(rest.len()));
+        let skipped = before.chars().count().saturating_sub(AROUND);
+        let before: String =
+            if skipped > 0 { "…".chars().chain(before.chars().skip(skipped)).collect() } else { before.to_owned() };
+        let cut = |text: &str| match text.char_indices().nth(AROUND) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text.to_owned(),
+        };
+        let (before, part, after) = (visible(&before), visible(&cut(part)), visible(&cut(after)));
+        let (indent, width) = (before.chars().count(), part.chars().count().max(1));
+        write!(f, "  | {before}{part}{after}\n  | {:indent$}{}", "", "^".repeat(width))
+    }
 }
 
 impl fmt::Display for Problem {
@@ -33,7 +68,11 @@ impl fmt::Display for Problem {
         if let Some(id) = &self.case_id {
             write!(f, "case `{id}`: ")?;
         }
-        write!(f, "{} ({})", self.message, self.remedy)
+        write!(f, "{} ({})", self.message, self.remedy)?;
+        match &self.marked {
+            Some(marked) => write!(f, "\n{marked}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use counterproof_artifact::{CaseId, Extra};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::expect::Expect;
+
 /// One case: what is asked, and what is expected of the answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseSpec {
@@ -92,6 +94,9 @@ pub struct Expected {
     /// Whether every action of weight must rest on evidence that resolves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_required_for_actions: Option<bool>,
+    /// Expressions over the answer that must hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Vec<Expect>>,
     /// Expectations that this version does not know, and so does not judge.
     #[serde(flatten)]
     pub extra: Extra,
@@ -99,7 +104,7 @@ pub struct Expected {
 
 impl Expected {
     /// The names of the expectations that this version knows.
-    pub const KEYS: [&str; 8] = [
+    pub const KEYS: [&str; 9] = [
         "action_required",
         "tool_required",
         "tool_sequence",
@@ -108,6 +113,7 @@ impl Expected {
         "must_include",
         "must_not_include",
         "evidence_required_for_actions",
+        "expect",
     ];
 
     /// True where nothing is expected.

@@ -60,7 +60,8 @@ fn a_json_list_with_every_field_is_loaded() {
         "expected": {
             "action_required": ["refund"], "tool_required": ["refund_order"], "tool_sequence": ["get_order"],
             "json_schema": {"type": "object"}, "retrieval_required": {"doc_ids": ["d1"]},
-            "must_include": ["a"], "must_not_include": ["b"], "evidence_required_for_actions": true
+            "must_include": ["a"], "must_not_include": ["b"], "evidence_required_for_actions": true,
+            "expect": ["size(events) > 0", {"name": "says so", "expr": "final_output.content.contains('a')"}]
         },
         "metadata": {"tags": ["x"], "severity": "high", "kind": "tool_agent", "team": 7}
     }]"#;
@@ -69,6 +70,43 @@ fn a_json_list_with_every_field_is_loaded() {
     assert_eq!(serde_json::to_value(&suite.cases).unwrap(), serde_json::from_str::<serde_json::Value>(text).unwrap());
     let input = serde_json::to_value(&suite.cases[0].input).unwrap();
     assert_eq!(input, json!({"user": "hi", "context": {"vip": true}, "locale": "de"}));
+}
+
+#[test]
+fn an_expression_that_is_wrong_is_told_with_its_place_and_underlined() {
+    let yaml = "- id: a\n  input: {user: x}\n  expected:\n    expect:\n      - size(events) > 0 && output.ok\n      \
+                - {name: n, expr: \"events.len() > 0\"}\n      - 7\n      - {nam: n, expr: 'true'}\n      - |\n        \
+                size(events) > 0 &&\n        input.user == who\n";
+    insta::assert_snapshot!(refusal("cases.yaml", yaml), @r#"
+    cases.yaml:5:29: case `a`: `expected.expect[0]` is no expression that can be used: there is no variable `output` (known here: final_output, proposed_actions, events, input)
+      | size(events) > 0 && output.ok
+      |                     ^^^^^^
+    cases.yaml:6:33: case `a`: `expected.expect[1].expr` is no expression that can be used: there is no function `len` (write `size(x)`)
+      | events.len() > 0
+      |        ^^^
+    cases.yaml:7:9: case `a`: `expected.expect[2]` is the number 7; expected an expression, or an object with `name` and `expr` (write a text such as "final_output.content.contains('refund')")
+    cases.yaml:8:9: case `a`: `expected.expect[3]` has `nam`, which means nothing here (write it as {name: …, expr: …})
+    cases.yaml:10:9: case `a`: `expected.expect[4]` is no expression that can be used: there is no variable `who` (known here: final_output, proposed_actions, events, input)
+      | input.user == who
+      |               ^^^
+    "#);
+    let json = r#"[{"id": "a", "input": {"user": "x"}, "expected": {"expect": ["input.user ="]}}]"#;
+    insta::assert_snapshot!(refusal("cases.json", json), @r"
+    cases.json:1:74: case `a`: `expected.expect[0]` is no expression that can be used: it cannot be parsed: token recognition error at: '=' (correct the CEL there)
+      | input.user =
+      |            ^
+    ");
+    let one = "- id: a\n  input: {user: x}\n  expected: {expect: 'true'}\n";
+    insta::assert_snapshot!(refusal("cases.yaml", one), @"cases.yaml:3:22: case `a`: `expected.expect` is a text; expected a list of expressions (write it as a list: [\"true\"])");
+}
+
+#[test]
+fn the_expressions_of_the_docs_can_be_used() {
+    let docs = include_str!("../../docs/cases.md");
+    let block = docs.split("```yaml\n").nth(2).and_then(|rest| rest.split("```").next()).unwrap();
+    let cases = format!("- id: a\n  input: {{user: x}}\n{block}");
+    let suite = Folder::with(&[("cases.yaml", &cases)]).load("cases.yaml").unwrap();
+    assert_eq!(suite.cases[0].expected.expect.as_ref().map(Vec::len), Some(4));
 }
 
 #[test]
@@ -120,7 +158,7 @@ fn expectations_that_are_not_known_are_kept_and_told() {
     insta::assert_snapshot!(told.join("\n"), @r#"
     cases.yaml:2:3: case `a`: `inputs` is kept, but has no meaning to this version (did you mean `input`?)
     cases.yaml:6:5: case `a`: `expected.must_inclde` is no expectation that this version knows; it is not judged (did you mean `must_include`?)
-    cases.yaml:7:5: case `a`: `expected.semantic` is no expectation that this version knows; it is not judged (known here: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions)
+    cases.yaml:7:5: case `a`: `expected.semantic` is no expectation that this version knows; it is not judged (known here: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions, expect)
     cases.yaml:8:39: case `a`: `expected.retrieval_required.min` is no field that this version knows; it is not judged (known here: doc_ids)
     "#);
     let extra = &suite.cases[0].expected.extra;

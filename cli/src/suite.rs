@@ -26,7 +26,11 @@ fn load_error(path: &Utf8Path, error: LoadError) -> CommandError {
     if problems.len() < 2 {
         return CommandError::usage(error);
     }
-    let mut lines: Vec<_> = problems.iter().take(PROBLEMS_LISTED).map(|problem| format!("  {problem}")).collect();
+    let mut lines: Vec<_> = problems
+        .iter()
+        .take(PROBLEMS_LISTED)
+        .map(|problem| format!("  {}", problem.to_string().replace('\n', "\n  ")))
+        .collect();
     if problems.len() > PROBLEMS_LISTED {
         lines.push(format!("  and {} more", problems.len() - PROBLEMS_LISTED));
     }

@@ -1,13 +1,19 @@
-//! Expectations of the cases file: eight checks of an answer, each judged on both sides by the same code.
+//! Expectations of the cases file: eight checks of an answer, and expressions over it, each judged on both sides by the same
+//! code.
 
+mod expect;
+
+use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement};
 use counterproof_artifact::{CaseId, Content, EventBody, ProposedAction, RiskLevel};
-use counterproof_cases::{CaseSpec, Expected};
+use counterproof_cases::{CaseSpec, Expect, Expected};
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
 
+use self::expect::View;
 use crate::evidence::FollowedRef;
 use crate::load::LoadedAnswer;
 use crate::words;
@@ -41,6 +47,7 @@ enum Check {
     MustNotInclude(Vec<String>),
     JsonSchema(Box<Validator>),
     EvidenceRequired,
+    Expect { expect: Expect, input: Arc<Value> },
 }
 
 impl Expectations {
@@ -48,8 +55,9 @@ impl Expectations {
     pub fn compile(cases: &[CaseSpec]) -> Result<Self, SchemaError> {
         let mut by_case = HashMap::new();
         for case in cases {
-            let checks =
+            let mut checks =
                 compile(&case.expected).map_err(|message| SchemaError { case_id: case.id.clone(), message })?;
+            checks.extend(expressions(case));
             if !checks.is_empty() {
                 by_case.insert(case.id.clone(), checks);
             }
@@ -60,7 +68,8 @@ impl Expectations {
     /// Judges an answer to a case, one judgement for each expectation.
     pub fn judge_one(&self, case_id: &CaseId, answer: Judged<'_>) -> Vec<Judgement> {
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
-        checks.iter().map(|check| check.judge(answer)).collect()
+        let view = OnceCell::new();
+        checks.iter().map(|check| check.judge(answer, &view)).collect()
     }
 
     /// Judges what each side has of a case; a side without an answer is not judged.
@@ -71,13 +80,14 @@ impl Expectations {
         new: Option<Judged<'_>>,
     ) -> Vec<ExpectationResult> {
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
+        let (baseline_view, new_view) = (OnceCell::new(), OnceCell::new());
         checks
             .iter()
             .map(|check| ExpectationResult {
                 code: check.code().to_owned(),
                 expected: check.expected(),
-                baseline: baseline.map(|answer| check.judge(answer)),
-                new: new.map(|answer| check.judge(answer)),
+                baseline: baseline.map(|answer| check.judge(answer, &baseline_view)),
+                new: new.map(|answer| check.judge(answer, &new_view)),
             })
             .collect()
     }
@@ -115,6 +125,14 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, String> {
     Ok(checks)
 }
 
+/// The expressions of a case, with what it asks.
+fn expressions(case: &CaseSpec) -> Vec<Check> {
+    let Some(expressions) = &case.expected.expect else { return Vec::new() };
+    // A type of ours, which always serialises.
+    let input = Arc::new(serde_json::to_value(&case.input).unwrap_or_default());
+    expressions.iter().map(|expect| Check::Expect { expect: expect.clone(), input: Arc::clone(&input) }).collect()
+}
+
 impl Check {
     const fn code(&self) -> &'static str {
         match self {
@@ -126,6 +144,7 @@ impl Check {
             Check::MustNotInclude(_) => "must_not_include",
             Check::JsonSchema(_) => "json_schema",
             Check::EvidenceRequired => "evidence_required_for_actions",
+            Check::Expect { .. } => "expect",
         }
     }
 
@@ -139,10 +158,12 @@ impl Check {
             Check::MustNotInclude(phrases) => format!("does not say {}", words::list(&quoted(phrases))),
             Check::JsonSchema(_) => "the output fits the case's JSON Schema".to_owned(),
             Check::EvidenceRequired => "every action above low risk rests on evidence that resolves".to_owned(),
+            Check::Expect { expect, .. } => expect::expected(expect),
         }
     }
 
-    fn judge(&self, judged: Judged<'_>) -> Judgement {
+    /// Judges an answer; expressions see it in one form, which is made when the first of them asks for it.
+    fn judge(&self, judged: Judged<'_>, view: &OnceCell<View>) -> Judgement {
         let answer = &judged.answer.answer;
         match self {
             Check::ActionRequired(types) => {
@@ -160,7 +181,7 @@ impl Check {
                 } else {
                     format!("called first {}", first.join(" → "))
                 };
-                Judgement { passed, found }
+                Judgement::of(passed, found)
             }
             Check::RetrievalRequired(ids) => {
                 let found = answer.events.iter().filter_map(|event| match &event.body {
@@ -179,7 +200,7 @@ impl Check {
                 } else {
                     format!("{} not said", words::list(&quoted(&missing)))
                 };
-                Judgement { passed: missing.is_empty(), found }
+                Judgement::of(missing.is_empty(), found)
             }
             Check::MustNotInclude(phrases) => {
                 let output = searchable(&answer.final_output.content);
@@ -189,10 +210,13 @@ impl Check {
                 } else {
                     format!("{} said", words::list(&quoted(&said)))
                 };
-                Judgement { passed: said.is_empty(), found }
+                Judgement::of(said.is_empty(), found)
             }
             Check::JsonSchema(validator) => judge_schema(validator, &answer.final_output.content),
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
+            Check::Expect { expect, input } => {
+                expect::judge(expect, view.get_or_init(|| View::of(judged.answer)), input)
+            }
         }
     }
 }
@@ -205,7 +229,7 @@ fn all_present(wanted: &[String], present: &[&str], done: &str) -> Judgement {
     let missing: Vec<_> = wanted.iter().filter(|name| !present.contains(&name.as_str())).collect();
     let found =
         if missing.is_empty() { format!("all {done}") } else { format!("{} not {done}", words::list(&missing)) };
-    Judgement { passed: missing.is_empty(), found }
+    Judgement::of(missing.is_empty(), found)
 }
 
 fn called_tools(loaded: &LoadedAnswer) -> Vec<&str> {
@@ -245,7 +269,7 @@ fn judge_schema(validator: &Validator, content: &Content) -> Judgement {
         (false, 0) => shown.join("; "),
         (false, more) => format!("{}; and {more} more", shown.join("; ")),
     };
-    Judgement { passed: shown.is_empty(), found }
+    Judgement::of(shown.is_empty(), found)
 }
 
 /// A risk that the agent does not state counts as medium; an action of low risk needs no evidence, but what it gives must resolve.
@@ -264,5 +288,5 @@ fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> 
     } else {
         format!("no evidence that holds for {}", words::list(&lacking))
     };
-    Judgement { passed: lacking.is_empty(), found }
+    Judgement::of(lacking.is_empty(), found)
 }

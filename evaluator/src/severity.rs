@@ -73,9 +73,8 @@ pub fn of(known: Known<'_>) -> Severity {
         part("no-answer", NO_ANSWER);
     }
     let fell = |result: &&ExpectationResult| {
-        let passed =
-            |side: &Option<counterproof_artifact::evaluation::Judgement>| side.as_ref().map(|side| side.passed);
-        passed(&result.baseline) == Some(true) && passed(&result.new) == Some(false)
+        let (held, fails) = (result.baseline.as_ref(), result.new.as_ref());
+        held.is_some_and(|side| side.passed) && fails.is_some_and(|side| !side.passed && !side.undecided)
     };
     part("expectation-failed", any(known.expectations.iter().filter(fell).map(|_| EXPECTATION)));
     if let (Some(old), Some(new), Some(differences)) = (known.baseline.answer(), known.new.answer(), known.differences)

@@ -92,6 +92,7 @@ pub fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
     let mut changes: Vec<_> = ungrounded(false).collect();
     changes.append(&mut self::changes(compared));
     changes.extend(ungrounded(true));
+    changes.extend(undecided(compared.expectations));
     let verdict = if !worse.is_empty() {
         Verdict::Regressed
     } else if !better.is_empty() {
@@ -165,8 +166,8 @@ fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
     let turned = results.iter().filter_map(|result| {
         let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
         let (code, went) = match turn {
-            Turn::Worse => ("expectation-failed", baseline.passed && !new.passed),
-            Turn::Better => ("expectation-met", !baseline.passed && new.passed),
+            Turn::Worse => ("expectation-failed", baseline.passed && !new.passed && !new.undecided),
+            Turn::Better => ("expectation-met", !baseline.passed && !baseline.undecided && new.passed),
         };
         let message = match turn {
             Turn::Worse => format!("{} no longer met: {}", result.code, new.found),
@@ -180,6 +181,20 @@ fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
         went.then(|| reason(code, message, Side::BOTH.map(|side| pointer(side, place)).to_vec()))
     });
     turned.collect()
+}
+
+/// Expectations that could be decided on one side only: whether that is worse, nobody can tell.
+fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
+    results.iter().filter_map(|result| {
+        let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
+        let (side, judgement) = match (baseline.undecided, new.undecided) {
+            (true, false) => (Side::Baseline, baseline),
+            (false, true) => (Side::New, new),
+            _ => return None,
+        };
+        let message = format!("{} could not be decided on {side}: {}", result.code, judgement.found);
+        Some(reason("expectation-undecided", message, at(side, "/final_output/content")))
+    })
 }
 
 fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {

@@ -43,7 +43,7 @@ pub(super) enum RunOutcome {
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) labels: Labels,
-    /// For each expectation of the case, whether it is met.
+    /// For each expectation of the case that could be decided, whether it is met.
     pub(super) met: Vec<bool>,
     /// Whether the evidence holds; `None` where nothing asks for any.
     pub(super) evidence_holds: Option<bool>,
@@ -80,7 +80,11 @@ impl RunOutcome {
                 let judged = judged_by.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
                 RunOutcome::Answered(Answered {
                     labels: Labels::of(&answer, &evidence, judged_by.rules, names),
-                    met: judged.iter().map(|judgement| judgement.passed).collect(),
+                    met: judged
+                        .iter()
+                        .filter(|judgement| !judgement.undecided)
+                        .map(|judgement| judgement.passed)
+                        .collect(),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),
                 })
             }

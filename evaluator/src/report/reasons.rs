@@ -37,6 +37,8 @@ pub(super) struct ExpectationShown {
 pub(super) struct JudgementShown {
     /// Whether the expectation was met.
     pub(super) passed: bool,
+    /// Whether nobody could tell.
+    pub(super) undecided: bool,
     /// What was found.
     pub(super) found: String,
 }
@@ -73,9 +75,11 @@ pub(super) fn links(view: &CaseView<'_>, pointers: &[SidePointer]) -> Vec<PlaceL
 /// The expectations of the case.
 pub(super) fn expectations(results: &[ExpectationResult]) -> Vec<ExpectationShown> {
     let judgement = |judgement: &Option<Judgement>| {
-        judgement
-            .as_ref()
-            .map(|judgement| JudgementShown { passed: judgement.passed, found: shown::visible(&judgement.found) })
+        judgement.as_ref().map(|judgement| JudgementShown {
+            passed: judgement.passed,
+            undecided: judgement.undecided,
+            found: shown::visible(&judgement.found),
+        })
     };
     let show = |result: &ExpectationResult| ExpectationShown {
         code: result.code.clone(),

@@ -1,6 +1,7 @@
 //! The crate as another crate uses it.
 
 mod evidence;
+mod expectations;
 mod grounding;
 mod hostile;
 mod kit;

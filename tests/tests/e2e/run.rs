@@ -215,3 +215,21 @@ fn an_interrupted_run_writes_its_document_and_says_so() {
     let run = sandbox.json("runs/new/r1/run.json");
     assert_eq!((&run["interrupted"], &run["stats"]["cases_completed"]), (&json!(true), &json!(1)));
 }
+
+#[test]
+fn a_wrong_expression_is_told_by_run_and_by_compare_alike() {
+    let sandbox = Sandbox::new().with_file(
+        "cases.yaml",
+        "- id: a\n  input: {user: hi}\n  expected:\n    expect:\n      - output.contains('refund')\n",
+    );
+    let run = sandbox.run(["run", "--cases", "cases.yaml", "--side", "new", "--dry-run"]);
+    insta::assert_snapshot!(run, @r#"
+    exit code: 2
+    --- stderr
+    error: cases.yaml:5:9: case `a`: `expected.expect[0]` is no expression that can be used: there is no variable `output` (known here: final_output, proposed_actions, events, input)
+      | output.contains('refund')
+      | ^^^^^^
+    "#);
+    let compare = sandbox.run(["compare", "--cases", "cases.yaml"]);
+    assert_eq!(compare, run);
+}

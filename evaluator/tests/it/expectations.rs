@@ -1,0 +1,187 @@
+//! What each key of `expected` means, and what expressions see.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use counterproof_artifact::Side;
+use counterproof_artifact::evaluation::{ExpectationResult, Verdict};
+use serde_json::{Value, json};
+
+use crate::kit::{Pair, action, answer, answer_of, answer_with, step};
+
+/// How an answer does on an expectation.
+fn judged(expected: &Value, answer: &Value) -> ExpectationResult {
+    let mut row = Pair::of(answer, answer).expecting(expected).row();
+    assert_eq!(row.expectations.len(), 1, "{expected}");
+    let result = row.expectations.remove(0);
+    assert_eq!(result.baseline, result.new, "both sides are judged by the same code");
+    result
+}
+
+#[track_caller]
+fn holds(expected: &Value, answer: &Value, met: bool) {
+    let result = judged(expected, answer);
+    assert_eq!(result.new.as_ref().unwrap().passed, met, "{expected}: {result:?}");
+}
+
+fn saying(content: &Value) -> Value {
+    let content_type = if content.is_string() { "text" } else { "json" };
+    answer_of(&json!({"final_output": {"content_type": content_type, "content": content}}))
+}
+
+fn calling(tools: &[&str]) -> Value {
+    let call = |(index, tool): (usize, &&str)| json!({"type": "tool_call", "ts": index, "call_id": format!("c{index}"), "tool": tool, "args": {}});
+    answer_of(&json!({"events": tools.iter().enumerate().map(call).collect::<Vec<_>>()}))
+}
+
+#[test]
+fn actions_are_required_by_their_type_and_not_by_their_tool() {
+    holds(&json!({"action_required": ["refund"]}), &answer(), true);
+    holds(&json!({"action_required": ["refund_order"]}), &answer(), false);
+    holds(&json!({"action_required": ["refund", "note"]}), &answer(), false);
+    holds(&json!({"action_required": []}), &answer_of(&json!({})), true);
+}
+
+#[test]
+fn tools_are_required_among_the_calls_in_any_order() {
+    holds(&json!({"tool_required": ["b", "a"]}), &calling(&["a", "x", "b"]), true);
+    holds(&json!({"tool_required": ["a", "c"]}), &calling(&["a", "b"]), false);
+    // The tool of a proposed action is not a call.
+    holds(&json!({"tool_required": ["refund_order"]}), &answer(), false);
+}
+
+#[test]
+fn a_sequence_of_tools_is_the_beginning_of_all_calls_place_by_place() {
+    let sequence = json!({"tool_sequence": ["a", "b"]});
+    for (calls, met) in [
+        (&["a", "b"][..], true),
+        (&["a", "b", "c"], true),
+        (&["a", "x", "b"], false),
+        (&["x", "a", "b"], false),
+        (&["b", "a"], false),
+        (&["a"], false),
+        (&[], false),
+    ] {
+        holds(&sequence, &calling(calls), met);
+    }
+    holds(&json!({"tool_sequence": []}), &calling(&["a"]), true);
+}
+
+#[test]
+fn documents_are_required_among_all_retrievals() {
+    let retrieval = |ids: &[&str]| json!({"type": "retrieval", "ts": 1, "query": "q", "doc_ids": ids});
+    let answer = answer_of(&json!({"events": [retrieval(&["d1", "d2"]), retrieval(&["d3"])]}));
+    holds(&json!({"retrieval_required": {"doc_ids": ["d3", "d1"]}}), &answer, true);
+    holds(&json!({"retrieval_required": {"doc_ids": ["d1", "d4"]}}), &answer, false);
+}
+
+#[test]
+fn phrases_are_looked_for_without_their_letter_case_in_texts_and_in_indented_json() {
+    let text = saying(&json!("Ihre RÜCKZAHLUNG ist unterwegs."));
+    let object = saying(&json!({"Total": 50, "items": ["Lamp"]}));
+    for (phrases, answer, all, none) in [
+        (json!(["rückzahlung", "UNTERWEGS"]), &text, true, false),
+        (json!(["rückzahlung", "sorry"]), &text, false, false),
+        (json!(["sorry"]), &text, false, true),
+        (json!(["\"total\": 50", "  \"items\": [\n    \"lamp\""]), &object, true, false),
+        (json!(["\"total\":50"]), &object, false, true),
+        (json!([]), &text, true, true),
+    ] {
+        holds(&json!({"must_include": phrases}), answer, all);
+        holds(&json!({"must_not_include": phrases}), answer, none);
+    }
+}
+
+#[test]
+fn a_schema_is_of_draft_07_unless_it_says_otherwise_and_all_that_does_not_fit_is_told() {
+    // A list of schemas for `items` means one for each place in draft-07, and is an error in 2020-12.
+    let tuple = json!({"properties": {"pair": {"items": [{"type": "string"}], "additionalItems": false}}});
+    holds(&json!({"json_schema": tuple}), &saying(&json!({"pair": ["a"]})), true);
+    holds(&json!({"json_schema": tuple}), &saying(&json!({"pair": ["a", "b"]})), false);
+    let newer = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"pair": {"prefixItems": [{"type": "string"}]}}});
+    holds(&json!({"json_schema": newer}), &saying(&json!({"pair": [1]})), false);
+    // It is held against the content alone, and a word that no draft knows is no error.
+    holds(&json!({"json_schema": {"type": "string", "nonsense": 1}}), &saying(&json!("text")), true);
+    holds(&json!({"json_schema": false}), &saying(&json!("text")), false);
+    let two = json!({"json_schema": {"required": ["a"], "properties": {"b": {"type": "number"}}}});
+    let found = judged(&two, &saying(&json!({"b": "x"}))).new.unwrap().found;
+    assert!(found.contains("\"a\"") && found.contains("/b"), "{found}");
+}
+
+#[test]
+fn evidence_is_required_for_all_actions_above_low_risk_and_must_resolve_for_all() {
+    let expected = json!({"evidence_required_for_actions": true});
+    let with = |risk: &str, calls: &[&str]| {
+        let mut action = action("a1", "refund_order", &json!({}), calls);
+        action["risk_level"] = json!(risk);
+        let events = step("c1", "get_order", &json!({}), &json!({"total": 50}));
+        answer_of(&json!({"proposed_actions": [action], "events": events}))
+    };
+    for (risk, calls, met) in [
+        ("high", &["c1"][..], true),
+        ("high", &[], false),
+        ("medium", &[], false),
+        ("unknown", &[], false),
+        ("low", &[], true),
+        ("low", &["c9"], false),
+        ("high", &["c1", "c9"], false),
+    ] {
+        holds(&expected, &with(risk, calls), met);
+    }
+    holds(&expected, &answer_of(&json!({})), true);
+    let off =
+        Pair::of(&with("high", &[]), &with("high", &[])).expecting(&json!({"evidence_required_for_actions": false}));
+    assert_eq!(off.row().expectations, []);
+}
+
+#[test]
+fn an_expression_sees_the_answer_and_the_question() {
+    for (expression, met) in [
+        ("final_output.content.contains('50') && final_output.content_type == 'text'", true),
+        ("proposed_actions.all(a, a.params.amount <= 50 && size(a.evidence_refs) == 2)", true),
+        ("events.exists(e, e.type == 'tool_result' && e.payload_summary.total + 1 == 51)", true),
+        ("input.user == 'My money, please' && !has(input.context)", true),
+        ("proposed_actions[0].params.amount < 50", false),
+    ] {
+        holds(&json!({"expect": [expression]}), &answer(), met);
+    }
+}
+
+#[test]
+fn an_expression_sees_a_payload_wherever_it_is_kept() {
+    let kept = answer_with(|answer| {
+        answer["events"][1].as_object_mut().unwrap().remove("payload_summary");
+        answer["events"][1]["payload_asset_href"] = json!("assets/payload.json");
+    });
+    let pair = Pair::of(&answer(), &kept).with_asset(Side::New, "payload.json", b"{\"total\": 50}");
+    let row = pair.expecting(&json!({"expect": ["events[1].payload_summary.total == 50"]})).row();
+    assert!(row.expectations[0].new.as_ref().unwrap().passed, "{row:?}");
+}
+
+#[test]
+fn an_expression_that_is_neither_true_nor_false_is_not_met_and_says_why() {
+    let result =
+        judged(&json!({"expect": [{"name": "the total", "expr": "final_output.content.total == 50"}]}), &answer());
+    assert_eq!(result.expected, "the total: `final_output.content.total == 50`");
+    let new = result.new.unwrap();
+    assert_eq!((new.passed, new.undecided), (false, false));
+    assert_eq!(new.found, "“the total” does not hold: there is no field `total` in a text");
+    let row = Pair::of(&answer(), &saying(&json!({"total": 50})))
+        .expecting(&json!({"expect": ["final_output.content.contains('refund')"]}))
+        .row();
+    assert_eq!(row.verdict, Verdict::Regressed);
+    assert!(row.reasons[0].message.contains("`contains` takes texts"), "{:?}", row.reasons[0]);
+}
+
+#[test]
+fn an_expression_that_takes_too_long_is_not_decided_and_no_regression() {
+    let many: Vec<_> = (0..200).map(|index| json!({"type": "note", "ts": index})).collect();
+    let long = answer_with(|answer| answer["events"].as_array_mut().unwrap().extend(many));
+    let expected = json!({"expect": ["events.all(a, events.all(b, events.all(c, a.ts + b.ts + c.ts >= 0)))"]});
+    let row = Pair::of(&answer(), &long).expecting(&expected).row();
+    assert_eq!(row.verdict, Verdict::Changed, "{row:#?}");
+    let undecided = row.reasons.iter().find(|reason| reason.code == "expectation-undecided").unwrap();
+    assert!(undecided.message.contains("takes more than 1000000 steps"), "{undecided:?}");
+    assert!(row.expectations[0].new.as_ref().unwrap().undecided);
+    assert_eq!(row.unmet_on_new().len(), 1);
+    assert_eq!(Pair::of(&long, &answer()).expecting(&expected).row().verdict, Verdict::Changed, "and no improvement");
+    assert_eq!(Pair::of(&long, &long).expecting(&expected).row().verdict, Verdict::Unchanged);
+}
