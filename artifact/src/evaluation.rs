@@ -371,8 +371,8 @@ pub struct Alignment {
     pub bounded: bool,
     /// What happened to the events.
     pub operations: Operations,
-    /// The first event on both sides from which on everything is the same to the end; empty where nothing differs before it,
-    /// or where there is none.
+    /// The first event on both sides from which on every step is the same to the end; empty where nothing differs before it,
+    /// or where there is none. The final output is no step in this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recovery: Vec<SidePointer>,
 }

@@ -23,7 +23,7 @@ pub struct Differences {
     pub output: OutputChange,
     /// What the alignment of the events costs, in ten-thousandths of one step left out.
     pub cost: Cost,
-    /// The row of the events from which on everything is the same to the end, where something differs before it.
+    /// The row of the events from which on every step is the same to the end, where something differs before it.
     pub recovery: Option<usize>,
     /// False where a list was too long for an alignment that is surely the cheapest.
     pub exact: bool,

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use counterproof_artifact::EventBody;
+
 use super::align::{self, List, Lists, Row};
 use super::assign::{Cost, LEFT_OUT};
 use super::json::{self, JsonChanges};
@@ -53,7 +55,7 @@ pub struct AlignedEvents {
     pub cost: Cost,
     /// False where the lists were too long to be sure that nothing is cheaper.
     pub exact: bool,
-    /// The row from which on everything is the same to the end, where something differs before it.
+    /// The row from which on every step is the same to the end, where something differs before it.
     pub recovery: Option<usize>,
 }
 
@@ -62,6 +64,9 @@ pub struct Events<'a> {
     old: Vec<Step<'a>>,
     new: Vec<Step<'a>>,
     lengths: (usize, usize),
+    /// The indexes of the final outputs among the events, in ascending order.
+    old_outputs: Vec<usize>,
+    new_outputs: Vec<usize>,
 }
 
 impl<'a> Events<'a> {
@@ -71,6 +76,8 @@ impl<'a> Events<'a> {
         let [baseline, new] = sides;
         Self {
             lengths: (baseline.answer.events.len(), new.answer.events.len()),
+            old_outputs: final_outputs(baseline),
+            new_outputs: final_outputs(new),
             old: steps::of(baseline, rules, old_notes),
             new: steps::of(new, rules, new_notes),
         }
@@ -110,13 +117,22 @@ impl<'a> Events<'a> {
             }
         };
         let rows: Vec<_> = read.into_iter().map(row).collect();
-        let operations: Vec<_> = rows.iter().map(|row| (row.row, row.operation())).collect();
-        AlignedEvents {
-            cost: alignment.cost,
-            exact: alignment.exact && moves.exact,
-            recovery: rows::recovery(&operations),
-            rows,
-        }
+        let recovery = self.recovery(&rows);
+        AlignedEvents { cost: alignment.cost, exact: alignment.exact && moves.exact, recovery, rows }
+    }
+}
+
+impl Events<'_> {
+    /// The row of the steps from which on all are the same. The final output is no step in this: its words differ between
+    /// most runs that did the same, and it is compared on its own.
+    fn recovery(&self, rows: &[EventRow]) -> Option<usize> {
+        let is_step = |row: &EventRow| match row.row {
+            Row::Both { baseline, .. } | Row::Removed(baseline) => self.old_outputs.binary_search(&baseline).is_err(),
+            Row::Added(new) => self.new_outputs.binary_search(&new).is_err(),
+        };
+        let steps: Vec<_> = rows.iter().enumerate().filter(|(_, row)| is_step(row)).collect();
+        let operations: Vec<_> = steps.iter().map(|(_, row)| (row.row, row.operation())).collect();
+        rows::recovery(&operations).map(|step| steps[step].0)
     }
 }
 
@@ -171,6 +187,12 @@ impl<'a> Pairs<'a> {
         json::diff_under(&old.essence, &new.essence, &old.scope, renaming)
             .below(&format!("/events/{i}"), &format!("/events/{j}"))
     }
+}
+
+fn final_outputs(loaded: &LoadedAnswer) -> Vec<usize> {
+    let events = loaded.answer.events.iter().enumerate();
+    let outputs = events.filter(|(_, event)| matches!(event.body, EventBody::FinalOutput(_)));
+    outputs.map(|(index, _)| index).collect()
 }
 
 /// For each event, whether it is of a call in a group of several.

@@ -49,7 +49,8 @@ fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Pairs {
     let mut right: Vec<_> = waiting.into_values().flatten().collect();
     right.sort_unstable();
 
-    let exact = left.len().min(right.len()) == 0 || assign::effort(left.len(), right.len()) <= work;
+    let (fewer, more) = (left.len().min(right.len()), left.len().max(right.len()));
+    let exact = assign::effort(fewer, more) <= work;
     if !exact {
         let in_order = left.into_iter().zip(right);
         pairs.extend(in_order.filter(|(i, j)| (sets.pair)(*i, *j).is_some()));
@@ -63,7 +64,9 @@ fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Pairs {
 fn assigned(sets: &Sets<'_>, left: &[usize], right: &[usize]) -> Vec<(usize, usize)> {
     let pairs = left.iter().flat_map(|i| right.iter().map(|j| (sets.pair)(*i, *j))).collect::<Vec<_>>();
     let cost = |row: usize, column: usize| pairs[row * right.len() + column];
-    let found = if (sets.order)() == Ordering::Greater {
+    // Each element of the one set looks through all of the other, so the smaller one goes first.
+    let turned = left.len().cmp(&right.len()).then_with(|| (sets.order)()) == Ordering::Greater;
+    let found = if turned {
         let turned = assign::assign(right.len(), left.len(), |row, column| cost(column, row)).pairs;
         turned.into_iter().map(|(row, column)| (column, row)).collect()
     } else {

@@ -96,6 +96,11 @@ impl Agent {
         self
     }
 
+    /// Says something in the end, in an event as well.
+    pub(crate) fn ends_with(self, text: &str) -> Self {
+        self.event(json!({"type": "final_output", "content_type": "text", "content": text})).says(text)
+    }
+
     /// Ends with an object.
     pub(crate) fn gives(mut self, object: &Value) -> Self {
         self.output = json!({"content_type": "json", "content": object});

@@ -235,6 +235,19 @@ fn moves_and_detours() -> Vec<Labelled> {
         .aligned([4, 0, 0, 2, 0], 1.0)
         .meeting_again_at(&["baseline /events/2", "new /events/4"]),
         pair(
+            "a-detour-and-other-words",
+            "After the detour every step is the same; that the agent ends in other words does not part the ways again.",
+        )
+        .baseline_does(agent().calls("refund", &order("W1"), &json!("done")).ends_with("Refunded."))
+        .new_does(
+            agent()
+                .calls("get_order", &order("W1"), &json!({"total": 50}))
+                .calls("refund", &order("W1"), &json!("done"))
+                .ends_with("It is done."),
+        )
+        .is(Changed, &["tool-call-added", "output-changed"])
+        .meeting_again_at(&["baseline /events/0", "new /events/2"]),
+        pair(
             "two-ways-that-part-for-good",
             "The last step differs, so there is no place from which on the two sides are the same.",
         )
