@@ -57,40 +57,47 @@ fn run(side: &str, id: &str, cases: &[&str]) -> String {
     run.to_string()
 }
 
+/// A whole run of these cases in a folder.
+fn with_run(sandbox: Sandbox, folder: &str, side: &str, id: &str, cases: &[&str]) -> Sandbox {
+    let sandbox = sandbox.with_file(&format!("{folder}/run.json"), &run(side, id, cases));
+    cases
+        .iter()
+        .fold(sandbox, |sandbox, case| sandbox.with_file(&format!("{folder}/{case}.json"), &artifact(case, side)))
+}
+
 /// Two whole runs of these cases.
 fn whole(cases: &[&str]) -> Sandbox {
-    let mut sandbox = Sandbox::new();
-    for (folder, side, id) in [(BASELINE, "baseline", "one"), (NEW, "new", "two")] {
-        sandbox = sandbox.with_file(&format!("{folder}/run.json"), &run(side, id, cases));
-        for case in cases {
-            sandbox = sandbox.with_file(&format!("{folder}/{case}.json"), &artifact(case, side));
-        }
-    }
-    sandbox
+    with_run(with_run(Sandbox::new(), BASELINE, "baseline", "one", cases), NEW, "new", "two", cases)
+}
+
+/// A whole baseline, and a new run for each of some files, in a folder that is called after the file.
+fn one_run_each(files: &[Malformed]) -> Sandbox {
+    let cases = ["before", "after"];
+    files.iter().fold(whole(&cases), |sandbox, file| with_run(sandbox, &file.stem, "new", &file.stem, &cases))
 }
 
 fn put(sandbox: &Sandbox, name: &str, bytes: &[u8]) {
     write::write(&sandbox.path(name), bytes, Durability::Cached).unwrap();
 }
 
-/// The rules that `validate` names, by the file's name within its run folder.
+/// The rules that `validate` names, by the path of the file.
 #[track_caller]
-fn rules(sandbox: &Sandbox, folder: &str) -> BTreeMap<String, Vec<String>> {
-    let finished = sandbox.run(["validate", folder, "--format", "json"]);
+fn rules(sandbox: &Sandbox, folders: &[&str]) -> BTreeMap<String, Vec<String>> {
+    let finished = sandbox.run([&["validate", "--format", "json"], folders].concat());
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(1), ""));
     let report: Value = serde_json::from_str(&finished.stdout).unwrap();
     let mut rules: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for finding in report["findings"].as_array().unwrap() {
-        let file = finding["file"].as_str().unwrap().trim_start_matches(folder).trim_start_matches('/');
-        rules.entry(file.to_owned()).or_default().push(finding["code"].as_str().unwrap().to_owned());
+        let file = finding["file"].as_str().unwrap().to_owned();
+        rules.entry(file).or_default().push(finding["code"].as_str().unwrap().to_owned());
     }
     rules
 }
 
 /// Compares, and gives the verdict of each case; every case has its page.
 #[track_caller]
-fn verdicts(sandbox: &Sandbox) -> (Finished, BTreeMap<String, String>) {
-    let finished = sandbox.run(["compare", BASELINE, NEW, "--no-write-back"]);
+fn verdicts(sandbox: &Sandbox, new: &str) -> (Finished, BTreeMap<String, String>) {
+    let finished = sandbox.run(["compare", BASELINE, new, "--no-write-back"]);
     assert!(!finished.stderr.contains("panicked"), "{finished}");
     let evaluation = sandbox.json("report/evaluation.json");
     let mut verdicts = BTreeMap::new();
@@ -113,17 +120,17 @@ fn a_malformed_artifact_is_named_by_its_rule_and_costs_no_other_case_its_verdict
         for file in &corpus {
             put(&sandbox, &format!("{side}/{}.json", file.stem), &file.bytes);
         }
-        let rules = rules(&sandbox, side);
-        let (finished, verdicts) = verdicts(&sandbox);
+        let rules = rules(&sandbox, &[side]);
+        let (finished, verdicts) = verdicts(&sandbox, NEW);
         assert_eq!(finished.code, Some(1), "{finished}");
         for file in &corpus {
             let found =
-                rules.get(&format!("{}.json", file.stem)).unwrap_or_else(|| panic!("{}: no finding", file.stem));
+                rules.get(&format!("{side}/{}.json", file.stem)).unwrap_or_else(|| panic!("{}: no finding", file.stem));
             assert!(found.contains(&file.rule), "{}: {found:?}", file.stem);
             assert_eq!(verdicts[&file.stem], "invalid", "{}", file.stem);
         }
         for whole in ["before", "after"] {
-            assert!(!rules.contains_key(&format!("{whole}.json")), "{rules:?}");
+            assert!(!rules.contains_key(&format!("{side}/{whole}.json")), "{rules:?}");
             assert_eq!(verdicts[whole], "unchanged");
         }
     }
@@ -131,27 +138,35 @@ fn a_malformed_artifact_is_named_by_its_rule_and_costs_no_other_case_its_verdict
 
 #[test]
 fn a_malformed_run_document_is_named_by_its_rule_and_nothing_is_compared() {
-    for file in corpus("run") {
-        let sandbox = whole(&["before", "after"]);
-        put(&sandbox, &format!("{NEW}/run.json"), &file.bytes);
-        let rules = rules(&sandbox, NEW);
-        assert!(rules["run.json"].contains(&file.rule), "{}: {rules:?}", file.stem);
-        let finished = sandbox.run(["compare", BASELINE, NEW, "--no-write-back"]);
-        assert_eq!(finished.code, Some(3), "{}: {finished}", file.stem);
-        assert!(finished.stderr.starts_with("error: `runs/new/two/run.json` is not a valid document"), "{finished}");
-        assert!(!sandbox.path("report").exists(), "{}", file.stem);
+    let corpus = corpus("run");
+    let sandbox = one_run_each(&corpus);
+    for file in &corpus {
+        put(&sandbox, &format!("{}/run.json", file.stem), &file.bytes);
+    }
+    let rules = rules(&sandbox, &corpus.iter().map(|file| file.stem.as_str()).collect::<Vec<_>>());
+    for Malformed { stem, rule, .. } in &corpus {
+        let document = format!("{stem}/run.json");
+        assert!(rules[&document].contains(rule), "{stem}: {rules:?}");
+        let finished = sandbox.run(["compare", BASELINE, stem, "--no-write-back"]);
+        assert_eq!(finished.code, Some(3), "{stem}: {finished}");
+        assert!(finished.stderr.starts_with(&format!("error: `{document}` is not a valid document")), "{finished}");
+        assert!(!sandbox.path("report").exists(), "{stem}");
     }
 }
 
 #[test]
 fn a_malformed_manifest_is_named_by_its_rule_and_costs_no_case_its_verdict() {
-    for file in corpus("manifest") {
-        let sandbox = whole(&["before", "after"]).with_file(&format!("{NEW}/assets/note.txt"), "hello");
-        put(&sandbox, &format!("{NEW}/assets/manifest.json"), &file.bytes);
-        let rules = rules(&sandbox, NEW);
-        assert!(rules["assets/manifest.json"].contains(&file.rule), "{}: {rules:?}", file.stem);
-        let (finished, verdicts) = verdicts(&sandbox);
-        assert_eq!(finished.code, Some(0), "{}: {finished}", file.stem);
-        assert!(verdicts.values().all(|verdict| verdict == "unchanged"), "{}: {verdicts:?}", file.stem);
+    let corpus = corpus("manifest");
+    let mut sandbox = one_run_each(&corpus);
+    for file in &corpus {
+        sandbox = sandbox.with_file(&format!("{}/assets/note.txt", file.stem), "hello");
+        put(&sandbox, &format!("{}/assets/manifest.json", file.stem), &file.bytes);
+    }
+    let rules = rules(&sandbox, &corpus.iter().map(|file| file.stem.as_str()).collect::<Vec<_>>());
+    for Malformed { stem, rule, .. } in &corpus {
+        assert!(rules[&format!("{stem}/assets/manifest.json")].contains(rule), "{stem}: {rules:?}");
+        let (finished, verdicts) = verdicts(&sandbox, stem);
+        assert_eq!(finished.code, Some(0), "{stem}: {finished}");
+        assert!(verdicts.values().all(|verdict| verdict == "unchanged"), "{stem}: {verdicts:?}");
     }
 }
