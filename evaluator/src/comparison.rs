@@ -258,7 +258,7 @@ fn compare_case<'a>(
         differences: differences.as_ref(),
         expectations: &results,
         findings: &findings,
-        noise: decided.map_or(0.0, |(_, case)| case.noise_share()),
+        runs: decided.and_then(|(_, case)| case.for_severity()),
     });
     let undecided = findings.undecided;
     let row = CaseEvaluation {

@@ -41,6 +41,9 @@ const OUTPUT_NUMBERS: f64 = 0.1;
 /// How far a step is from itself that stands in another place.
 const MOVED: f64 = 0.25;
 
+/// The part by which the others count less.
+const NOISE: &str = "noise";
+
 /// What a pair that differs everywhere costs, where one element left out costs 1.
 const PAIR: f64 = 1.5;
 
@@ -57,57 +60,106 @@ pub struct Known<'a> {
     pub expectations: &'a [ExpectationResult],
     /// What is wrong with new by itself.
     pub findings: &'a Findings,
-    /// The share of the difference that the baseline also has with itself, from 0 to 1.
+    /// What several runs say; `None` where the pair says all there is to say.
+    pub runs: Option<OverRuns>,
+}
+
+/// What several runs a side say of a case, each from 0 to 1.
+#[derive(Debug, Clone, Copy)]
+pub struct OverRuns {
+    /// How much of the difference the baseline also has with itself.
     pub noise: f64,
+    /// By how much the share of runs fell that have an answer.
+    pub answered_fell: f64,
+    /// By how much the share of runs fell that meet every expectation.
+    pub met_fell: f64,
+    /// By how much the share of runs fell whose evidence holds.
+    pub evidence_fell: f64,
 }
 
 /// The severity of a case.
 pub fn of(known: Known<'_>) -> Severity {
-    let mut parts = Vec::new();
-    let mut part = |code: &str, share: f64| {
-        if share > 0.0 {
-            parts.push(SeverityPart { code: code.to_owned(), share: rounded(share.min(1.0)) });
-        }
+    // What runs count is no difference between two of them, so noise takes nothing from it.
+    let counted = match &known.runs {
+        Some(runs) => counted_over(runs),
+        None => counted_once(&known),
     };
-    if known.baseline.answer().is_some() && known.new.answer().is_none() {
-        part("no-answer", NO_ANSWER);
+    let differing = differing(&known);
+    let noise = known.runs.map_or(0.0, |runs| runs.noise.clamp(0.0, 1.0));
+    let score = any([any(shares(&counted)), any(shares(&differing)) * (1.0 - noise)].into_iter());
+    let mut parts = counted;
+    let lessened = noise > 0.0 && !differing.is_empty();
+    parts.extend(differing);
+    parts.sort_by(|a, b| b.share.total_cmp(&a.share));
+    if lessened {
+        parts.push(SeverityPart { code: NOISE.to_owned(), share: rounded(noise) });
     }
+    Severity { score: rounded(score), parts }
+}
+
+/// The part, where it has a share.
+fn part(code: &str, share: f64) -> Option<SeverityPart> {
+    (share > 0.0).then(|| SeverityPart { code: code.to_owned(), share: rounded(share.min(1.0)) })
+}
+
+fn shares(parts: &[SeverityPart]) -> impl Iterator<Item = f64> + '_ {
+    parts.iter().map(|part| part.share)
+}
+
+/// What several runs count.
+fn counted_over(runs: &OverRuns) -> Vec<SeverityPart> {
+    let parts = [
+        part("no-answer", NO_ANSWER * runs.answered_fell),
+        part("expectation-failed", EXPECTATION * runs.met_fell),
+        part("evidence-lost", EVIDENCE * runs.evidence_fell),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// The same of the only run a side.
+fn counted_once(known: &Known<'_>) -> Vec<SeverityPart> {
     let fell = |result: &&ExpectationResult| {
         let (held, fails) = (result.baseline.as_ref(), result.new.as_ref());
         held.is_some_and(|side| side.passed) && fails.is_some_and(|side| !side.passed && !side.undecided)
     };
-    part("expectation-failed", any(known.expectations.iter().filter(fell).map(|_| EXPECTATION)));
-    if let (Some(old), Some(new), Some(differences)) = (known.baseline.answer(), known.new.answer(), known.differences)
-    {
-        let fresh = |code: &'static str| known.findings.fresh().filter(move |found| found.finding.code == code);
+    let no_answer = known.baseline.answer().is_some() && known.new.answer().is_none();
+    let mut parts = vec![
+        part("no-answer", if no_answer { NO_ANSWER } else { 0.0 }),
+        part("expectation-failed", any(known.expectations.iter().filter(fell).map(|_| EXPECTATION))),
+    ];
+    if let (Some(new), Some(differences)) = (known.new.answer(), known.differences) {
         let lost = differences.actions.iter().filter(|row| row.evidence == EvidenceChange::Lost);
         let lost = lost.filter_map(|row| match row.row {
             Row::Both { new: index, .. } => Some(EVIDENCE * weight(new.answer.proposed_actions[index].risk_level)),
             Row::Added(_) | Row::Removed(_) => None,
         });
-        part("evidence-lost", any(lost));
-        part(WITHOUT_EVIDENCE, any(fresh(WITHOUT_EVIDENCE).map(|_| EVIDENCE)));
-        part(
-            UNGROUNDED,
-            any(fresh(UNGROUNDED).map(|found| {
-                let each = if found.is_kept { UNSEEN } else { INVENTED };
-                each * weight(risk(new, found.holder))
-            })),
-        );
-        let deeds = Deeds::of(old, new, differences);
-        part("high-risk-actions", HIGH_RISK_ACTIONS * deeds.high.distance());
-        part("other-actions", OTHER_ACTIONS * deeds.other.distance());
-        part("steps", STEPS * deeds.steps.distance());
-        let (code, share) = output(&old.answer.final_output, &new.answer.final_output, &differences.output);
-        part(code, share);
+        parts.push(part("evidence-lost", any(lost)));
+        let without = known.findings.fresh().filter(|found| found.finding.code == WITHOUT_EVIDENCE);
+        parts.push(part(WITHOUT_EVIDENCE, any(without.map(|_| EVIDENCE))));
     }
-    parts.sort_by(|a, b| b.share.total_cmp(&a.share));
-    let noise = known.noise.clamp(0.0, 1.0);
-    let score = any(parts.iter().map(|part| part.share)) * (1.0 - noise);
-    if noise > 0.0 && !parts.is_empty() {
-        parts.push(SeverityPart { code: "noise".to_owned(), share: rounded(noise) });
-    }
-    Severity { score: rounded(score), parts }
+    parts.into_iter().flatten().collect()
+}
+
+/// In what the two answers that are shown differ.
+fn differing(known: &Known<'_>) -> Vec<SeverityPart> {
+    let (Some(old), Some(new), Some(differences)) = (known.baseline.answer(), known.new.answer(), known.differences)
+    else {
+        return Vec::new();
+    };
+    let invented = known.findings.fresh().filter(|found| found.finding.code == UNGROUNDED).map(|found| {
+        let each = if found.is_kept { UNSEEN } else { INVENTED };
+        each * weight(risk(new, found.holder))
+    });
+    let deeds = Deeds::of(old, new, differences);
+    let (code, share) = output(&old.answer.final_output, &new.answer.final_output, &differences.output);
+    let parts = [
+        part(UNGROUNDED, any(invented)),
+        part("high-risk-actions", HIGH_RISK_ACTIONS * deeds.high.distance()),
+        part("other-actions", OTHER_ACTIONS * deeds.other.distance()),
+        part("steps", STEPS * deeds.steps.distance()),
+        part(code, share),
+    ];
+    parts.into_iter().flatten().collect()
 }
 
 /// Independent evidence, taken together.

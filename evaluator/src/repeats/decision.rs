@@ -2,8 +2,8 @@
 
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, PlaceNoise, Reason, ShownRuns, SuiteMeasure, Tier,
-    Verdict,
+    CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, Reason, ShownRuns,
+    SuiteMeasure, Tier, Verdict,
 };
 use rayon::prelude::*;
 
@@ -16,6 +16,7 @@ use super::shown;
 use super::survey::{CaseSurvey, JudgedBy};
 use crate::comparison::{Request, Shown};
 use crate::gate::{self, GateLimits};
+use crate::severity::OverRuns;
 
 /// Places that are listed of a case; the others are counted.
 const PLACES_LISTED: usize = 50;
@@ -136,9 +137,37 @@ impl Repeated {
 }
 
 impl CaseDecision {
-    /// The share of the differing places that are noise, between 0 and 1.
-    pub fn noise_share(&self) -> f64 {
-        let noise = self.places.iter().filter(|place| place.noise).count();
-        if self.places.is_empty() { 0.0 } else { noise as f64 / self.places.len() as f64 }
+    /// What the runs say for the severity; `None` where the pair that is shown says all there is to say.
+    pub fn for_severity(&self) -> Option<OverRuns> {
+        let fell = |code: MeasureCode| {
+            let measure = self.measures.iter().find(|measure| measure.code == code);
+            measure.map_or(0.0, |measure| (share(&measure.baseline) - share(&measure.new)).max(0.0))
+        };
+        self.runs_decide.then(|| OverRuns {
+            noise: self.noise(),
+            answered_fell: fell(MeasureCode::Answered),
+            met_fell: fell(MeasureCode::Expectations),
+            evidence_fell: fell(MeasureCode::Evidence),
+        })
     }
+
+    /// How much of the differing places is noise, between 0 and 1.
+    fn noise(&self) -> f64 {
+        let noise: f64 = self.places.iter().filter(|place| place.noise).map(|place| certainty(place.basis)).sum();
+        if self.places.is_empty() { 0.0 } else { noise / self.places.len() as f64 }
+    }
+}
+
+/// How much a place counts as noise that is held to be noise by this.
+const fn certainty(basis: NoiseBasis) -> f64 {
+    match basis {
+        // That other cases differ from themselves there says less of this one.
+        NoiseBasis::PooledSeen | NoiseBasis::PooledTest => 0.5,
+        NoiseBasis::CaseTest | NoiseBasis::CaseSeen | NoiseBasis::NeverSeen | NoiseBasis::NotKnown => 1.0,
+    }
+}
+
+/// Nothing of nothing is no fall.
+fn share(rate: &Rate) -> f64 {
+    if rate.runs == 0 { 0.0 } else { rate.passed as f64 / rate.runs as f64 }
 }

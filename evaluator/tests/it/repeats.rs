@@ -219,3 +219,23 @@ fn what_the_rules_leave_out_is_neither_a_change_nor_noise() {
     assert_eq!(verdict(run("c", 9.5)), Verdict::Unchanged);
     assert_eq!(verdict(run("c", 20.0)), Verdict::Changed);
 }
+
+#[test]
+fn noise_lessens_differences_and_not_what_runs_count() {
+    let expected = json!({"must_include": ["refunded"]});
+    let said = |amount: u32, outcome: &str| saying(&format!("Your {amount} EUR are {outcome}."));
+    let noisy = of_one(&[said(50, "refunded"), said(60, "refunded")], &[said(60, "refunded")], &expected);
+    let severity = noisy.severity.unwrap();
+    assert!(severity.score.abs() < 1e-9, "{severity:?}");
+    assert_eq!(severity.parts.last().map(|part| part.code.as_str()), Some("noise"), "{severity:?}");
+
+    let worse = of_one(&[said(50, "refunded"), said(60, "refunded")], &[said(60, "lost")], &expected);
+    let severity = worse.severity.unwrap();
+    assert_eq!(severity.parts[0].code, "expectation-failed");
+    assert!((severity.score - severity.parts[0].share).abs() < 1e-3, "{severity:?}");
+
+    // Of two runs one still meets it: half as far.
+    let half =
+        of_one(&[said(50, "refunded"), said(60, "refunded")], &[said(60, "lost"), said(50, "refunded")], &expected);
+    assert!((half.severity.unwrap().score * 2.0 - severity.score).abs() < 1e-3);
+}
