@@ -3,17 +3,41 @@
 
 use std::io::{self, Write};
 
+use camino::Utf8Path;
+
 use crate::canonical::Sha256Hasher;
 use crate::store::{ASSETS_FOLDER, RunWriter};
 use crate::write::{AtomicFile, WriteError};
 use crate::{AssetKind, CaseId, ManifestItem};
 
-/// Bytes on their way to disk; gone when dropped before [`RunWriter::name_spool`].
+/// Bytes on their way to disk, hashed and counted on the way; gone when dropped.
 #[derive(Debug)]
-pub struct Spool {
-    file: AtomicFile,
-    hasher: Sha256Hasher,
+pub(crate) struct HashedFile {
+    pub(crate) file: AtomicFile,
+    pub(crate) hasher: Sha256Hasher,
 }
+
+impl HashedFile {
+    pub(crate) fn create(path: &Utf8Path) -> Result<Self, WriteError> {
+        Ok(Self { file: AtomicFile::create(path)?, hasher: Sha256Hasher::default() })
+    }
+}
+
+impl Write for HashedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// An asset without a name; gone when dropped before [`RunWriter::name_spool`].
+#[derive(Debug)]
+pub struct Spool(HashedFile);
 
 impl RunWriter {
     /// Starts an asset without a name.
@@ -21,7 +45,7 @@ impl RunWriter {
         self.make_assets_folder()?;
         let folder = self.folder().join(ASSETS_FOLDER);
         // It never stands at this path: it is given its own before it is done.
-        Ok(Spool { file: AtomicFile::create(&folder.join("unnamed"))?, hasher: Sha256Hasher::default() })
+        HashedFile::create(&folder.join("unnamed")).map(Spool)
     }
 
     /// Gives a spooled asset its name and enters it into the manifest.
@@ -33,18 +57,17 @@ impl RunWriter {
         case: Option<&CaseId>,
     ) -> Result<ManifestItem, WriteError> {
         let (path, href) = self.asset_place(name)?;
-        self.enter(spool.file.at(&path), spool.hasher, href, kind, case)
+        let HashedFile { file, hasher } = spool.0;
+        self.enter(HashedFile { file: file.at(&path), hasher }, href, kind, case)
     }
 }
 
 impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.0.flush()
     }
 }

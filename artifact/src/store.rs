@@ -12,11 +12,12 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 
-use crate::canonical::{Sha256Digest, Sha256Hasher};
+use crate::canonical::Sha256Digest;
 use crate::inside;
 use crate::journal::LARGEST;
 use crate::lock::{LockError, RunLock};
-use crate::write::{self, AtomicFile, Durability, SharedFolder, TEMPORARY_PREFIX, WriteError};
+use crate::spool::HashedFile;
+use crate::write::{self, Durability, SharedFolder, TEMPORARY_PREFIX, WriteError};
 use crate::{AssetKind, Case, CaseId, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side};
 
 mod commit;
@@ -323,8 +324,7 @@ impl RunWriter {
     pub fn asset(&self, name: &str, kind: AssetKind, case: Option<&CaseId>) -> Result<AssetWriter<'_>, WriteError> {
         let (path, href) = self.asset_place(name)?;
         self.make_assets_folder()?;
-        let file = AtomicFile::create(&path)?;
-        Ok(AssetWriter { run: self, href, kind, case: case.cloned(), file, hasher: Sha256Hasher::default() })
+        Ok(AssetWriter { run: self, href, kind, case: case.cloned(), file: HashedFile::create(&path)? })
     }
 
     /// There is none before the first asset.
@@ -350,14 +350,13 @@ impl RunWriter {
     /// Gives an asset its name on disk and enters it into the manifest.
     pub(crate) fn enter(
         &self,
-        file: AtomicFile,
-        hasher: Sha256Hasher,
+        file: HashedFile,
         href: Href,
         kind: AssetKind,
         case: Option<&CaseId>,
     ) -> Result<ManifestItem, WriteError> {
-        file.commit_shared(&self.assets)?;
-        let item = self.item(href, hasher.finish(), kind, case);
+        file.file.commit_shared(&self.assets)?;
+        let item = self.item(href, file.hasher.finish(), kind, case);
         self.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
         Ok(item)
     }
@@ -437,22 +436,19 @@ pub struct AssetWriter<'run> {
     href: Href,
     kind: AssetKind,
     case: Option<CaseId>,
-    file: AtomicFile,
-    hasher: Sha256Hasher,
+    file: HashedFile,
 }
 
 impl AssetWriter<'_> {
     /// Gives the asset its name and enters it into the manifest.
     pub fn finish(self) -> Result<ManifestItem, WriteError> {
-        self.run.enter(self.file, self.hasher, self.href, self.kind, self.case.as_ref())
+        self.run.enter(self.file, self.href, self.kind, self.case.as_ref())
     }
 }
 
 impl Write for AssetWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

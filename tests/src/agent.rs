@@ -33,6 +33,24 @@ impl Reply {
         Self { status, content_type, body: body.as_bytes().to_vec(), delay: Duration::ZERO }
     }
 
+    /// By a number, the kinds of answers that leave something behind: the body of a failure, an answer with a payload, a
+    /// plain answer.
+    pub fn of_every_kind(number: usize) -> Self {
+        match number % 3 {
+            0 => Self::text(400, "text/plain", &"no ".repeat(3000)),
+            1 => {
+                let mut answer = minimal_answer();
+                answer["events"] = json!([
+                    {"type": "tool_call", "ts": 1, "call_id": "c1", "tool": "lookup", "args": {}},
+                    {"type": "tool_result", "ts": 2, "call_id": "c1", "status": "ok", "latency_ms": 1,
+                     "payload_summary": "x".repeat(50_000)}
+                ]);
+                Self::json(&answer)
+            }
+            _ => Self::json(&minimal_answer()),
+        }
+    }
+
     /// The same, but later.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {

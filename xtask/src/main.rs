@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 mod check;
 mod interop;
+mod machine;
 mod samples;
 mod step;
 mod tree;
@@ -74,21 +75,10 @@ fn run(command: Command) -> Result<(), Failure> {
             test(&[])?;
             interop::run()
         }
-        Command::BenchRunner => {
-            Step::cargo(["run", "--quiet", "--release", "--package", "counterproof-runner", "--example", "bench"]).run()
-        }
+        Command::BenchRunner => bench("counterproof-runner", "bench", &[]),
         Command::BenchCompare { cases } => {
-            let bench = [
-                "run",
-                "--quiet",
-                "--release",
-                "--package",
-                "counterproof-evaluator",
-                "--example",
-                "bench_compare",
-                "--",
-            ];
-            Step::cargo(bench).with(&cases.iter().map(usize::to_string).collect::<Vec<_>>()).run()
+            let cases: Vec<_> = cases.iter().map(usize::to_string).collect();
+            bench("counterproof-evaluator", "bench_compare", &cases)
         }
         Command::Docs => {
             let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];
@@ -98,6 +88,13 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Samples { check: false } => samples::record(),
         Command::Samples { check: true } => samples::check(),
     }
+}
+
+/// Runs a benchmark, an example of its package, and says first on what.
+fn bench(package: &str, example: &str, arguments: &[String]) -> Result<(), Failure> {
+    let _ = writeln!(io::stdout(), "machine: {}", machine::notes());
+    let run = ["run", "--quiet", "--release", "--package", package, "--example", example, "--"];
+    Step::cargo(run).with(arguments).run()
 }
 
 /// The end-to-end tests start the programs, which `cargo test` alone would not build. This program is left out: it runs,

@@ -1,4 +1,4 @@
-//! What this process took, and what it ran on, as far as Linux says; elsewhere less is known.
+//! What this process took, as far as Linux says; elsewhere less is known.
 
 use std::fs;
 
@@ -19,20 +19,6 @@ pub(crate) fn peak_memory() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let kib: f64 = field(&status, "VmHWM")?.trim_end_matches(" kB").parse().ok()?;
     Some(kib / 1024.0)
-}
-
-/// Processor, cores, memory and load in one line.
-pub(crate) fn notes() -> String {
-    let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let (processor, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
-    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    let load = read("/proc/loadavg");
-    format!(
-        "{} × {cores}, {} memory, load before {}",
-        field(&processor, "model name").unwrap_or("unknown processor"),
-        field(&memory, "MemTotal").unwrap_or("unknown"),
-        load.split(' ').next().unwrap_or("unknown"),
-    )
 }
 
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {

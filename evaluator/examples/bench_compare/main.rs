@@ -54,7 +54,7 @@ fn measure(cases: usize) -> Outcome {
     let here = camino::Utf8PathBuf::try_from(std::env::current_exe()?)?;
     let folder = tempfile::tempdir_in(here.parent().ok_or("this program is nowhere")?)?;
     let root = Utf8Path::from_path(folder.path()).ok_or("the folder's name is not UTF-8")?;
-    say(&format!("{cases} case pairs of seed {SEED} on {}\n", machine::notes()))?;
+    say(&format!("{cases} case pairs of seed {SEED}\n"))?;
     role(&["generate", root.as_str(), &cases.to_string()])?;
     say("| stage | CPU, s | of the floor | peak memory, MiB | |")?;
     say("|---|---|---|---|---|")?;

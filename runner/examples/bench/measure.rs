@@ -8,7 +8,7 @@ use counterproof_artifact::Side;
 use counterproof_artifact::write::{self, Durability};
 use counterproof_runner::{Environment, Settings, Silent};
 
-use crate::machine::{notes, peak_memory};
+use crate::machine::peak_memory;
 use crate::{Outcome, answer, first_line, role, say};
 
 /// So many cases at once, and so many of them that a measurement takes a few seconds.
@@ -22,7 +22,6 @@ const IN_MEMORY: &str = "/dev/shm";
 
 /// The whole bench.
 pub(crate) fn all() -> Outcome {
-    say(&format!("machine: {}", notes()))?;
     let mut server = role(&["serve"])?;
     let url = first_line(&mut server)?;
     // In the build folder and not in the system's, which is often no disk.

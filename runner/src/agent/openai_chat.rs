@@ -32,14 +32,10 @@ impl Dialect for OpenaiChat {
 
     fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let input = &asking.case.input;
-        let mut request = self.options.request();
         let system = self.options.system_prompt.iter().map(|text| json!({"role": "system", "content": text}));
         let messages: Vec<_> = system.chain(question::user_messages(input)).collect();
-        request.insert("messages".to_owned(), messages.into());
-        if let Some(tools) = self.options.tools(input) {
-            request.insert("tools".to_owned(), tools);
-        }
-        serde_json::to_vec(&request)
+        let question = Map::from_iter([("messages".to_owned(), messages.into())]);
+        self.options.request(input, question)
     }
 
     fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {

@@ -32,15 +32,12 @@ impl Dialect for OpenaiResponses {
 
     fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let input = &asking.case.input;
-        let mut request = self.options.request();
+        let mut question = Map::new();
         if let Some(system) = &self.options.system_prompt {
-            request.insert("instructions".to_owned(), system.as_str().into());
+            question.insert("instructions".to_owned(), system.as_str().into());
         }
-        request.insert("input".to_owned(), question::user_messages(input).collect::<Vec<_>>().into());
-        if let Some(tools) = self.options.tools(input) {
-            request.insert("tools".to_owned(), tools);
-        }
-        serde_json::to_vec(&request)
+        question.insert("input".to_owned(), question::user_messages(input).collect::<Vec<_>>().into());
+        self.options.request(input, question)
     }
 
     fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use counterproof_artifact::redact::{Applied, Redactor};
 use counterproof_artifact::{Extra, RiskLevel, glob};
+use counterproof_cases::Input;
 use serde_json::{Map, Value, json};
 
 use crate::digest;
@@ -41,8 +42,18 @@ impl AgentOptions {
         Ok(())
     }
 
-    /// The start of a request: the model, the further fields, and no stream.
-    pub(super) fn request(&self) -> Map<String, Value> {
+    /// A request: what every request starts with, then the question, and the tools for it.
+    pub(super) fn request(&self, input: &Input, question: Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
+        let mut request = self.start();
+        request.extend(question);
+        if let Some(tools) = self.tools(input) {
+            request.insert("tools".to_owned(), tools);
+        }
+        serde_json::to_vec(&request)
+    }
+
+    /// The model, the further fields, and no stream.
+    fn start(&self) -> Map<String, Value> {
         let mut request = Map::new();
         if let Some(model) = &self.model {
             request.insert("model".to_owned(), model.as_str().into());
@@ -71,7 +82,7 @@ impl AgentOptions {
     }
 
     /// The tools for a case, whose own come first.
-    pub(super) fn tools(&self, input: &counterproof_cases::Input) -> Option<Value> {
+    fn tools(&self, input: &Input) -> Option<Value> {
         input.extra.get("tools").cloned().or_else(|| self.tools.clone().map(Value::Array))
     }
 }
@@ -119,6 +130,6 @@ mod tests {
         let fields = |value: Value| value.as_object().cloned().unwrap();
         assert!(options.set_request(fields(json!({"stream": true}))).is_err());
         options.set_request(fields(json!({"temperature": 0}))).unwrap();
-        assert_eq!(Value::Object(options.request()), json!({"temperature": 0, "stream": false}));
+        assert_eq!(Value::Object(options.start()), json!({"temperature": 0, "stream": false}));
     }
 }

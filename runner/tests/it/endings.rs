@@ -106,18 +106,18 @@ fn an_interrupted_run_ends_soon_and_says_so() {
     assert!(run.events.iter().any(|kind| matches!(kind, EventKind::RunInterrupted { in_flight: 1 })));
 }
 
+/// A run that goes below this folder.
+fn below(agent: &Agent, runs: &camino::Utf8Path) -> Settings {
+    let (id, url) = ("r1".parse().unwrap(), agent.url().parse().unwrap());
+    Settings::new(id, counterproof_artifact::Side::New, url, "cases.json".into(), runs.to_owned())
+}
+
 #[test]
 fn a_run_is_never_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let out = camino::Utf8Path::from_path(folder.path()).unwrap();
     let agent = Agent::sending(ok(&answer()));
-    let settings = Settings::new(
-        "r1".parse().unwrap(),
-        counterproof_artifact::Side::New,
-        agent.url().parse().unwrap(),
-        "cases.json".into(),
-        out.to_owned(),
-    );
+    let settings = below(&agent, out);
     run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent).unwrap();
     let again = run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent);
     assert!(matches!(again, Err(RunError::Create(_))), "{again:?}");
@@ -131,13 +131,7 @@ fn a_folder_that_cannot_be_written_ends_the_run() {
     let file = camino::Utf8Path::from_path(folder.path()).unwrap().join("runs");
     counterproof_artifact::write::write(&file, b"", counterproof_artifact::write::Durability::Cached).unwrap();
     let agent = Agent::sending(ok(&answer()));
-    let settings = Settings::new(
-        "r1".parse().unwrap(),
-        counterproof_artifact::Side::New,
-        agent.url().parse().unwrap(),
-        "cases.json".into(),
-        file.clone(),
-    );
+    let settings = below(&agent, &file);
     let error = run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent).unwrap_err();
     assert!(error.to_string().contains(file.as_str()), "{error}");
 }

@@ -344,3 +344,17 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) {
         }
     }
 }
+
+/// The address of a server that speaks HTTP where TLS is expected.
+pub(crate) fn plain_http_for_tls() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            use std::io::Write;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    });
+    url
+}

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use counterproof_runner::ResolveRule;
 
-use crate::kit::{Agent, Finished, Reaction, answer, ask_once, cases, ok, run_with};
+use crate::kit::{Agent, Finished, Reaction, answer, ask_once, cases, ok, plain_http_for_tls, run_with};
 
 fn ask_at(url: &str) -> Finished {
     run_with(url, &cases(["c1"]), |settings| settings.retry.retries = 1)
@@ -47,16 +47,7 @@ fn a_response_that_is_not_http_is_malformed() {
 
 #[test]
 fn plain_http_on_a_tls_port_is_a_tls_failure() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            use std::io::Write;
-            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-    });
-    let run = ask_at(&url);
+    let run = ask_at(&plain_http_for_tls());
     run.failure("network_error", "tls");
 }
 

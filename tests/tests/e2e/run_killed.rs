@@ -4,31 +4,15 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use counterproof_artifact::write::TEMPORARY_PREFIX;
-use counterproof_tests::{Agent, Reply, Sandbox, files_below, minimal_answer};
+use counterproof_tests::{Agent, Reply, Sandbox, files_below};
 use serde_json::{Value, json};
 
 const KILLS: u32 = 30;
 const CASES: usize = 30;
 
-fn reply(case_id: &str) -> Reply {
-    match case_id.len() % 3 {
-        0 => Reply::text(400, "text/plain", &"no ".repeat(3000)),
-        1 => {
-            let mut answer = minimal_answer();
-            answer["events"] = json!([
-                {"type": "tool_call", "ts": 1, "call_id": "c1", "tool": "lookup", "args": {}},
-                {"type": "tool_result", "ts": 2, "call_id": "c1", "status": "ok", "latency_ms": 1,
-                 "payload_summary": "x".repeat(50_000)}
-            ]);
-            Reply::json(&answer)
-        }
-        _ => Reply::json(&minimal_answer()),
-    }
-}
-
 #[test]
 fn no_moment_of_a_run_leaves_a_torn_file() {
-    let agent = Agent::start(reply);
+    let agent = Agent::start(|case_id| Reply::of_every_kind(case_id.len()));
     let cases: Vec<_> = (0..CASES)
         .map(|index| json!({"id": format!("{}{index}", "c".repeat(index % 5 + 1)), "input": {"user": "go"}}))
         .collect();

@@ -22,18 +22,9 @@ fn cases_file(count: usize) -> String {
 fn reply(case_id: &str, request: usize) -> Reply {
     let number: usize = case_id[1..].parse().unwrap_or(0);
     let reply = match number % 4 {
-        0 => Reply::text(400, "text/plain", &"no ".repeat(3000)),
-        1 => {
-            let mut answer = minimal_answer();
-            answer["events"] = json!([
-                {"type": "tool_call", "ts": 1, "call_id": "c1", "tool": "lookup", "args": {}},
-                {"type": "tool_result", "ts": 2, "call_id": "c1", "status": "ok", "latency_ms": 1,
-                 "payload_summary": "x".repeat(50_000)}
-            ]);
-            Reply::json(&answer)
-        }
-        2 if request.is_multiple_of(2) => Reply::text(503, "text/plain", "busy"),
-        _ => Reply::json(&minimal_answer()),
+        3 if request.is_multiple_of(2) => Reply::text(503, "text/plain", "busy"),
+        3 => Reply::json(&minimal_answer()),
+        kind => Reply::of_every_kind(kind),
     };
     reply.after(Duration::from_millis(3))
 }

@@ -7,7 +7,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection};
 use tokio::net::TcpSocket;
 
-use crate::kit::{Agent, Reaction};
+use crate::kit::{Agent, Reaction, plain_http_for_tls};
 
 /// A place to send requests to.
 pub(super) enum Place {
@@ -45,18 +45,7 @@ impl Place {
                 let listener = TcpListener::bind("127.0.0.1:0").unwrap();
                 standing(format!("https://{}", listener.local_addr().unwrap()), Box::new(listener))
             }
-            Place::PlainHttpForTls => {
-                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-                let url = format!("https://{}", listener.local_addr().unwrap());
-                std::thread::spawn(move || {
-                    for mut stream in listener.incoming().flatten() {
-                        use std::io::Write;
-                        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-                        std::thread::sleep(std::time::Duration::from_millis(50));
-                    }
-                });
-                standing(url, Box::new(()))
-            }
+            Place::PlainHttpForTls => standing(plain_http_for_tls(), Box::new(())),
             Place::UntrustedTls => standing(untrusted_tls(), Box::new(())),
             Place::FullQueue => {
                 let (listener, waiting) = full_queue();
