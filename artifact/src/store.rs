@@ -13,6 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::canonical::Sha256Digest;
+use crate::evaluation::Evaluation;
 use crate::inside;
 use crate::journal::LARGEST;
 use crate::lock::{LockError, RunLock};
@@ -82,6 +83,15 @@ fn read_document<T: DeserializeOwned>(folder: &Utf8Path, name: &str) -> Result<T
     match inside::read(folder, name) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| ReadError::Document { path, source }),
         Err(error) => Err(ReadError::Io { path, source: error.into_io() }),
+    }
+}
+
+/// Reads an evaluation, wherever it lies; its bytes too, since they may say more than this version knows.
+pub fn read_evaluation(path: &Utf8Path) -> Result<(Evaluation, Vec<u8>), ReadError> {
+    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    match serde_json::from_slice(&bytes) {
+        Ok(evaluation) => Ok((evaluation, bytes)),
+        Err(source) => Err(ReadError::Document { path: path.to_owned(), source }),
     }
 }
 

@@ -143,6 +143,14 @@ fn json(path: &Utf8Path, document: &impl Serialize) -> Result<AtomicFile, WriteE
     Ok(file)
 }
 
+/// Adds bytes at the end of a file that is there for everyone to add to, such as a log. It is made where it is not there; a
+/// crash may leave a part of the bytes.
+pub fn append(path: &Utf8Path, bytes: &[u8]) -> Result<(), WriteError> {
+    #[expect(clippy::disallowed_methods, reason = "what others wrote into it stays")]
+    let file = fs::OpenOptions::new().append(true).create(true).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).map_err(WriteError::at(path))
+}
+
 /// Copies a file of any size.
 pub fn copy(from: &Utf8Path, to: &Utf8Path, durability: Durability) -> Result<(), WriteError> {
     let mut source = File::open(from).map_err(WriteError::at(from))?;

@@ -28,6 +28,6 @@ mod problem;
 mod spec;
 
 pub use expect::{Expect, VARIABLES};
-pub use load::{Suite, load};
+pub use load::{Place, Suite, load, places};
 pub use problem::{LoadError, Marked, Problem};
 pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired};

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::check::Position;
 use counterproof_artifact::{CaseId, pointer};
 use walkdir::{DirEntry, WalkDir};
 
@@ -69,6 +70,37 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
     // It lives as long as the run.
     suite.cases.shrink_to_fit();
     Ok(suite)
+}
+
+/// Where a case stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The case.
+    pub id: CaseId,
+    /// The file, below the path that was asked for.
+    pub file: Utf8PathBuf,
+    /// The line of its id, counted from 1.
+    pub line: usize,
+}
+
+/// Where the cases below a path stand: those in files of at most so many bytes, since finding the lines of a file takes many
+/// times its size in memory. What is wrong with a file is [`load`]'s to tell.
+pub fn places(path: &Utf8Path, file_up_to_bytes: usize) -> Result<Vec<Place>, LoadError> {
+    let mut places = Vec::new();
+    for (file, format) in files(path)? {
+        let bytes = std::fs::read(&file).map_err(|source| LoadError::Read { path: file.clone(), source })?;
+        if bytes.len() > file_up_to_bytes {
+            continue;
+        }
+        for (document, value) in parse(&file, format, bytes).flatten() {
+            for (case, pointer) in interpret(&document, value).cases {
+                let position = document.position(&pointer::child(&pointer, "id"), Part::Value);
+                let place = |position: Position| Place { id: case.id, file: file.clone(), line: position.line };
+                places.extend(position.map(place));
+            }
+        }
+    }
+    Ok(places)
 }
 
 /// The ids that are taken, by what they become where letter case does not count.

@@ -15,6 +15,7 @@ mod signals;
 mod streams;
 mod suite;
 mod summary;
+mod surroundings;
 mod told;
 
 pub use commands::run;

@@ -95,7 +95,7 @@ pub struct CaseComparison<'a> {
     /// What is said of it.
     pub row: CaseEvaluation,
     /// True where more can be said once all cases were seen.
-    undecided: bool,
+    pub(crate) undecided: bool,
 }
 
 /// Which run of each side is shown of a case, by its place among the side's runs.

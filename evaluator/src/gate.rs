@@ -141,6 +141,14 @@ impl Counted {
     }
 }
 
+/// Whether a rule counts a case. One over a tag, a suite or all cases together counts none by itself: which cases those are is
+/// not for a case to tell.
+pub fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
+    let measure = Measure::ALL.into_iter().find(|measure| measure.code() == rule.code);
+    let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
+    is_within && measure.is_some_and(|measure| measure.counts(case))
+}
+
 /// What the rules say together: a limit that is exceeded fails, and too few cases are no answer.
 pub fn decide(rules: Vec<GateRule>) -> Gate {
     let broken = |bound| rules.iter().any(|rule| rule.bound == bound && !rule.passed);

@@ -6,6 +6,7 @@
 //!
 //! This crate never asks an agent: it reads what any producer wrote to the contract.
 
+pub mod again;
 pub mod alignment;
 mod alike;
 pub mod asked;

@@ -69,7 +69,16 @@ impl Sandbox {
     pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new(program());
         command.args(arguments).current_dir(self.root()).stdin(Stdio::null());
-        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "NO_COLOR"] {
+        for name in [
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+            "NO_COLOR",
+            "GITHUB_STEP_SUMMARY",
+        ] {
             command.env_remove(name);
         }
         // A checkout around the scratch folder is none of the tests' business.

@@ -1,6 +1,7 @@
 //! `counterproof compare`: two run folders in, a report and an exit code out.
 
 use std::collections::HashSet;
+use std::env;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::store::{EVALUATION_FILE, RUN_FILE, ReadError, RunReader};
@@ -11,16 +12,21 @@ use counterproof_evaluator::comparison::{self, CompareError, Request};
 use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::{self, Limit, Measure};
 use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::report::{PageSelection, ReportError, ReportWriter};
+use counterproof_evaluator::report::{PageSelection, ReportError, ReportUrl, ReportWriter};
 use counterproof_evaluator::runs::SideRuns;
 use counterproof_evaluator::{sentences, words};
 
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::streams::Streams;
+use crate::surroundings::{self, STEP_SUMMARY};
 use crate::{suite, summary};
 
 /// Compare a new run with a baseline, write a report, and say whether the new version may go out.
+///
+/// The report is a folder that opens from disk: index.html, a page for each case, evaluation.json, and beside them summary.md for
+/// a pull request, junit.xml for a CI and results.sarif for a code host. Where `GITHUB_STEP_SUMMARY` names a file, as in GitHub
+/// Actions, the summary is added to it.
 ///
 /// Exit code 0: the gate passed. 1: it failed, or there was too little to compare.
 #[derive(Debug, clap::Args)]
@@ -57,6 +63,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Pages::All)]
     pub(crate) pages: Pages,
 
+    /// Where the report will be found, for the links of summary.md: its folder, ending with `/`, or a page that has it
+    #[arg(long, value_name = "URL")]
+    pub(crate) report_url: Option<ReportUrl>,
+
     /// The configuration [default: counterproof.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
@@ -77,7 +87,7 @@ pub(crate) enum Pages {
     All,
     /// The cases that moved: all but the unchanged and the noisy
     Changed,
-    /// None: the report is its index and evaluation.json
+    /// None: the report is its index and what stands beside it
     None,
 }
 
@@ -104,6 +114,13 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         .hint("name the cases that the runs were asked with `--cases`"));
     }
     let evaluation = compare(args, config, streams)?;
+    if let Some(path) = env::var(STEP_SUMMARY).ok().filter(|path| !path.is_empty()) {
+        let around = surroundings::of(&evaluation, None, args.report_url.as_ref());
+        let added = surroundings::append_to_step(path.as_str().into(), &evaluation, &around, args.pages.into());
+        if let Err(error) = added {
+            streams.note(format_args!("warning: the step has no summary of this: {error}"));
+        }
+    }
     streams.say(summary::render(&evaluation))?;
     streams.say(format_args!("report: {}", args.out.join("index.html")))?;
     Ok(if evaluation.gate.passed { Exit::Done } else { Exit::Findings })
@@ -189,7 +206,8 @@ fn expect_cases(
 fn write_report(request: &Request<'_>, args: &Args) -> Result<Evaluation, CommandError> {
     let report = ReportWriter::create(&args.out, request).map_err(report_error)?.with_pages(args.pages.into());
     let evaluation = comparison::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
-    report.finish(&evaluation).map_err(report_error)?;
+    let around = surroundings::of(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
+    report.finish_within(&evaluation, &around).map_err(report_error)?;
     Ok(evaluation)
 }
 
@@ -206,7 +224,7 @@ fn newest_below(folder: &Utf8Path) -> Option<Utf8PathBuf> {
     entries.map(|entry| entry.path().to_owned()).filter(|path| path.join(RUN_FILE).is_file()).max()
 }
 
-fn report_error(error: ReportError) -> CommandError {
+pub(crate) fn report_error(error: ReportError) -> CommandError {
     match error {
         ReportError::NotAReport(_) | ReportError::RunInside { .. } => {
             CommandError::usage(error).hint("choose another folder with `--out`")

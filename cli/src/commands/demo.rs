@@ -81,6 +81,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         allow_unpaired: false,
         no_write_back: false,
         pages: compare::Pages::All,
+        report_url: None,
     };
     let evaluation = compare::compare(&request, Config::default(), streams)?;
     streams.say(summary::render(&evaluation))?;

@@ -14,6 +14,7 @@ mod demo;
 mod demo_agent;
 mod merge;
 mod replay;
+mod report;
 mod run;
 mod schema;
 mod validate;
@@ -36,6 +37,7 @@ enum Command {
     Run(Box<run::Args>),
     Merge(merge::Args),
     Compare(compare::Args),
+    Report(report::Args),
     Accept(accept::Args),
     Replay(replay::Args),
     Validate(validate::Args),
@@ -62,6 +64,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Run(args) => run::run(&args, &retold(&typed), &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
+        Command::Report(args) => report::run(&args, &mut streams),
         Command::Accept(args) => accept::run(&args, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),

@@ -8,6 +8,7 @@ use camino::Utf8Path;
 use counterproof_artifact::store::EVALUATION_FILE;
 use counterproof_artifact::write::{self, Durability};
 
+use super::beside::{JUNIT_FILE, SARIF_FILE, SUMMARY_FILE};
 use super::files::ARTIFACTS_FOLDER;
 use super::writer::ReportError;
 
@@ -38,7 +39,7 @@ pub(super) fn prepare(out: &Utf8Path) -> Result<(), ReportError> {
         write::create_folder(&folder)?;
     }
     write::write(&out.join(MARKER_FILE), MARKER.as_bytes(), Durability::Cached)?;
-    for name in [INDEX_FILE, EVALUATION_FILE] {
+    for name in [INDEX_FILE, EVALUATION_FILE, SUMMARY_FILE, JUNIT_FILE, SARIF_FILE] {
         removed(&out.join(name), |path| fs::remove_file(path))?;
     }
     for name in [CASES_FOLDER, ARTIFACTS_FOLDER] {

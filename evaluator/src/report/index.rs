@@ -1,5 +1,7 @@
 //! The first page: whether it may go out, what moved, and what was compared.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Cluster, Evaluation, GateOutcome, Verdict};
@@ -39,7 +41,8 @@ pub(super) struct IndexPage {
     outcome: OutcomeShown,
     rules: Vec<RuleShown>,
     facts: Vec<FactShown>,
-    settings: ChangesShown,
+    /// `None` where the run documents are not there to tell.
+    settings: Option<ChangesShown>,
     evaluator: String,
     comparing: Vec<ComparingShown>,
     runs: Vec<(&'static str, FileLink)>,
@@ -114,14 +117,22 @@ struct SharedCause {
     code: String,
     place: String,
     message: String,
-    cases: Vec<(String, String)>,
+    cases: Vec<CaseOfCause>,
     more: String,
+}
+
+/// A case that shares a cause.
+#[derive(Debug, Clone)]
+struct CaseOfCause {
+    /// The case's page, where it has one.
+    href: Option<String>,
+    case_id: String,
 }
 
 impl IndexPage {
     /// The first page of a finished comparison.
     pub(super) fn of(report: &ReportWriter<'_>, evaluation: &Evaluation) -> Result<Self, ReportError> {
-        let (baseline, new) = (report.baseline.first().reader().run(), report.new.first().reader().run());
+        let documents = report.documents();
         let (moved, quiet): (Vec<_>, Vec<_>) = Verdict::WORST_FIRST
             .into_iter()
             .map(|verdict| (verdict, group(report, evaluation, verdict)))
@@ -133,15 +144,15 @@ impl IndexPage {
         let bar_words: Vec<_> = bar.iter().map(|part| format!("{} {}", part.count, part.verdict.word)).collect();
         Ok(Self {
             root: "",
-            baseline_id: baseline.run_id.to_string(),
-            new_id: new.run_id.to_string(),
+            baseline_id: evaluation.baseline.run_id.to_string(),
+            new_id: evaluation.new.run_id.to_string(),
             outcome: outcome(evaluation),
             besides: sentences::besides(evaluation),
             repeats: sentences::repeats(evaluation),
             suite: sentences::suite(evaluation),
             rules: rules(evaluation),
-            facts: runs::facts(baseline, new),
-            settings: runs::settings_that_differ(baseline, new),
+            facts: runs::facts(evaluation, documents),
+            settings: documents.map(|[baseline, new]| runs::settings_that_differ(baseline, new)),
             evaluator: evaluation.evaluator_version.clone(),
             comparing: comparing(evaluation),
             runs: report.run_links()?,
@@ -157,9 +168,14 @@ impl IndexPage {
 }
 
 fn causes(report: &ReportWriter<'_>, evaluation: &Evaluation) -> Vec<SharedCause> {
+    let verdicts: HashMap<_, _> = evaluation.cases.iter().map(|case| (&case.case_id, case.verdict)).collect();
     let shared = evaluation.clusters.iter().filter(|cluster| cluster.case_ids.len() > 1).take(CAUSES_SHOWN);
     let show = |cluster: &Cluster| {
-        let link = |id: &CaseId| (names::encode_path(&report.case_page(id)), id.to_string());
+        let link = |id: &CaseId| {
+            let has_page = verdicts.get(id).is_some_and(|verdict| report.selection.includes(*verdict));
+            let href = has_page.then(|| names::encode_path(&report.case_page(id)));
+            CaseOfCause { href, case_id: id.to_string() }
+        };
         let hidden = cluster.case_ids.len().saturating_sub(CASES_OF_A_CAUSE);
         SharedCause {
             code: cluster.code.clone(),

@@ -5,10 +5,11 @@
 //! nothing about a case is decided here.
 //!
 //! ```text
-//! index.html  evaluation.json  static/  cases/<caseId>.html  artifacts/{baseline,new}/…
+//! index.html  evaluation.json  summary.md  junit.xml  results.sarif  static/  cases/<caseId>.html  artifacts/{baseline,new}/…
 //! ```
 
 mod actions;
+mod beside;
 mod case_page;
 mod cause;
 mod cells;
@@ -30,4 +31,5 @@ mod shown;
 mod verdicts;
 mod writer;
 
+pub use beside::{CasePlace, ReportUrl, SUMMARY_UP_TO_BYTES, Surroundings, UrlError, summary};
 pub use writer::{PageSelection, ReportError, ReportWriter};

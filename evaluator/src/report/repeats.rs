@@ -1,5 +1,6 @@
 //! What several runs a side say of a case: how often things hold, and which differences are the agent's own noise.
 
+use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, NoiseBasis, Pairs, PlaceNoise, Rate, Tier};
 
 use super::case_page::CaseView;
@@ -57,8 +58,8 @@ pub(super) fn show(view: &CaseView<'_>) -> Option<RepeatsShown> {
     Some(RepeatsShown {
         runs: format!(
             "This page shows {} of baseline and {} of new.",
-            run(repeats.shown.baseline, report.baseline.iter().len()),
-            run(repeats.shown.new, report.new.iter().len())
+            run(repeats.shown.baseline, report.files(Side::Baseline).len()),
+            run(repeats.shown.new, report.files(Side::New).len())
         ),
         measures: repeats.measures.iter().map(measure).collect(),
         places: repeats.places.iter().map(place).collect(),

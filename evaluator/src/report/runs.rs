@@ -1,6 +1,7 @@
 //! What was compared: the two runs side by side, and the settings in which they differ.
 
 use counterproof_artifact::Run;
+use counterproof_artifact::evaluation::{ComparedRun, Evaluation};
 use serde_json::Value;
 
 use super::changes::{self, ChangesShown};
@@ -33,25 +34,27 @@ pub(super) struct FactShown {
     pub(super) new: String,
 }
 
-/// The facts of both runs.
-pub(super) fn facts(baseline: &Run, new: &Run) -> Vec<FactShown> {
-    let fact = |name, of: fn(&Run) -> String| FactShown {
-        name,
-        baseline: shown::visible(&of(baseline)),
-        new: shown::visible(&of(new)),
-    };
+/// The facts of both runs: those that the evaluation keeps, and those that only the run documents tell.
+pub(super) fn facts(evaluation: &Evaluation, documents: Option<[&Run; 2]>) -> Vec<FactShown> {
+    let fact = |name, of: fn(&ComparedRun) -> String| shown_fact(name, [&evaluation.baseline, &evaluation.new].map(of));
     let mut facts = vec![
         fact("Run", |run| run.run_id.to_string()),
         fact("Started", |run| run.generated_at.clone()),
         fact("Commit", commit),
         fact("Runner", |run| run.runner_version.clone()),
-        fact("Cases selected", |run| shown::number(run.selected_case_ids.len() as u64)),
-        fact("How it went", stats),
+        fact("Cases selected", |run| shown::number(run.cases_selected)),
     ];
-    if baseline.accepted.is_some() || new.accepted.is_some() {
-        facts.push(fact("Accepted", accepted));
+    if let Some(documents) = documents {
+        facts.push(shown_fact("How it went", documents.map(stats)));
+        if documents.iter().any(|run| run.accepted.is_some()) {
+            facts.push(shown_fact("Accepted", documents.map(accepted)));
+        }
     }
     facts
+}
+
+fn shown_fact(name: &'static str, [baseline, new]: [String; 2]) -> FactShown {
+    FactShown { name, baseline: shown::visible(&baseline), new: shown::visible(&new) }
 }
 
 /// When a run was made the baseline, and why.
@@ -61,7 +64,7 @@ fn accepted(run: &Run) -> String {
     format!("{}{by}: {}", accepted.at, accepted.reason)
 }
 
-fn commit(run: &Run) -> String {
+fn commit(run: &ComparedRun) -> String {
     match (&run.repo_commit, run.dirty) {
         (None, _) => "not recorded".to_owned(),
         (Some(commit), Some(true)) => format!("{commit}, with uncommitted changes"),

@@ -7,8 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_artifact::store::{EVALUATION_FILE, ReadError};
 use counterproof_artifact::write::{self, Durability, WriteError};
-use counterproof_artifact::{CaseId, Side};
+use counterproof_artifact::{CaseId, Run, Side};
 
+use super::beside::{self, Surroundings};
 use super::case_page::CasePage;
 use super::files::{FileLink, RunFiles};
 use super::folder::{self, CASES_FOLDER, INDEX_FILE};
@@ -32,7 +33,7 @@ pub enum PageSelection {
 
 impl PageSelection {
     /// True where a case with this verdict gets a page.
-    pub(super) const fn includes(self, verdict: Verdict) -> bool {
+    pub const fn includes(self, verdict: Verdict) -> bool {
         match self {
             PageSelection::All => true,
             PageSelection::Changed => !verdicts::is_quiet(verdict),
@@ -44,8 +45,8 @@ impl PageSelection {
 /// A report under construction. It can be shared between threads.
 #[derive(Debug)]
 pub struct ReportWriter<'a> {
-    pub(super) baseline: &'a SideRuns,
-    pub(super) new: &'a SideRuns,
+    /// The run documents of both sides; `None` where the report is made of the evaluation alone.
+    documents: Option<[&'a Run; 2]>,
     baseline_files: Vec<RunFiles<'a>>,
     new_files: Vec<RunFiles<'a>>,
     pub(super) pages: Pages,
@@ -94,8 +95,35 @@ pub enum ReportError {
 impl<'a> ReportWriter<'a> {
     /// Starts the report of a comparison in the folder `out`: made if it is not there, cleared if it holds a report.
     pub fn create(out: &Utf8Path, request: &'a Request<'_>) -> Result<Self, ReportError> {
-        let (baseline, new) = (&request.baseline, &request.new);
-        let ids = comparison::pair(baseline, new)?;
+        let ids = comparison::pair(&request.baseline, &request.new)?;
+        Self::of_runs(out, [&request.baseline, &request.new], ids)
+    }
+
+    /// Starts the report of a comparison that was made before, with the runs that it was made of.
+    pub fn again(
+        out: &Utf8Path,
+        evaluation: &Evaluation,
+        baseline: &'a SideRuns,
+        new: &'a SideRuns,
+    ) -> Result<Self, ReportError> {
+        Self::of_runs(out, [baseline, new], case_ids(evaluation))
+    }
+
+    /// Starts the report of a comparison that was made before, without its runs: there is nothing to make the cases' pages of.
+    pub fn of_evaluation(out: &Utf8Path, evaluation: &Evaluation) -> Result<Self, ReportError> {
+        folder::refuse_foreign(out)?;
+        folder::prepare(out)?;
+        Ok(Self {
+            documents: None,
+            baseline_files: Vec::new(),
+            new_files: Vec::new(),
+            pages: Pages::of(case_ids(evaluation)),
+            selection: PageSelection::None,
+            out: out.to_owned(),
+        })
+    }
+
+    fn of_runs(out: &Utf8Path, [baseline, new]: [&'a SideRuns; 2], ids: Vec<CaseId>) -> Result<Self, ReportError> {
         folder::refuse_foreign(out)?;
         for run in baseline.iter().chain(new.iter()) {
             let run = run.reader().folder();
@@ -111,8 +139,7 @@ impl<'a> ReportWriter<'a> {
             files.run()?;
         }
         Ok(Self {
-            baseline,
-            new,
+            documents: Some([baseline, new].map(|runs| runs.first().reader().run())),
             baseline_files,
             new_files,
             pages: Pages::of(ids),
@@ -136,9 +163,34 @@ impl<'a> ReportWriter<'a> {
         self.write_page(&self.case_page(&case.row.case_id), &page)
     }
 
-    /// Writes the index and `evaluation.json`, and returns the page to open.
+    /// Writes the index, `evaluation.json` and what else stands beside the pages, and returns the page to open.
     pub fn finish(&self, evaluation: &Evaluation) -> Result<Utf8PathBuf, ReportError> {
+        self.finish_within(evaluation, &Surroundings::default())
+    }
+
+    /// The same, and the files beside the pages say where the report and the cases are.
+    pub fn finish_within(
+        &self,
+        evaluation: &Evaluation,
+        surroundings: &Surroundings,
+    ) -> Result<Utf8PathBuf, ReportError> {
         write::write_json(&self.out.join(EVALUATION_FILE), evaluation, Durability::Synced)?;
+        self.finish_pages(evaluation, surroundings)
+    }
+
+    /// The same for an evaluation that was read from `bytes`, which are kept as they are.
+    pub fn finish_again(
+        &self,
+        evaluation: &Evaluation,
+        bytes: &[u8],
+        surroundings: &Surroundings,
+    ) -> Result<Utf8PathBuf, ReportError> {
+        write::write(&self.out.join(EVALUATION_FILE), bytes, Durability::Synced)?;
+        self.finish_pages(evaluation, surroundings)
+    }
+
+    fn finish_pages(&self, evaluation: &Evaluation, surroundings: &Surroundings) -> Result<Utf8PathBuf, ReportError> {
+        beside::write(&self.out, evaluation, surroundings, self.selection)?;
         self.write_page(INDEX_FILE, &IndexPage::of(self, evaluation)?)?;
         Ok(self.out.join(INDEX_FILE))
     }
@@ -149,6 +201,11 @@ impl<'a> ReportWriter<'a> {
             Side::Baseline => &self.baseline_files,
             Side::New => &self.new_files,
         }
+    }
+
+    /// The run documents of both sides, where the runs are there.
+    pub(super) const fn documents(&self) -> Option<[&'a Run; 2]> {
+        self.documents
     }
 
     /// Links to the run documents of both sides.
@@ -166,6 +223,10 @@ impl<'a> ReportWriter<'a> {
         let html = template.render().map_err(|source| ReportError::Render { page: page.to_owned(), source })?;
         Ok(write::write(&self.out.join(page), html.as_bytes(), Durability::Cached)?)
     }
+}
+
+fn case_ids(evaluation: &Evaluation) -> Vec<CaseId> {
+    evaluation.cases.iter().map(|case| case.case_id.clone()).collect()
 }
 
 fn is_inside(folder: &Utf8Path, out: &Utf8Path) -> bool {

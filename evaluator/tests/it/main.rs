@@ -1,5 +1,6 @@
 //! The crate as another crate uses it.
 
+mod beside;
 mod evidence;
 mod expectations;
 mod grounding;
@@ -14,3 +15,4 @@ mod report;
 mod rules;
 mod severity;
 mod verdicts;
+mod xml;

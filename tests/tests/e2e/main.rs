@@ -13,6 +13,7 @@ mod help;
 mod malformed;
 mod merge;
 mod replay;
+mod report;
 mod run;
 mod run_disk_full;
 mod run_killed;

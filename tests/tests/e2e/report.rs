@@ -1,0 +1,168 @@
+//! `report`, and what `compare` writes beside the pages.
+
+use camino::Utf8Path;
+use counterproof_tests::{Sandbox, files_below};
+
+const BASELINE: &str = "runs/baseline/sample-baseline";
+const NEW: &str = "runs/new/sample-new";
+
+/// A sandbox with the checked-in sample.
+fn sample() -> Sandbox {
+    let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
+    let mut sandbox = Sandbox::new();
+    for (path, bytes) in files_below(&checked_in) {
+        sandbox = sandbox.with_file(path.as_str(), &String::from_utf8(bytes).unwrap());
+    }
+    sandbox
+}
+
+const ADDRESS: &str = "https://ci.example/report/";
+
+fn compare(sandbox: &Sandbox, more: &[&str]) {
+    let known = ["compare", "--cases", "cases.json", "--report-url", ADDRESS, "--out", "first"];
+    let compared = sandbox.run(known.iter().chain(more));
+    assert_eq!(compared.code, Some(1), "{compared}");
+}
+
+fn again(sandbox: &Sandbox, more: &[&str]) {
+    let runs = ["--cases", "cases.json", "--report-url", ADDRESS, "--out", "second"];
+    let known = ["report", "first/evaluation.json"];
+    let reported = sandbox.run(known.iter().chain(&runs).chain(more));
+    assert_eq!(reported.code, Some(0), "{reported}");
+    assert_eq!(reported.stdout, "report: second/index.html\n");
+}
+
+#[test]
+fn the_same_report_comes_out_of_the_evaluation_and_its_runs() {
+    let rules = "[[compare.rule]]\ntool = \"refund_*\"\npath = \"/**/amount\"\nignore = true\n";
+    for (config, pages) in [("", "all"), ("", "changed"), ("[gate]\nregressed = 9\n", "none"), (rules, "all")] {
+        let sandbox = sample().with_file("rules.toml", config);
+        let usual = ["--pages", pages, "--config", "rules.toml"];
+        let compared = sandbox.run(["validate", "runs"]);
+        assert_eq!(compared.code, Some(0), "{compared}");
+        compare(&sandbox, &usual);
+        again(&sandbox, &[&usual[..], &["--baseline", BASELINE, "--new", NEW]].concat());
+        let (first, second) = (files_below(&sandbox.path("first")), files_below(&sandbox.path("second")));
+        assert_eq!(
+            first.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            second.iter().map(|(path, _)| path).collect::<Vec<_>>()
+        );
+        for ((path, first), (_, second)) in first.iter().zip(&second) {
+            assert!(first == second, "{path} differs");
+        }
+    }
+}
+
+#[test]
+fn repeats_are_shown_again_in_whatever_order_their_folders_are_named() {
+    let mut sandbox = sample();
+    for (side, from) in [("baseline", BASELINE), ("new", NEW)] {
+        for (path, bytes) in files_below(&sandbox.path(from)) {
+            let text =
+                String::from_utf8(bytes).unwrap().replace(&format!("\"sample-{side}\""), &format!("\"twin-{side}\""));
+            sandbox = sandbox.with_file(&format!("runs/{side}/twin-{side}/{path}"), &text);
+        }
+    }
+    let (twin_baseline, twin_new) = ("runs/baseline/twin-baseline", "runs/new/twin-new");
+    let compared =
+        sandbox.run(["compare", "--out", "first", "--baseline", BASELINE, twin_baseline, "--new", NEW, twin_new]);
+    assert_eq!(compared.code, Some(1), "{compared}");
+    let runs = ["--out", "second", "--baseline", twin_baseline, BASELINE, "--new", twin_new, NEW];
+    let reported = sandbox.run(["report", "first/evaluation.json"].iter().chain(&runs));
+    assert_eq!(reported.code, Some(0), "{reported}");
+    assert!(files_below(&sandbox.path("first")) == files_below(&sandbox.path("second")));
+}
+
+#[test]
+fn a_report_without_its_runs_has_all_but_the_pages_of_the_cases() {
+    let sandbox = sample();
+    compare(&sandbox, &[]);
+    again(&sandbox, &[]);
+    let names: Vec<_> = files_below(&sandbox.path("second")).into_iter().map(|(path, _)| path).collect();
+    for name in ["index.html", "summary.md", "junit.xml", "results.sarif", "evaluation.json"] {
+        assert!(names.iter().any(|path| path == name), "{name}");
+    }
+    assert!(names.iter().all(|path| !path.starts_with("cases") && !path.starts_with("artifacts")), "{names:?}");
+    let read = |path: &str| std::fs::read_to_string(sandbox.path(path)).unwrap();
+    assert_eq!(read("first/evaluation.json"), read("second/evaluation.json"));
+    let (index, summary) = (read("second/index.html"), read("second/summary.md"));
+    assert!(!index.contains("href=\"cases/") && index.contains("refund_damaged_001"), "{index}");
+    assert!(!summary.contains("/cases/") && summary.contains("`refund_damaged_001`"), "{summary}");
+    assert_eq!(read("first/junit.xml"), read("second/junit.xml"));
+    assert_eq!(read("first/results.sarif"), read("second/results.sarif"));
+}
+
+#[test]
+fn a_report_can_take_its_own_place() {
+    let sandbox = sample();
+    compare(&sandbox, &[]);
+    let reported = sandbox.run(["report", "first/evaluation.json", "--out", "first"]);
+    assert_eq!(reported.code, Some(0), "{reported}");
+    assert_eq!(sandbox.json("first/evaluation.json")["counts"]["regressed"], 3);
+}
+
+#[test]
+fn what_is_not_the_evaluation_or_its_runs_is_refused() {
+    let sandbox = sample();
+    compare(&sandbox, &[]);
+    let other = sandbox.run(["report", "first/evaluation.json", "--out", "x", "--baseline", NEW, "--new", NEW]);
+    insta::assert_snapshot!(other, @r"
+    exit code: 2
+    --- stderr
+    error: `runs/new/sample-new` holds the run sample-new, and the evaluation's baseline is sample-baseline
+      hint: name the run folders that were compared; `counterproof compare` compares others
+    ");
+    let document = sandbox.run(["report", "cases.json", "--out", "x"]);
+    assert_eq!(document.code, Some(3), "{document}");
+    let missing = sandbox.run(["report", "none.json", "--out", "x"]);
+    assert_eq!(missing.code, Some(3), "{missing}");
+    let half = sandbox.run(["report", "first/evaluation.json", "--out", "x", "--new", NEW]);
+    assert_eq!(half.code, Some(2), "{half}");
+    assert!(!sandbox.path("x").exists());
+    let url = sandbox.run(["report", "first/evaluation.json", "--report-url", "javascript:alert(1)"]);
+    assert_eq!(url.code, Some(2), "{url}");
+}
+
+#[test]
+fn the_summary_is_added_to_that_of_the_step() {
+    let summary = |sandbox: &Sandbox| std::fs::read_to_string(sandbox.path("step.md")).unwrap();
+    let compare = |sandbox: &Sandbox| {
+        let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+        assert_eq!(compared.code, Some(1), "{compared}");
+        compared
+    };
+    let new = sample().with_variable("GITHUB_STEP_SUMMARY", "step.md");
+    let said = compare(&new);
+    assert_eq!(said.stderr, "");
+    assert_eq!(summary(&new), std::fs::read_to_string(new.path("report/summary.md")).unwrap());
+
+    let begun = sample().with_variable("GITHUB_STEP_SUMMARY", "step.md").with_file("step.md", "# Earlier");
+    compare(&begun);
+    assert_eq!(summary(&begun), format!("# Earlier\n\n{}", summary(&new)));
+}
+
+#[test]
+fn a_step_that_has_no_room_gets_a_shorter_summary_or_none() {
+    let full = 1024 * 1024;
+    for (left, has_some) in [(1_000, true), (40, false), (0, false)] {
+        let before = "x".repeat(full - left);
+        let sandbox = sample().with_variable("GITHUB_STEP_SUMMARY", "step.md").with_file("step.md", &before);
+        let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+        assert_eq!(compared.code, Some(1), "{compared}");
+        let after = std::fs::read_to_string(sandbox.path("step.md")).unwrap();
+        assert!(after.len() <= full, "{}", after.len());
+        assert_eq!(after[before.len()..].contains("Not good enough"), has_some);
+        assert_eq!(compared.stderr.contains("warning: the step has no summary of this"), !has_some, "{compared}");
+    }
+}
+
+#[test]
+fn a_step_summary_that_cannot_be_written_changes_nothing_else() {
+    for path in ["runs", "nowhere/step.md"] {
+        let sandbox = sample().with_variable("GITHUB_STEP_SUMMARY", path);
+        let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+        assert_eq!(compared.code, Some(1), "{compared}");
+        assert!(compared.stderr.contains("warning: the step has no summary of this"), "{compared}");
+        assert!(sandbox.path("report/summary.md").is_file());
+    }
+}
