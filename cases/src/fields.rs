@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Part};
 use crate::expect::{self, Expect, Wrong};
+use crate::json_schema;
 use crate::problem::{Marked, Problem};
 
 /// Where the problems of one case are gathered.
@@ -69,11 +70,16 @@ impl<'l, 'd> Fields<'l, 'd> {
         Self { map, pointer, prefix: String::new(), log }
     }
 
-    /// The fields of an object in a field: all absent where the field is.
-    pub(crate) fn object(&mut self, key: &str) -> Option<Fields<'_, 'd>> {
+    /// The fields of an object in a field, which looks like the example: all absent where the field is.
+    pub(crate) fn object(&mut self, key: &str, example: &str) -> Option<Fields<'_, 'd>> {
         let map = match self.map.shift_remove(key)? {
             Value::Object(map) => map,
-            other => return self.mistyped(key, &other, "an object"),
+            Value::Null => return self.mistyped(key, &Value::Null, "an object"),
+            other => {
+                let message = mismatch(&format!("{}{key}", self.prefix), &other, "an object");
+                self.wrong(key, message, format!("write an object, such as {example}"));
+                return None;
+            }
         };
         let (pointer, prefix) = (pointer::child(&self.pointer, key), format!("{}{key}.", self.prefix));
         Some(Fields { map, pointer, prefix, log: self.log })
@@ -139,7 +145,15 @@ impl<'l, 'd> Fields<'l, 'd> {
     /// A JSON Schema: an object, or true or false.
     pub(crate) fn schema(&mut self, key: &str) -> Option<Value> {
         match self.map.shift_remove(key)? {
-            schema @ (Value::Object(_) | Value::Bool(_)) => Some(fitted(schema)),
+            schema @ (Value::Object(_) | Value::Bool(_)) => match json_schema::validator(&schema) {
+                Ok(_) => Some(fitted(schema)),
+                Err(error) => {
+                    let pointer = format!("{}{}", pointer::child(&self.pointer, key), error.pointer);
+                    let message = format!("`{}{key}`: {error}", self.prefix);
+                    self.log.error(&pointer, message, "correct it there");
+                    None
+                }
+            },
             other => self.mistyped(key, &other, "a JSON Schema"),
         }
     }
@@ -239,8 +253,8 @@ fn remedy(found: &Value, expected: &str) -> String {
 }
 
 /// The known word that a word may be a slip of the pen for.
-fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    let distance = |candidate: &str| strsim::damerau_levenshtein(&word.to_lowercase(), candidate);
+pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    let distance = |other: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &other.to_lowercase());
     let (steps, near) = known.iter().map(|candidate| (distance(candidate), *candidate)).min()?;
     (steps <= 1 + near.len() / 5).then_some(near)
 }

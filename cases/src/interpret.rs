@@ -38,7 +38,16 @@ pub(crate) fn interpret(document: &Document, value: Value) -> Interpreted {
                 refuse("/cases", &other, "a list of cases");
                 return found;
             }
-            None => (vec![Value::Object(map)], None),
+            None => match other_list(&map) {
+                Some(key) => {
+                    let message = format!("`{key}` is a list, and the list of cases is called `cases`");
+                    let mut log = Log::new(document, None);
+                    log.error(&pointer::child("", key), message, "call it `cases`");
+                    found.errors.append(&mut log.errors);
+                    return found;
+                }
+                None => (vec![Value::Object(map)], None),
+            },
         },
         other => {
             refuse("", &other, "a list of cases, or an object with a list called `cases`");
@@ -69,6 +78,15 @@ pub(crate) fn interpret(document: &Document, value: Value) -> Interpreted {
     found
 }
 
+/// What other tools call the list of cases, in an object that is no case itself.
+fn other_list(map: &Map<String, Value>) -> Option<&str> {
+    if map.keys().any(|key| ["id", "case_id", "input"].contains(&key.as_str())) {
+        return None;
+    }
+    let is_list = |value: &Value| value.as_array().is_some_and(|items| items.iter().any(Value::is_object));
+    map.iter().find(|(_, value)| is_list(value)).map(|(key, _)| key.as_str())
+}
+
 /// The id as it stands there, good or not, to name the case by.
 fn written_id(map: &Map<String, Value>) -> Option<String> {
     match map.get("id").or_else(|| map.get("case_id"))? {
@@ -83,13 +101,13 @@ fn case(mut fields: Fields<'_, '_>) -> Option<CaseSpec> {
     let id = id(&mut fields);
     let title = fields.text("title");
     let input = if fields.has("input") {
-        fields.object("input").and_then(input)
+        fields.object("input", "{user: Where is my money?}").and_then(input)
     } else {
         fields.missing("input", "write an `input` with the text of the `user`");
         None
     };
-    let expected = fields.object("expected").map(expected).unwrap_or_default();
-    let metadata = fields.object("metadata").map(metadata).unwrap_or_default();
+    let expected = fields.object("expected", "{must_include: [refund]}").map(expected).unwrap_or_default();
+    let metadata = fields.object("metadata", "{tags: [refund]}").map(metadata).unwrap_or_default();
     let suite = fields.text("suite");
     let extra = fields.rest_misspelt(&CASE_KEYS);
     Some(CaseSpec { id: id?, title, input: input?, expected, metadata, suite, extra })
@@ -137,7 +155,7 @@ fn expected(mut fields: Fields<'_, '_>) -> Expected {
         tool_required: fields.texts("tool_required"),
         tool_sequence: fields.texts("tool_sequence"),
         json_schema: fields.schema("json_schema"),
-        retrieval_required: fields.object("retrieval_required").and_then(retrieval_required),
+        retrieval_required: fields.object("retrieval_required", "{doc_ids: [policy-7]}").and_then(retrieval_required),
         must_include: fields.texts("must_include"),
         must_not_include: fields.texts("must_not_include"),
         evidence_required_for_actions: fields.boolean("evidence_required_for_actions"),

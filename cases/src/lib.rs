@@ -22,12 +22,14 @@ mod document;
 mod expect;
 mod fields;
 mod interpret;
+mod json_schema;
 mod load;
 mod positions;
 mod problem;
 mod spec;
 
 pub use expect::{Expect, VARIABLES};
+pub use json_schema::{SchemaError, validator};
 pub use load::{Place, Suite, load, places};
 pub use problem::{LoadError, Marked, Problem};
 pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired};

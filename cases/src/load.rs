@@ -10,7 +10,7 @@ use counterproof_artifact::{CaseId, pointer};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::document::{Document, Format, Part, parse};
-use crate::fields::Log;
+use crate::fields::{Log, nearest};
 use crate::interpret::interpret;
 use crate::problem::{LoadError, Problem};
 use crate::spec::CaseSpec;
@@ -22,6 +22,15 @@ pub struct Suite {
     pub cases: Vec<CaseSpec>,
     /// What the author may not have meant, such as expectations that this version does not know.
     pub warnings: Vec<Problem>,
+}
+
+impl Suite {
+    /// The id of a case that another id may be a slip of the pen for.
+    pub fn nearest(&self, id: &CaseId) -> Option<&CaseId> {
+        let ids: Vec<&str> = self.cases.iter().map(|case| case.id.as_str()).collect();
+        let near = nearest(id.as_str(), &ids)?;
+        self.cases.iter().map(|case| &case.id).find(|known| known.as_str() == near)
+    }
 }
 
 /// Loads a cases file, or all cases files below a folder.
@@ -62,7 +71,7 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
     }
     syntax.append(&mut errors);
     if !syntax.is_empty() {
-        return Err(LoadError::Invalid(syntax));
+        return Err(LoadError::Invalid { problems: syntax, warnings: suite.warnings });
     }
     if suite.cases.is_empty() {
         return Err(LoadError::Empty(path.to_owned()));

@@ -96,16 +96,29 @@ pub enum LoadError {
     /// Files that can be read, but hold no case.
     #[error("`{0}` holds no case: expected at least one with an `id` and an `input`")]
     Empty(Utf8PathBuf),
-    /// Files that cannot be understood: everything that is wrong with them, at least one problem.
-    #[error("{}", summary(.0))]
-    Invalid(Vec<Problem>),
+    /// Files that cannot be understood.
+    #[error("{}", summary(.problems))]
+    Invalid {
+        /// Everything that is wrong with them, at least one problem.
+        problems: Vec<Problem>,
+        /// What their author may not have meant either.
+        warnings: Vec<Problem>,
+    },
 }
 
 impl LoadError {
     /// The places that are wrong, where the error is about places.
     pub fn problems(&self) -> &[Problem] {
         match self {
-            LoadError::Invalid(problems) => problems,
+            LoadError::Invalid { problems, .. } => problems,
+            _ => &[],
+        }
+    }
+
+    /// What the author may not have meant, beside what is wrong.
+    pub fn warnings(&self) -> &[Problem] {
+        match self {
+            LoadError::Invalid { warnings, .. } => warnings,
             _ => &[],
         }
     }

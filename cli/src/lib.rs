@@ -17,5 +17,6 @@ mod suite;
 mod summary;
 mod surroundings;
 mod told;
+mod values;
 
 pub use commands::run;

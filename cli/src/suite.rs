@@ -1,6 +1,7 @@
 //! The cases that a command was given, and everything that is wrong with them.
 
 use camino::Utf8Path;
+use counterproof_artifact::store::RUN_FILE;
 use counterproof_cases::{LoadError, Suite};
 
 use crate::command_error::CommandError;
@@ -11,11 +12,19 @@ const PROBLEMS_LISTED: usize = 20;
 
 /// Loads the cases, and passes on what their author may not have meant.
 pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, CommandError> {
-    let suite = counterproof_cases::load(path).map_err(|error| load_error(path, error))?;
-    for warning in &suite.warnings {
+    if path.join(RUN_FILE).is_file() {
+        let message = format!("`{path}` is a run folder, and holds what came back for cases");
+        return Err(CommandError::usage(message).hint("name the cases file that it was made with"));
+    }
+    let loaded = counterproof_cases::load(path);
+    let warnings = match &loaded {
+        Ok(suite) => &suite.warnings,
+        Err(error) => error.warnings(),
+    };
+    for warning in warnings {
         streams.note(format_args!("warning: {warning}"));
     }
-    Ok(suite)
+    loaded.map_err(|error| load_error(path, error))
 }
 
 fn load_error(path: &Utf8Path, error: LoadError) -> CommandError {

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 
-use counterproof_runner::{EventKind, JsonLines, Plain, Reporter, RunEvent};
+use counterproof_artifact::CaseId;
+use counterproof_runner::{EventKind, FailureNote, JsonLines, Plain, Reporter, RunEvent};
 
 use crate::command_error::CommandError;
 use crate::progress::Progress;
+
+/// Failed cases that are named at the end.
+const NAMED: usize = 10;
 
 /// Whom a run is told to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -56,8 +60,8 @@ impl<'out> Told<'out> {
 
 impl Reporter for Told<'_> {
     fn report(&mut self, event: &RunEvent) {
-        if let EventKind::CaseFinished { failure: Some(failure), .. } = &event.kind {
-            *self.failures.0.entry(failure.class.as_str()).or_default() += 1;
+        if let EventKind::CaseFinished { case_id, failure: Some(failure), .. } = &event.kind {
+            self.failures.note(case_id, failure);
         }
         match &mut self.voice {
             Voice::Human(progress) => progress.report(event),
@@ -67,13 +71,35 @@ impl Reporter for Told<'_> {
     }
 }
 
-/// The failed cases by class. Displayed, such as `1 timeout, 2 http_error`.
+/// The failed cases: counted by class, and the first of them by name. Displayed, such as `1 timeout, 2 http_error`.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(BTreeMap<&'static str, usize>);
+pub(crate) struct Failures {
+    by_class: BTreeMap<&'static str, usize>,
+    first: Vec<String>,
+    others: usize,
+}
+
+impl Failures {
+    fn note(&mut self, case_id: &CaseId, failure: &FailureNote) {
+        *self.by_class.entry(failure.class.as_str()).or_default() += 1;
+        if self.first.len() == NAMED {
+            self.others += 1;
+            return;
+        }
+        let status = failure.status.map(|status| format!(" {status}")).unwrap_or_default();
+        self.first.push(format!("{case_id}: {}{status}", failure.name));
+    }
+
+    /// A line for each of the first failures, and one for the others.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let others = (self.others > 0).then(|| format!("and {} more", self.others));
+        self.first.iter().cloned().chain(others)
+    }
+}
 
 impl fmt::Display for Failures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<_> = self.0.iter().map(|(class, count)| format!("{count} {class}")).collect();
+        let parts: Vec<_> = self.by_class.iter().map(|(class, count)| format!("{count} {class}")).collect();
         f.write_str(&parts.join(", "))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement};
 use counterproof_artifact::{CaseId, Content, EventBody, ProposedAction, RiskLevel};
 use counterproof_cases::{CaseSpec, Expect, Expected};
-use jsonschema::{Draft, Validator};
+use jsonschema::Validator;
 use serde_json::Value;
 
 use self::expect::View;
@@ -27,14 +27,14 @@ pub struct Expectations {
     by_case: HashMap<CaseId, Vec<Check>>,
 }
 
-/// A `json_schema` of the cases file that is no JSON Schema.
+/// A `json_schema` that is none, in a case that did not come from a file.
 #[derive(Debug, thiserror::Error)]
-#[error("case `{case_id}`: `expected.json_schema` is not a JSON Schema that can be used: {message}")]
+#[error("case `{case_id}`: `expected.json_schema`: {source}")]
 pub struct SchemaError {
     /// The case.
     pub case_id: CaseId,
     /// What is wrong with it.
-    pub message: String,
+    pub source: counterproof_cases::SchemaError,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Expectations {
         let mut by_case = HashMap::new();
         for case in cases {
             let mut checks =
-                compile(&case.expected).map_err(|message| SchemaError { case_id: case.id.clone(), message })?;
+                compile(&case.expected).map_err(|source| SchemaError { case_id: case.id.clone(), source })?;
             checks.extend(expressions(case));
             if !checks.is_empty() {
                 by_case.insert(case.id.clone(), checks);
@@ -102,7 +102,7 @@ pub struct Judged<'a> {
     pub evidence: &'a [Vec<FollowedRef>],
 }
 
-fn compile(expected: &Expected) -> Result<Vec<Check>, String> {
+fn compile(expected: &Expected) -> Result<Vec<Check>, counterproof_cases::SchemaError> {
     let mut checks = Vec::new();
     checks.extend(expected.action_required.clone().map(Check::ActionRequired));
     checks.extend(expected.tool_required.clone().map(Check::ToolRequired));
@@ -113,11 +113,7 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, String> {
         expected.retrieval_required.as_ref().map(|required| Check::RetrievalRequired(required.doc_ids.clone())),
     );
     if let Some(schema) = &expected.json_schema {
-        // Agents' cases are written for draft-07, unless the schema itself says otherwise.
-        let options = jsonschema::options();
-        let options = if schema.get("$schema").is_some() { options } else { options.with_draft(Draft::Draft7) };
-        let validator = options.build(schema).map_err(|error| words::text(&error.to_string(), 200))?;
-        checks.push(Check::JsonSchema(Box::new(validator)));
+        checks.push(Check::JsonSchema(Box::new(counterproof_cases::validator(schema)?)));
     }
     if expected.evidence_required_for_actions == Some(true) {
         checks.push(Check::EvidenceRequired);

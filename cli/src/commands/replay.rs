@@ -16,12 +16,12 @@ use counterproof_runner::{
     Silent,
 };
 
-use super::run::time_span;
 use crate::agent;
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::curl;
 use crate::streams::Streams;
+use crate::values::time_span;
 
 /// Send the request of a case again and show how the answer differs.
 ///

@@ -1,21 +1,19 @@
 //! `counterproof run`: what was typed becomes the settings of a run, and its summary becomes text and an exit code.
 
+mod ending;
+
 use std::env;
-use std::fmt::Display;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::lock::LockError;
-use counterproof_artifact::store::{CreateError, ReopenError, RunReader};
 use counterproof_artifact::{CaseId, Exit, RunId, Side, check, redact};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_runner::retry::{Policy, RetryBudget};
 use counterproof_runner::{
     BaseUrl, ByteLimits, Checkout, Concurrency, Environment, Header, HeaderError, Interrupt, PhaseTimeouts, Rate,
-    ResolveRule, ResumeError, RunError, Secret, Settings, Summary, Urgency,
+    ResolveRule, Secret, Settings, Urgency,
 };
-use jiff::SignedDuration;
 
 use crate::agent::AgentArgs;
 use crate::command_error::CommandError;
@@ -26,7 +24,10 @@ use crate::rounds::{self, Rounds};
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::suite;
-use crate::told::{Failures, Style, Told};
+use crate::told::{Style, Told};
+use crate::values::{bytes, time_span};
+
+use ending::{counted, next, run_error, tell};
 
 /// Ask every case of an agent and keep what came back.
 ///
@@ -120,19 +121,19 @@ pub(crate) struct Args {
     resolve: Vec<ResolveRule>,
 
     /// Largest body that is read; a case with a larger one fails
-    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().body)]
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().body, value_parser = bytes)]
     max_body_bytes: usize,
 
     /// Largest answer, which is parsed in memory; a larger body goes to disk as it comes, and its case fails
-    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().answer)]
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().answer, value_parser = bytes)]
     max_answer_bytes: usize,
 
     /// Longest snippet of a failure's body within an artifact; the whole body is kept beside it
-    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().snippet)]
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().snippet, value_parser = bytes)]
     max_snippet_bytes: usize,
 
     /// Largest payload of a tool within an artifact; a larger one is kept beside it
-    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().payload)]
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().payload, value_parser = bytes)]
     max_payload_bytes: usize,
 
     /// Do not keep the requests, which `counterproof replay` sends again: one file less for each case
@@ -309,10 +310,14 @@ impl Args {
             return Ok(suite.cases);
         }
         let known = |id: &CaseId| suite.cases.iter().any(|case| case.id == *id);
-        let unknown: Vec<_> = self.only.iter().filter(|id| !known(id)).map(|id| format!("`{id}`")).collect();
-        if !unknown.is_empty() {
-            let message = format!("`{}` has no case {}", self.cases, unknown.join(", "));
-            return Err(CommandError::usage(message).hint("`--dry-run` without `--only` lists the cases"));
+        let unknown: Vec<_> = self.only.iter().filter(|id| !known(id)).collect();
+        if let Some(first) = unknown.first() {
+            let listed: Vec<_> = unknown.iter().map(|id| format!("`{id}`")).collect();
+            let message = format!("`{}` has no case {}", self.cases, listed.join(", "));
+            return Err(CommandError::usage(message).hint(match suite.nearest(first) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`--dry-run` without `--only` lists the cases".to_owned(),
+            }));
         }
         Ok(suite.cases.into_iter().filter(|case| self.only.contains(&case.id)).collect())
     }
@@ -364,127 +369,4 @@ fn plan(shared: &Settings, passes: &Passes, cases: &[CaseSpec], streams: &mut St
         streams.say(format_args!("would write {}", shared.out.join(side.as_str()).join(pass.run_id.as_str())))?;
     }
     Ok(Exit::Done)
-}
-
-/// Says how one run went.
-fn tell(
-    args: &Args,
-    settings: &Settings,
-    summary: &Summary,
-    failures: &Failures,
-    streams: &mut Streams,
-) -> Result<(), CommandError> {
-    let counts = &summary.counts;
-    // Of the cases that failed before, the classes are not known here.
-    let classes = if counts.failed > 0 && counts.kept == 0 { format!(" ({failures})") } else { String::new() };
-    let not_run = if counts.not_run() > 0 { format!(", {} not run", counts.not_run()) } else { String::new() };
-    let kept = if counts.kept > 0 { format!("; {} complete before", counts.kept) } else { String::new() };
-    let line = format!(
-        "{}: {} ok, {} failed{classes}, {} retried{not_run}{kept}",
-        counted(counts.selected, "case"),
-        counts.answered,
-        counts.failed,
-        counts.retried
-    );
-    streams.note(line);
-    if counts.over_budget > 0 {
-        streams.note(format_args!(
-            "the retry budget was spent: {} failed that would have been tried again",
-            counted(counts.over_budget, "case")
-        ));
-    }
-    if args.reporter != Style::Jsonl {
-        streams.say(format_args!("run folder: {}", summary.folder))?;
-    }
-    if !summary.interrupted && !summary.reached && counts.selected > 0 {
-        let message = format!("the agent at {} could not be reached", settings.target.recorded());
-        return Err(CommandError::io(message)
-            .hint("check that the agent runs and that `--base-url` or `--agent-cmd` is right")
-            .hint("the artifacts in the run folder tell of each attempt"));
-    }
-    if !summary.interrupted && counts.not_asked > 0 {
-        let message = format!(
-            "the agent at {} was given up; not run: {}",
-            settings.target.recorded(),
-            counted(counts.not_asked, "case")
-        );
-        return Err(CommandError::io(message)
-            .hint("the artifacts in the run folder tell of each attempt")
-            .hint("`--resume` asks the cases that were not run"));
-    }
-    Ok(())
-}
-
-/// Says what is usually done next.
-fn next(args: &Args, shared: &Settings, passes: &Passes, streams: &mut Streams) {
-    let side = shared.out.join(shared.side.as_str());
-    for (number, pass) in passes.runs.iter().enumerate() {
-        let start = if number == 0 { "next: " } else { "      " };
-        streams.note(format_args!("{start}counterproof validate {}", side.join(pass.run_id.as_str())));
-    }
-    let other = shared.side.other();
-    if let Some(part) = passes.runs.first().and_then(|pass| pass.part.as_ref()) {
-        let whole = side.join(part.run_id.as_str());
-        streams.note(format_args!(
-            "      when all {} shards are done: counterproof merge {whole}-s*of{} --out {whole}",
-            part.shard.count(),
-            part.shard.count()
-        ));
-    } else if RunReader::open_latest(&args.out, other).is_ok() {
-        streams.note(format_args!("      counterproof compare --runs {} --cases {}", args.out, args.cases));
-    } else {
-        streams.note(format_args!("      run the side {other} too, then counterproof compare"));
-    }
-}
-
-fn run_error(error: RunError, resume: &str) -> CommandError {
-    match error {
-        RunError::Create(CreateError::Exists(_)) => CommandError::usage(error)
-            .hint("choose another `--run-id`; a run is never written over")
-            .hint("a run that was stopped goes on with `--resume` in place of `--run-id`"),
-        RunError::Create(CreateError::Lock(LockError::Held(_)))
-        | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Held(_)))) => {
-            CommandError::usage(error).hint("wait until it is done, or stop it")
-        }
-        RunError::SecretName(_) => {
-            CommandError::usage(error).hint("names of files cannot be masked: choose another id, or another secret")
-        }
-        RunError::Resume(ResumeError::Changed { .. }) => CommandError::usage(error)
-            .hint("resume with the cases and settings it was started with, or start a new run"),
-        RunError::Resume(ResumeError::Reopen(ReopenError::Missing(_))) => {
-            CommandError::usage(error).hint("start the run with `--run-id` in place of `--resume`")
-        }
-        // What is finished stays, so a full disk costs no more than the cases in flight.
-        RunError::Write(_) => CommandError::io(error).hint(format!("what is finished is kept; to go on: {resume}")),
-        _ => CommandError::io(error),
-    }
-}
-
-/// Reads a time-out.
-pub(super) fn time_span(text: &str) -> Result<Duration, String> {
-    let refuse = |reason: &dyn Display| format!("{reason}; write it like 15s or 500ms");
-    let span: SignedDuration = text.parse().map_err(|error| refuse(&error))?;
-    match Duration::try_from(span) {
-        Ok(span) if span >= Duration::from_millis(1) => Ok(span),
-        _ => Err(refuse(&"a time-out is at least one millisecond")),
-    }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_outs_are_written_with_their_unit() {
-        assert_eq!(time_span("15s"), Ok(Duration::from_secs(15)));
-        assert_eq!(time_span("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(time_span("1m 30s"), Ok(Duration::from_secs(90)));
-        for text in ["", "15", "0s", "-1s", "soon"] {
-            assert!(time_span(text).is_err(), "{text:?}");
-        }
-    }
 }

@@ -1,0 +1,42 @@
+//! Values of options, as they are typed.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// Reads a time-out.
+pub(crate) fn time_span(text: &str) -> Result<Duration, String> {
+    let span: SignedDuration = text.parse().map_err(|_| "a time is a number with its unit, such as 15s or 500ms")?;
+    match Duration::try_from(span) {
+        Ok(span) if span >= Duration::from_millis(1) => Ok(span),
+        _ => Err("a time-out is at least one millisecond, such as 15s or 500ms".to_owned()),
+    }
+}
+
+/// Reads a number of bytes.
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "a size is a number of bytes without a unit, such as 2097152 for 2 MiB".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_outs_are_written_with_their_unit() {
+        assert_eq!(time_span("15s"), Ok(Duration::from_secs(15)));
+        assert_eq!(time_span("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(time_span("1m 30s"), Ok(Duration::from_secs(90)));
+        for text in ["", "15", "0s", "-1s", "soon"] {
+            assert!(time_span(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_bytes() {
+        assert_eq!(bytes("2097152"), Ok(2_097_152));
+        for text in ["", "2MB", "-1", "1.5"] {
+            assert!(bytes(text).is_err(), "{text:?}");
+        }
+    }
+}
