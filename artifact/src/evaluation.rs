@@ -312,10 +312,24 @@ pub struct CaseEvaluation {
 impl CaseEvaluation {
     /// True where new does not meet the expectations: of several runs, less than half do.
     pub fn is_unmet_on_new(&self) -> bool {
-        match self.measure(MeasureCode::Expectations) {
-            Some(measure) => measure.new.passed.saturating_mul(2) < measure.new.runs,
-            None => !self.unmet_on_new().is_empty(),
-        }
+        self.met(|measure| &measure.new).map_or_else(|| !self.unmet_on_new().is_empty(), Rate::is_in_less_than_half)
+    }
+
+    /// True where the expectations could be judged on new: in any run.
+    pub fn is_judged_on_new(&self) -> bool {
+        self.met(|measure| &measure.new).is_some() || self.expectations.iter().any(|result| result.new.is_some())
+    }
+
+    /// True where the baseline does not meet the expectations either that new does not meet.
+    pub fn was_unmet_before(&self) -> bool {
+        let failed = |side: &Option<Judgement>| side.as_ref().is_some_and(|side| !side.passed);
+        let in_pair = || self.unmet_on_new().iter().all(|result| failed(&result.baseline));
+        self.met(|measure| &measure.baseline).map_or_else(in_pair, Rate::is_in_less_than_half)
+    }
+
+    /// In how many runs of a side the expectations are met, where several runs could be counted.
+    fn met(&self, side: fn(&CaseMeasure) -> &Rate) -> Option<&Rate> {
+        self.measure(MeasureCode::Expectations).map(side).filter(|rate| rate.runs > 0)
     }
 
     /// What several runs say of a measure, where the case has it.

@@ -20,7 +20,7 @@ use crate::findings::{self, Findings};
 use crate::gate::{self, GateCase, GateLimits};
 use crate::grounding::Places;
 use crate::load::Artifact;
-use crate::repeats::Repeated;
+use crate::repeats::{Repeated, unplaced};
 use crate::rules::Rules;
 use crate::runs::SideRuns;
 use crate::statistics::Thresholds;
@@ -231,13 +231,18 @@ fn compare_case<'a>(
         verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results, findings: &findings })
     });
     let (verdict, reasons) = match decided.and_then(|(repeated, case)| repeated.verdict(case)) {
-        // What no place holds, such as a number beyond its tolerance, is seen in the pair alone.
-        Some((Verdict::Unchanged, _)) if differences.as_ref().is_some_and(|found| !found.is_empty()) => {
-            (verdict, reasons)
-        }
-        Some((verdict, mut before)) => {
+        Some((of_runs, mut before)) => {
             before.extend(reasons);
-            (verdict, before)
+            // What no place holds is seen in the pair alone. It is a change, and no more: one run convicts nobody.
+            let unplaced = match (of_runs, &differences) {
+                (Verdict::Unchanged, Some(found)) => !found.is_empty() || findings.fresh().next().is_some(),
+                (Verdict::Noisy, Some(found)) => match (baseline.answer(), new.answer()) {
+                    (Some(old), Some(other)) => unplaced::is_any(found, [old, other], &request.rules),
+                    _ => false,
+                },
+                _ => false,
+            };
+            (if unplaced { Verdict::Changed } else { of_runs }, before)
         }
         None => (verdict, reasons),
     };
@@ -270,7 +275,11 @@ fn compare_case<'a>(
         alignment: differences.as_ref().map(alignment::of),
         cause,
         severity: Some(severity),
-        risk_level: verdict::highest_risk([&baseline, &new]),
+        risk_level: verdict::highest(
+            verdict::highest_risk([&baseline, &new].into_iter().filter_map(Artifact::answer))
+                .into_iter()
+                .chain(decided.and_then(|(_, case)| case.risk)),
+        ),
         findings: findings.list.into_iter().map(|found| found.finding).collect(),
         expectations: results,
         repeats: decided.map(|(repeated, case)| repeated.told(case)),

@@ -27,7 +27,7 @@ pub struct GateCase<'a> {
 impl<'a> GateCase<'a> {
     /// A case that was compared, and what the cases file says of it.
     pub fn of(case: &CaseEvaluation, spec: Option<&'a CaseSpec>) -> Self {
-        let judged = case.expectations.iter().any(|result| result.new.is_some());
+        let judged = case.is_judged_on_new();
         Self {
             verdict: case.verdict,
             risk: case.risk_level,

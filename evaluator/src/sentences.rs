@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, GateScope, Judgement, MeasureCode, Rate,
-    SuiteMeasure, Verdict,
+    Bound, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, Rate, SuiteMeasure, Verdict,
 };
 use counterproof_artifact::{FailureClass, ProposedAction, RunnerFailure};
 use serde_json::Value;
@@ -90,23 +89,25 @@ pub fn unknown_scope(unknown: &UnknownScope) -> String {
     format!("the limits of `[gate.{}]` hold whatever happens: {lacking}; {known}", words::text(&table, SCOPE_NAMED))
 }
 
+/// All the cases of which new has an answer to judge.
+fn all(judged: usize) -> String {
+    if judged == 1 { "the 1 case that was judged".to_owned() } else { format!("all {judged} cases that were judged") }
+}
+
 /// What was found besides the gate: how many cases changed, and how new did on what is expected of it.
 pub fn besides(evaluation: &Evaluation) -> String {
-    let judged = evaluation.cases.iter().filter(|case| !case.expectations.is_empty()).count();
-    let unmet: Vec<_> = evaluation.cases.iter().filter(|case| case.is_unmet_on_new()).collect();
-    let before = |case: &&&CaseEvaluation| {
-        let failed = |side: &Option<Judgement>| side.as_ref().is_some_and(|side| !side.passed);
-        case.unmet_on_new().iter().all(|result| failed(&result.baseline))
-    };
+    let judged = evaluation.cases.iter().filter(|case| case.is_judged_on_new()).count();
+    let unmet: Vec<_> =
+        evaluation.cases.iter().filter(|case| case.is_judged_on_new() && case.is_unmet_on_new()).collect();
     let changed = evaluation.counts.get(&Verdict::Changed).copied().unwrap_or(0);
     let total = evaluation.cases.len();
     let expectations = match (judged, unmet.len()) {
         (0, _) => "no expectations were judged".to_owned(),
-        (judged, 0) => format!("new meets the expectations of all {judged} cases that have some"),
+        (judged, 0) => format!("new meets the expectations of {}", all(judged)),
         (judged, failed) => {
-            let old = unmet.iter().filter(before).count();
+            let old = unmet.iter().filter(|case| case.was_unmet_before()).count();
             let old = if old > 0 { format!(", {old} of them as before") } else { String::new() };
-            format!("new does not meet the expectations of {failed} of {judged} cases that have some{old}")
+            format!("new does not meet the expectations of {failed} of {judged} cases that were judged{old}")
         }
     };
     format!("{changed} of {} changed; {expectations}", words::count(total, "case", "cases"))

@@ -107,9 +107,8 @@ pub fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
 }
 
 /// The highest risk that an action or a call of either side states.
-pub fn highest_risk<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Option<RiskLevel> {
-    let answers = artifacts.into_iter().filter_map(Artifact::answer);
-    let risks = answers.flat_map(|loaded| {
+pub fn highest_risk<'a>(answers: impl IntoIterator<Item = &'a LoadedAnswer>) -> Option<RiskLevel> {
+    let risks = answers.into_iter().flat_map(|loaded| {
         let of_calls = loaded.answer.events.iter().filter_map(|event| match &event.body {
             EventBody::ToolCall(call) => call.risk_level,
             _ => None,
@@ -120,7 +119,7 @@ pub fn highest_risk<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Op
 }
 
 /// The highest of some levels; a stated one stands before one that is unknown.
-fn highest(risks: impl Iterator<Item = RiskLevel>) -> Option<RiskLevel> {
+pub(crate) fn highest(risks: impl Iterator<Item = RiskLevel>) -> Option<RiskLevel> {
     risks.reduce(|highest, risk| if risk.exceeds(highest) || highest == RiskLevel::Unknown { risk } else { highest })
 }
 

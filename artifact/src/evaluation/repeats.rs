@@ -54,6 +54,13 @@ pub struct Rate {
     pub interval: Option<[f64; 2]>,
 }
 
+impl Rate {
+    /// True where it held in less than half of the runs.
+    pub const fn is_in_less_than_half(&self) -> bool {
+        self.passed.saturating_mul(2) < self.runs
+    }
+}
+
 /// What the runs of one case say of a measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseMeasure {

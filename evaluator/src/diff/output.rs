@@ -8,7 +8,7 @@ use super::text::{self, TextChanges};
 use crate::rules::{Notes, Renaming, Rules, Scope, Subject, view};
 
 /// Where the content stands in an artifact.
-const POINTER: &str = "/final_output/content";
+pub(crate) const POINTER: &str = "/final_output/content";
 
 /// How the final outputs differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,8 @@ pub fn diff(baseline: &FinalOutput, new: &FinalOutput, scope: &Scope<'_>, renami
     }
 }
 
-fn value(content: &Content) -> Value {
+/// A content as a JSON value.
+pub(crate) fn value(content: &Content) -> Value {
     match content {
         Content::Text(text) => Value::String(text.clone()),
         Content::Json(object) => Value::Object(object.clone()),

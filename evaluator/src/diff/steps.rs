@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use counterproof_artifact::{Event, EventBody, Extra, Retrieval, ToolCall, ToolResult};
 use serde_json::{Value, json};
@@ -146,14 +146,21 @@ fn part_cost(part: Option<&Part<'_>>, other: Option<&Part<'_>>, bounds: (Cost, C
     }
 }
 
-/// The steps of an answer, those of a group together. What the rules match is noted.
-pub(super) fn of<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Notes) -> Vec<Step<'a>> {
+/// An event that starts a step, the result of its call, and the group of steps without an order that it belongs to.
+struct Start {
+    event: usize,
+    result: Option<usize>,
+    group: usize,
+}
+
+/// The steps of an answer by their events, in the order of these.
+fn starts(loaded: &LoadedAnswer) -> Vec<Start> {
     let events = &loaded.answer.events;
     let results = results(loaded);
     let taken: HashSet<_> = results.values().copied().collect();
     // Calls that are made while another is open belong to its group.
     let (mut group, mut open_until, mut open_group) = (0, 0, 0);
-    let mut steps = Vec::with_capacity(events.len());
+    let mut starts = Vec::with_capacity(events.len());
     for (index, event) in events.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
         let result = results.get(&index).copied();
         let is_call = matches!(event.body, EventBody::ToolCall(_));
@@ -167,7 +174,30 @@ pub(super) fn of<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Not
         if let Some(result) = result {
             open_until = open_until.max(result);
         }
-        let group = if overlaps { open_group } else { group };
+        starts.push(Start { event: index, result, group: if overlaps { open_group } else { group } });
+    }
+    starts
+}
+
+/// Which tools are called, in their order: those of calls that overlap are together, in an order of their own.
+pub(crate) fn tools_in_order(loaded: &LoadedAnswer) -> Vec<Vec<&str>> {
+    let mut groups: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for start in starts(loaded) {
+        if let EventBody::ToolCall(call) = &loaded.answer.events[start.event].body {
+            groups.entry(start.group).or_default().push(&call.tool);
+        }
+    }
+    for tools in groups.values_mut() {
+        tools.sort_unstable();
+    }
+    groups.into_values().collect()
+}
+
+/// The steps of an answer, those of a group together. What the rules match is noted.
+pub(super) fn of<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Notes) -> Vec<Step<'a>> {
+    let events = &loaded.answer.events;
+    let mut steps = Vec::with_capacity(events.len());
+    for Start { event: index, result, group } in starts(loaded) {
         let kind = kind(loaded, index);
         let mut part = |event: usize| {
             let subject =

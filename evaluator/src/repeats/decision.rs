@@ -1,10 +1,10 @@
 //! What the runs of all cases together say of each: which pair of runs is shown of it, and what is concluded.
 
-use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{
     CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, Reason, ShownRuns,
     SuiteMeasure, Tier, Verdict,
 };
+use counterproof_artifact::{CaseId, RiskLevel};
 use rayon::prelude::*;
 
 use super::design::Design;
@@ -36,6 +36,8 @@ pub struct CaseDecision {
     pub shown: Shown,
     measures: Vec<CaseMeasure>,
     places: Vec<DifferingPlace>,
+    /// The highest risk of an action in any run.
+    pub risk: Option<RiskLevel>,
     /// True where both sides have an answer, so that the runs decide and not the pair that is shown.
     runs_decide: bool,
 }
@@ -49,11 +51,11 @@ impl Repeated {
         let names = learnt.into_iter().fold(Names::default(), Names::and);
         let design = Design::of(&request.baseline, &request.new);
         let Measures { by_case, suite } = Measures::of(&surveyed, &design, &request.thresholds);
-        let places = noise::differing(&surveyed, request.thresholds.alpha.value());
+        let places = noise::differing(&surveyed, &names, request.thresholds.alpha.value());
         let decide = |((case, measures), places): ((&CaseSurvey, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
             let shown = if runs_decide { shown::of_answers(case, &measures, &places) } else { shown::of_states(case) };
-            CaseDecision { shown, measures, places, runs_decide }
+            CaseDecision { shown, measures, places, risk: case.highest_risk(), runs_decide }
         };
         Self { cases: surveyed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
     }
@@ -130,9 +132,7 @@ impl Repeated {
             noise: place.noise,
             basis: place.basis,
         };
-        let mut places: Vec<_> = case.places.iter().map(told).collect();
-        places.sort_by(|a, b| (a.noise, &a.place).cmp(&(b.noise, &b.place)));
-        places
+        case.places.iter().map(told).collect()
     }
 }
 

@@ -66,7 +66,7 @@ impl Measures {
         for measure in counted {
             let fall = statistics::judge_rounds(&measure.cases, rounds.max, &thresholds, &mut tests);
             // On the rounds that ask every case, a test that looks once is right.
-            let whole: Vec<CaseTallies> = measure.cases.iter().map(|case| case.after(rounds.full as usize)).collect();
+            let whole: Vec<CaseTallies> = measure.cases.iter().map(|case| case.whole(rounds.full as usize)).collect();
             let mirrored: Vec<_> = whole.iter().map(|tallies| tallies.mirrored()).collect();
             let rise = statistics::judge(&mirrored, &thresholds);
             found.suite.push(suite_measure(measure.code, &whole, &fall));
@@ -116,8 +116,10 @@ impl RoundsCounted {
     fn of(code: MeasureCode, cases: &[CaseSurvey], design: &Design, rounds: &Rounds) -> Option<Self> {
         let count = |(index, case): (usize, &CaseSurvey)| {
             let baseline = baseline_tally(code, case, design);
-            let new = rounds.order.iter().filter_map(|run| outcome(code, case.new.get(*run)?)).collect();
-            (baseline.runs() > 0).then_some((index, CaseRounds { baseline, new }))
+            let outcomes: Vec<_> = rounds.order.iter().map(|run| outcome(code, case.new.get(*run)?)).collect();
+            let left_out = outcomes.iter().take(rounds.full as usize).filter(|outcome| outcome.is_none()).count();
+            let new = outcomes.into_iter().flatten().collect();
+            (baseline.runs() > 0).then_some((index, CaseRounds { baseline, new, left_out }))
         };
         let (indexes, cases): (Vec<_>, Vec<_>) = cases.iter().enumerate().filter_map(count).unzip();
         let is_any = cases.iter().any(|case: &CaseRounds| !case.new.is_empty());
@@ -184,9 +186,7 @@ pub(super) fn outcome(code: MeasureCode, run: &RunOutcome) -> Option<bool> {
     let of_answer = |asked: fn(&Answered) -> Option<bool>| run.answered().and_then(asked);
     match code {
         MeasureCode::Answered => run.was_asked().then(|| run.answered().is_some()),
-        MeasureCode::Expectations => {
-            of_answer(|answer| (!answer.met.is_empty()).then(|| answer.met.iter().all(|met| *met)))
-        }
+        MeasureCode::Expectations => of_answer(|answer| answer.met),
         MeasureCode::Evidence => of_answer(|answer| answer.evidence_holds),
     }
 }

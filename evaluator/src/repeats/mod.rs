@@ -14,6 +14,7 @@ mod sentences;
 mod shown;
 mod standing;
 mod survey;
+pub mod unplaced;
 
 pub use decision::{CaseDecision, Repeated};
 pub use standing::{CaseStanding, Standing, standings};

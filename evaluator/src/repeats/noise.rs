@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use counterproof_artifact::evaluation::{NoiseBasis, Pairs};
 use rayon::prelude::*;
 
-use super::labels::Labels;
+use super::labels::{Labels, Names};
 use super::survey::{CaseSurvey, RunOutcome};
 use crate::statistics::{self, Disagreement, PlaceValues};
 
@@ -24,9 +24,9 @@ pub(super) struct DifferingPlace {
     pub(super) basis: NoiseBasis,
 }
 
-/// For each case the places at which new differs from the baseline, those beyond noise first. A place is held to differ
-/// beyond noise where a test says so at `alpha`.
-pub(super) fn differing(cases: &[CaseSurvey], alpha: f64) -> Vec<Vec<DifferingPlace>> {
+/// For each case the places at which new differs from the baseline, those beyond noise first, then by name. A place is held
+/// to differ beyond noise where a test says so at `alpha`.
+pub(super) fn differing(cases: &[CaseSurvey], names: &Names, alpha: f64) -> Vec<Vec<DifferingPlace>> {
     let mut by_place: BTreeMap<u64, (Vec<usize>, Vec<PlaceValues>)> = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {
         for (place, values) in at_places(case) {
@@ -48,7 +48,8 @@ pub(super) fn differing(cases: &[CaseSurvey], alpha: f64) -> Vec<Vec<DifferingPl
         differing[index].push(place);
     }
     for places in &mut differing {
-        places.sort_by_key(|place| (place.noise, place.place));
+        // A place's own number is another one in every process.
+        places.sort_by(|a, b| (a.noise, names.get(a.place)).cmp(&(b.noise, names.get(b.place))));
     }
     differing
 }

@@ -6,12 +6,12 @@
 
 use std::fmt;
 
-use counterproof_artifact::{Content, EventBody};
+use counterproof_artifact::EventBody;
 use serde_json::{Map, Value, json};
 
 use crate::diff::json::meaning_hash;
 use crate::diff::{actions, output, steps};
-use crate::evidence::FollowedRef;
+use crate::evidence::{self, FollowedRef};
 use crate::load::LoadedAnswer;
 use crate::rules::{self, Rules, Scope, Subject};
 use crate::words;
@@ -99,12 +99,8 @@ pub(super) fn visit(
     rules: &Rules,
     see: &mut dyn FnMut(Place<'_>, u64),
 ) {
-    let mut sequence = Vec::new();
     for (index, event) in loaded.answer.events.iter().enumerate() {
         let (kind, tool) = steps::kind(loaded, index);
-        if let EventBody::ToolCall(_) = event.body {
-            sequence.push(tool);
-        }
         let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
         let Some(mut fields) = as_seen(steps::essence(loaded, index), &rules.scope(subject)) else { continue };
         match &event.body {
@@ -124,7 +120,7 @@ pub(super) fn visit(
             EventBody::Unknown { .. } => see(Place::OtherEvent { kind }, meaning_hash(&Value::Object(fields))),
         }
     }
-    see(Place::ToolSequence, meaning_hash(&json!(sequence)));
+    see(Place::ToolSequence, meaning_hash(&json!(steps::tools_in_order(loaded))));
 
     for (action, refs) in loaded.answer.proposed_actions.iter().zip(evidence) {
         let tool = action.tool_name.as_str();
@@ -136,21 +132,25 @@ pub(super) fn visit(
             }
             see(Place::Action { tool }, meaning_hash(&Value::Object(fields)));
         }
-        let mut meanings: Vec<_> = refs.iter().map(|followed| followed.meaning).collect();
+        let mut meanings: Vec<_> = refs.iter().map(|followed| meaning(loaded, followed, rules)).collect();
         meanings.sort_unstable();
         meanings.dedup();
         see(Place::Evidence { tool }, meaning_hash(&json!(meanings)));
     }
 
-    let content = match &loaded.answer.final_output.content {
-        Content::Text(text) => Value::String(text.clone()),
-        Content::Json(object) => Value::Object(object.clone()),
-    };
-    match rules::coarse_view(&content, &output::scope(rules)) {
+    match rules::coarse_view(&output::value(&loaded.answer.final_output.content), &output::scope(rules)) {
         Some(Value::Object(object)) => leaves(&object, &mut |path, value| see(Place::Output { path }, value)),
         Some(text) => see(Place::Output { path: "" }, meaning_hash(&text)),
         None => {}
     }
+}
+
+/// What a ref leads to, where that is a call by what the rules see of it.
+fn meaning(loaded: &LoadedAnswer, followed: &FollowedRef, rules: &Rules) -> u64 {
+    let Some(call) = evidence::call_of(loaded, followed).filter(|_| !rules.is_empty()) else { return followed.meaning };
+    let (kind, tool) = steps::kind(loaded, call);
+    let fields = as_seen(steps::essence(loaded, call), &rules.scope(Subject { event: Some(kind), tool: Some(tool) }));
+    meaning_hash(&json!([kind, tool, fields.and_then(|mut fields| fields.shift_remove("args"))]))
 }
 
 /// The fields of an event or an action as the rules see them; `None` where they leave nothing.

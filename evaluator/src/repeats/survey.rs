@@ -1,6 +1,7 @@
 //! The first pass over repeated runs: what each run has of each case, in a few hundred bytes, so that all runs of all cases can be
 //! held against each other at once.
 
+use counterproof_artifact::evaluation::Judgement;
 use counterproof_artifact::{CaseId, ProposedAction, RiskLevel};
 
 use super::labels::{Labels, Names};
@@ -9,6 +10,7 @@ use crate::expectations::{Expectations, Judged};
 use crate::load::{Artifact, ComparedRun};
 use crate::rules::Rules;
 use crate::runs::SideRuns;
+use crate::verdict;
 
 /// What every run of both sides has of a case, in the order of the runs.
 #[derive(Debug)]
@@ -43,8 +45,10 @@ pub(super) enum RunOutcome {
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) labels: Labels,
-    /// For each expectation of the case that could be decided, whether it is met.
-    pub(super) met: Vec<bool>,
+    /// Whether every expectation of the case is met; `None` where there is none, or none fails and one could not be decided.
+    pub(super) met: Option<bool>,
+    /// The highest risk of an action.
+    pub(super) highest_risk: Option<RiskLevel>,
     /// Whether the evidence holds; `None` where nothing asks for any.
     pub(super) evidence_holds: Option<bool>,
 }
@@ -68,6 +72,14 @@ impl CaseSurvey {
     }
 }
 
+impl CaseSurvey {
+    /// The highest risk of an action in any run.
+    pub(super) fn highest_risk(&self) -> Option<RiskLevel> {
+        let answers = self.baseline.iter().chain(&self.new).filter_map(RunOutcome::answered);
+        verdict::highest(answers.filter_map(|answer| answer.highest_risk))
+    }
+}
+
 impl RunOutcome {
     fn of(run: &ComparedRun, judged_by: JudgedBy<'_>, case_id: &CaseId, names: &mut Names) -> Self {
         match run.load(case_id) {
@@ -80,11 +92,8 @@ impl RunOutcome {
                 let judged = judged_by.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
                 RunOutcome::Answered(Answered {
                     labels: Labels::of(&answer, &evidence, judged_by.rules, names),
-                    met: judged
-                        .iter()
-                        .filter(|judgement| !judgement.undecided)
-                        .map(|judgement| judgement.passed)
-                        .collect(),
+                    met: met(&judged),
+                    highest_risk: verdict::highest_risk([&*answer]),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),
                 })
             }
@@ -102,6 +111,14 @@ impl RunOutcome {
     /// True where the agent was asked, whatever came back.
     pub(super) const fn was_asked(&self) -> bool {
         matches!(self, RunOutcome::Failed | RunOutcome::Answered(_))
+    }
+}
+
+fn met(judged: &[Judgement]) -> Option<bool> {
+    match judged {
+        [] => None,
+        judged if judged.iter().any(|judgement| !judgement.passed && !judgement.undecided) => Some(false),
+        judged => judged.iter().all(|judgement| judgement.passed).then_some(true),
     }
 }
 

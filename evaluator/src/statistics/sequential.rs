@@ -32,12 +32,20 @@ pub struct CaseRounds {
     pub baseline: Tally,
     /// Whether new passed, in the order of the rounds. A round in which the case could not be run is left out.
     pub new: Vec<bool>,
+    /// How many of the rounds that ask every case are left out.
+    pub left_out: usize,
 }
 
 impl CaseRounds {
     /// The counts after so many rounds.
     pub fn after(&self, rounds: usize) -> CaseTallies {
         CaseTallies { baseline: self.baseline, new: self.new.iter().copied().take(rounds).collect() }
+    }
+
+    /// The counts after so many rounds that ask every case. Later rounds do not take the place of those that are left out:
+    /// whether there are any depends on how the case went.
+    pub fn whole(&self, rounds: usize) -> CaseTallies {
+        self.after(rounds.saturating_sub(self.left_out))
     }
 }
 
@@ -88,7 +96,7 @@ fn suite(
     tests: &mut CaseTests,
 ) -> Option<SuiteJudgement> {
     let rounds = thresholds.full_rounds.min(max) as usize;
-    let whole = cases.iter().map(|case| case.after(rounds)).filter(|case| case.drop().is_some());
+    let whole = cases.iter().map(|case| case.whole(rounds)).filter(|case| case.drop().is_some());
     let whole: Vec<CaseTallies> = whole.collect();
     if whole.len() < 2 {
         return None;
@@ -212,14 +220,18 @@ mod tests {
     use crate::statistics::judge::Tier;
 
     fn rounds(baseline: Tally, new: &[(bool, usize)]) -> CaseRounds {
-        CaseRounds { baseline, new: new.iter().flat_map(|(passed, count)| vec![*passed; *count]).collect() }
+        CaseRounds {
+            baseline,
+            new: new.iter().flat_map(|(passed, count)| vec![*passed; *count]).collect(),
+            left_out: 0,
+        }
     }
 
     #[test]
     fn one_look_is_as_good_as_a_test_that_looks_once() {
         let mut tests = RoundTests::default();
         for (baseline, passed) in [(Tally::new(1, 0), false), (Tally::new(6, 1), false), (Tally::new(5, 2), true)] {
-            let case = CaseRounds { baseline, new: vec![passed] };
+            let case = CaseRounds { baseline, new: vec![passed], left_out: 0 };
             let once = CaseTests::default().fall(case.after(1)).0;
             let over_looks = tests.fall(&case, 1);
             assert!((once - over_looks).abs() < 1e-6 || once > 0.5, "{once} {over_looks}");
@@ -251,7 +263,7 @@ mod tests {
         for passed in 0..=runs {
             for course in 0u32..1 << max {
                 let new: Vec<bool> = (0..max).map(|round| course >> round & 1 == 1).collect();
-                let case = CaseRounds { baseline: Tally::new(passed, runs - passed), new };
+                let case = CaseRounds { baseline: Tally::new(passed, runs - passed), new, left_out: 0 };
                 let p = tests.fall(&case, max);
                 courses.push((case, p));
             }

@@ -181,7 +181,8 @@ fn a_hundred_cases_that_fall_from_90_to_82_are_found_in_95_of_a_hundred_nights()
 fn adaptive(chances: &[(f64, f64)], baseline: u32, max: u32, seed: u64, tests: &mut RoundTests) -> (Judgement, u32) {
     let thresholds = Thresholds::default();
     let mut random = Random(seed);
-    let case = |(old, _): &(f64, f64)| CaseRounds { baseline: random.runs(baseline, *old), new: Vec::new() };
+    let case =
+        |(old, _): &(f64, f64)| CaseRounds { baseline: random.runs(baseline, *old), new: Vec::new(), left_out: 0 };
     let mut cases: Vec<CaseRounds> = chances.iter().map(case).collect();
     let (mut asked, mut spent): (Vec<usize>, u32) = ((0..cases.len()).collect(), 0);
     for round in 1..=max {

@@ -239,3 +239,93 @@ fn noise_lessens_differences_and_not_what_runs_count() {
         of_one(&[said(50, "refunded"), said(60, "refunded")], &[said(60, "lost"), said(50, "refunded")], &expected);
     assert!((half.severity.unwrap().score * 2.0 - severity.score).abs() < 1e-3);
 }
+
+/// A refund whose amount may be off by one, beside an output that never stays the same.
+fn refund(trace: &str, amount: f64, output: &str) -> Value {
+    let events = kit::step("c1", "refund", &json!({"trace": trace, "amount": amount}), &json!("done"));
+    answer_of(&json!({"events": events, "final_output": {"content_type": "text", "content": output}}))
+}
+
+const NEAR: &str =
+    "[[rule]]\npath = \"/args/trace\"\nignore = true\n[[rule]]\npath = \"/args/amount\"\ntolerance = 1.0\n";
+
+fn under_near(baseline: &[Value], new: &[Value], expected: &Value) -> CaseEvaluation {
+    let run = |artifact: &Value| vec![case(CASE, artifact.clone())];
+    let [baseline, new] = [baseline, new].map(|runs| runs.iter().map(run).collect::<Vec<_>>());
+    under(kit::rules(NEAR), &baseline, &new, expected).cases.remove(0)
+}
+
+#[test]
+fn a_number_beyond_its_tolerance_is_no_noise_though_the_words_are() {
+    let baseline = [refund("a", 10.0, "You get it."), refund("b", 10.5, "It is yours.")];
+    assert_eq!(under_near(&baseline, &[refund("c", 9.5, "There it goes.")], &nothing()).verdict, Verdict::Noisy);
+    assert_eq!(under_near(&baseline, &[refund("c", 20.0, "There it goes.")], &nothing()).verdict, Verdict::Changed);
+}
+
+#[test]
+fn one_run_beyond_a_tolerance_convicts_nobody() {
+    let expected = json!({"expect": ["events[0].args.amount < 15.0"]});
+    let near = || refund("a", 10.0, "Done.");
+    let row = under_near(&[near(), near(), near()], &[refund("a", 20.0, "Done."), near(), near()], &expected);
+    assert_eq!(row.verdict, Verdict::Changed, "{:?}", row.reasons);
+}
+
+#[test]
+fn no_rule_hides_a_finding_in_several_runs() {
+    let rules = "[[rule]]\npath = \"/args/trace\"\nignore = true\n[[rule]]\npath = \"/args/amount\"\nignore = true\n";
+    let given = |amount: u32| {
+        let mut events = kit::step("c1", "look", &json!({}), &json!({"total": 50})).to_vec();
+        events.extend(kit::step("c2", "refund", &json!({"amount": amount}), &json!("done")));
+        vec![case(CASE, answer_of(&json!({"events": events})))]
+    };
+    let row = under(kit::rules(rules), &[given(50), given(50)], &[given(777), given(777)], &nothing()).cases.remove(0);
+    assert_eq!(row.verdict, Verdict::Changed, "{row:?}");
+    assert!(codes(&row).contains(&"ungrounded-argument"));
+}
+
+#[test]
+fn calls_that_overlap_have_no_order_in_several_runs_either() {
+    let at_once = |tools: [&str; 2]| {
+        let [first, second] = tools.map(|tool| kit::step(tool, tool, &json!({}), &json!("ok")));
+        answer_of(&json!({"events": [first[0], second[0], first[1], second[1]]}))
+    };
+    let (one, other) = (at_once(["get_order", "get_user"]), at_once(["get_user", "get_order"]));
+    assert_eq!(of_one(&[one.clone(), one.clone()], &[other], &nothing()).verdict, Verdict::Unchanged);
+    let after = |tools: [&str; 2]| {
+        let steps = tools.map(|tool| kit::step(tool, tool, &json!({}), &json!("ok")));
+        answer_of(&json!({"events": steps.concat()}))
+    };
+    let one = after(["get_order", "get_user"]);
+    let row = of_one(&[one.clone(), one], &[after(["get_user", "get_order"])], &nothing());
+    assert_eq!(row.verdict, Verdict::Changed, "one after the other they have one");
+}
+
+#[test]
+fn what_is_ignored_in_a_call_is_ignored_in_the_evidence_that_it_is() {
+    let run = |trace: &str| {
+        let events = kit::step("c1", "refund", &json!({"trace": trace}), &json!("done"));
+        let actions = [kit::action("a1", "pay", &json!({}), &["c1"])];
+        answer_of(&json!({"events": events, "proposed_actions": actions}))
+    };
+    let row = under_near(&[run("v1"), run("v1")], &[run("v2"), run("v2")], &nothing());
+    assert_eq!(row.verdict, Verdict::Unchanged, "{row:?}");
+}
+
+#[test]
+fn the_risk_of_a_case_is_the_highest_of_any_run() {
+    let of = |risk: &str| {
+        let mut action = kit::action("a1", "pay", &json!({}), &[]);
+        action["risk_level"] = json!(risk);
+        answer_of(&json!({"proposed_actions": [action]}))
+    };
+    let row = of_one(&[of("low"), of("low")], &[of("low"), of("high")], &nothing());
+    assert_eq!(row.risk_level, Some(counterproof_artifact::RiskLevel::High));
+}
+
+#[test]
+fn an_expectation_that_a_failed_run_cannot_show_is_judged_by_the_others() {
+    let expected = json!({"must_include": ["refunded"]});
+    let (unmet, failed) = (saying("lost"), failure());
+    let row = of_one(&[unmet.clone(), unmet.clone()], &[failed, unmet.clone(), unmet], &expected);
+    assert!(row.is_judged_on_new() && row.is_unmet_on_new() && row.was_unmet_before(), "{row:?}");
+}

@@ -1,0 +1,52 @@
+//! Differences of a pair of answers at which several runs cannot be held against each other: what runs have at a place is
+//! compared letter by letter, and a number with a tolerance or an id that may be renamed says nothing by itself.
+
+use crate::diff::align::Row;
+use crate::diff::json::{JsonChange, JsonChanges};
+use crate::diff::output::{self, OutputChange};
+use crate::diff::steps;
+use crate::differences::Differences;
+use crate::load::LoadedAnswer;
+use crate::rules::{self, Rules, Scope, Subject};
+
+/// True where the pair differs by a value that is the same to the places of both.
+pub fn is_any(found: &Differences, [baseline, new]: [&LoadedAnswer; 2], rules: &Rules) -> bool {
+    if rules.is_empty() {
+        return false;
+    }
+    let in_events = found.events.iter().any(|row| {
+        let Row::Both { new: index, .. } = row.row else { return false };
+        let (kind, tool) = steps::kind(new, index);
+        let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
+        among(&row.changes, &format!("/events/{index}"), &rules.scope(subject))
+    });
+    let in_actions = found.actions.iter().any(|row| {
+        let Row::Both { new: index, .. } = row.row else { return false };
+        let subject = Subject { event: None, tool: Some(new.answer.proposed_actions[index].tool_name.as_str()) };
+        among(&row.changes, &format!("/proposed_actions/{index}"), &rules.scope(subject))
+    });
+    let scope = output::scope(rules);
+    let in_output = match &found.output {
+        OutputChange::Json(changes) => among(changes, output::POINTER, &scope),
+        OutputChange::Text(_) => {
+            let seen =
+                |side: &LoadedAnswer| rules::coarse_view(&output::value(&side.answer.final_output.content), &scope);
+            seen(baseline) == seen(new)
+        }
+        OutputChange::Same | OutputChange::Form => false,
+    };
+    in_events || in_actions || in_output
+}
+
+/// Looks among changes whose pointers of new start with `root`, at which the rules of `scope` act.
+fn among(changes: &JsonChanges, root: &str, scope: &Scope<'_>) -> bool {
+    !scope.is_empty() && changes.iter().any(|change| is_unplaced(change, root, scope))
+}
+
+fn is_unplaced(change: &JsonChange, root: &str, scope: &Scope<'_>) -> bool {
+    let (Some(old), Some(new)) = (&change.baseline, &change.new) else { return false };
+    let Some(path) = new.pointer.strip_prefix(root) else { return false };
+    let key = |segment: &str| segment.replace("~1", "/").replace("~0", "~");
+    let here = path.split('/').skip(1).fold(scope.clone(), |scope, segment| scope.below(&key(segment)));
+    rules::coarse_view(&old.value, &here) == rules::coarse_view(&new.value, &here)
+}
