@@ -69,6 +69,16 @@ pub enum ReadError {
         /// The side.
         side: Side,
     },
+    /// There are shards of runs of this side, and none that is whole.
+    #[error("no whole run of side `{side}` under `{out}`: there are only shards, such as `{shard}`")]
+    OnlyShards {
+        /// The folder that holds the sides.
+        out: Utf8PathBuf,
+        /// The side.
+        side: Side,
+        /// A shard's folder.
+        shard: Utf8PathBuf,
+    },
 }
 
 impl ReadError {
@@ -123,21 +133,28 @@ impl RunReader {
         Self::latest(out, side).map(|latest| latest.run)
     }
 
-    /// Finds the newest run of a side below `out`: the one accepted or generated last, and of two the one with the greater id. Runs
-    /// that cannot be read are passed over; where there is no other, the first of them is the error.
+    /// Finds the newest run of a side below `out`: the one accepted or generated last, and of two the one with the greater id.
+    /// Shards are passed over, which are parts of a run, and runs that cannot be read; where there is no other, that is the error.
     pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
         let (runs, skipped) = Self::all(out, side)?;
-        match runs.into_iter().max_by(|a, b| a.run.age().cmp(&b.run.age())) {
-            Some(run) => Ok(Latest { run, skipped }),
-            None => Err(skipped.into_iter().next().unwrap_or_else(|| ReadError::NoRun { out: out.to_owned(), side })),
+        let (shards, whole): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
+        if let Some(run) = whole.into_iter().max_by(|a, b| a.run.age().cmp(&b.run.age())) {
+            return Ok(Latest { run, skipped });
         }
+        Err(match (skipped.into_iter().next(), shards.into_iter().next()) {
+            (Some(unreadable), _) => unreadable,
+            (None, Some(shard)) => ReadError::OnlyShards { out: out.to_owned(), side, shard: shard.folder },
+            (None, None) => ReadError::NoRun { out: out.to_owned(), side },
+        })
     }
 
     /// The other runs below `out` that are repeats of the same, oldest first; none where the run is no repeat.
     pub fn other_repeats(&self, out: &Utf8Path) -> Result<Vec<RunReader>, ReadError> {
         let Some(group) = &self.run.group_id else { return Ok(Vec::new()) };
         let (mut runs, _) = Self::all(out, self.run.version)?;
-        runs.retain(|run| run.run.group_id.as_ref() == Some(group) && run.run.run_id != self.run.run_id);
+        // The shards that a repeat was merged from may still lie beside it.
+        let is_other = |run: &Run| run.shard.is_none() && run.run_id != self.run.run_id;
+        runs.retain(|run| run.run.group_id.as_ref() == Some(group) && is_other(&run.run));
         runs.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
         Ok(runs)
     }

@@ -194,7 +194,11 @@ pub fn sync(folder: &Utf8Path) -> Result<(), WriteError> {
 
 /// Puts a file on disk that was written before.
 pub(crate) fn sync_file(path: &Utf8Path) -> Result<(), WriteError> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(WriteError::at(path))
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nothing is written; some systems sync only what is open for writing"
+    )]
+    fs::OpenOptions::new().write(true).open(path).and_then(|file| file.sync_all()).map_err(WriteError::at(path))
 }
 
 /// Puts on disk all that is written in the file system of a folder, at once; false where the system has no such call.

@@ -71,29 +71,29 @@ impl Reporter for Told<'_> {
     }
 }
 
-/// The failed cases: counted by class, and the first of them by name. Displayed, such as `1 timeout, 2 http_error`.
+/// The failed cases: counted by class, and those whose ids sort first by name. Displayed, such as `1 timeout, 2 http_error`.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     by_class: BTreeMap<&'static str, usize>,
-    first: Vec<String>,
+    first: BTreeMap<CaseId, String>,
     others: usize,
 }
 
 impl Failures {
     fn note(&mut self, case_id: &CaseId, failure: &FailureNote) {
         *self.by_class.entry(failure.class.as_str()).or_default() += 1;
-        if self.first.len() == NAMED {
-            self.others += 1;
-            return;
-        }
         let status = failure.status.map(|status| format!(" {status}")).unwrap_or_default();
-        self.first.push(format!("{case_id}: {}{status}", failure.name));
+        self.first.insert(case_id.clone(), format!("{}{status}", failure.name));
+        if self.first.len() > NAMED {
+            self.first.pop_last();
+            self.others += 1;
+        }
     }
 
     /// A line for each of the first failures, and one for the others.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let others = (self.others > 0).then(|| format!("and {} more", self.others));
-        self.first.iter().cloned().chain(others)
+        self.first.iter().map(|(case_id, failure)| format!("{case_id}: {failure}")).chain(others)
     }
 }
 

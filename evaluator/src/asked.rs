@@ -51,13 +51,15 @@ impl<'a> Asked<'a> {
         spec.input.extra.values().for_each(take);
     }
 
-    /// What the kept request says: its input, or the whole body of a protocol that names none.
+    /// What the kept request says: its input in the native protocol, or the whole body of another.
     pub fn request(&self) -> Option<&Value> {
         let read = || {
-            let mut body = self.run.read_json(self.envelope?.request.as_ref()?)?.get_mut("body")?.take();
+            let mut kept = self.run.read_json(self.envelope?.request.as_ref()?)?;
+            let is_native = kept.get("protocol").is_none_or(|protocol| protocol == "native");
+            let mut body = kept.get_mut("body")?.take();
             let fields = body.as_object_mut()?;
-            if let Some(input) = fields.shift_remove("input") {
-                return Some(input);
+            if let (true, Some(input)) = (is_native, fields.get_mut("input")) {
+                return Some(input.take());
             }
             fields.retain(|field, _| !ADDRESS.contains(&field.as_str()));
             Some(body)

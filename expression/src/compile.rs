@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, SourceInfo, operators};
 use cel::parser::ParseErrors;
-use regex::{Regex, RegexBuilder};
+use regex::RegexBuilder;
 
-use crate::node::{Each, Function, Node, Operator, Pattern};
+use crate::node::{Each, Function, Matcher, Node, Operator, Pattern};
 
 /// Longest expression, in bytes.
 pub const LONGEST: usize = 4096;
@@ -25,7 +25,14 @@ const STACK: usize = 64 * 1024 * 1024;
 const PARSED_WITHIN: Duration = Duration::from_secs(20);
 
 /// Largest compiled form of a regular expression, in bytes.
-const REGEX_UP_TO: usize = 1024 * 1024;
+const REGEX_UP_TO: usize = 256 * 1024;
+
+/// A compiled form up to which a match is cheap, in bytes, and how much more one costs beyond it.
+const SMALL: usize = 16 * 1024;
+const LARGE_WEIGHT: u64 = (REGEX_UP_TO / SMALL) as u64;
+
+/// Largest cache that matching may make of it, in bytes.
+const DFA_UP_TO: usize = 2 * 1024 * 1024;
 
 /// The functions, as messages list them.
 const FUNCTIONS: &str = "size, contains, startsWith, endsWith, matches, lowerAscii, upperAscii, int, double, string, has, \
@@ -310,8 +317,8 @@ impl Resolver<'_> {
         let Expr::Literal(LiteralValue::String(text)) = &pattern.expr else {
             return Ok(Pattern::Worked(self.boxed(pattern, depth)?));
         };
-        match regex(text.inner()) {
-            Ok(regex) => Ok(Pattern::Fixed(Box::new(regex))),
+        match matcher(text.inner()) {
+            Ok(matcher) => Ok(Pattern::Fixed(Box::new(matcher))),
             Err(message) => {
                 let message = format!("this is no regular expression that can be used: {message}");
                 Err(self.error(pattern, message, "correct it; backslashes are written twice, or in r'…'"))
@@ -321,8 +328,12 @@ impl Resolver<'_> {
 }
 
 /// A regular expression of bounded size; the error is one line.
-pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
-    RegexBuilder::new(pattern).size_limit(REGEX_UP_TO).build().map_err(|error| {
+pub(crate) fn matcher(pattern: &str) -> Result<Matcher, String> {
+    let build = |limit: usize| RegexBuilder::new(pattern).size_limit(limit).dfa_size_limit(DFA_UP_TO).build();
+    // How long a match takes at worst goes with the size of what was compiled.
+    let small = build(SMALL).map(|regex| Matcher { regex, weight: 1 });
+    let matcher = small.or_else(|_| build(REGEX_UP_TO).map(|regex| Matcher { regex, weight: LARGE_WEIGHT }));
+    matcher.map_err(|error| {
         let text = error.to_string();
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         last.trim().trim_start_matches("error: ").to_owned()

@@ -142,6 +142,13 @@ impl Each {
 /// A regular expression: most are written out, and compiled once.
 #[derive(Debug)]
 pub(crate) enum Pattern {
-    Fixed(Box<Regex>),
+    Fixed(Box<Matcher>),
     Worked(Box<Node>),
+}
+
+/// A compiled regular expression, and how much a match costs beside that of a small one.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    pub(crate) regex: Regex,
+    pub(crate) weight: u64,
 }

@@ -187,3 +187,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_large_regular_expression_over_a_long_text_is_not_waited_for() {
+    let text = json!("0".repeat(4_000_000));
+    let evaluate = |text_of: &str| Expression::compile(text_of, &["text"]).map(|found| found.evaluate(&[&text]));
+    assert_eq!(evaluate("text.matches('[01]*1[01]{300}$')"), Ok(Outcome::TooLong));
+    assert!(evaluate("text.matches('[01]*1[01]{120000}$')").is_err());
+}

@@ -214,7 +214,12 @@ fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
             found.entry(repeat.get()).or_default().push(reader);
         }
     }
-    let missing: Vec<_> = (1..=of.get()).filter(|number| !found.contains_key(number)).take(10).collect();
+    // A group that stops when all is decided has as many repeats as that took.
+    let last = match &run.run().until_decided {
+        Some(_) => found.keys().next_back().copied().unwrap_or(1),
+        None => of.get(),
+    };
+    let missing: Vec<_> = (1..=last).filter(|number| !found.contains_key(number)).take(10).collect();
     let several = found.iter().find(|(_, readers)| readers.len() > 1);
     let what = match (missing.as_slice(), several) {
         ([], None) => return Ok(found.into_values().flatten().collect()),
@@ -226,7 +231,7 @@ fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
             format!("missing in `{parent}`: {}", missing.join(", "))
         }
     };
-    Err(AcceptError::Repeats { group, of: of.get(), what })
+    Err(AcceptError::Repeats { group, of: last, what })
 }
 
 /// Judges whether a run can be a baseline, and works out what it becomes.

@@ -24,6 +24,9 @@ struct State {
     ended: u64,
     /// The first failure. What it left undone stays undone, and a later sync would not tell: it is the answer from then on.
     failed: Option<Failure>,
+    /// How many wait, for tests to see.
+    #[cfg(test)]
+    waiting: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +45,15 @@ impl SharedFolder {
         let mut state = self.lock();
         let wanted = state.started + 1;
         while state.ended < wanted && state.started > state.ended {
+            #[cfg(test)]
+            {
+                state.waiting += 1;
+            }
             state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+            #[cfg(test)]
+            {
+                state.waiting -= 1;
+            }
         }
         if state.ended < wanted && state.failed.is_none() {
             state.started += 1;
@@ -120,13 +131,15 @@ mod tests {
             });
             first_is_in.recv().unwrap();
             let waiting: Vec<_> = (0..4).map(|_| scope.spawn(|| shared.sync_by(count).unwrap())).collect();
-            // None of the four can go on before the first has ended.
+            while shared.lock().waiting < 4 {
+                thread::yield_now();
+            }
             release.send(()).unwrap();
             for thread in waiting {
                 thread.join().unwrap();
             }
         });
-        assert!((1..=4).contains(&syncs.into_inner()));
+        assert_eq!(syncs.into_inner(), 1);
     }
 
     #[test]

@@ -78,6 +78,7 @@ fn latest(args: &Args, streams: &mut Streams) -> Result<Utf8PathBuf, CommandErro
         ReadError::NoRun { .. } => {
             CommandError::usage(error).hint("`counterproof run --side new …` makes one; or name a run folder")
         }
+        ReadError::OnlyShards { .. } => CommandError::usage(error).hint(super::compare::MERGE_FIRST),
         ReadError::Io { .. } | ReadError::Document { .. } => CommandError::io(error),
     })?;
     let chosen = latest.run.folder().to_owned();

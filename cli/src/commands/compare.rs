@@ -7,7 +7,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::store::{EVALUATION_FILE, RUN_FILE, ReadError, RunReader};
 use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
-use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, CompareError, Request};
 use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::{self, Limit, Measure};
@@ -142,8 +141,8 @@ pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
         thresholds: config.statistics,
     };
     warn(&request, streams);
+    expect_cases(args, &request, streams)?;
     let evaluation = write_report(&request, args)?;
-    expect_cases(args, &cases, &evaluation, streams)?;
     for unknown in gate::unknown_scopes(&request.limits, &cases, &evaluation.cases) {
         streams.note(format_args!("warning: {}", sentences::unknown_scope(&unknown)));
     }
@@ -181,17 +180,14 @@ fn warn(request: &Request<'_>, streams: &mut Streams) {
 }
 
 /// A cases file that is not the one that was asked would make every verdict milder without a word.
-fn expect_cases(
-    args: &Args,
-    cases: &[CaseSpec],
-    evaluation: &Evaluation,
-    streams: &mut Streams,
-) -> Result<(), CommandError> {
+fn expect_cases(args: &Args, request: &Request<'_>, streams: &mut Streams) -> Result<(), CommandError> {
     let Some(path) = &args.cases else { return Ok(()) };
-    let known: HashSet<_> = cases.iter().map(|case| &case.id).collect();
-    let unknown = evaluation.cases.iter().filter(|case| !known.contains(&case.case_id)).count();
-    let compared = words::count(evaluation.cases.len(), "compared case", "compared cases");
-    if unknown > 0 && unknown == evaluation.cases.len() {
+    let ids =
+        comparison::pair(&request.baseline, &request.new).map_err(|error| compare_error(CompareError::Read(error)))?;
+    let known: HashSet<_> = request.cases.iter().map(|case| &case.id).collect();
+    let unknown = ids.iter().filter(|id| !known.contains(id)).count();
+    let compared = words::count(ids.len(), "compared case", "compared cases");
+    if unknown > 0 && unknown == ids.len() {
         let message = format!("none of the {compared} is in `{path}`, so no expectation could be judged");
         return Err(CommandError::usage(message).hint("name the cases that the runs were asked with `--cases`"));
     }
@@ -272,11 +268,15 @@ fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Vec<RunR
     Ok(repeats)
 }
 
+/// What to do where a run is there in parts only.
+pub(crate) const MERGE_FIRST: &str = "`counterproof merge SHARD… --out RUN` puts a run together again";
+
 pub(crate) fn read_error(error: ReadError, side: Side) -> CommandError {
     match &error {
         ReadError::NoRun { .. } => CommandError::usage(error).hint(format!(
             "`counterproof run --side {side} …` makes one; or name two run folders: `counterproof compare BASELINE NEW`"
         )),
+        ReadError::OnlyShards { .. } => CommandError::usage(error).hint(MERGE_FIRST),
         ReadError::Io { path, .. } if error.is_missing() => {
             let folder = path.parent().unwrap_or(path);
             let hint = match newest_below(folder) {

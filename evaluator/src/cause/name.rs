@@ -9,6 +9,7 @@ use super::effect::{self, Effect};
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
 use crate::diff::json::{ChangeKind, JsonChange, type_name};
+use crate::diff::steps;
 use crate::divergence::{row_pointers, step_name};
 use crate::findings::UNGROUNDED;
 use crate::grounding::Holder;
@@ -150,11 +151,15 @@ fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<Named> {
         .fresh()
         .find(|found| found.holder == holder && found.finding.code == UNGROUNDED && !found.is_kept)?;
     let finding = &found.finding;
-    let tool = finding.message.split(':').next().unwrap_or_default();
+    let answer = &inquiry.new.loaded.answer;
+    let tool = match holder {
+        Holder::Action(index) => answer.proposed_actions[index].tool_name.as_str(),
+        Holder::Call(index) => steps::kind(inquiry.new.loaded, index).1,
+    };
     let pointer = finding.pointers.last().map_or("", |place| &place.pointer);
     Some(Named {
         code: UNGROUNDED,
-        place: format!("{tool}.{}", shared_name(pointer)),
+        place: format!("{}.{}", words::text(tool, 60), shared_name(pointer)),
         shape: String::new(),
         message: finding.message.clone(),
         pointers: finding.pointers.clone(),

@@ -18,6 +18,9 @@ const STEPS: u64 = 5_000;
 /// the mean and adds at most 1/144 to the variance of a case: the p-value comes out a little too large.
 const COARSE: u64 = 6;
 
+/// How many ways of dealing are told apart, at the most.
+const STATES: usize = 100_000;
+
 /// The values that the runs of one case have at a place: a digest each, also of there being none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlaceValues {
@@ -55,7 +58,7 @@ pub struct Disagreement {
     /// Pairs of a baseline run and a new one (d1).
     pub across: Pairs,
     /// One-sided p-value for new differing more from baseline than baseline from itself. None where no case has two runs of
-    /// baseline and one of new: then nothing can be known.
+    /// baseline and one of new, or where the runs are too many to be dealt out anew: then nothing can be known.
     pub p: Option<f64>,
 }
 
@@ -71,10 +74,14 @@ pub struct PlaceJudgement {
 /// Tests one place over all cases that have it.
 pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
     let counted: Vec<Counted> = cases.iter().map(Counted::new).collect();
-    let mut deals: BTreeMap<&Pattern, Deals> = BTreeMap::new();
+    let mut deals: BTreeMap<&Pattern, Option<Deals>> = BTreeMap::new();
     for pattern in counted.iter().filter_map(|case| case.pattern.as_ref()) {
-        deals.entry(pattern).or_insert_with(|| pattern.deals()).cases += 1;
+        if let Some(deals) = deals.entry(pattern).or_insert_with(|| pattern.deals()) {
+            deals.cases += 1;
+        }
     }
+    let deals: BTreeMap<&Pattern, Deals> =
+        deals.into_iter().filter_map(|(pattern, deals)| Some((pattern, deals?))).collect();
     let judged = counted.iter().map(|case| {
         let deals = case.pattern.as_ref().and_then(|pattern| deals.get(pattern));
         let as_much = |(statistic, mass): &(Statistic, f64)| (*statistic >= case.statistic).then_some(*mass);
@@ -88,13 +95,15 @@ pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
         p: None,
     });
     if !deals.is_empty() {
-        pooled.p = Some(pooled_p(&counted, deals.into_values()));
+        let seen =
+            counted.iter().filter(|case| case.pattern.as_ref().is_some_and(|pattern| deals.contains_key(pattern)));
+        pooled.p = Some(pooled_p(&seen.collect::<Vec<_>>(), deals.values()));
     }
     PlaceJudgement { pooled, cases: judged }
 }
 
 /// How likely the sum over all cases is at least as large as seen.
-fn pooled_p(counted: &[Counted], deals: impl Iterator<Item = Deals>) -> f64 {
+fn pooled_p<'d>(counted: &[&Counted], deals: impl Iterator<Item = &'d Deals>) -> f64 {
     let deals: Vec<_> = deals.collect();
     // Where all deals give the same, the case is of no use to the sum.
     let informative: usize = deals.iter().filter(|deals| deals.of_one.len() > 1).map(|deals| deals.cases).sum();
@@ -106,8 +115,7 @@ fn pooled_p(counted: &[Counted], deals: impl Iterator<Item = Deals>) -> f64 {
         .iter()
         .fold(Distribution::zero(), |sum, deals| sum.plus(&on_lattice(&deals.of_one, lattice).times(deals.cases)));
     // Each case is moved up by one whole, the least that a statistic can be.
-    let in_sum = counted.iter().filter(|case| case.pattern.is_some());
-    let seen: f64 = in_sum.map(|case| (case.statistic.value() + 1.0) * lattice as f64).sum();
+    let seen: f64 = counted.iter().map(|case| (case.statistic.value() + 1.0) * lattice as f64).sum();
     let as_much = sum.iter().filter(|(number, _)| *number as f64 >= seen - 1e-6);
     as_much.map(|(_, mass)| mass).sum::<f64>().min(1.0)
 }
@@ -186,8 +194,8 @@ struct Deals {
 }
 
 impl Pattern {
-    /// What the statistic can be.
-    fn deals(&self) -> Deals {
+    /// What the statistic can be; `None` where that is too much to work out, which takes dozens of runs with many values.
+    fn deals(&self) -> Option<Deals> {
         // By the runs dealt to baseline so far, its pairs that agree, and the pairs across that agree.
         let mut states = BTreeMap::from([((0, 0, 0), 1.0)]);
         for size in &self.sizes {
@@ -198,6 +206,9 @@ impl Pattern {
                     *after.entry(state).or_default() += ways * choose(*size, taken);
                 }
             }
+            if after.len() > STATES {
+                return None;
+            }
             states = after;
         }
         states.retain(|(old, _, _), _| *old == self.old);
@@ -206,7 +217,7 @@ impl Pattern {
         for ((_, agree, across), ways) in states {
             *deals.entry(Statistic::new(self.old, self.new, agree, across)).or_default() += ways / all;
         }
-        Deals { cases: 0, of_one: deals.into_iter().collect() }
+        Some(Deals { cases: 0, of_one: deals.into_iter().collect() })
     }
 }
 

@@ -1,4 +1,5 @@
 //! What holds for any pair of answers: a run is unchanged against itself, and what has no meaning changes no verdict.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use counterproof_artifact::check::{self, Code};
 use counterproof_artifact::evaluation::Verdict;
@@ -120,6 +121,50 @@ pub(crate) fn reordered(value: &Value) -> Value {
     }
 }
 
+/// What is found by the short cut where it can be taken, and without it; `None` where not both are answers.
+fn both_ways(old: &Value, new: &Value) -> Option<(Differences, Differences)> {
+    let pair = Pair::of(old, new);
+    let request = pair.request();
+    let load = |side: &counterproof_evaluator::runs::SideRuns| side.first().load(&CASE.parse().unwrap());
+    let (old, new) = (load(&request.baseline), load(&request.new));
+    let (old, new) = (old.answer()?, new.answer()?);
+    let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(new));
+    let old = WithEvidence { loaded: old, evidence: &old_evidence };
+    let new = WithEvidence { loaded: new, evidence: &new_evidence };
+    let rules = Rules::default();
+    Some((Differences::between(old, new, &rules), Differences::aligned(old, new, &rules)))
+}
+
+/// Where the values of an answer stand that are neither objects nor lists.
+fn leaves(answer: &Value) -> Vec<String> {
+    fn walk(value: &Value, pointer: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                fields
+                    .iter()
+                    .for_each(|(key, value)| walk(value, &counterproof_artifact::pointer::child(pointer, key), found));
+            }
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(index, item)| walk(item, &format!("{pointer}/{index}"), found));
+            }
+            _ => found.push(pointer.to_owned()),
+        }
+    }
+    let mut found = Vec::new();
+    walk(answer, "", &mut found);
+    found
+}
+
+fn other_value(value: &mut Value) {
+    *value = match value {
+        Value::String(text) if text == "high" => json!("low"),
+        Value::String(text) => json!(format!("{text}x")),
+        Value::Number(number) => json!(number.as_f64().unwrap_or(0.0) + 1.0),
+        Value::Bool(held) => json!(!*held),
+        _ => json!(1),
+    };
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -130,18 +175,19 @@ proptest! {
 
     #[test]
     fn the_short_cut_for_answers_that_are_alike_finds_what_an_alignment_finds(made in any_answer()) {
-        let pair = Pair::of(&made, &reordered(&made));
-        let request = pair.request();
-        let load = |side: &counterproof_evaluator::runs::SideRuns| side.first().load(&CASE.parse().unwrap());
-        let (old, new) = (load(&request.baseline), load(&request.new));
-        let (old, new) = (old.answer().unwrap(), new.answer().unwrap());
-        let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(new));
-        let (old, new) = (
-            WithEvidence { loaded: old, evidence: &old_evidence },
-            WithEvidence { loaded: new, evidence: &new_evidence },
-        );
-        let rules = Rules::default();
-        prop_assert_eq!(Differences::between(old, new, &rules), Differences::aligned(old, new, &rules));
+        let (short, whole) = both_ways(&made, &reordered(&made)).unwrap();
+        prop_assert_eq!(short, whole);
+    }
+
+    #[test]
+    fn the_short_cut_is_not_taken_where_any_one_value_differs(made in any_answer(), at in any::<prop::sample::Index>()) {
+        let mut other = made.clone();
+        let leaves = leaves(&made);
+        other_value(other.pointer_mut(&leaves[at.index(leaves.len())]).unwrap());
+        // A value may be one that the contract does not let be another.
+        if let Some((short, whole)) = both_ways(&made, &other) {
+            prop_assert_eq!(short, whole);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{BYTES_A_STEP, Evaluated, Evaluation, failed, short};
 use crate::compile;
-use crate::node::{Function, Node, Pattern};
+use crate::node::{Function, Matcher, Node, Pattern};
 use crate::value::Value;
 
 /// Bytes of a text that are matched against a regular expression in one step.
@@ -95,9 +95,8 @@ impl<'j> Evaluation<'j, '_> {
         let Value::Text(text) = &text else {
             return failed(format!("`matches` takes texts, and not {}", text.kind()));
         };
-        self.pay_for_bytes(text.as_str().len(), MATCHED_A_STEP)?;
         let node = match pattern {
-            Pattern::Fixed(regex) => return Ok(Value::Bool(regex.is_match(text.as_str()))),
+            Pattern::Fixed(matcher) => return self.is_match(matcher, text.as_str()),
             Pattern::Worked(node) => node,
         };
         let pattern = self.value(node)?;
@@ -108,12 +107,17 @@ impl<'j> Evaluation<'j, '_> {
         if pattern.as_str().len() > REGEX_UP_TO {
             return failed(format!("a regular expression has more than {REGEX_UP_TO} bytes"));
         }
-        match compile::regex(pattern.as_str()) {
-            Ok(regex) => Ok(Value::Bool(regex.is_match(text.as_str()))),
+        match compile::matcher(pattern.as_str()) {
+            Ok(matcher) => self.is_match(&matcher, text.as_str()),
             Err(message) => {
                 failed(format!("“{}” is no regular expression that can be used: {message}", short(pattern.as_str())))
             }
         }
+    }
+
+    fn is_match(&mut self, matcher: &Matcher, text: &str) -> Evaluated<'j> {
+        self.pay((text.len() / MATCHED_A_STEP) as u64 * matcher.weight)?;
+        Ok(Value::Bool(matcher.regex.is_match(text)))
     }
 }
 

@@ -28,11 +28,11 @@ const NEW: &str = "sample-runs/runs/new/sample-new";
 fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     let sandbox = sample();
     let finished = sandbox.run(args(&[]));
-    insta::assert_snapshot!(finished, @r#"
+    insta::assert_snapshot!(finished, @r"
     exit code: 1
     --- stdout
     Not good enough: 2 of 5 limits are not kept
-    2 of 10 cases changed; new does not meet the expectations of 2 of 10 cases that have some
+    2 of 10 cases changed; new does not meet the expectations of 2 of 7 cases that were judged
     one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
 
       ✗ regressed         3   at most 0
@@ -56,7 +56,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       recovered    delivery_slot_001   baseline could not be run: http_error 503 (server_error), after 2 attempts
 
     report: report/index.html
-    "#);
+    ");
     let evaluation = sandbox.json("report/evaluation.json");
     assert_eq!(evaluation["schema_version"], "evaluation.v1");
     assert_eq!(evaluation["counts"]["regressed"], 3);
@@ -144,9 +144,9 @@ fn shares_and_limits_of_some_cases_are_rules_of_their_own() {
     let sandbox = sample().with_file("counterproof.toml", limits);
     let finished = sandbox.run(args(&[]));
     let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
-    insta::assert_snapshot!(said.join("\n"), @r#"
+    insta::assert_snapshot!(said.join("\n"), @r"
     Not good enough: 1 of 8 limits is not kept
-    2 of 10 cases changed; new does not meet the expectations of 2 of 10 cases that have some
+    2 of 10 cases changed; new does not meet the expectations of 2 of 7 cases that were judged
     one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
 
       ✓ regressed                    3   at most 50 % of 6, so 3
@@ -160,7 +160,7 @@ fn shares_and_limits_of_some_cases_are_rules_of_their_own() {
       ✗ regressed, risk high         2   at most 0
       ✓ broken, suite robustness     3   at most 3
       ✓ regressed, tag mony          0   at most 0; there was no such case
-    "#);
+    ");
     insta::assert_snapshot!(finished.stderr, @"warning: the limits of `[gate.tag.mony]` hold whatever happens: no case of the cases file has this tag; the tags are advice, delivery, email, json, loyalty, money, order, orders, policy, privacy, refund, retrieval and 1 more");
     let rules = sandbox.json("report/evaluation.json")["gate"]["rules"].clone();
     let rule = json!({"code": "broken", "scope": {"kind": "suite", "name": "robustness"}, "bound": "at_most", "limit": 3,
@@ -170,18 +170,18 @@ fn shares_and_limits_of_some_cases_are_rules_of_their_own() {
     let valid = sandbox.run(["validate", "report/evaluation.json"]);
     assert_eq!(valid.code, Some(0), "{valid}");
     let unknown = sandbox.run(["compare", BASELINE, NEW]);
-    insta::assert_snapshot!(unknown, @r#"
+    insta::assert_snapshot!(unknown, @r"
     exit code: 2
     --- stderr
     error: the gate has limits for the suite robustness, and only the cases file tells which cases those are
       hint: name the cases that the runs were asked with `--cases`
-    "#);
+    ");
 }
 
 #[test]
 fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
     let sandbox = sample().with_file("counterproof.toml", "[gate]\nregresed = 3\n");
-    insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
+    insta::assert_snapshot!(sandbox.run(args(&[])), @r"
     exit code: 2
     --- stderr
     error: `counterproof.toml` is not a configuration that can be used
@@ -192,7 +192,7 @@ fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
     unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `noisy`, `improved`, `recovered`, `unmet`, `min_compared`, `suite_fell`, `undecided`, `risk`, `tag`, `suite`
 
       hint: docs/configuration.md lists every setting
-    "#);
+    ");
     let sandbox = sample().with_file("counterproof.toml", "[gate]\nregressed = -1\n");
     insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
     exit code: 2
@@ -211,20 +211,20 @@ fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
 #[test]
 fn runs_that_are_not_there_are_told_with_what_to_do() {
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(sandbox.run(["compare"]), @r#"
+    insta::assert_snapshot!(sandbox.run(["compare"]), @r"
     exit code: 2
     --- stderr
     error: no run of side `baseline` under `runs`
       hint: `counterproof run --side baseline …` makes one; or name two run folders: `counterproof compare BASELINE NEW`
-    "#);
-    insta::assert_snapshot!(sandbox.run(["compare", "here", "there"]), @r#"
+    ");
+    insta::assert_snapshot!(sandbox.run(["compare", "here", "there"]), @r"
     exit code: 3
     --- stderr
     error: failed to read `here/run.json`
       caused by: No such file or directory (os error 2)
       hint: a run folder holds a run.json, and `here` has none
-    "#);
-    insta::assert_snapshot!(sandbox.run(["compare", "here"]), @r#"
+    ");
+    insta::assert_snapshot!(sandbox.run(["compare", "here"]), @r"
     exit code: 2
     --- stderr
     error: the following required arguments were not provided:
@@ -233,7 +233,7 @@ fn runs_that_are_not_there_are_told_with_what_to_do() {
     Usage: counterproof compare <BASELINE> <NEW>
 
     For more information, try '--help'.
-    "#);
+    ");
 }
 
 #[test]

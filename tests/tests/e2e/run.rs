@@ -82,6 +82,10 @@ fn every_case_ends_as_an_artifact_that_holds_to_the_contract() {
     run folder: runs/new/r1
     --- stderr
     6 cases: 2 ok, 4 failed (1 http_error, 1 invalid_json, 1 schema_mismatch, 1 timeout), 2 retried
+      fetch_http_500_001: server_error 500
+      fetch_invalid_json_001: not_json 200
+      fetch_timeout_001: response_timeout
+      wrong_shape_001: contract_violated 200
     next: counterproof validate runs/new/r1
           run the side baseline too, then counterproof compare
     ");
@@ -119,7 +123,7 @@ fn only_the_named_cases_are_asked() {
     exit code: 2
     --- stderr
     error: `cases.json` has no case `fmt_002`
-      hint: `--dry-run` without `--only` lists the cases
+      hint: did you mean `fmt_001`?
     ");
 }
 
@@ -163,6 +167,12 @@ fn an_agent_that_nobody_reaches_is_an_error_though_every_case_has_its_artifact()
     run folder: runs/new/r1
     --- stderr
     6 cases: 0 ok, 6 failed (6 network_error), 0 retried
+      fetch_http_500_001: dns
+      fetch_invalid_json_001: dns
+      fetch_timeout_001: dns
+      fmt_001: dns
+      large_001: dns
+      wrong_shape_001: dns
     error: the agent at http://no-such-agent.invalid could not be reached
       hint: check that the agent runs and that `--base-url` or `--agent-cmd` is right
       hint: the artifacts in the run folder tell of each attempt
@@ -223,13 +233,13 @@ fn a_wrong_expression_is_told_by_run_and_by_compare_alike() {
         "- id: a\n  input: {user: hi}\n  expected:\n    expect:\n      - output.contains('refund')\n",
     );
     let run = sandbox.run(["run", "--cases", "cases.yaml", "--side", "new", "--dry-run"]);
-    insta::assert_snapshot!(run, @r#"
+    insta::assert_snapshot!(run, @r"
     exit code: 2
     --- stderr
     error: cases.yaml:5:9: case `a`: `expected.expect[0]` is no expression that can be used: there is no variable `output` (known here: final_output, proposed_actions, events, input)
       | output.contains('refund')
       | ^^^^^^
-    "#);
+    ");
     let compare = sandbox.run(["compare", "--cases", "cases.yaml"]);
     assert_eq!(compare, run);
 }

@@ -46,6 +46,9 @@ fn an_agent_that_is_down_is_given_up_and_no_case_is_missing() {
     run folder: runs/new/r1
     --- stderr
     4 cases: 1 ok, 3 failed (2 http_error, 1 other), 0 retried
+      c2: server_error 503
+      c3: server_error 503
+      c4: not_run
     error: the agent at http://AGENT was given up; not run: 1 case
       hint: the artifacts in the run folder tell of each attempt
       hint: `--resume` asks the cases that were not run

@@ -107,3 +107,20 @@ fn the_baseline_has_to_hold_the_cases_and_the_side_to_be_new() {
     assert_eq!(run("baseline", "runs/baseline/none").code, Some(2));
     assert!(agent.requests().is_empty());
 }
+
+#[test]
+fn a_group_that_was_decided_early_can_become_the_baseline() {
+    let sandbox = sandbox(&["steady", "calm"]);
+    let agent = agent(3, |_| 1.0);
+    let against = baseline(&sandbox, &agent);
+    let url = agent.base_url();
+    let line = ["run", "--cases", "cases.json", "--side", "new", "--base-url", &url, "--run-id", "n"];
+    let rounds = ["--repeat-until-decided", "--max", "12", "--against"];
+    let finished = sandbox.run(line.into_iter().chain(rounds).chain(against.iter().map(String::as_str)));
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert!(!sandbox.path("runs/new/n-r12").exists(), "{finished}");
+
+    let accepted = sandbox.run(["accept", "runs/new/n-r1", "--reason", "nothing is worse"]);
+    assert_eq!(accepted.code, Some(0), "{accepted}");
+    assert!(sandbox.path("runs/baseline/n-r7").is_dir(), "{accepted}");
+}
