@@ -179,7 +179,7 @@ fn fields_of_the_wrong_type_are_all_told_at_once() {
     cases.json:2:10: case `42`: `id` is the number 42; expected a text (put it in quotes: "42")
     cases.json:2:23: case `42`: `title` is null; expected a text (give it a value, or leave the field out)
     cases.json:2:47: case `42`: `input.user` is a list; expected a text (write a text)
-    cases.json:3:24: case `b`: `input` is a text; expected an object (write an object)
+    cases.json:3:24: case `b`: `input` is a text; expected an object (write an object, such as {user: Where is my money?})
     cases.json:3:59: case `b`: `expected.must_include` is a text; expected a list of texts (write it as a list: ["x"])
     cases.json:3:87: case `b`: `expected.tool_required[1]` is the number 1; expected a text (put it in quotes: "1")
     cases.json:4:38: case `b`: `expected.evidence_required_for_actions` is a text; expected true or false (write true or false)
