@@ -67,9 +67,9 @@ pub(super) fn turned(inquiry: &Inquiry<'_>) -> HashSet<usize> {
 
 fn risk(inquiry: &Inquiry<'_>, row: Row) -> u8 {
     let of = |side: Side, index: usize| match inquiry.side(side).loaded.answer.proposed_actions[index].risk_level {
-        RiskLevel::High => 3,
-        RiskLevel::Medium => 2,
-        RiskLevel::Unknown => 1,
+        RiskLevel::High => 2,
+        // As everywhere, a risk that nobody stated counts as medium.
+        RiskLevel::Medium | RiskLevel::Unknown => 1,
         RiskLevel::Low => 0,
     };
     match row {

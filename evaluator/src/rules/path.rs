@@ -149,10 +149,14 @@ impl<'r> Scope<'r> {
         for rule in acting {
             match &self.rules[rule].effect {
                 Effect::Ignore => here.ignore = true,
-                Effect::Normalise(form) => here.form = here.form.or(Some(*form)),
-                Effect::Tolerance(tolerance) => here.tolerance = here.tolerance.or(Some(*tolerance)),
-                Effect::Unordered => here.unordered = true,
-                Effect::Key(field) => here.key = here.key.or(Some(field)),
+                // The first that says how to compare a leaf counts, and of a list the first that says how to pair its elements.
+                Effect::Normalise(form) if here.tolerance.is_none() => here.form = here.form.or(Some(*form)),
+                Effect::Tolerance(tolerance) if here.form.is_none() => {
+                    here.tolerance = here.tolerance.or(Some(*tolerance));
+                }
+                Effect::Unordered if here.key.is_none() => here.unordered = true,
+                Effect::Key(field) if !here.unordered => here.key = here.key.or(Some(field)),
+                Effect::Normalise(_) | Effect::Tolerance(_) | Effect::Unordered | Effect::Key(_) => {}
                 Effect::Default(value) => here.default = here.default.or(Some(value)),
             }
         }

@@ -134,6 +134,14 @@ fn numbers_and_defaults() -> Vec<Labelled> {
             .new_does(scored(0.81))
             .under(near)
             .is(Changed, &["tool-args-changed"]),
+        pair(
+            "a-rule-behind-another-one",
+            "The first rule says that any point in time is as good, and the second does not take that back.",
+        )
+        .baseline_does(scored(1_767_600_000.0))
+        .new_does(scored(1_767_690_000.0))
+        .under("[[rule]]\npath = \"/args/score\"\nnormalise = \"timestamp\"\n[[rule]]\npath = \"/args/score\"\ntolerance = 1.0")
+        .is(Unchanged, &[]),
         pair("a-share-of-the-number", "Nine in a hundred are within ten in a hundred, however large the number is.")
             .baseline_does(scored(1000.0))
             .new_does(scored(1090.0))
