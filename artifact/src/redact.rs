@@ -78,6 +78,8 @@ pub struct Redactor {
     any: Regex,
     begun: Begun,
     longest: usize,
+    /// True where a mask is followed by the line breaks of what it stands for.
+    keeps_lines: bool,
 }
 
 /// How a text ends.
@@ -126,7 +128,15 @@ impl Redactor {
             any: compile(&any)?,
             begun: begun.ok_or(RedactError { bytes })?,
             longest,
+            keeps_lines: false,
         })
+    }
+
+    /// The same rules, for texts that must keep their number of lines: a mask is followed by the line breaks of what it stands
+    /// for.
+    #[must_use]
+    pub fn keeping_lines(self) -> Self {
+        Self { keeps_lines: true, ..self }
     }
 
     /// Masks every secret in a text.
@@ -221,14 +231,26 @@ impl Redactor {
     fn mask_one(&self, found: &[u8], masked: &mut Vec<u8>, applied: &mut Applied) {
         let matched = self.rules.iter().find_map(|rule| Some((rule.name, rule.regex.captures(found)?)));
         let Some((name, captures)) = matched else {
-            masked.extend_from_slice(MASK.as_bytes());
+            self.mask_bytes(found, masked);
             return;
         };
         applied.0.insert(name);
         let secret = captures.get(1).map_or(0..found.len(), |secret| secret.range());
         masked.extend_from_slice(&found[..secret.start]);
-        masked.extend_from_slice(MASK.as_bytes());
+        self.mask_bytes(&found[secret.clone()], masked);
         masked.extend_from_slice(&found[secret.end..]);
+    }
+
+    fn mask_bytes(&self, secret: &[u8], masked: &mut Vec<u8>) {
+        masked.extend_from_slice(MASK.as_bytes());
+        self.keep_lines(secret, masked);
+    }
+
+    /// The line breaks of what is left out, where they are kept.
+    fn keep_lines(&self, left_out: &[u8], masked: &mut Vec<u8>) {
+        if self.keeps_lines {
+            masked.extend(left_out.iter().filter(|byte| **byte == b'\n'));
+        }
     }
 }
 

@@ -73,6 +73,29 @@ impl AtomicFile {
         Ok(())
     }
 
+    /// Gives the file the first of these names, in the same folder, that nothing stands at, and gives that name back. `None`
+    /// where all of them are taken.
+    pub fn commit_new(
+        self,
+        names: impl IntoIterator<Item = Utf8PathBuf>,
+        durability: Durability,
+    ) -> Result<Option<Utf8PathBuf>, WriteError> {
+        let Self { path, temporary } = self;
+        let mut temporary = temporary.into_inner().map_err(|error| WriteError::at(&path)(error.into_error()))?;
+        if durability == Durability::Synced {
+            temporary.as_file().sync_all().map_err(WriteError::at(&path))?;
+        }
+        for name in names {
+            match temporary.persist_noclobber(&name) {
+                Ok(_file) if durability == Durability::Cached => return Ok(Some(name)),
+                Ok(_file) => return sync_folder(folder_of(&name)).map(|()| Some(name)).map_err(WriteError::at(&path)),
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => temporary = error.file,
+                Err(error) => return Err(WriteError::at(&name)(error.error)),
+            }
+        }
+        Ok(None)
+    }
+
     /// The same as a synced [`AtomicFile::commit`], where other threads write into the same folder, which is `shared`.
     pub fn commit_shared(self, shared: &SharedFolder) -> Result<(), WriteError> {
         let path = self.name(Durability::Synced)?;
@@ -149,6 +172,12 @@ pub fn append(path: &Utf8Path, bytes: &[u8]) -> Result<(), WriteError> {
     #[expect(clippy::disallowed_methods, reason = "what others wrote into it stays")]
     let file = fs::OpenOptions::new().append(true).create(true).open(path);
     file.and_then(|mut file| file.write_all(bytes)).map_err(WriteError::at(path))
+}
+
+/// Opens a file for writing that is not there yet, and is written as it comes: not whole before it is all there.
+pub fn create_new(path: &Utf8Path) -> Result<File, WriteError> {
+    #[expect(clippy::disallowed_methods, reason = "for what is read while it is written")]
+    File::create_new(path).map_err(WriteError::at(path))
 }
 
 /// Copies a file of any size.

@@ -1,6 +1,6 @@
 //! Redaction of bytes that come in pieces: a secret is found wherever the pieces are cut, in memory that does not grow.
 
-use super::{Applied, End, MASK, Redactor};
+use super::{Applied, End, Redactor};
 
 /// The least that is held back: keys of known shapes, but for hostile ones, are shorter.
 const HELD: usize = 16 * 1024;
@@ -45,7 +45,9 @@ impl RedactingStream {
 
     fn end(mut self, end: End) -> (Vec<u8>, Applied) {
         let dropped = self.drop_rest_of_key();
-        let rest = self.redactor.up_to(&self.waiting[dropped..], end, &mut self.applied).into_owned();
+        let mut rest = Vec::new();
+        self.redactor.keep_lines(&self.waiting[..dropped], &mut rest);
+        rest.extend_from_slice(&self.redactor.up_to(&self.waiting[dropped..], end, &mut self.applied));
         (rest, self.applied)
     }
 
@@ -62,6 +64,7 @@ impl RedactingStream {
     fn take(&mut self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.waiting.len());
         let mut done = self.drop_rest_of_key();
+        self.redactor.keep_lines(&self.waiting[..done], &mut out);
         let length = self.waiting.len();
         let mut safe = length.saturating_sub(self.held).max(done);
         let redactor = &self.redactor;
@@ -79,7 +82,7 @@ impl RedactingStream {
             }
             out.extend_from_slice(&self.waiting[done..found.start()]);
             if self.dropping {
-                out.extend_from_slice(MASK.as_bytes());
+                redactor.mask_bytes(found.as_bytes(), &mut out);
             }
             let mut masked = Vec::new();
             redactor.mask_one(found.as_bytes(), &mut masked, &mut self.applied);
@@ -103,6 +106,20 @@ fn is_of_key(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_kept_where_they_are_to_be() {
+        let key = format!("-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----", "MIIEvQ\n".repeat(20_000));
+        let text = format!("one\n{key}\n\"last\"\n");
+        for size in [7, 100_000, text.len()] {
+            let mut stream = RedactingStream::new(Redactor::new([]).unwrap().keeping_lines());
+            let mut out: Vec<u8> = text.as_bytes().chunks(size).flat_map(|piece| stream.push(piece)).collect();
+            out.extend(stream.finish().0);
+            let out = String::from_utf8(out).unwrap();
+            assert_eq!(out.lines().count(), text.lines().count(), "{size}");
+            assert!(out.starts_with("one\n[redacted]\n") && out.ends_with("\n\"last\"\n") && !out.contains("MIIE"));
+        }
+    }
 
     #[test]
     fn a_key_longer_than_all_memory_is_dropped_to_its_end() {

@@ -1,0 +1,44 @@
+//! One command, recorded so that it can be trusted: what it printed and in which order, how it ended, and nothing of it left
+//! running.
+//!
+//! ```text
+//! command ─▶ session: stage (supervisor, launcher), both streams, signals, terminal ─▶ tape ─▶ Record
+//!                                                                                                │
+//!            ledger, merged view ◀─ log        JSON lines ◀─ jsonl        callers ◀─ event ◀─────┘
+//! ```
+//!
+//! The session keeps bytes as they come and passes them on; lines and events are made afterwards, from what was kept, so that
+//! recording costs little and memory does not grow with the output. The program `safe-run` is [`program::run`].
+//!
+//! It does not judge what a command did, and it is no sandbox: a command that wants to escape its record can.
+
+pub mod program;
+
+mod event;
+mod jsonl;
+mod log;
+mod options;
+mod record;
+mod redacted;
+#[cfg(unix)]
+mod session;
+mod shell;
+mod spool;
+#[cfg(unix)]
+mod stage;
+mod tail;
+mod tape;
+
+pub use event::{Event, EventKind, Line, LineEnd};
+pub use jsonl::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
+pub use log::{BASE64, View};
+pub use options::Options;
+pub use record::{Ending, Record, StartError};
+#[cfg(unix)]
+pub use session::{Observer, Signals, record};
+#[cfg(unix)]
+pub use stage::enter;
+pub use tape::Stream;
+
+/// The contract that logs, exit codes and the names of artifacts follow.
+pub const CONTRACT: &str = "M0-v0.1.0";

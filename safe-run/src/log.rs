@@ -1,0 +1,91 @@
+//! The log of a record: split sections and ledger, or the merged output. Its format is the conformance contract M0-v0.1.0.
+
+use std::io::{self, Write};
+
+use crate::event::{Event, EventKind, Line};
+use crate::record::Record;
+use crate::tape::Stream;
+
+/// What a text begins with whose bytes are not UTF-8, and stand in base64 behind it. A text that begins so by itself is
+/// written in base64 too, so that none is taken for another.
+pub const BASE64: &str = "base64:";
+
+/// What a log shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum View {
+    /// The two streams apart, and the ledger of events.
+    #[default]
+    Ledger,
+    /// The bytes of both streams as they came.
+    Merged,
+}
+
+impl Record {
+    /// Writes the log.
+    pub fn write_log(&self, view: View, out: &mut impl Write) -> io::Result<()> {
+        match view {
+            View::Ledger => self.write_ledger(out),
+            View::Merged => self.write_merged(out),
+        }
+    }
+
+    fn write_ledger(&self, out: &mut impl Write) -> io::Result<()> {
+        self.write_section(Stream::Stdout, out)?;
+        self.write_section(Stream::Stderr, out)?;
+        out.write_all(b"--- BEGIN EVENTS ---\n")?;
+        self.events(|event| self.write_event(&event, out))?;
+        out.write_all(b"--- END EVENTS ---\n")
+    }
+
+    fn write_section(&self, stream: Stream, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "=== {} ===", stream.name())?;
+        let spool = self.tape.spool(stream);
+        spool.copy(0, spool.len(), out)?;
+        let mut last = *b"\n";
+        if spool.len() > 0 {
+            spool.read_at(spool.len() - 1, &mut last)?;
+        }
+        out.write_all(if last == *b"\n" { b"\n" } else { b"\n\n" })
+    }
+
+    fn write_event(&self, event: &Event<'_>, out: &mut impl Write) -> io::Result<()> {
+        write!(out, "[SEQ={}]", event.seq)?;
+        match &event.kind {
+            EventKind::Line(stream, line) => {
+                write!(out, "[{}] ", stream.name())?;
+                write_text(line, out)?;
+            }
+            meta => write!(out, "[META] {}", self.meta(meta))?,
+        }
+        out.write_all(b"\n")
+    }
+
+    /// The text of an event that is no line.
+    pub(crate) fn meta(&self, kind: &EventKind<'_>) -> String {
+        match kind {
+            EventKind::Started => format!("safe-run start: cmd=\"{}\"", self.command_line()),
+            EventKind::Incomplete(error) => format!("safe-run incomplete: {error}"),
+            EventKind::Exited(code) => format!("safe-run exit: code={code}"),
+            EventKind::Line(..) => String::new(),
+        }
+    }
+
+    fn write_merged(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut done = [0; 2];
+        for piece in self.tape.pieces() {
+            let piece = piece?;
+            let from = &mut done[piece.stream as usize];
+            self.tape.spool(piece.stream).copy(*from, *from + piece.length, out)?;
+            *from += piece.length;
+        }
+        Ok(())
+    }
+}
+
+fn write_text(line: &Line<'_>, out: &mut impl Write) -> io::Result<()> {
+    if line.is_utf8()? && !line.starts_with(BASE64.as_bytes())? {
+        return line.write_to(out);
+    }
+    out.write_all(BASE64.as_bytes())?;
+    line.write_base64(out)
+}

@@ -1,0 +1,98 @@
+//! Where a record goes: a folder that is made where it is missing, and a name that nothing else has.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::write::{AtomicFile, Durability, WriteError, create_folder};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::settings::NameStyle;
+
+/// How many names are tried.
+const ATTEMPTS: u32 = 16;
+
+/// A record that could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PlaceError {
+    /// Its folder cannot be named in a message.
+    #[error("the log folder is no UTF-8 text")]
+    Folder,
+    /// A file or folder could not be written.
+    #[error("{}", with_cause(.0))]
+    Write(#[from] WriteError),
+    /// What was kept could not be read again, or the log could not be written.
+    #[error("failed to write the log below `{folder}`: {source}")]
+    Content { folder: Utf8PathBuf, source: io::Error },
+    /// All names that were tried are taken.
+    #[error("no free name for a log below `{folder}` after {ATTEMPTS} attempts")]
+    Taken { folder: Utf8PathBuf },
+}
+
+fn with_cause(error: &WriteError) -> String {
+    format!("{error}: {}", error.source)
+}
+
+/// Writes a new file into a folder, and gives its path.
+pub(super) fn keep(
+    folder: &OsStr,
+    names: impl Iterator<Item = String>,
+    write: impl FnOnce(&mut AtomicFile) -> io::Result<()>,
+) -> Result<Utf8PathBuf, PlaceError> {
+    let folder = Utf8Path::from_path(folder.as_ref()).ok_or(PlaceError::Folder)?;
+    create_folder(folder)?;
+    let mut file = AtomicFile::create(&folder.join("log"))?;
+    let written = write(&mut file).and_then(|()| file.flush());
+    written.map_err(|source| PlaceError::Content { folder: folder.to_owned(), source })?;
+    let paths = names.take(ATTEMPTS as usize).map(|name| folder.join(name));
+    file.commit_new(paths, Durability::Synced)?.ok_or_else(|| PlaceError::Taken { folder: folder.to_owned() })
+}
+
+/// Names for a record, the first to be tried first.
+pub(super) fn names(style: NameStyle, now: Timestamp, is_aborted: bool) -> impl Iterator<Item = String> {
+    let status = if is_aborted { "ABORTED" } else { "FAIL" };
+    let process = std::process::id();
+    (0_u32..).map(move |attempt| match (style, attempt) {
+        (NameStyle::Contract, _) => {
+            let [.., a, b, c] = Uuid::now_v7().into_bytes();
+            format!("safe-run-{}-{a:02x}{b:02x}{c:02x}.log", now.strftime("%Y%m%d-%H%M%S"))
+        }
+        (NameStyle::M0, 0) => format!("{}-pid{process}-{status}.log", now.strftime("%Y%m%dT%H%M%SZ")),
+        (NameStyle::M0, _) => format!("{}-pid{process}-{status}-{attempt}.log", now.strftime("%Y%m%dT%H%M%SZ")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_taken_is_not_used_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("logs");
+        let put = |name: &str, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            keep(folder.as_os_str(), names.into_iter(), |file| file.write_all(name.as_bytes()))
+        };
+        assert!(put("first", &["a"]).unwrap().ends_with("logs/a"));
+        assert!(put("second", &["a", "b"]).unwrap().ends_with("logs/b"));
+        let error = put("third", &["a", "b"]).unwrap_err();
+        assert!(error.to_string().contains("no free name"), "{error}");
+        assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "first");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "nothing else is left");
+    }
+
+    #[test]
+    fn names_are_those_of_the_contract() {
+        let now: Timestamp = "2024-01-15T10:30:00Z".parse().unwrap();
+        let process = std::process::id();
+        let names = |style, is_aborted| names(style, now, is_aborted).take(2).collect::<Vec<_>>();
+        let contract = names(NameStyle::Contract, false);
+        assert!(contract.iter().all(|name| name.starts_with("safe-run-20240115-103000-") && name.len() == 35));
+        assert_ne!(contract[0], contract[1]);
+        let start = format!("20240115T103000Z-pid{process}");
+        assert_eq!(names(NameStyle::M0, false), [format!("{start}-FAIL.log"), format!("{start}-FAIL-1.log")]);
+        assert_eq!(names(NameStyle::M0, true)[0], format!("{start}-ABORTED.log"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Waiting for everything at once, and reading what is there.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use super::Session;
+use crate::tape::Stream;
+
+/// The most that one read takes, in bytes.
+pub(super) const READ: usize = 256 * 1024;
+
+/// From this many bytes in one read on, a stream is given a larger pipe.
+const MANY: usize = 48 * 1024;
+
+/// The size of a larger pipe, in bytes: what the system allows everyone.
+#[cfg(target_os = "linux")]
+const LARGER: usize = 1024 * 1024;
+
+/// What there is something to do for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ready {
+    Source(Stream),
+    Passage(Stream),
+    Control,
+    Signals,
+    Input,
+    InputRoom,
+}
+
+/// Our standard input on its way to the command's terminal.
+pub(super) struct Input {
+    pub(super) master: OwnedFd,
+    waiting: Vec<u8>,
+    is_at_end: bool,
+}
+
+/// What a terminal takes for the end of its input.
+const END_OF_INPUT: u8 = 4;
+
+impl Input {
+    pub(super) fn new(master: OwnedFd) -> Self {
+        Self { master, waiting: Vec::new(), is_at_end: false }
+    }
+
+    fn read(&mut self) {
+        let mut buffer = [0; 4096];
+        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+            Ok(0) | Err(_) => {
+                self.is_at_end = true;
+                self.waiting.push(END_OF_INPUT);
+            }
+            Ok(read) => self.waiting.extend_from_slice(&buffer[..read]),
+        }
+    }
+
+    fn write(&mut self) {
+        match rustix::io::write(&self.master, &self.waiting) {
+            Ok(written) => drop(self.waiting.drain(..written)),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => {
+                self.waiting.clear();
+                self.is_at_end = true;
+            }
+        }
+    }
+}
+
+impl Session<'_> {
+    /// What can be done now; nothing when a deadline has come.
+    pub(super) fn wait(&self) -> io::Result<Vec<Ready>> {
+        let mut roles = Vec::with_capacity(8);
+        let mut polled = Vec::with_capacity(8);
+        for stream in Stream::ALL {
+            let passage = &self.passages[stream as usize];
+            if passage.is_waiting() {
+                roles.push(Ready::Passage(stream));
+                polled.push(PollFd::new(passage, PollFlags::OUT));
+            } else if let Some(source) = &self.sources[stream as usize] {
+                roles.push(Ready::Source(stream));
+                polled.push(PollFd::new(source, PollFlags::IN));
+            }
+        }
+        if let Some(control) = &self.control {
+            roles.push(Ready::Control);
+            polled.push(PollFd::new(control, PollFlags::IN));
+        }
+        roles.push(Ready::Signals);
+        polled.push(PollFd::new(&self.signals, PollFlags::IN));
+        let stdin = rustix::stdio::stdin();
+        if let Some(input) = self.input.as_ref().filter(|_| self.ending.is_none()) {
+            if !input.waiting.is_empty() {
+                roles.push(Ready::InputRoom);
+                polled.push(PollFd::new(&input.master, PollFlags::OUT));
+            } else if !input.is_at_end {
+                roles.push(Ready::Input);
+                polled.push(PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+            }
+        }
+        let patience = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let patience = patience.and_then(|patience| Timespec::try_from(patience + Duration::from_millis(1)).ok());
+        match rustix::event::poll(&mut polled, patience.as_ref()) {
+            Err(Errno::INTR) | Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = roles.into_iter().zip(&polled).filter(|(_, polled)| !polled.revents().is_empty());
+        Ok(ready.map(|(role, _)| role).collect())
+    }
+
+    /// Reads once from a stream of the command, keeps it and passes it on.
+    pub(super) fn read(&mut self, stream: Stream) {
+        let index = stream as usize;
+        let Some(source) = &self.sources[index] else { return };
+        let read = match rustix::io::read(source, &mut self.buffer) {
+            Ok(read) => read,
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            // A terminal that nobody holds any more is an error and no end.
+            Err(_) => 0,
+        };
+        if read == 0 {
+            self.sources[index] = None;
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        if read >= MANY && self.buffer.len() == READ {
+            // Where the system refuses, it is only slower.
+            let _ = rustix::pipe::fcntl_setpipe_size(source, LARGER);
+        }
+        let (bytes, at) = (&self.buffer[..read], self.started.elapsed());
+        (self.observer)(stream, at, bytes);
+        if self.lost.is_none() {
+            self.lost = self.tape.push(stream, at, bytes).err();
+        }
+        if self.passages[index].push(bytes).is_err() {
+            // Nobody reads ours any more, so nobody shall seem to read the command's.
+            self.sources[index] = None;
+        }
+    }
+
+    /// Goes on passing on what waits.
+    pub(super) fn advance(&mut self, stream: Stream) {
+        if self.passages[stream as usize].advance().is_err() {
+            self.sources[stream as usize] = None;
+        }
+    }
+
+    /// Relays our standard input to the command's terminal.
+    pub(super) fn relay(&mut self, ready: Ready) {
+        if let Some(input) = &mut self.input {
+            if ready == Ready::Input {
+                input.read();
+            }
+            input.write();
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What is left on disk: only after a failure, never over something else, and never in silence.
+
+use std::fs;
+
+use crate::kit::Place;
+
+#[test]
+fn success_leaves_nothing() {
+    let place = Place::new();
+    let finished = place.shell("echo fine; echo warning >&2");
+    assert_eq!((finished.code, &*finished.stderr), (Some(0), "warning\n"));
+    assert!(!place.path(".agent").exists());
+}
+
+#[test]
+fn a_failure_names_its_log_which_has_the_name_of_the_contract() {
+    let place = Place::new();
+    let finished = place.shell("exit 7");
+    let [name] = &place.logs()[..] else { panic!() };
+    assert_eq!(finished.stderr, format!("safe-run: command failed (rc=7). log: .agent/FAIL-LOGS/{name}\n"));
+    let stem = name.strip_prefix("safe-run-").and_then(|rest| rest.strip_suffix(".log")).unwrap();
+    let parts: Vec<&str> = stem.split('-').collect();
+    assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [8, 6, 6], "{name}");
+    assert!(parts[..2].iter().all(|part| part.chars().all(|c| c.is_ascii_digit())), "{name}");
+    assert!(parts[2].chars().all(|c| c.is_ascii_hexdigit()), "{name}");
+}
+
+#[test]
+fn every_failure_has_a_log_of_its_own() {
+    let place = Place::new();
+    (0..5).for_each(|_| assert_eq!(place.shell("exit 1").code, Some(1)));
+    assert_eq!(place.logs().len(), 5);
+}
+
+#[test]
+fn the_older_style_of_names_says_how_it_ended() {
+    let place = Place::new().with("SAFE_LOG_STYLE", "m0");
+    place.shell("exit 1");
+    let [name] = &place.logs()[..] else { panic!() };
+    assert!(name.ends_with("-FAIL.log") && name.contains("Z-pid") && name.chars().nth(8) == Some('T'), "{name}");
+}
+
+#[test]
+fn the_folder_is_where_it_is_said_to_be() {
+    let place = Place::new().with("SAFE_LOG_DIR", "some/logs");
+    let finished = place.shell("exit 3");
+    assert!(finished.stderr.contains("log: some/logs/safe-run-"), "{finished:?}");
+    assert_eq!(fs::read_dir(place.path("some/logs")).unwrap().count(), 1);
+    assert!(!place.path(".agent").exists());
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_told_and_takes_nothing_from_the_command() {
+    let place = Place::new().with("SAFE_LOG_DIR", "taken/logs");
+    place.put("taken", "a file");
+    let finished = place.shell("echo out; exit 42");
+    assert_eq!((finished.code, &finished.stdout[..]), (Some(42), &b"out\n"[..]));
+    assert!(
+        finished.stderr.starts_with("safe-run: command failed (rc=42). no log: failed to write `taken"),
+        "{finished:?}"
+    );
+    let success = place.shell("exit 0");
+    assert_eq!((success.code, &*success.stderr), (Some(0), ""));
+}
+
+#[test]
+fn a_disk_without_room_is_told_and_takes_nothing_from_the_command() {
+    let place = Place::new().with("TMPDIR", "/nonexistent-folder");
+    let finished = place.shell("head -c 3000000 /dev/zero | tr '\\0' x; exit 42");
+    assert_eq!((finished.code, finished.stdout.len()), (Some(42), 3_000_000));
+    assert!(finished.stderr.starts_with("safe-run: the record is incomplete: "), "{finished:?}");
+    assert!(place.log_text().contains("][META] safe-run incomplete: "), "the log says so too");
+}
+
+#[test]
+fn the_last_lines_are_shown_if_asked_for() {
+    let place = Place::new().with("SAFE_SNIPPET_LINES", "2");
+    let finished = place.shell("printf 'L1\\nL2\\nL3\\n'; printf 'E1\\nE2\\nE3' >&2; exit 9");
+    let (_, tail) = finished.stderr.split_once("--- safe-run failure tail (2 lines) ---\n").unwrap();
+    assert_eq!(tail, "L2\nL3\nE2\nE3\n--- end tail ---\n");
+    assert!(!place.shell("echo fine").stderr.contains("tail"));
+}
+
+#[test]
+fn secrets_are_masked_in_what_is_kept_and_not_in_what_passes_through() {
+    let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let place = Place::new()
+        .with("SAFE_REDACT", "PASSWORD")
+        .with("PASSWORD", "hunter2-hunter2")
+        .with("SAFE_SNIPPET_LINES", "9");
+    let finished =
+        place.run(["--events", "events", "sh", "-c", &format!("echo key {key}; echo $PASSWORD; exit 1"), key]);
+    assert_eq!(String::from_utf8(finished.stdout).unwrap(), format!("key {key}\nhunter2-hunter2\n"));
+    for kept in [place.log_text(), fs::read_to_string(place.path("events")).unwrap(), finished.stderr] {
+        assert!(!kept.contains(key) && !kept.contains("hunter2"), "{kept}");
+        assert!(kept.contains("key [redacted]"), "{kept}");
+    }
+    assert!(Place::new().shell("exit 1").code == Some(1));
+}

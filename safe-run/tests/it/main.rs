@@ -1,0 +1,13 @@
+//! The program as a user runs it: real commands, real signals, and the processes that are left counted in `/proc`.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod artifacts;
+mod events;
+mod kit;
+mod large;
+mod processes;
+mod record;
+mod streams;
+mod terminal;
