@@ -35,7 +35,10 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
         let _ = writeln!(text, "  {sign} {name:<widest$}{:>6}   {}", rule.actual, sentences::limit(rule));
     }
     for rule in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
-        let _ = writeln!(text, "  ! a rule of comparison matched nothing: {}", words::text(&rule.rule, REASON_UP_TO));
+        // Of several runs a side, the pairs that are shown are looked at.
+        let in_what = if evaluation.repeats.is_some() { " in the runs that are shown" } else { "" };
+        let rule = words::text(&rule.rule, REASON_UP_TO);
+        let _ = writeln!(text, "  ! a rule of comparison matched nothing{in_what}: {rule}");
     }
     let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
         let count = evaluation.counts.get(&verdict).copied().unwrap_or(0);
