@@ -6,6 +6,7 @@ mod repeats;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 mod explanation;
@@ -13,6 +14,7 @@ mod explanation;
 pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityPart};
 
 use crate::number::whole;
+use crate::run::point_in_time;
 use crate::{CaseId, Extra, RiskLevel, RunId, Share, Side};
 
 pub use repeats::{
@@ -102,6 +104,13 @@ pub struct ComparedRun {
     /// What this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl ComparedRun {
+    /// When it started, in nanoseconds since 1970, whatever its offset and precision; `None` for a text that is no time.
+    pub fn started(&self) -> Option<i128> {
+        point_in_time(&self.generated_at).map(Timestamp::as_nanosecond)
+    }
 }
 
 /// What is said of one case: the first that applies, in this order.

@@ -103,13 +103,17 @@ impl Run {
     pub(crate) fn age(&self) -> (Option<Timestamp>, &str, &RunId) {
         // A run may have started before the baseline that it takes the place of.
         let text = self.accepted.as_ref().map_or(&self.generated_at, |accepted| &accepted.at).as_str();
-        // A time without an offset is taken for one in UTC.
-        let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
-        match text.parse().ok().or_else(in_utc) {
+        match point_in_time(text) {
             Some(time) => (Some(time), "", &self.run_id),
             None => (None, text, &self.run_id),
         }
     }
+}
+
+/// A time as documents write it; one without an offset is taken for one in UTC.
+pub(crate) fn point_in_time(text: &str) -> Option<Timestamp> {
+    let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+    text.parse().ok().or_else(in_utc)
 }
 
 /// How a run of the new side became the baseline: the folder that says so is a copy.

@@ -12,6 +12,7 @@ mod accept;
 mod compare;
 mod demo;
 mod demo_agent;
+mod history;
 mod merge;
 mod replay;
 mod report;
@@ -38,6 +39,7 @@ enum Command {
     Merge(merge::Args),
     Compare(compare::Args),
     Report(report::Args),
+    History(history::Args),
     Accept(accept::Args),
     Replay(replay::Args),
     Validate(validate::Args),
@@ -65,6 +67,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Merge(args) => merge::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
         Command::Report(args) => report::run(&args, &mut streams),
+        Command::History(args) => history::run(&args, &mut streams),
         Command::Accept(args) => accept::run(&args, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),

@@ -28,6 +28,9 @@ const STYLE: &str = include_str!("../../../templates/style.css");
 const SCRIPT: &str = include_str!("../../../templates/report.js");
 const ICON: &str = include_str!("../../../templates/icon.svg");
 
+/// What every page needs beside it: name and content.
+pub(super) const SHARED: [(&str, &str); 3] = [("style.css", STYLE), ("report.js", SCRIPT), ("icon.svg", ICON)];
+
 /// Refuses a folder that holds anything but a report.
 pub(super) fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {
     if is_empty(out)? || is_report(out) { Ok(()) } else { Err(ReportError::NotAReport(out.to_owned())) }
@@ -46,7 +49,7 @@ pub(super) fn prepare(out: &Utf8Path) -> Result<(), ReportError> {
         removed(&out.join(name), |path| fs::remove_dir_all(path))?;
     }
     write::create_folder(&out.join(CASES_FOLDER))?;
-    for (name, text) in [("style.css", STYLE), ("report.js", SCRIPT), ("icon.svg", ICON)] {
+    for (name, text) in SHARED {
         write::write(&out.join(STATIC_FOLDER).join(name), text.as_bytes(), Durability::Cached)?;
     }
     Ok(())

@@ -20,6 +20,7 @@ mod failures;
 mod files;
 mod findings;
 mod folder;
+pub mod history;
 mod index;
 mod names;
 mod output;
@@ -32,4 +33,5 @@ mod verdicts;
 mod writer;
 
 pub use beside::{CasePlace, ReportUrl, SUMMARY_UP_TO_BYTES, Surroundings, UrlError, summary};
+pub use names::encode_path;
 pub use writer::{PageSelection, ReportError, ReportWriter};

@@ -69,7 +69,7 @@ fn is_harmless(path: &str) -> bool {
 }
 
 /// A path as it stands in a link: every byte but letters, digits, `-._~` and the slashes percent-encoded (RFC 3986).
-pub(super) fn encode_path(path: &str) -> String {
+pub fn encode_path(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {

@@ -4,6 +4,7 @@ mod beside;
 mod evidence;
 mod expectations;
 mod grounding;
+mod history;
 mod hostile;
 mod kit;
 mod labelled;

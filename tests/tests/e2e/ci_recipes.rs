@@ -134,3 +134,68 @@ fn each_recipe_makes_one_run_of_its_shards_that_can_be_compared() {
         shell(&sandbox, "counterproof compare --runs runs --cases cases.json --out report", &[]);
     }
 }
+
+/// The recipes that compare; their variables are those of the night with this number.
+const COMPARING: [Platform; 3] = [
+    Platform { section: "GitHub, nightly", variables: github },
+    Platform { section: "GitHub, pull requests", variables: github },
+    Platform {
+        section: "GitLab, nightly and on merge requests",
+        variables: |night| {
+            vec![
+                ("CI_PIPELINE_ID", night.to_string()),
+                ("CI_JOB_URL", "https://gitlab.example/g/p/-/jobs/7".to_owned()),
+                ("CI_MERGE_REQUEST_IID", String::new()),
+            ]
+        },
+    },
+];
+
+fn github(night: usize) -> Vec<(&'static str, String)> {
+    vec![
+        ("GITHUB_RUN_ID", night.to_string()),
+        ("GITHUB_SERVER_URL", "https://github.example".to_owned()),
+        ("GITHUB_REPOSITORY", "o/r".to_owned()),
+        ("GITHUB_STEP_SUMMARY", "step.md".to_owned()),
+    ]
+}
+
+/// The shell lines of a recipe that need nothing but this program and a file system, in their order.
+fn lines(section: &str) -> Vec<&str> {
+    let written = section.lines().map(|line| line.trim_start().trim_start_matches("- ").trim_start_matches("run: "));
+    written.filter(|line| line.starts_with("counterproof ") || line.starts_with("mkdir ")).collect()
+}
+
+#[test]
+fn each_recipe_that_compares_keeps_its_report_night_after_night() {
+    let agent = Agent::start(|_| Reply::json(&minimal_answer()));
+    for Platform { section: name, variables } in COMPARING {
+        let (sandbox, recipe) = (sandbox(), section(name));
+        let lines = lines(recipe);
+        assert!(lines.len() >= 2 && lines[0].starts_with("counterproof run"), "{name}: {lines:?}");
+        for night in 1..=2 {
+            let variables = [variables(night), vec![("AGENT", agent.base_url())]].concat();
+            if night == 1 {
+                let good = "counterproof run --cases cases.json --side new --run-id good --base-url \"$AGENT\"";
+                shell(&sandbox, good, &variables);
+                shell(&sandbox, "counterproof accept runs/new/good --reason first", &variables);
+            }
+            for line in &lines {
+                shell(&sandbox, line, &variables);
+            }
+            // A CI starts each night with what is in the repository.
+            shell(&sandbox, "rm -r runs/new", &[]);
+        }
+        let read = |path: &str| std::fs::read_to_string(sandbox.path(path)).unwrap_or_default();
+        let summary = read("report/summary.md");
+        let address = variables(2).into_iter().find(|(name, _)| name.ends_with("_URL")).unwrap().1;
+        assert!(summary.starts_with("## ✓ Good enough") && summary.contains(&address), "{name}: {summary}");
+        assert!(recipe.contains("report/junit.xml") || read("step.md").matches("## ✓").count() == 2, "{name}");
+        for file in ["report/summary.md", "report/junit.xml", "report/results.sarif"] {
+            assert!(!recipe.contains(file) || sandbox.path(file).is_file(), "{name}: {file}");
+        }
+        if lines.iter().any(|line| line.starts_with("counterproof history")) {
+            assert!(read("history/index.html").contains("The gate passed in 2 of 2 nights"), "{name}");
+        }
+    }
+}

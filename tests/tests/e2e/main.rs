@@ -10,6 +10,7 @@ mod compare;
 mod demo;
 mod docs;
 mod help;
+mod history;
 mod malformed;
 mod merge;
 mod replay;
