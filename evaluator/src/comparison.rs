@@ -26,7 +26,7 @@ use crate::runs::SideRuns;
 use crate::statistics::Thresholds;
 use crate::trail::Trail;
 use crate::verdict::{self, Compared};
-use crate::{alignment, cause, divergence, evidence, severity};
+use crate::{alignment, cause, divergence, evidence, severity, tools};
 
 /// What is compared, and by which rules.
 #[derive(Debug)]
@@ -280,6 +280,9 @@ fn compare_case<'a>(
                 .into_iter()
                 .chain(decided.and_then(|(_, case)| case.risk)),
         ),
+        tools: tools::of([&baseline, &new]),
+        tags: spec.map(|spec| spec.metadata.tags.clone()).unwrap_or_default(),
+        suite: spec.and_then(|spec| spec.suite.clone()),
         findings: findings.list.into_iter().map(|found| found.finding).collect(),
         expectations: results,
         repeats: decided.map(|(repeated, case)| repeated.told(case)),

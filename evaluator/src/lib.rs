@@ -31,6 +31,7 @@ pub mod runs;
 pub mod sentences;
 pub mod severity;
 pub mod statistics;
+mod tools;
 pub mod trail;
 pub mod verdict;
 pub mod words;

@@ -1,10 +1,12 @@
 //! The proposed actions of the two sides, aligned in rows, each with the evidence that it rests on.
 
 use counterproof_artifact::Side;
+use serde_json::json;
 
 use super::case_page::CaseView;
 use super::cells::{self, CellShown, EvidenceShown, RowShown};
-use super::changes;
+use super::changes::{self, ChangesShown};
+use super::marks::Marks;
 use super::places;
 use super::shown;
 use super::writer::ReportError;
@@ -13,6 +15,7 @@ use crate::diff::align::Row;
 use crate::diff::json::JsonChanges;
 use crate::divergence;
 use crate::evidence::{FollowedRef, Resolved};
+use crate::words;
 
 /// Most rows of a page.
 const MOST_ROWS: usize = 500;
@@ -22,6 +25,8 @@ const MOST_ROWS: usize = 500;
 pub(super) struct ActionsShown {
     /// The rows, in order.
     pub(super) rows: Vec<RowShown>,
+    /// What equal actions say of themselves where all are equal; otherwise empty.
+    pub(super) summary: String,
     /// What is not shown, in words; empty where all is.
     pub(super) more: String,
 }
@@ -32,7 +37,13 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<ActionsShown, ReportError> {
     let hidden = rows.len().saturating_sub(MOST_ROWS);
     let shown = rows.iter().take(MOST_ROWS).map(|row| show_row(view, row)).collect::<Result<Vec<_>, _>>()?;
     let more = if hidden > 0 { format!("{hidden} more actions are in the artifacts") } else { String::new() };
-    Ok(ActionsShown { rows: shown, more })
+    let all_same = view.case.differences.is_some() && !rows.is_empty() && rows.iter().all(ActionRow::is_same);
+    let summary = if all_same {
+        format!("{}, the same on both sides", words::count(rows.len(), "action", "actions"))
+    } else {
+        String::new()
+    };
+    Ok(ActionsShown { rows: shown, summary, more })
 }
 
 fn rows(view: &CaseView<'_>) -> Vec<ActionRow> {
@@ -51,7 +62,8 @@ fn rows(view: &CaseView<'_>) -> Vec<ActionRow> {
 fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportError> {
     let compared = view.case.differences.is_some();
     let (class, sign, word) = if compared { cells::look(row.operation()) } else { ("plain", "", "") };
-    let cell = |side, index| show_cell(view, side, index);
+    let marks = Side::BOTH.map(|side| Marks::of(&row.changes, side));
+    let cell = |side, index| show_cell(view, side, index, &marks[usize::from(side == Side::New)]);
     let cells = match row.row {
         Row::Both { baseline, new } if row.is_same() => vec![Some(shared(view, baseline, new)?)],
         Row::Both { baseline, new } => vec![cell(Side::Baseline, baseline)?, cell(Side::New, new)?],
@@ -65,13 +77,14 @@ fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportErro
         EvidenceChange::Changed => "It rests on other evidence.",
         EvidenceChange::Lost => "Evidence that it had is gone, or leads nowhere.",
     };
-    let changes = changes::show(&row.changes, &view.budget);
-    Ok(RowShown { class, sign, word, cells, changes, note: note.to_owned() })
+    let told = Side::BOTH.into_iter().zip(&marks).all(|(side, marks)| marks.tell_all(&row.changes, side));
+    let changes = if told { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
+    Ok(RowShown { class, sign, word, cells, changes, note: note.to_owned(), is_first: false })
 }
 
 /// An action that both sides propose: shown as new has it, with the evidence of both.
 fn shared(view: &CaseView<'_>, baseline: usize, new: usize) -> Result<CellShown, ReportError> {
-    let mut cell = show_cell(view, Side::New, new)?.unwrap_or_default();
+    let mut cell = show_cell(view, Side::New, new, &Marks::default())?.unwrap_or_default();
     cell.anchors.insert(0, view.anchors.add(places::action(Side::Baseline, baseline)));
     "both sides".clone_into(&mut cell.side);
     cell.number = cells::number(Row::Both { baseline, new });
@@ -83,12 +96,18 @@ fn shared(view: &CaseView<'_>, baseline: usize, new: usize) -> Result<CellShown,
     Ok(cell)
 }
 
-fn show_cell(view: &CaseView<'_>, side: Side, index: usize) -> Result<Option<CellShown>, ReportError> {
+fn show_cell(
+    view: &CaseView<'_>,
+    side: Side,
+    index: usize,
+    marks: &Marks<'_>,
+) -> Result<Option<CellShown>, ReportError> {
     let Some(loaded) = view.answer(side) else { return Ok(None) };
     let action = &loaded.answer.proposed_actions[index];
     let mut facts = vec![shown::visible(&action.action_id)];
     facts.extend(action.risk_tags.iter().map(|tag| shown::visible(tag)));
-    let mut values = vec![cells::value("parameters", &action.params, &view.budget)];
+    let pointer = format!("/proposed_actions/{index}/params");
+    let mut values = vec![cells::marked("parameters", &json!(action.params), &pointer, marks, &view.budget)];
     if !action.extra.is_empty() {
         values.push(cells::value("more fields", &action.extra, &view.budget));
     }

@@ -5,7 +5,7 @@ use counterproof_artifact::Side;
 
 use super::actions::{self, ActionsShown};
 use super::cause::{self, CauseShown, FoundShown, SeverityShown};
-use super::cells::{self, RowShown, ValueShown};
+use super::cells::{self, ValueShown};
 use super::events::{self, EventsShown};
 use super::failures::{self, AttemptShown, FailureShown};
 use super::files::{FileLink, RunFiles};
@@ -15,6 +15,7 @@ use super::output::{self, OutputShown};
 use super::places::{self, Anchors};
 use super::reasons::{self, ExpectationShown, ReasonShown};
 use super::repeats::{self, RepeatsShown};
+use super::replay;
 use super::shown::{self, Budget};
 use super::verdicts::{self, VerdictShown};
 use super::writer::{PageSelection, ReportError, ReportWriter};
@@ -85,7 +86,6 @@ pub(super) struct CasePage {
     found: Vec<FoundShown>,
     severity: Option<SeverityShown>,
     divergence: Option<ReasonShown>,
-    divergence_rows: Vec<RowShown>,
     absences: Vec<String>,
     invalid: Vec<InvalidShown>,
     failures: Vec<FailureShown>,
@@ -93,11 +93,15 @@ pub(super) struct CasePage {
     actions: ActionsShown,
     output: OutputShown,
     expectations: Vec<ExpectationShown>,
+    /// What is said of the expectations where both sides meet them all; otherwise empty.
+    expectations_summary: String,
     repeats: Option<RepeatsShown>,
     events: EventsShown,
     exact: bool,
     attempts: Vec<AttemptShown>,
     artifacts: Vec<ArtifactShown>,
+    /// The command that asks again, to be called in the report's folder; empty where the request was not kept.
+    replay: String,
 }
 
 /// A side's files.
@@ -146,7 +150,6 @@ impl CasePage {
             found: cause::findings(&view),
             severity: cause::severity(case.row.severity.as_ref()),
             divergence: divergence.map(|divergence| reasons::divergence(&view, divergence)),
-            divergence_rows: events::first_divergence(&view)?,
             absences: Side::BOTH.into_iter().filter_map(|side| reasons::absence(side, view.artifact(side))).collect(),
             invalid,
             failures,
@@ -154,10 +157,12 @@ impl CasePage {
             actions,
             output,
             expectations: reasons::expectations(&case.row.expectations),
+            expectations_summary: reasons::all_met(&case.row.expectations),
             repeats: repeats::show(&view),
             events,
             exact: case.differences.as_ref().is_none_or(|differences| differences.exact),
             attempts: failures::attempts(&view),
+            replay: replay::command(&view)?,
             artifacts,
         })
     }

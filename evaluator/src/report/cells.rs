@@ -3,9 +3,11 @@
 
 use counterproof_artifact::Side;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::changes::ChangesShown;
 use super::files::FileLink;
+use super::marks::{MarkedPart, Marks};
 use super::shown::{self, Budget, Shown};
 use crate::diff::align::Row;
 use crate::diff::rows::Operation;
@@ -31,6 +33,8 @@ pub(super) struct RowShown {
     pub(super) changes: ChangesShown,
     /// What became of the evidence or of the place; empty where there is nothing to say.
     pub(super) note: String,
+    /// True for the first row at which the sides differ.
+    pub(super) is_first: bool,
 }
 
 /// What one side has, or both.
@@ -60,6 +64,8 @@ pub(super) struct CellShown {
     pub(super) has_evidence: bool,
     /// The files that it links to.
     pub(super) files: Vec<FileLink>,
+    /// True where what it says stands in the section of the output.
+    pub(super) sees_output: bool,
 }
 
 /// A value within a cell.
@@ -69,6 +75,8 @@ pub(super) struct ValueShown {
     pub(super) name: &'static str,
     /// The value.
     pub(super) shown: Shown,
+    /// The same in parts, where what changed is marked in it; otherwise empty.
+    pub(super) parts: Vec<MarkedPart>,
     /// What a folded value says of itself; empty where it is open.
     pub(super) summary: String,
 }
@@ -104,11 +112,27 @@ pub(super) const fn look(operation: Operation) -> (&'static str, &'static str, &
 /// A value, open where it is short.
 pub(super) fn value(name: &'static str, value: &impl Serialize, budget: &Budget) -> ValueShown {
     if let Some(compact) = shown::on_one_line(value, OPEN_UP_TO_BYTES) {
-        return ValueShown { name, shown: budget.text(&compact, OPEN_UP_TO_BYTES), summary: String::new() };
+        let shown = budget.text(&compact, OPEN_UP_TO_BYTES);
+        return ValueShown { name, shown, parts: Vec::new(), summary: String::new() };
     }
     let shown = budget.json(value, LONGEST_VALUE);
     let summary = format!("{name}, {} lines", shown.lines());
-    ValueShown { name, shown, summary }
+    ValueShown { name, shown, parts: Vec::new(), summary }
+}
+
+/// A value that stands at a pointer into its artifact: where it is short, with what changed marked in it.
+pub(super) fn marked(
+    name: &'static str,
+    value: &Value,
+    pointer: &str,
+    marks: &Marks<'_>,
+    budget: &Budget,
+) -> ValueShown {
+    let mut shown = self::value(name, value, budget);
+    if shown.summary.is_empty() && shown.shown.more.is_empty() {
+        shown.parts = marks.on_one_line(value, pointer).unwrap_or_default();
+    }
+    shown
 }
 
 /// A text, open where it is short.
@@ -116,7 +140,7 @@ pub(super) fn text(name: &'static str, text: &str, budget: &Budget) -> ValueShow
     let shown = budget.text(text, LONGEST_VALUE);
     let folded = text.len() > 4 * OPEN_UP_TO_BYTES;
     let summary = if folded { format!("{name}, {} lines", shown.lines()) } else { String::new() };
-    ValueShown { name, shown, summary }
+    ValueShown { name, shown, parts: Vec::new(), summary }
 }
 
 /// The place of an element in the lists that have it, counted from 1.

@@ -61,7 +61,7 @@ fn place(change: &JsonChange, budget: &Budget) -> ChangeShown {
     };
     let place = sentences::place_name(change.pointer());
     if let Some((old, new)) = long_texts(change) {
-        let text = Some(diff_lines::show(&text::diff(old, new), budget));
+        let text = Some(diff_lines::show(&text::diff(old, new), "", budget));
         return ChangeShown { place, word, baseline: None, new: None, text };
     }
     let value = |place: &Option<Place>| place.as_ref().map(|place| value(&place.value, budget));

@@ -9,8 +9,11 @@ const CONTEXT: usize = 3;
 /// A fold of fewer lines costs the reader more than it saves.
 const FOLD_FROM: usize = 4;
 
-/// Most lines of one difference that are shown.
+/// Most lines of the hunks of one difference.
 const MOST_LINES: usize = 600;
+
+/// Lines that a fold holds; the rest of a long one is in the files.
+const MOST_FOLDED: usize = 60;
 
 /// Longest part of a line that is shown.
 const LONGEST_PART: usize = 20_000;
@@ -20,6 +23,8 @@ const LONGEST_PART: usize = 20_000;
 pub(super) struct Stretch {
     /// What a folded stretch says of itself; empty where it is open.
     pub(super) summary: String,
+    /// The id of an open stretch, where links may lead to it; otherwise empty.
+    pub(super) id: String,
     /// The lines.
     pub(super) lines: Vec<LineShown>,
 }
@@ -57,38 +62,108 @@ pub(super) struct DiffShown {
     pub(super) more: String,
 }
 
-/// A difference as lines.
-pub(super) fn show(changes: &TextChanges, budget: &Budget) -> DiffShown {
-    let lines = merged(&changes.lines, budget);
+/// A difference as lines. Its hunks are called after `name`, where there is one: `output-1`.
+pub(super) fn show(changes: &TextChanges, name: &str, budget: &Budget) -> DiffShown {
+    let mut shown = Hunks { name, stretches: Vec::new(), open: Vec::new(), left: MOST_LINES, hidden: 0 };
+    let same = |line: &Line| line.origin == Origin::Both;
+    let chunks: Vec<_> = changes.lines.chunk_by(|a, b| same(a) == same(b)).collect();
+    for (index, chunk) in chunks.iter().enumerate() {
+        if !chunk.first().is_some_and(same) {
+            shown.hunk(chunk, budget);
+            continue;
+        }
+        let before = if index == 0 { 0 } else { CONTEXT };
+        let after = if index + 1 == chunks.len() { 0 } else { CONTEXT };
+        if chunk.len() < before + after + FOLD_FROM {
+            shown.context(chunk, budget);
+            continue;
+        }
+        let (head, rest) = chunk.split_at(before);
+        let (folded, tail) = rest.split_at(rest.len() - after);
+        shown.context(head, budget);
+        shown.fold(folded, budget);
+        shown.context(tail, budget);
+    }
+    shown.close();
     let mut notes = Vec::new();
     if changes.coarse {
         notes.push("long texts: compared by line only".to_owned());
     }
-    let mut stretches = fold(lines);
-    let mut left = MOST_LINES;
-    let mut hidden = 0;
-    for stretch in &mut stretches {
-        hidden += stretch.lines.len().saturating_sub(left);
-        stretch.lines.truncate(left);
-        left -= stretch.lines.len();
+    if shown.hidden > 0 {
+        notes.push(format!("{} more lines in the files", shown.hidden));
     }
-    stretches.retain(|stretch| !stretch.lines.is_empty());
-    if hidden > 0 {
-        notes.push(format!("{hidden} more lines in the files"));
+    DiffShown { stretches: shown.stretches, more: notes.join("; ") }
+}
+
+/// A difference while it is put together.
+struct Hunks<'a> {
+    name: &'a str,
+    stretches: Vec<Stretch>,
+    open: Vec<LineShown>,
+    /// Lines that may still be open.
+    left: usize,
+    /// Lines that are not shown.
+    hidden: usize,
+}
+
+impl Hunks<'_> {
+    /// Equal lines beside a difference.
+    fn context(&mut self, lines: &[Line], budget: &Budget) {
+        let kept = lines.len().min(self.left);
+        self.open.extend(lines[..kept].iter().map(|one| line(one, budget)));
+        self.took(lines.len(), kept);
     }
-    DiffShown { stretches, more: notes.join("; ") }
+
+    /// Lines that differ: the removed ones, and those that took their place. Of very many, the first of both are shown.
+    fn hunk(&mut self, lines: &[Line], budget: &Budget) {
+        let removed = lines.iter().filter(|line| line.origin == Origin::Baseline).count();
+        if lines.len() <= self.left {
+            self.open.extend(merged(lines, budget));
+            self.took(lines.len(), lines.len());
+            return;
+        }
+        let (gone, come): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| line.origin == Origin::Baseline);
+        let half = (self.left / 2).max(self.left.saturating_sub(come.len())).min(removed);
+        let rest = (self.left - half).min(come.len());
+        let kept: Vec<_> = gone.into_iter().take(half).chain(come.into_iter().take(rest)).collect();
+        self.open.extend(merged(&kept, budget));
+        self.took(lines.len(), kept.len());
+    }
+
+    fn took(&mut self, lines: usize, kept: usize) {
+        self.left -= kept;
+        self.hidden += lines - kept;
+    }
+
+    /// Equal lines far from any difference.
+    fn fold(&mut self, lines: &[Line], budget: &Budget) {
+        self.close();
+        let kept = lines.len().min(MOST_FOLDED);
+        let rest = lines.len() - kept;
+        let rest = if rest > 0 { format!(", the first {kept} of them here") } else { String::new() };
+        self.stretches.push(Stretch {
+            summary: format!("{} equal lines{rest}", lines.len()),
+            id: String::new(),
+            lines: lines[..kept].iter().map(|one| line(one, budget)).collect(),
+        });
+    }
+
+    /// Ends the open stretch.
+    fn close(&mut self) {
+        if self.open.is_empty() {
+            return;
+        }
+        let number = 1 + self.stretches.iter().filter(|stretch| stretch.summary.is_empty()).count();
+        let id = if self.name.is_empty() { String::new() } else { format!("{}-{number}", self.name) };
+        self.stretches.push(Stretch { summary: String::new(), id, lines: std::mem::take(&mut self.open) });
+    }
 }
 
 /// The lines, a removed and an added line that share their equal parts merged into one.
 fn merged(lines: &[Line], budget: &Budget) -> Vec<LineShown> {
     let mut shown = Vec::new();
     let mut rest = lines;
-    while let [first, after @ ..] = rest {
-        if first.origin == Origin::Both {
-            shown.push(line(first, budget));
-            rest = after;
-            continue;
-        }
+    while !rest.is_empty() {
         // A block of removed lines, followed by the block of added ones that takes its place.
         let removed = rest.iter().take_while(|line| line.origin == Origin::Baseline).count();
         let added = rest[removed..].iter().take_while(|line| line.origin == Origin::New).count();
@@ -150,37 +225,13 @@ fn merge(old: &[Part], new: &[Part], budget: &Budget) -> Option<LineShown> {
     Some(LineShown { class: "changed", sign: "≠", word: "changed:", parts })
 }
 
-fn fold(lines: Vec<LineShown>) -> Vec<Stretch> {
-    let differs: Vec<usize> = (0..lines.len()).filter(|&index| lines[index].class != "same").collect();
-    let near = |index: usize| {
-        let next = differs.partition_point(|&place| place < index);
-        let after = differs.get(next).is_some_and(|&place| place - index <= CONTEXT);
-        after || next.checked_sub(1).is_some_and(|before| index - differs[before] <= CONTEXT)
-    };
-    let mut stretches: Vec<(bool, Vec<LineShown>)> = Vec::new();
-    let open: Vec<bool> = (0..lines.len()).map(near).collect();
-    for (line, open) in lines.into_iter().zip(open) {
-        match stretches.last_mut() {
-            Some((last, lines)) if *last == open => lines.push(line),
-            _ => stretches.push((open, vec![line])),
-        }
-    }
-    stretches
-        .into_iter()
-        .map(|(open, lines)| {
-            let folded = !open && lines.len() >= FOLD_FROM;
-            Stretch { summary: if folded { format!("{} equal lines", lines.len()) } else { String::new() }, lines }
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::diff::text;
 
     fn shown(old: &str, new: &str) -> DiffShown {
-        show(&text::diff(old, new), &Budget::of_page())
+        show(&text::diff(old, new), "output", &Budget::of_page())
     }
 
     fn marked(diff: &DiffShown) -> String {
@@ -214,5 +265,26 @@ mod tests {
         let diff = shown(&text, &text.replace('k', "other"));
         let folds: Vec<_> = diff.stretches.iter().map(|stretch| stretch.summary.as_str()).collect();
         assert_eq!(folds, ["7 equal lines", "", "6 equal lines"]);
+        assert_eq!(diff.stretches[1].id, "output-1");
+    }
+
+    #[test]
+    fn what_differs_far_down_a_huge_text_is_shown_all_the_same() {
+        let lines: Vec<_> =
+            (0..15_000).map(|number| format!("line {number} of a text that fills many pages")).collect();
+        let text = lines.join("\n");
+        let diff = shown(&text, &text.replace("line 14000 of", "line 14000, at last, of"));
+        assert!(marked(&diff).contains("at last"), "{:?}", diff.more);
+        let count: usize = diff.stretches.iter().map(|stretch| stretch.lines.len()).sum();
+        assert!(count < 200, "{count}");
+    }
+
+    #[test]
+    fn of_very_many_lines_that_differ_the_first_of_both_sides_are_shown() {
+        let side = |word: &str| (0..3_000).map(|number| format!("{word} {number}")).collect::<Vec<_>>().join("\n");
+        let diff = shown(&side("old"), &side("new"));
+        let marked = marked(&diff);
+        assert!(marked.contains("old 0") && marked.contains("new 0"), "{marked}");
+        assert!(diff.more.ends_with("5400 more lines in the files"), "{}", diff.more);
     }
 }

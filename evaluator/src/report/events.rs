@@ -4,8 +4,9 @@ use counterproof_artifact::{EventBody, Href, Side, ToolStatus};
 use serde_json::{Value, json};
 
 use super::case_page::CaseView;
-use super::cells::{self, CellShown, RowShown, ValueShown};
+use super::cells::{self, CellShown, RowShown};
 use super::changes::{self, ChangesShown};
+use super::marks::Marks;
 use super::places;
 use super::shown;
 use super::verdicts;
@@ -45,20 +46,18 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<EventsShown, ReportError> {
     let hidden = rows.len().saturating_sub(MOST_ROWS);
     let compared = view.case.differences.is_some();
     let mut stretches = Vec::new();
+    let mut is_first = compared;
     for group in rows[..rows.len() - hidden].chunk_by(|a, b| a.is_same() == b.is_same()) {
-        let shown = group.iter().map(|row| show_row(view, row, true)).collect::<Result<Vec<_>, _>>()?;
+        let mut shown = group.iter().map(|row| show_row(view, row)).collect::<Result<Vec<_>, _>>()?;
+        if is_first && !group[0].is_same() {
+            is_first = false;
+            shown[0].is_first = true;
+        }
         let folded = compared && group[0].is_same() && group.len() >= FOLD_FROM;
         stretches.push(EventStretch { summary: if folded { summary(group) } else { String::new() }, rows: shown });
     }
     let more = if hidden > 0 { format!("{hidden} more steps are in the artifacts") } else { String::new() };
     Ok(EventsShown { stretches, more })
-}
-
-/// The first row that differs and the one before it, for a reader who looks nowhere else.
-pub(super) fn first_divergence(view: &CaseView<'_>) -> Result<Vec<RowShown>, ReportError> {
-    let Some(differences) = &view.case.differences else { return Ok(Vec::new()) };
-    let Some(first) = differences.events.iter().position(|row| !row.is_same()) else { return Ok(Vec::new()) };
-    differences.events[first.saturating_sub(1)..=first].iter().map(|row| show_row(view, row, false)).collect()
 }
 
 fn rows(view: &CaseView<'_>) -> Vec<EventRow> {
@@ -89,34 +88,34 @@ fn summary(rows: &[EventRow]) -> String {
     }
 }
 
-fn show_row(view: &CaseView<'_>, row: &EventRow, anchored: bool) -> Result<RowShown, ReportError> {
+fn show_row(view: &CaseView<'_>, row: &EventRow) -> Result<RowShown, ReportError> {
     let compared = view.case.differences.is_some();
     let (class, sign, word) = if compared { cells::look(row.operation()) } else { ("plain", "", "") };
-    let cell = |side, index| show_cell(view, side, index, anchored);
+    let marks = Side::BOTH.map(|side| Marks::of(&row.changes, side));
+    let cell = |side, index| show_cell(view, side, index, &marks[usize::from(side == Side::New)]);
     let cells = match row.row {
-        Row::Both { baseline, new } if row.is_same() => vec![Some(shared(view, baseline, new, anchored)?)],
+        Row::Both { baseline, new } if row.is_same() => vec![Some(shared(view, baseline, new)?)],
         Row::Both { baseline, new } => vec![cell(Side::Baseline, baseline)?, cell(Side::New, new)?],
         Row::Removed(index) if !compared => vec![cell(Side::Baseline, index)?],
         Row::Added(index) if !compared => vec![cell(Side::New, index)?],
         Row::Removed(index) => vec![cell(Side::Baseline, index)?, None],
         Row::Added(index) => vec![None, cell(Side::New, index)?],
     };
-    let changes =
-        if row.changes.is_empty() { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
+    let told = Side::BOTH.into_iter().zip(&marks).all(|(side, marks)| marks.tell_all(&row.changes, side));
+    let elsewhere = is_told_as_output(view, row.row);
+    let changes = if told || elsewhere { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
     let notes = [
         (row.moved, "It stands in another place among the other steps."),
         (row.concurrent, "Called while another call was open: the order of such calls does not matter."),
     ];
     let note: Vec<_> = notes.into_iter().filter(|(holds, _)| compared && *holds).map(|(_, note)| note).collect();
-    Ok(RowShown { class, sign, word, cells, changes, note: note.join(" ") })
+    Ok(RowShown { class, sign, word, cells, changes, note: note.join(" "), is_first: false })
 }
 
 /// A step that is the same on both sides: shown as new has it, with the links of both.
-fn shared(view: &CaseView<'_>, baseline: usize, new: usize, anchored: bool) -> Result<CellShown, ReportError> {
-    let mut cell = show_cell(view, Side::New, new, anchored)?.unwrap_or_default();
-    if anchored {
-        cell.anchors.insert(0, view.anchors.add(places::event(Side::Baseline, baseline)));
-    }
+fn shared(view: &CaseView<'_>, baseline: usize, new: usize) -> Result<CellShown, ReportError> {
+    let mut cell = show_cell(view, Side::New, new, &Marks::default())?.unwrap_or_default();
+    cell.anchors.insert(0, view.anchors.add(places::event(Side::Baseline, baseline)));
     "both sides".clone_into(&mut cell.side);
     cell.number = cells::number(Row::Both { baseline, new });
     for file in &mut cell.files {
@@ -134,7 +133,27 @@ fn asset(loaded: &LoadedAnswer, index: usize) -> Option<&Href> {
     loaded.answer.events.get(index)?.asset_href()
 }
 
-fn show_cell(view: &CaseView<'_>, side: Side, index: usize, anchored: bool) -> Result<Option<CellShown>, ReportError> {
+/// True where the pair is the final output, which has a section of its own.
+fn is_told_as_output(view: &CaseView<'_>, row: Row) -> bool {
+    let Row::Both { baseline, new } = row else { return false };
+    let is_output = |side, index| view.answer(side).is_some_and(|loaded| is_output(loaded, index));
+    is_output(Side::Baseline, baseline) && is_output(Side::New, new)
+}
+
+/// True where an event says again what the answer's final output is.
+fn is_output(loaded: &LoadedAnswer, index: usize) -> bool {
+    match loaded.answer.events.get(index).map(|event| &event.body) {
+        Some(EventBody::FinalOutput(said)) => said.content == loaded.answer.final_output.content,
+        _ => false,
+    }
+}
+
+fn show_cell(
+    view: &CaseView<'_>,
+    side: Side,
+    index: usize,
+    marks: &Marks<'_>,
+) -> Result<Option<CellShown>, ReportError> {
     let Some(loaded) = view.answer(side) else { return Ok(None) };
     let event = &loaded.answer.events[index];
     let mut cell = CellShown {
@@ -143,11 +162,9 @@ fn show_cell(view: &CaseView<'_>, side: Side, index: usize, anchored: bool) -> R
         kind: event.kind().replace('_', " "),
         ..CellShown::default()
     };
-    if anchored {
-        cell.anchors.push(view.anchors.add(places::event(side, index)));
-    }
+    cell.anchors.push(view.anchors.add(places::event(side, index)));
     let payload = loaded.payloads.get(index).and_then(Option::as_ref);
-    describe(&mut cell, view, loaded, &event.body, payload);
+    describe(&mut cell, view, loaded, index, payload, marks);
     if index > 0 {
         let since = event.ts.as_f64() - loaded.answer.events[0].ts.as_f64();
         cell.facts.push(format!("after {}", shown::duration(since)));
@@ -166,17 +183,19 @@ fn describe(
     cell: &mut CellShown,
     view: &CaseView<'_>,
     loaded: &LoadedAnswer,
-    body: &EventBody,
+    index: usize,
     payload: Option<&Value>,
+    marks: &Marks<'_>,
 ) {
     let budget = &view.budget;
-    match body {
+    let at = |field: &str| format!("/events/{index}/{field}");
+    match &loaded.answer.events[index].body {
         EventBody::ToolCall(asked) => {
             "call".clone_into(&mut cell.kind);
             cell.name = shown::visible(&asked.tool);
             cell.risk = verdicts::risk(asked.risk_level);
             cell.facts.push(shown::visible(&asked.call_id));
-            cell.values.push(cells::value("arguments", &asked.args, budget));
+            cell.values.push(cells::marked("arguments", &json!(asked.args), &at("args"), marks, budget));
         }
         EventBody::ToolResult(result) => {
             "result".clone_into(&mut cell.kind);
@@ -185,12 +204,16 @@ fn describe(
             cell.failed = result.status == ToolStatus::Error;
             cell.facts.push(shown::visible(&result.call_id));
             cell.facts.push(format!("took {}", shown::duration(result.latency_ms.as_f64())));
-            cell.values.extend(payload.map(|payload| payload_value(payload, view)));
+            cell.values.extend(payload.map(|payload| match payload {
+                Value::String(text) => cells::text("payload", text, budget),
+                payload => cells::marked("payload", payload, &at("payload_summary"), marks, budget),
+            }));
         }
         EventBody::Retrieval(found) => {
             cell.values.push(cells::text("query", &found.query, budget));
-            cell.values.push(cells::value("documents", &json!(found.doc_ids), budget));
+            cell.values.push(cells::marked("documents", &json!(found.doc_ids), &at("doc_ids"), marks, budget));
         }
+        EventBody::FinalOutput(_) if is_output(loaded, index) => cell.sees_output = true,
         EventBody::FinalOutput(output) => cell.values.push(match &output.content {
             counterproof_artifact::Content::Text(text) => cells::text("content", text, budget),
             counterproof_artifact::Content::Json(object) => cells::value("content", object, budget),
@@ -199,12 +222,5 @@ fn describe(
             cell.kind = shown::visible(kind);
             cell.values.push(cells::value("fields", fields, budget));
         }
-    }
-}
-
-fn payload_value(payload: &Value, view: &CaseView<'_>) -> ValueShown {
-    match payload {
-        Value::String(text) => cells::text("payload", text, &view.budget),
-        payload => cells::value("payload", payload, &view.budget),
     }
 }

@@ -58,6 +58,11 @@ impl<'a> RunFiles<'a> {
         self.named(&format!("{case_id}.json"), Some(format!("{stem}.json")))
     }
 
+    /// Where the copy of a case's artifact goes, within the report.
+    pub(super) fn artifact_path(&self, stem: &str) -> String {
+        format!("{ARTIFACTS_FOLDER}/{}/{stem}.json", self.folder)
+    }
+
     /// The run document.
     pub(super) fn run(&self) -> Result<FileLink, ReportError> {
         self.named(counterproof_artifact::store::RUN_FILE, None)

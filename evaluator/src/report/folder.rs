@@ -10,12 +10,15 @@ use counterproof_artifact::write::{self, Durability};
 
 use super::beside::{JUNIT_FILE, SARIF_FILE, SUMMARY_FILE};
 use super::files::ARTIFACTS_FOLDER;
+use super::lists::LISTS_FOLDER;
 use super::writer::ReportError;
 
 /// The folder of the cases' pages.
 pub(super) const CASES_FOLDER: &str = "cases";
 /// The folder of what the pages share.
 pub(super) const STATIC_FOLDER: &str = "static";
+/// The folder of the cases as data.
+pub(super) const SEARCH_FOLDER: &str = "static/search";
 /// The page to open first.
 pub(super) const INDEX_FILE: &str = "index.html";
 
@@ -24,12 +27,18 @@ pub(super) const INDEX_FILE: &str = "index.html";
 const MARKER_FILE: &str = "static/about.txt";
 const MARKER: &str = "A report of Counterproof. The next report that is written here replaces it. Open index.html.\n";
 
-const STYLE: &str = include_str!("../../../templates/style.css");
-const SCRIPT: &str = include_str!("../../../templates/report.js");
-const ICON: &str = include_str!("../../../templates/icon.svg");
-
 /// What every page needs beside it: name and content.
-pub(super) const SHARED: [(&str, &str); 3] = [("style.css", STYLE), ("report.js", SCRIPT), ("icon.svg", ICON)];
+pub(super) const SHARED: [(&str, &str); 3] = [
+    ("style.css", include_str!("../../../templates/style.css")),
+    ("report.js", include_str!("../../../templates/report.js")),
+    ("icon.svg", include_str!("../../../templates/icon.svg")),
+];
+
+/// What single kinds of pages need.
+const SCRIPTS: [(&str, &str); 2] = [
+    ("find.js", include_str!("../../../templates/find.js")),
+    ("case.js", include_str!("../../../templates/case.js")),
+];
 
 /// Refuses a folder that holds anything but a report.
 pub(super) fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {
@@ -45,11 +54,13 @@ pub(super) fn prepare(out: &Utf8Path) -> Result<(), ReportError> {
     for name in [INDEX_FILE, EVALUATION_FILE, SUMMARY_FILE, JUNIT_FILE, SARIF_FILE] {
         removed(&out.join(name), |path| fs::remove_file(path))?;
     }
-    for name in [CASES_FOLDER, ARTIFACTS_FOLDER] {
+    for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER, ARTIFACTS_FOLDER] {
         removed(&out.join(name), |path| fs::remove_dir_all(path))?;
     }
-    write::create_folder(&out.join(CASES_FOLDER))?;
-    for (name, text) in SHARED {
+    for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER] {
+        write::create_folder(&out.join(name))?;
+    }
+    for (name, text) in SHARED.iter().chain(&SCRIPTS) {
         write::write(&out.join(STATIC_FOLDER).join(name), text.as_bytes(), Durability::Cached)?;
     }
     Ok(())

@@ -5,12 +5,14 @@
 //! nothing about a case is decided here.
 //!
 //! ```text
-//! index.html  evaluation.json  summary.md  junit.xml  results.sarif  static/  cases/<caseId>.html  artifacts/{baseline,new}/…
+//! index.html  lists/<verdict>-<page>.html  cases/<caseId>.html  static/  artifacts/{baseline,new}/…
+//! evaluation.json  summary.md  junit.xml  results.sarif
 //! ```
 
 mod actions;
 mod beside;
 mod case_page;
+mod case_rows;
 mod cause;
 mod cells;
 mod changes;
@@ -22,12 +24,18 @@ mod findings;
 mod folder;
 pub mod history;
 mod index;
+mod lists;
+mod marks;
+mod moved;
 mod names;
 mod output;
+mod overview;
 mod places;
 mod reasons;
 mod repeats;
+mod replay;
 mod runs;
+mod search;
 mod shown;
 mod verdicts;
 mod writer;

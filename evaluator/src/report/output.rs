@@ -7,9 +7,16 @@ use super::changes::{self, ChangesShown};
 use super::diff_lines::{self, DiffShown};
 use super::shown::Shown;
 use crate::diff::output::OutputChange;
+use crate::load::LoadedAnswer;
 
 /// Longest output that is shown whole.
 const LONGEST_OUTPUT: usize = 64 * 1024;
+
+/// An equal output up to this size is read at once.
+const SHORT_OUTPUT: usize = 600;
+
+/// Of a longer output the start is shown beside the difference.
+const LONG_OUTPUT: usize = 16 * 1024;
 
 /// The final outputs of a case.
 #[derive(Debug, Clone, Default)]
@@ -45,13 +52,22 @@ pub(super) fn show(view: &CaseView<'_>) -> OutputShown {
     let both = || [whole(Side::Baseline, "baseline"), whole(Side::New, "new")].into_iter().flatten().collect();
     match view.case.differences.as_ref().map(|differences| &differences.output) {
         None => OutputShown { contents: both(), ..OutputShown::default() },
-        Some(OutputChange::Same) => OutputShown {
-            summary: "The same on both sides.",
-            contents: whole(Side::New, "both sides").into_iter().collect(),
-            ..OutputShown::default()
-        },
+        Some(OutputChange::Same) => {
+            let contents: Vec<_> = whole(Side::New, "both sides").into_iter().collect();
+            let folded = contents.iter().any(|content| content.shown.text.len() > SHORT_OUTPUT);
+            OutputShown { summary: "The same on both sides.", contents, folded, ..OutputShown::default() }
+        }
         Some(OutputChange::Text(text)) => {
-            OutputShown { text: Some(diff_lines::show(text, &view.budget)), ..OutputShown::default() }
+            let text = Some(diff_lines::show(text, "output-change", &view.budget));
+            // What the difference leaves out, the start of each side shows.
+            let long = |loaded: &LoadedAnswer| matches!(&loaded.answer.final_output.content, Content::Text(text) if text.len() > LONG_OUTPUT);
+            let is_long = Side::BOTH.into_iter().filter_map(|side| view.answer(side)).any(long);
+            OutputShown {
+                text,
+                contents: if is_long { both() } else { Vec::new() },
+                folded: true,
+                ..OutputShown::default()
+            }
         }
         Some(OutputChange::Json(places)) => OutputShown {
             changes: changes::show(places, &view.budget),

@@ -7,6 +7,7 @@ use super::case_page::CaseView;
 use super::places::PlaceLink;
 use super::shown;
 use crate::load::Artifact;
+use crate::words;
 
 /// A reason, or the first divergence.
 #[derive(Debug, Clone)]
@@ -88,6 +89,15 @@ pub(super) fn expectations(results: &[ExpectationResult]) -> Vec<ExpectationShow
         new: judgement(&result.new),
     };
     results.iter().map(show).collect()
+}
+
+/// What is said of the expectations where both sides meet them all; otherwise nothing.
+pub(super) fn all_met(results: &[ExpectationResult]) -> String {
+    let met = |judgement: &Option<Judgement>| judgement.as_ref().is_some_and(|judgement| judgement.passed);
+    if results.is_empty() || !results.iter().all(|result| met(&result.baseline) && met(&result.new)) {
+        return String::new();
+    }
+    format!("{}, met on both sides", words::count(results.len(), "expectation", "expectations"))
 }
 
 /// What is to be said of a side that has no answer and no failure to show.

@@ -14,7 +14,10 @@ use super::case_page::CasePage;
 use super::files::{FileLink, RunFiles};
 use super::folder::{self, CASES_FOLDER, INDEX_FILE};
 use super::index::IndexPage;
+use super::lists;
+use super::moved;
 use super::names::Pages;
+use super::search;
 use super::verdicts;
 use crate::comparison::{self, CaseComparison, Request};
 use crate::runs::SideRuns;
@@ -163,7 +166,7 @@ impl<'a> ReportWriter<'a> {
         self.write_page(&self.case_page(&case.row.case_id), &page)
     }
 
-    /// Writes the index, `evaluation.json` and what else stands beside the pages, and returns the page to open.
+    /// Writes the index, the lists, `evaluation.json` and what else stands beside the pages, and returns the page to open.
     pub fn finish(&self, evaluation: &Evaluation) -> Result<Utf8PathBuf, ReportError> {
         self.finish_within(evaluation, &Surroundings::default())
     }
@@ -191,7 +194,10 @@ impl<'a> ReportWriter<'a> {
 
     fn finish_pages(&self, evaluation: &Evaluation, surroundings: &Surroundings) -> Result<Utf8PathBuf, ReportError> {
         beside::write(&self.out, evaluation, surroundings, self.selection)?;
-        self.write_page(INDEX_FILE, &IndexPage::of(self, evaluation)?)?;
+        let groups = moved::groups(evaluation);
+        lists::write(self, evaluation, &groups)?;
+        search::write(self, evaluation)?;
+        self.write_page(INDEX_FILE, &IndexPage::of(self, evaluation, &groups)?)?;
         Ok(self.out.join(INDEX_FILE))
     }
 
@@ -219,7 +225,13 @@ impl<'a> ReportWriter<'a> {
         format!("{CASES_FOLDER}/{}.html", self.pages.stem(id))
     }
 
-    fn write_page(&self, page: &str, template: &impl Template) -> Result<(), ReportError> {
+    /// Where the report goes.
+    pub(super) fn out(&self) -> &Utf8Path {
+        &self.out
+    }
+
+    /// Writes a page.
+    pub(super) fn write_page(&self, page: &str, template: &impl Template) -> Result<(), ReportError> {
         let html = template.render().map_err(|source| ReportError::Render { page: page.to_owned(), source })?;
         Ok(write::write(&self.out.join(page), html.as_bytes(), Durability::Cached)?)
     }

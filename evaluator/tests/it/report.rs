@@ -59,7 +59,12 @@ fn every_link_of_every_page_leads_somewhere_within_the_folder() {
     let pair = every_kind();
     let report = pair.report();
     assert!(assert_whole(&report) > 100);
-    assert_eq!(pages(&report).len(), 1 + 7);
+    assert_eq!(case_pages(&report), 7);
+}
+
+/// How many cases have a page.
+fn case_pages(report: &Utf8Path) -> usize {
+    pages(report).keys().filter(|name| name.starts_with("cases")).count()
 }
 
 #[test]
@@ -68,13 +73,56 @@ fn the_first_page_says_what_the_gate_says_and_lists_the_worst_first() {
     let report = pair.report();
     let index = &pages(&report)[Utf8Path::new("index.html")];
     assert!(index.contains("Not good enough: 4 of 5 limits are not kept"), "{index}");
-    let order: Vec<_> = ["\"regressed\"", "\"broken\"", "\"invalid\"", "\"missing\"", "\"changed\"", "\"unchanged\""]
+    let moved = &index[index.find("What moved").unwrap()..];
+    let order: Vec<_> = ["regressed", "broken", "invalid", "missing", "changed", "unchanged"]
         .iter()
-        .map(|id| index.find(&format!("<tbody id={id}")).unwrap())
+        .map(|verdict| {
+            moved.find(&format!("verdict {verdict}\"")).or_else(|| moved.find(&format!("1 {verdict}"))).unwrap()
+        })
         .collect();
     assert!(order.is_sorted(), "{order:?}");
-    assert!(index.contains("1 setting that differs"));
+    assert!(index.contains("1 setting differs"));
     assert!(index.contains("model-baseline") && index.contains("model-new"));
+}
+
+#[test]
+fn one_change_seen_in_many_cases_is_one_row_with_a_list_of_its_own() {
+    let found = step("c1", "get_order", &json!({"id": 1}), &json!({"total": 50}));
+    let refunded = |amount: u64| {
+        let refund = action("a1", "refund", &json!({"order": 1, "amount": amount}), &["c1"]);
+        answer_of(&json!({"events": found, "proposed_actions": [refund]}))
+    };
+    let ids: Vec<_> = (0..30).map(|number| format!("case-{number:02}")).collect();
+    let pair = ids.iter().fold(Pair::empty(), |pair, id| {
+        pair.with(Side::Baseline, id, &refunded(50)).with(Side::New, id, &refunded(500))
+    });
+    let report = pair.report();
+    assert_whole(&report);
+    let pages = pages(&report);
+    let index = &pages[Utf8Path::new("index.html")];
+    assert_eq!(index.matches("class=\"group\"").count(), 1, "{index}");
+    assert!(index.contains("30 cases") && index.contains("href=\"lists/cause-1-1.html\""), "{index}");
+    assert!(index.matches("href=\"cases/").count() < ids.len());
+    for list in ["lists/cause-1-1.html", "lists/changed-1.html"] {
+        let page = &pages[Utf8Path::new(list)];
+        assert!(ids.iter().all(|id| page.contains(&format!("href=\"../cases/{id}.html\""))), "{list}: {page}");
+    }
+}
+
+#[test]
+fn what_cases_are_found_by_is_in_the_data() {
+    let pair = every_kind().titled("Where is my money?");
+    let report = pair.report();
+    let data = std::fs::read_to_string(report.join("static/search/0.js")).unwrap();
+    for expected in
+        ["\"refund\"", "\"get_order\"", "Where is my money?", "output-changed", "\"still-broken\"", "\"broken\""]
+    {
+        assert_eq!(data.contains(expected), expected != "\"still-broken\"", "{expected}: {data}");
+    }
+    let index = &pages(&report)[Utf8Path::new("index.html")];
+    for choice in ["<option value=\"refund\">refund (2)</option>", "<option value=\"broken\">broken (1)</option>"] {
+        assert!(index.contains(choice), "{choice}: {index}");
+    }
 }
 
 #[test]
@@ -84,8 +132,8 @@ fn a_case_page_shows_old_and_new_values_and_where_evidence_leads() {
     let pages = pages(&report);
     let page = &pages[Utf8Path::new(&format!("cases/{ODD}.html"))];
     for expected in [
-        "<del dir=\"auto\">50</del>",
-        "<ins dir=\"auto\">500</ins>",
+        "&#34;amount&#34;: <mark>50</mark>}",
+        "&#34;amount&#34;: <mark>500</mark>}",
         "href=\"#baseline-event-1\"",
         "leads nowhere",
         "href=\"../artifacts/new/worse%5Ba%2C1%5D~%40%3D%2B%28x%29.json\"",
@@ -149,7 +197,7 @@ fn nothing_that_an_agent_says_becomes_markup() {
     let report = pair.report();
     assert_whole(&report);
     for (name, page) in pages(&report) {
-        assert_eq!(page.matches("<script").count(), 1, "{name}: only the page's own");
+        assert!(page.matches("<script").count() <= 2, "{name}: only the page's own");
         for markup in ["<img", "<!--", "onclick='", "onerror=alert(1)>", " style="] {
             assert!(!page.contains(markup), "{name}: {markup}");
         }
@@ -160,6 +208,8 @@ fn nothing_that_an_agent_says_becomes_markup() {
     }
     let page = &pages(&report)[Utf8Path::new("cases/hostile.html")];
     assert!(page.contains("&#60;script&#62;alert(1)") && page.contains("\\u{202e}"));
+    let data = std::fs::read_to_string(report.join("static/search/0.js")).unwrap();
+    assert!(data.contains("alert(1)") && !data.contains(['<', '\u{202e}', '\u{0}', '\u{1b}']), "{data}");
 }
 
 #[test]
@@ -326,7 +376,7 @@ fn pages_are_left_out_and_never_linked_to_where_they_were_not_asked_for() {
         let evaluation = comparison::compare(&request, |case| report.write_case(case)).unwrap();
         report.finish(&evaluation).unwrap();
         assert_whole(&out);
-        assert_eq!(pages(&out).len(), 1 + expected, "{selection:?}");
+        assert_eq!(case_pages(&out), expected, "{selection:?}");
         let index = std::fs::read_to_string(out.join("index.html")).unwrap();
         assert_eq!(index.matches("href=\"cases/").count(), expected, "{selection:?}");
         assert!(index.contains("absent"), "a case without a page is still listed");
