@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench_report;
+mod browser;
 mod check;
 mod interop;
 mod machine;
@@ -34,7 +36,7 @@ enum Command {
     Fmt,
     /// Hold everything but the tests against the rules: formatting, clippy, documentation, licences, samples.
     Check,
-    /// What the CI does: `check`, then `test`, then `interop`.
+    /// What the CI does: `check`, then `test`, then `browser`, then `interop`.
     Ci,
     /// Measure the runner against a trivial local server. Takes about two minutes; `docs/performance.md` has the figures.
     BenchRunner,
@@ -42,6 +44,18 @@ enum Command {
     BenchCompare {
         /// How many case pairs: 10000 and 100000 where nothing is said.
         cases: Vec<usize>,
+    },
+    /// Write reports of generated runs, weigh them, and open them in a browser. 100,000 cases take some ten GB of disk and as
+    /// many minutes; `docs/performance.md` has the figures.
+    BenchReport {
+        /// How many case pairs: 1000, 10000 and 100000 where nothing is said.
+        cases: Vec<usize>,
+    },
+    /// Open reports from disk in Chromium: links, keys, filters, accessibility, injections. Installs what it needs; skipped
+    /// where that cannot be.
+    Browser {
+        /// More reports to open, beside those that it writes itself.
+        folders: Vec<camino::Utf8PathBuf>,
     },
     /// Write `docs/cli.md` again, from the program's own help.
     Docs,
@@ -73,6 +87,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ci => {
             check::all()?;
             test(&[])?;
+            browser::run(&[])?;
             interop::run()
         }
         Command::BenchRunner => bench("counterproof-runner", "bench", &[]),
@@ -80,6 +95,8 @@ fn run(command: Command) -> Result<(), Failure> {
             let cases: Vec<_> = cases.iter().map(usize::to_string).collect();
             bench("counterproof-evaluator", "bench_compare", &cases)
         }
+        Command::BenchReport { cases } => bench_report::run(&cases),
+        Command::Browser { folders } => browser::run(&folders),
         Command::Docs => {
             let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];
             Step::cargo(test).env("UPDATE_DOCS", "1").run()

@@ -1,4 +1,5 @@
-//! Measures what comparing costs beyond reading and parsing: `cargo xtask bench-compare`. Not a test: it holds nothing
+//! Measures what comparing costs beyond reading and parsing, `cargo xtask bench-compare`, and what a report weighs,
+//! `cargo xtask bench-report`. Not a test: it holds nothing
 //! against a limit, and its figures mean something only beside each other.
 //!
 //! Every stage is a process of its own, so that each has its own processor time and memory; all are this program. What
@@ -44,6 +45,7 @@ fn main() -> Outcome {
         ["validate", root] => stages::validate(Utf8Path::new(root)),
         ["compare", root] => stages::compare(Utf8Path::new(root), PageSelection::None),
         ["compare-all", root] => stages::compare(Utf8Path::new(root), PageSelection::All),
+        ["report", root, cases] => stages::report(Utf8Path::new(root), SEED, cases.parse()?),
         [] => SIZES.into_iter().try_for_each(measure),
         sizes => sizes.iter().try_for_each(|size| measure(size.parse()?)),
     }

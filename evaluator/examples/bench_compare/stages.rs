@@ -1,8 +1,10 @@
 //! What is measured: each stage does all that the one before it does, and something more.
 
 use std::fs;
+use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::store::RunReader;
 use counterproof_artifact::{Side, check};
 use counterproof_evaluator::comparison::{self, Request};
@@ -63,13 +65,66 @@ pub(crate) fn validate(root: &Utf8Path) -> Outcome {
 
 /// Compares the runs and writes the report.
 pub(crate) fn compare(root: &Utf8Path, pages: PageSelection) -> Outcome {
-    let open = |side| -> Outcome<ComparedRun> { Ok(ComparedRun::new(RunReader::open(&run_folder(root, side))?)) };
-    let request = Request::of(open(Side::Baseline)?.into(), open(Side::New)?.into());
-    let report = ReportWriter::create(&root.join("report"), &request)?.with_pages(pages);
-    let evaluation = comparison::compare(&request, |case| report.write_case(case))?;
-    report.finish(&evaluation)?;
+    let evaluation = compare_into(root, &root.join("report"), pages)?;
     let counts = evaluation.counts.iter().filter(|(_, count)| **count > 0);
     said(&counts.map(|(verdict, count)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", "))
+}
+
+fn compare_into(root: &Utf8Path, out: &Utf8Path, pages: PageSelection) -> Outcome<Evaluation> {
+    let open = |side| -> Outcome<ComparedRun> { Ok(ComparedRun::new(RunReader::open(&run_folder(root, side))?)) };
+    let request = Request::of(open(Side::Baseline)?.into(), open(Side::New)?.into());
+    let report = ReportWriter::create(out, &request)?.with_pages(pages);
+    let evaluation = comparison::compare(&request, |case| report.write_case(case))?;
+    report.finish(&evaluation)?;
+    Ok(evaluation)
+}
+
+/// Generates runs of so many case pairs, writes their report with all pages, and says what it weighs and what it took.
+pub(crate) fn report(root: &Utf8Path, seed: u64, cases: usize) -> Outcome {
+    crate::generate::write_runs(root, seed, cases)?;
+    let out = root.join("report");
+    let started = Instant::now();
+    compare_into(root, &out, PageSelection::None)?;
+    let compared = started.elapsed().as_secs_f64();
+    let started = Instant::now();
+    compare_into(root, &out, PageSelection::All)?;
+    let written = started.elapsed().as_secs_f64();
+    let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
+    let (runs, _) = weigh(&root.join("runs"))?;
+    let (folder, largest) = weigh(&out)?;
+    let (copies, _) = weigh(&out.join("artifacts"))?;
+    let index = fs::metadata(out.join("index.html"))?.len();
+    let peak = crate::machine::peak_memory().unwrap_or(f64::NAN);
+    say(&format!("{cases} case pairs of seed {seed}\n"))?;
+    say(
+        "| cases | runs, MiB | report, MiB | of it copies of the runs, MiB | index, KiB | largest page, KiB | compare, s | with all pages, s | peak memory, MiB |",
+    )?;
+    say("|---|---|---|---|---|---|---|---|---|")?;
+    say(&format!(
+        "| {cases} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} | {compared:.1} | {written:.1} | {peak:.0} |",
+        mib(runs),
+        mib(folder),
+        mib(copies),
+        index as f64 / 1024.0,
+        largest as f64 / 1024.0,
+    ))
+}
+
+/// The bytes of all files below a folder, and of its largest page.
+fn weigh(folder: &Utf8Path) -> Outcome<(u64, u64)> {
+    let (mut all, mut largest) = (0, 0);
+    for entry in folder.read_dir_utf8()? {
+        let entry = entry?;
+        let (bytes, page) = if entry.file_type()?.is_dir() {
+            weigh(entry.path())?
+        } else {
+            let bytes = entry.metadata()?.len();
+            (bytes, if entry.path().extension() == Some("html") { bytes } else { 0 })
+        };
+        all += bytes;
+        largest = largest.max(page);
+    }
+    Ok((all, largest))
 }
 
 /// Says what the process took, and what it did.

@@ -1,0 +1,70 @@
+// A report as files: its pages, their links and ids, and which cases it holds.
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** The pages of a report by their path within it, sorted. */
+export function pagesOf(root) {
+  const below = (folder) => readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const name = path.posix.join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name === "artifacts" ? [] : below(name);
+    return name.endsWith(".html") ? [name] : [];
+  });
+  return below("").sort();
+}
+
+export const addressOf = (root, page) => pathToFileURL(path.join(root, page)).href;
+
+export const evaluationOf = (root) => JSON.parse(readFileSync(path.join(root, "evaluation.json"), "utf8"));
+
+const decoded = (value) => value.replaceAll("&#38;", "&").replaceAll("&#39;", "'").replaceAll("&#34;", '"').replaceAll("&#60;", "<").replaceAll("&#62;", ">");
+
+function attributes(html, name) {
+  return [...html.matchAll(new RegExp(` ${name}="([^"]*)"`, "g"))].map((found) => decoded(found[1]));
+}
+
+/** Links of all pages that lead out of the folder, to no file, or to no element. */
+export function brokenLinks(root) {
+  const pages = pagesOf(root);
+  const ids = new Map();
+  const idsOf = (page) => {
+    if (!ids.has(page)) ids.set(page, new Set(attributes(readFileSync(path.join(root, page), "utf8"), "id")));
+    return ids.get(page);
+  };
+  const broken = [];
+  let count = 0;
+  for (const page of pages) {
+    const html = readFileSync(path.join(root, page), "utf8");
+    for (const link of [...attributes(html, "href"), ...attributes(html, "src")]) {
+      count += 1;
+      const url = new URL(link, `file:///report/${page.split("/").map(encodeURIComponent).join("/")}`);
+      if (url.protocol !== "file:" || !url.pathname.startsWith("/report/")) {
+        broken.push(`${page}: ${link} leads out of the report`);
+        continue;
+      }
+      const target = decodeURIComponent(url.pathname).slice("/report/".length);
+      const file = path.join(root, target);
+      if (!existsSync(file) || !statSync(file).isFile()) broken.push(`${page}: ${link} leads to no file`);
+      else if (url.hash && !idsOf(target).has(decodeURIComponent(url.hash.slice(1)))) broken.push(`${page}: ${link} leads to no element`);
+    }
+  }
+  return { count, broken };
+}
+
+/** One page of each kind: the first page, a list, and of each verdict the case with the most to show. */
+export function kindsOf(root) {
+  const pages = new Set(pagesOf(root));
+  const kinds = ["index.html"];
+  const lists = [...pages].filter((page) => page.startsWith("lists/"));
+  const causes = lists.filter((page) => page.includes("/cause-"));
+  kinds.push(...lists.slice(0, 1), ...causes.slice(0, 1));
+  const largest = new Map();
+  for (const { case_id: id, verdict } of evaluationOf(root).cases) {
+    const page = `cases/${id}.html`;
+    if (!pages.has(page)) continue;
+    const size = statSync(path.join(root, page)).size;
+    if (size > (largest.get(verdict)?.size ?? 0)) largest.set(verdict, { page, size });
+  }
+  kinds.push(...[...largest.values()].map(({ page }) => page).sort());
+  return kinds;
+}

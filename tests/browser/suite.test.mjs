@@ -1,0 +1,344 @@
+// What every report has to be in a browser, from disk and without a network. The folders come in `REPORTS`, one a line.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { createReadStream, existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+
+import { launch, watched } from "./browser.mjs";
+import { addressOf, brokenLinks, evaluationOf, kindsOf, pagesOf } from "./report.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const AXE_RULES = { preload: false, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] };
+const REPORTS = (process.env.REPORTS ?? "").split("\n").filter(Boolean);
+const STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'";
+/** What Jenkins sends with every file of a build: no scripts at all. */
+const JENKINS = "sandbox; default-src 'none'; img-src 'self'; style-src 'self';";
+
+let browser;
+before(async () => {
+  assert.ok(REPORTS.length > 0, "REPORTS names no folder");
+  browser = await launch();
+});
+after(() => browser?.close());
+
+/** Runs a body in a watched context, and fails for anything that went wrong in it. */
+async function inside(root, options, body) {
+  const { context, page, problems } = await watched(browser, root, options);
+  try {
+    const result = await body(page, context);
+    assert.deepEqual(problems, []);
+    return result;
+  } finally {
+    await context.close();
+  }
+}
+
+/** Opens everything that is folded, so that it is looked at too. */
+const unfold = (page) => page.evaluate(() => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
+
+/** Serves a folder on the loopback with one policy. */
+async function serve(root, policy) {
+  const types = { ".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".json": "application/json" };
+  const server = createServer((request, response) => {
+    const file = path.join(root, decodeURIComponent(new URL(request.url, "http://x").pathname));
+    if (!file.startsWith(root) || !existsSync(file)) return response.writeHead(404).end();
+    response.writeHead(200, { "content-type": types[path.extname(file)] ?? "text/plain", "content-security-policy": policy });
+    createReadStream(file).pipe(response);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { address: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
+}
+
+for (const root of REPORTS) {
+  describe(root, () => {
+    const evaluation = evaluationOf(root);
+    const kinds = kindsOf(root);
+
+    test("every link of every page leads to a file of the folder, and to an element of it", () => {
+      const { count, broken } = brokenLinks(root);
+      assert.deepEqual(broken, []);
+      assert.ok(count > 10);
+    });
+
+    test("every page opens from disk without a complaint and without asking for anything outside", async () => {
+      const pages = pagesOf(root);
+      // Of a large report every page kind, and pages from all over it.
+      const some = pages.length <= 40 ? pages : [...new Set([...kinds, ...pages.filter((_, index) => index % Math.ceil(pages.length / 20) === 0)])];
+      await inside(root, {}, async (page) => {
+        for (const name of some) {
+          await page.goto(addressOf(root, name));
+          assert.equal(await page.locator("h1").count(), 1, name);
+        }
+      });
+    });
+
+    for (const colorScheme of ["light", "dark"]) {
+      test(`axe finds nothing on any kind of page, ${colorScheme}`, async () => {
+        // The page's own policy would keep axe out.
+        await inside(root, { colorScheme, bypassCSP: true }, async (page) => {
+          const states = [...kinds, "index.html#sort=severity"];
+          for (const name of states) {
+            const [file, hash] = name.split("#");
+            await page.goto("about:blank");
+            await page.goto(addressOf(root, file) + (hash ? `#${hash}` : ""));
+            if (hash) await page.waitForFunction(() => document.documentElement.dataset.found);
+            await unfold(page);
+            await page.evaluate(AXE);
+            const { violations } = await page.evaluate((rules) => window.axe.run(document, rules), AXE_RULES);
+            const said = violations.map(({ id, nodes }) => `${name}: ${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("\n")}`);
+            assert.deepEqual(said, []);
+          }
+          await page.goto(addressOf(root, "index.html"));
+          await page.keyboard.press("?");
+          await page.evaluate(AXE);
+          const { violations } = await page.evaluate((rules) => window.axe.run(document, rules), AXE_RULES);
+          assert.deepEqual(violations.map(({ id }) => id), []);
+        });
+      });
+    }
+
+    for (const width of [360, 800, 1280]) {
+      test(`nothing scrolls sideways at ${width} pixels`, async () => {
+        await inside(root, { viewport: { width, height: 800 } }, async (page) => {
+          for (const name of kinds) {
+            await page.goto(addressOf(root, name));
+            await unfold(page);
+            const [needed, there] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+            assert.ok(needed <= there, `${name} needs ${needed} pixels`);
+          }
+        });
+      });
+    }
+
+    test("the keyboard reaches everything", async () => {
+      await inside(root, {}, async (page) => {
+        for (const name of kinds) {
+          await page.goto(addressOf(root, name));
+          // A page of very many links is the same again and again.
+          const all = await page.evaluate(() => {
+            const seen = [...document.querySelectorAll("a[href], button, input, select, summary")].filter((element) => element.checkVisibility());
+            seen.forEach((element, index) => { element.dataset.number = String(index); });
+            return seen.length;
+          });
+          const expected = Math.min(all, 150);
+          const reached = new Set();
+          for (let press = 0; press < expected + 20 && reached.size < expected; press += 1) {
+            await page.keyboard.press("Tab");
+            const number = await page.evaluate(() => document.activeElement?.dataset.number);
+            if (number !== undefined) reached.add(number);
+          }
+          assert.ok(reached.size >= expected, `${name}: ${reached.size} of ${expected} were reached`);
+          const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+          assert.notEqual(outline, "none", `${name}: the focus is not seen`);
+        }
+      });
+    });
+
+    test("keys do what the sheet of keys says, and nothing where they are turned off", async () => {
+      await inside(root, {}, async (page) => {
+        await page.goto(addressOf(root, "index.html"));
+        await page.keyboard.press("?");
+        assert.ok(await page.locator("#keys").isVisible());
+        await page.keyboard.press("Escape");
+        assert.ok(!(await page.locator("#keys").isVisible()));
+        await page.keyboard.press("j");
+        assert.equal(await page.evaluate(() => document.activeElement.closest("#overview") !== null), true);
+        await page.keyboard.press("/");
+        assert.equal(await page.evaluate(() => document.activeElement.id), "find-text");
+        await page.keyboard.type("?j");
+        assert.equal(await page.locator("#find-text").inputValue(), "?j", "in a field a letter is a letter");
+        await page.locator("#find button[type=reset]").click();
+        await page.locator("#keys-open").click();
+        await page.locator("#keys-on").uncheck();
+        await page.locator("#keys-close").click();
+        await page.keyboard.press("?");
+        assert.ok(!(await page.locator("#keys").isVisible()));
+      });
+    });
+
+    test("what is looked for survives a reload, a case and the way back", async () => {
+      await inside(root, {}, async (page) => {
+        const found = () => page.locator("#found-rows tr").count();
+        const count = (text) => page.waitForFunction((wanted) => document.getElementById("found-count").textContent.startsWith(wanted), text);
+        const verdicts = Object.entries(evaluation.counts).filter(([, number]) => number > 0).sort((a, b) => b[1] - a[1]);
+        const [verdict, number] = verdicts[0];
+        const value = verdict.replaceAll("_", "-");
+        await page.goto(addressOf(root, "index.html"));
+        assert.ok(await page.locator("#overview").isVisible() && !(await page.locator("#found").isVisible()));
+        await page.locator("#find-verdict").selectOption(value);
+        await count(`${number} of ${evaluation.cases.length} `);
+        assert.equal(await found(), Math.min(number, 200));
+        assert.ok(!(await page.locator("#overview").isVisible()));
+        await page.reload();
+        await count(`${number} of`);
+        assert.equal(await page.locator("#find-verdict").inputValue(), value);
+
+        const first = evaluation.cases.find((entry) => entry.verdict === verdict).case_id;
+        await page.locator("#find-text").fill(first);
+        await page.waitForFunction((id) => [...document.querySelectorAll("#found-rows .case")].some((link) => link.textContent === id), first);
+        const address = page.url();
+        const link = page.locator("#found-rows a.case", { hasText: first }).first();
+        if (await link.count() > 0) {
+          await link.click();
+          await page.waitForURL((url) => url.pathname.includes("/cases/"));
+          await page.goBack();
+          await page.waitForURL(address);
+          await page.waitForFunction((id) => [...document.querySelectorAll("#found-rows .case")].some((link) => link.textContent === id), first);
+        }
+        await page.locator("#find button[type=reset]").click();
+        await page.waitForFunction(() => !document.getElementById("overview").hidden);
+        await page.goBack();
+        await page.waitForFunction(() => document.getElementById("overview").hidden);
+        assert.equal(await page.locator("#find-text").inputValue(), first);
+      });
+    });
+
+    test("counts are links that filter", async () => {
+      await inside(root, {}, async (page) => {
+        await page.goto(addressOf(root, "index.html"));
+        const link = page.locator(".counts a").last();
+        const number = (await link.locator(".figure").textContent()).replace(/\s/g, "");
+        await link.click();
+        await page.waitForFunction((wanted) => document.getElementById("found-count").textContent.startsWith(`${wanted} of`), number);
+      });
+    });
+
+    test("without scripts every case is listed, and folds still open", async () => {
+      await inside(root, { javaScriptEnabled: false }, async (page) => {
+        await page.goto(addressOf(root, "index.html"));
+        assert.ok(!(await page.locator("#find").isVisible()), "what needs scripts is not shown");
+        assert.ok(!(await page.locator("#keys-open").isVisible()));
+        const listed = new Set();
+        const read = async () => (await page.locator(".case").allTextContents()).forEach((id) => listed.add(id));
+        const starts = await page.locator(".counts a").evaluateAll((links) => links.map((link) => link.href));
+        for (const start of starts) {
+          await page.goto(start);
+          for (;;) {
+            await read();
+            const next = page.locator("a[rel=next]");
+            if (await next.count() === 0) break;
+            await page.goto(await next.evaluate((link) => link.href));
+          }
+        }
+        assert.deepEqual(evaluation.cases.map((entry) => entry.case_id).filter((id) => !listed.has(id)), []);
+        for (const name of kinds) {
+          await page.goto(addressOf(root, name));
+          const fold = page.locator("summary:visible").first();
+          if (await fold.count() === 0) continue;
+          const was = await fold.evaluate((summary) => summary.parentElement.open);
+          await fold.click();
+          assert.equal(await fold.evaluate((summary) => summary.parentElement.open), !was, name);
+        }
+      });
+    });
+
+    test("under a policy of this folder's files alone all of it works", async () => {
+      const server = await serve(root, STRICT);
+      try {
+        await inside(server.address, { offline: false }, async (page) => {
+          for (const name of kinds) {
+            await page.goto(server.address + name.split("/").map(encodeURIComponent).join("/"));
+            assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1240px", `${name} has its style`);
+            assert.ok(await page.locator("#keys-open").isVisible(), `${name} has its scripts`);
+          }
+          await page.goto(`${server.address}index.html#sort=id`);
+          await page.waitForFunction((all) => document.getElementById("found-count").textContent.startsWith(`${all} of`), evaluation.cases.length);
+        });
+      } finally {
+        server.close();
+      }
+    });
+
+    test("under a policy without scripts it reads the same as without scripts", async () => {
+      const server = await serve(root, JENKINS);
+      try {
+        const blocked = (text) => /script|sandbox|\.js$/i.test(text);
+        await inside(server.address, { offline: false, allow: blocked }, async (page) => {
+          for (const name of kinds) {
+            await page.goto(server.address + name.split("/").map(encodeURIComponent).join("/"));
+            assert.ok(await page.locator("h1").isVisible(), name);
+            assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1240px", name);
+          }
+        });
+      } finally {
+        server.close();
+      }
+    });
+
+    test("links within a case land on what they name, unfold it and light it up", async () => {
+      await inside(root, {}, async (page) => {
+        for (const name of kinds.filter((kind) => kind.startsWith("cases/"))) {
+          await page.goto(addressOf(root, name));
+          const targets = await page.locator("main a[href^='#']").evaluateAll((links) => [...new Set(links.map((link) => link.getAttribute("href")))]);
+          for (const target of targets.slice(0, 12)) {
+            // A link that somebody was sent: the page opens at it.
+            await page.goto("about:blank");
+            await page.goto(addressOf(root, name) + target);
+            const state = await page.evaluate(() => {
+              const found = document.querySelector(":target");
+              const lit = found?.closest(".cell, section, li, .hunk, .row, p, h2, tbody") ?? found;
+              const box = lit?.getBoundingClientRect();
+              return { found: Boolean(found), seen: Boolean(box && lit.checkVisibility() && box.bottom > 0 && box.top < innerHeight) };
+            });
+            assert.deepEqual(state, { found: true, seen: true }, `${name}${target}`);
+          }
+        }
+      });
+    });
+
+    test("texts stand in one or side by side, and the address keeps which", async () => {
+      const name = kinds.find((kind) => kind.startsWith("cases/") && readFileSync(path.join(root, kind), "utf8").includes('class="texts"'));
+      if (!name) return;
+      await inside(root, {}, async (page) => {
+        await page.goto(addressOf(root, name));
+        assert.equal(await page.locator(".split:visible").count(), 0);
+        await page.locator("#view").click();
+        assert.ok(await page.locator(".split:visible").count() > 0);
+        assert.ok(await page.locator(".split .removed").count() > 0 && await page.locator(".split .added").count() > 0);
+        assert.equal(await page.locator(".split .removed ins, .split .added del").count(), 0);
+        await page.reload();
+        assert.ok(await page.locator(".split:visible").count() > 0);
+        await page.goBack();
+        await page.waitForFunction(() => !document.querySelector(".is-split"));
+      });
+    });
+
+    test("nothing that an agent said runs", async () => {
+      await inside(root, {}, async (page) => {
+        await page.addInitScript(() => { window.injected = 0; });
+        const pages = pagesOf(root);
+        for (const name of pages.length <= 20 ? pages : kinds) {
+          await page.goto(addressOf(root, name));
+          await unfold(page);
+          assert.equal(await page.evaluate(() => window.injected), 0, name);
+          const foreign = "main script, main iframe, main object, main embed, main style, main link, main img, main form:not(#find), main svg:not(.bar), base, meta[http-equiv=refresh]";
+          assert.equal(await page.locator(foreign).count(), 0, `${name} holds an element that is not the report's`);
+          assert.equal(await page.evaluate(() => [...document.querySelectorAll("*")].some((element) => [...element.attributes].some(({ name }) => name.startsWith("on") || name === "style"))), false, name);
+        }
+        for (const hash of ["#text=script&sort=id", "#text=%3Cimg%20src%3Dx%20onerror%3Dinjected%3D1%3E", "#verdict=%22%3E%3Cscript%3Einjected%3D1%3C/script%3E", "#%E0%A4%A"]) {
+          await page.goto("about:blank");
+          await page.goto(addressOf(root, "index.html") + hash);
+          await page.waitForFunction(() => "ready" in document.documentElement.dataset);
+          await page.waitForTimeout(200);
+          assert.equal(await page.evaluate(() => window.injected), 0, hash);
+          assert.equal(await page.locator("main img, main script").count(), 0, hash);
+        }
+      });
+    });
+
+    test("on paper everything is unfolded", async () => {
+      await inside(root, {}, async (page) => {
+        for (const name of kinds) {
+          await page.goto(addressOf(root, name));
+          await page.emulateMedia({ media: "print" });
+          await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+          assert.equal(await page.locator("details:not([open])").count(), 0, name);
+          assert.equal(await page.locator("#find:visible, nav:visible").count(), 0, name);
+          await page.emulateMedia({ media: "screen" });
+        }
+      });
+    });
+  });
+}

@@ -1,0 +1,96 @@
+//! The report in a real browser: reports are written, and the suite in `tests/browser/` opens them from disk.
+//!
+//! What the suite needs is installed by its own script. Where that cannot be, for want of node, a browser or a network, it is
+//! skipped in a line that says so. What is installed and does not work is a failure.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::step::{Failure, Step, root, say};
+
+/// Where the browser's path stands once everything is installed.
+const INSTALLED: &str = "node_modules/.browser";
+
+/// Opens the demo's report, one of hostile answers, one with repeats, and those in the folders that are named.
+pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
+    let Some(browser) = install()? else { return Ok(()) };
+    Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
+    let mut reports = reports()?;
+    for folder in folders {
+        let whole = folder.canonicalize_utf8();
+        reports.push(whole.map_err(|source| Failure::File { path: folder.clone(), source })?);
+    }
+    let listed: Vec<_> = reports.iter().map(|report| report.as_str()).collect();
+    let mut suite = Command::new("node");
+    suite.args(["--test", "--test-reporter=spec", "suite.test.mjs"]).current_dir(suite_folder());
+    suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
+    finish(suite, "node --test tests/browser/suite.test.mjs")
+}
+
+/// Installs what the suite needs, and gives the path of the browser; `None` where this machine cannot.
+pub(crate) fn install() -> Result<Option<String>, Failure> {
+    let script = suite_folder().join("install.sh");
+    say(&format!("==> {script}"));
+    let mut command = Command::new("bash");
+    command.arg(&script).stdin(Stdio::null()).stdout(Stdio::null());
+    if !command.status().is_ok_and(|status| status.success()) {
+        say(
+            "==> SKIPPED: cargo xtask browser (node, its packages or Chromium are not there and could not be installed)",
+        );
+        return Ok(None);
+    }
+    let path = suite_folder().join(INSTALLED);
+    let browser = std::fs::read_to_string(&path).map_err(|source| Failure::File { path, source })?;
+    Ok(Some(browser.trim().to_owned()))
+}
+
+/// The folder of the suite.
+pub(crate) fn suite_folder() -> Utf8PathBuf {
+    root().join("tests/browser")
+}
+
+/// Writes the reports that are looked at, and gives their folders.
+fn reports() -> Result<Vec<Utf8PathBuf>, Failure> {
+    let scratch = root().join("target/browser");
+    if scratch.exists() {
+        std::fs::remove_dir_all(&scratch).map_err(|source| Failure::File { path: scratch.clone(), source })?;
+    }
+    std::fs::create_dir_all(&scratch).map_err(|source| Failure::File { path: scratch.clone(), source })?;
+    let mut fixtures = Command::new("node");
+    fixtures.arg(suite_folder().join("fixtures.mjs")).arg(&scratch);
+    finish(fixtures, "node tests/browser/fixtures.mjs")?;
+    counterproof(&scratch, "demo", &["demo", "--out", "demo"])?;
+    let compare = ["compare", "--no-write-back", "--out", "report"];
+    counterproof(&scratch.join("hostile"), "report", &[&compare[..], &["--cases", "cases.json"]].concat())?;
+    let repeats = ["--baseline", "runs/baseline/run-0", "runs/baseline/run-1", "runs/baseline/run-2"];
+    let new = ["--new", "runs/new/run-0", "runs/new/run-1", "runs/new/run-2"];
+    counterproof(&scratch.join("repeats"), "report", &[&compare[..], &repeats, &new].concat())?;
+    Ok(["demo/report", "hostile/report", "repeats/report"].map(|report| scratch.join(report)).to_vec())
+}
+
+/// Runs the program; it ends with 1 where the gate fails, and has written a report all the same.
+fn counterproof(folder: &Utf8Path, report: &str, arguments: &[&str]) -> Result<(), Failure> {
+    let line = format!("counterproof {}", arguments.join(" "));
+    say(&format!("==> {line}"));
+    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Utf8PathBuf::from);
+    let program = target.join("debug").join(format!("counterproof{}", std::env::consts::EXE_SUFFIX));
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    let status = command.status().map_err(|source| Failure::Start { line: line.clone(), source })?;
+    if matches!(status.code(), Some(0 | 1)) && folder.join(report).exists() { Ok(()) } else { Err(Failure::Step(line)) }
+}
+
+/// Runs a command to its end.
+pub(crate) fn finish(mut command: Command, line: &str) -> Result<(), Failure> {
+    say(&format!("==> {line}"));
+    let start = Instant::now();
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.map_err(|source| Failure::Start { line: line.to_owned(), source })?;
+    if !status.success() {
+        return Err(Failure::Step(line.to_owned()));
+    }
+    say(&format!("    done in {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(())
+}
