@@ -69,6 +69,11 @@ impl Place {
         write(&path, text.as_bytes(), Durability::Cached).unwrap();
     }
 
+    /// Makes a folder, and those above it.
+    pub(crate) fn folder(&self, name: &str) {
+        fs::create_dir_all(self.path(name)).unwrap();
+    }
+
     /// Makes a named pipe.
     pub(crate) fn with_pipe(self, name: &str) -> Self {
         assert!(Command::new("mkfifo").arg(self.path(name)).status().unwrap().success());

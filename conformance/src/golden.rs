@@ -1,0 +1,108 @@
+//! What a program did as one document: golden outputs are such documents, and wrappers are compared by them. Times and random
+//! parts of the names of logs are taken out; nothing else is.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use crate::snapshot::Contents;
+use crate::trial::Outcome;
+
+/// What a program did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Golden {
+    /// Absent where a signal ended the program.
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) stdout: Text,
+    pub(crate) stderr: Text,
+    /// All files in the end, by their path.
+    pub(crate) files: BTreeMap<String, File>,
+}
+
+/// Bytes: text as its lines, each with its end, or base64.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Text {
+    Lines(Vec<String>),
+    Base64 { base64: String },
+}
+
+/// A file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum File {
+    Archive { entries: Vec<String> },
+    Contents(Text),
+}
+
+impl Golden {
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        let file = |contents: &Contents| match contents {
+            Contents::Bytes(bytes) => File::Contents(Text::of(bytes)),
+            Contents::Archive(entries) => File::Archive { entries: entries.clone() },
+        };
+        let files = outcome.after.files.iter().map(|(path, contents)| (without_chance(path.as_str()), file(contents)));
+        Self {
+            exit_code: outcome.code,
+            stdout: Text::of(&outcome.stdout),
+            stderr: Text::of(without_chance(&String::from_utf8_lossy(&outcome.stderr)).as_bytes()),
+            files: files.collect(),
+        }
+    }
+}
+
+impl Text {
+    fn of(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Text::Lines(text.split_inclusive('\n').map(str::to_owned).collect()),
+            Err(_) => Text::Base64 { base64: STANDARD.encode(bytes) },
+        }
+    }
+
+    /// The text, if it is one.
+    pub(crate) fn text(&self) -> Option<String> {
+        match self {
+            Text::Lines(lines) => Some(lines.concat()),
+            Text::Base64 { .. } => None,
+        }
+    }
+
+    /// The same with LF for CRLF.
+    #[must_use]
+    pub(crate) fn with_plain_line_ends(self) -> Self {
+        match self {
+            Text::Lines(lines) => Text::Lines(lines.iter().map(|line| line.replace("\r\n", "\n")).collect()),
+            Text::Base64 { .. } => self,
+        }
+    }
+}
+
+/// Names of logs without time, random part and process.
+fn without_chance(text: &str) -> String {
+    #[expect(clippy::expect_used, reason = "the patterns are part of the program, and a test uses them")]
+    static NAMES: LazyLock<[(Regex, &str); 2]> = LazyLock::new(|| {
+        let compile = |pattern| Regex::new(pattern).expect("a pattern");
+        [
+            (compile(r"safe-run-\d{8}-\d{6}-[0-9a-z]+\.log"), "safe-run-<time>-<random>.log"),
+            (compile(r"\d{8}T\d{6}Z-pid\d+-(FAIL|ABORTED)(-\d+)?\.log"), "<time>-pid<process>-$1.log"),
+        ]
+    });
+    NAMES.iter().fold(text.to_owned(), |text, (name, plain)| name.replace_all(&text, *plain).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_names_of_logs_lose_their_times() {
+        let text = "20240115 log: a/safe-run-20240115-103000-a3f9b2.log 20240115T103000Z-pid7-FAIL.log";
+        let expected = "20240115 log: a/safe-run-<time>-<random>.log <time>-pid<process>-FAIL.log";
+        assert_eq!(without_chance(text), expected);
+    }
+}

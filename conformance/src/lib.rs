@@ -1,0 +1,24 @@
+//! Whether a program that calls itself safe-run is one: it is run with each vector and held against what the vector expects and
+//! against golden outputs. Wrappers in other languages are held against the tool, byte for byte but for the allowed equivalences.
+//!
+//! ```text
+//! vectors.json ─▶ vectors ─▶ trial: a fresh folder, the program, what it left ─▶ judge, golden, drift ─▶ report
+//! ```
+//!
+//! It knows nothing of how the tool works inside, and runs any implementation.
+
+mod drift;
+mod golden;
+mod judge;
+mod ledger;
+pub mod report;
+mod run;
+mod snapshot;
+mod subject;
+mod template;
+mod trial;
+mod vectors;
+
+pub use run::{Request, RunError, Verdict, conform};
+pub use subject::{Kind, Subject};
+pub use vectors::{Vectors, VectorsError};

@@ -1,0 +1,166 @@
+//! One run of a program with a vector, in a folder of its own, with no more of the environment than it needs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::write::{Durability, create_folder, write};
+use tempfile::TempDir;
+
+use crate::snapshot::{self, Snapshot};
+use crate::subject::{Kind, Subject};
+use crate::template::{self, READY};
+use crate::vectors::{Command as Asked, Group, Setup};
+
+/// How long a program may take.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// The variables that change what safe-run does; none of the caller's reaches a trial.
+const VARIABLES: [&str; 6] =
+    ["SAFE_LOG_DIR", "SAFE_RUN_VIEW", "SAFE_SNIPPET_LINES", "SAFE_LOG_STYLE", "SAFE_REDACT", "SAFE_RUN_BIN"];
+
+/// What a program did with a vector.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// `None` where a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) before: Snapshot,
+    pub(crate) after: Snapshot,
+    /// Where logs belong, relative to the folder.
+    pub(crate) log_folder: Utf8PathBuf,
+}
+
+/// A program, a vector's command, and what surrounds them.
+pub(crate) struct Trial<'a> {
+    pub(crate) subject: &'a Subject,
+    /// What a wrapper shall find.
+    pub(crate) tool: &'a Utf8Path,
+    pub(crate) group: Group,
+    pub(crate) setup: &'a Setup,
+    pub(crate) command: &'a Asked,
+    pub(crate) environment: &'a BTreeMap<String, String>,
+}
+
+impl Trial<'_> {
+    /// Runs the program. An error is one of the trial and not of the program.
+    pub(crate) fn run(&self) -> Result<Outcome, String> {
+        let folder = TempDir::with_prefix("conformance-").map_err(|error| error.to_string())?;
+        let place = Utf8Path::from_path(folder.path()).ok_or("the system's temporary folder has no UTF-8 name")?;
+        // The folder in which it runs, and beside it the sign that it may be sent a signal.
+        let (root, ready) = (place.join("root"), place.join("ready"));
+        let (arguments, file) = template::expand(self.command)?;
+        create_folder(&root).map_err(|error| error.to_string())?;
+        for path in &self.setup.create_files {
+            put(&root.join(path), &format!("contents of {path}\n"))?;
+        }
+        if let Some(file) = file {
+            put(&root.join(&file.path), "#!/bin/sh\nexit 0\n")?;
+            set_executable(&root.join(&file.path), file.is_executable)?;
+        }
+        let before = snapshot::take(&root)?;
+        let mut command = self.subject.command(self.group, &arguments);
+        command.current_dir(&root).env(READY, &ready);
+        command.stdin(Stdio::null());
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+        if self.subject.kind == Kind::Wrapper {
+            command.env("SAFE_RUN_BIN", self.tool);
+        }
+        command.envs(self.environment).envs(&self.command.env);
+        let output = self.output(command, &ready)?;
+        let variable = |name: &str| self.command.env.get(name).or_else(|| self.environment.get(name));
+        let log_folder = variable("SAFE_LOG_DIR").map_or(".agent/FAIL-LOGS", String::as_str).into();
+        let (code, after) = (output.status.code(), snapshot::take(&root)?);
+        Ok(Outcome { code, stdout: output.stdout, stderr: output.stderr, before, after, log_folder })
+    }
+
+    fn output(&self, mut command: Command, ready: &Utf8Path) -> Result<Output, String> {
+        if self.command.stdin.is_some() {
+            command.stdin(Stdio::piped());
+        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("failed to start `{}`: {error}", self.subject.path))?;
+        if let (Some(text), Some(mut stdin)) = (&self.command.stdin, child.stdin.take()) {
+            // A program that does not read its input is judged by what it does instead.
+            let _ = stdin.write_all(text.as_bytes());
+        }
+        if let Some(signal) = &self.command.interrupt_signal {
+            wait_for(ready, &mut child)?;
+            send(&child, signal)?;
+        }
+        finish(child)
+    }
+}
+
+fn put(path: &Utf8Path, text: &str) -> Result<(), String> {
+    let folder = path.parent().unwrap_or(path);
+    let written = create_folder(folder).and_then(|()| write(path, text.as_bytes(), Durability::Cached));
+    written.map_err(|error| error.to_string())
+}
+
+#[cfg(unix)]
+fn set_executable(path: &Utf8Path, is_executable: bool) -> Result<(), String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = if is_executable { 0o755 } else { 0o644 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|error| format!("`{path}`: {error}"))
+}
+
+#[cfg(not(unix))]
+fn set_executable(_path: &Utf8Path, _is_executable: bool) -> Result<(), String> {
+    Ok(())
+}
+
+fn wait_for(ready: &Utf8Path, child: &mut Child) -> Result<(), String> {
+    let end = Instant::now() + LIMIT;
+    while !ready.exists() {
+        let ended = child.try_wait().map_err(|error| error.to_string())?;
+        if ended.is_some() || Instant::now() > end {
+            return Err("the command did not get to where it waits for a signal".to_owned());
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn send(child: &Child, signal: &str) -> Result<(), String> {
+    use rustix::process::{Pid, Signal};
+    let signal = match signal {
+        "TERM" => Signal::TERM,
+        "INT" => Signal::INT,
+        "HUP" => Signal::HUP,
+        "QUIT" => Signal::QUIT,
+        other => return Err(format!("there is no signal `{other}` to send")),
+    };
+    let process = Pid::from_raw(child.id().cast_signed()).ok_or("the program has no process")?;
+    rustix::process::kill_process(process, signal).map_err(|error| error.to_string())
+}
+
+#[cfg(not(unix))]
+fn send(_child: &Child, signal: &str) -> Result<(), String> {
+    Err(format!("this system cannot send signal {signal}"))
+}
+
+/// Waits for the program and reads what it prints, no longer than the limit.
+fn finish(child: Child) -> Result<Output, String> {
+    let (sender, receiver) = mpsc::channel();
+    #[cfg(unix)]
+    let process = rustix::process::Pid::from_raw(child.id().cast_signed());
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    if let Ok(output) = receiver.recv_timeout(LIMIT) {
+        return output.map_err(|error| error.to_string());
+    }
+    #[cfg(unix)]
+    if let Some(process) = process {
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+    }
+    Err(format!("the program did not end within {} s", LIMIT.as_secs()))
+}
