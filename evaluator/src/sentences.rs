@@ -94,12 +94,13 @@ fn all(judged: usize) -> String {
     if judged == 1 { "the 1 case that was judged".to_owned() } else { format!("all {judged} cases that were judged") }
 }
 
-/// What was found besides the gate: how many cases changed, and how new did on what is expected of it.
+/// What was found besides the gate: how many cases moved, and how new did on what is expected of it.
 pub fn besides(evaluation: &Evaluation) -> String {
     let judged = evaluation.cases.iter().filter(|case| case.is_judged_on_new()).count();
     let unmet: Vec<_> =
         evaluation.cases.iter().filter(|case| case.is_judged_on_new() && case.is_unmet_on_new()).collect();
-    let changed = evaluation.counts.get(&Verdict::Changed).copied().unwrap_or(0);
+    let stays = |verdict: Verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy | Verdict::StillBroken);
+    let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
     let total = evaluation.cases.len();
     let expectations = match (judged, unmet.len()) {
         (0, _) => "no expectations were judged".to_owned(),
@@ -110,7 +111,7 @@ pub fn besides(evaluation: &Evaluation) -> String {
             format!("new does not meet the expectations of {failed} of {judged} cases that were judged{old}")
         }
     };
-    format!("{changed} of {} changed; {expectations}", words::count(total, "case", "cases"))
+    format!("{moved} of {} moved; {expectations}", words::count(total, "case", "cases"))
 }
 
 /// How many runs there are of each side, and what one run cannot tell.
@@ -131,11 +132,12 @@ pub fn repeats(evaluation: &Evaluation) -> String {
 /// The rates over all cases, one sentence a measure that is not the same on both sides.
 pub fn suite(evaluation: &Evaluation) -> Vec<String> {
     let measures = evaluation.repeats.iter().flat_map(|repeats| &repeats.suite);
-    let moved = measures.filter(|suite| share(&suite.baseline) != share(&suite.new));
+    let part = |rate: &Rate| rate.passed as f64 / rate.runs.max(1) as f64;
+    let moved = measures.filter(|suite| (part(&suite.baseline) - part(&suite.new)).abs() > 1e-9);
     let sentence = |suite: &SuiteMeasure| {
         let fell = if suite.fell { ", which is a fall" } else { "" };
         format!(
-            "{} in {} of runs, baseline in {} (p {}){fell}",
+            "{} in {}, baseline in {} (p {}){fell}",
             measure(suite.code),
             share(&suite.new),
             share(&suite.baseline),
@@ -145,8 +147,10 @@ pub fn suite(evaluation: &Evaluation) -> Vec<String> {
     moved.map(sentence).collect()
 }
 
+/// A rate over all cases. A share says nothing without the number that it is a share of: with runs that stopped when they had
+/// decided, only those count that asked every case.
 fn share(rate: &Rate) -> String {
-    format!("{:.1} %", 100.0 * rate.passed as f64 / rate.runs.max(1) as f64)
+    format!("{} of {} runs ({:.1} %)", rate.passed, rate.runs, 100.0 * rate.passed as f64 / rate.runs.max(1) as f64)
 }
 
 /// A measure in words.

@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         let refs = words::count(baseline.unresolved, "evidence ref leads", "evidence refs lead");
         streams.note(format_args!("note: {refs} nowhere, and will not count as lost when new has none either"));
     }
-    streams.note("next: counterproof compare");
+    streams.note("next: run the side new again, then counterproof compare");
     Ok(Exit::Done)
 }
 

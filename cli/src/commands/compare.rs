@@ -140,6 +140,7 @@ pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
         limits: config.gate,
         thresholds: config.statistics,
     };
+    refuse_swapped(&request)?;
     warn(&request, streams);
     expect_cases(args, &request, streams)?;
     let evaluation = write_report(&request, args)?;
@@ -158,6 +159,16 @@ pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
     Ok(evaluation)
 }
 
+/// Sides that are the wrong way round would turn every fall into a rise, and pass.
+fn refuse_swapped(request: &Request<'_>) -> Result<(), CommandError> {
+    let all = |runs: &SideRuns, side: Side| runs.iter().all(|run| run.reader().run().version == side);
+    if all(&request.baseline, Side::New) && all(&request.new, Side::Baseline) {
+        let message = "the sides are swapped: what is named as the baseline is of side new, and the other way round";
+        return Err(CommandError::usage(message).hint("name the baseline first: `counterproof compare BASELINE NEW`"));
+    }
+    Ok(())
+}
+
 /// Says what a reader of the verdicts would want to have known before.
 fn warn(request: &Request<'_>, streams: &mut Streams) {
     let (baseline, new) = (request.baseline.iter(), request.new.iter());
@@ -172,9 +183,16 @@ fn warn(request: &Request<'_>, streams: &mut Streams) {
             streams.note(format_args!("warning: the run `{folder}` was stopped before its end"));
         }
     }
-    for run in request.new.iter().map(|run| run.reader().folder()) {
-        if request.baseline.iter().any(|baseline| baseline.reader().folder() == run) {
-            streams.note(format_args!("warning: `{run}` is compared with itself"));
+    for new in request.new.iter().map(ComparedRun::reader) {
+        let is_same = |baseline: &RunReader| {
+            // What was accepted as the baseline is a copy of a run, under the same id.
+            let (of, id) = (baseline.run(), &new.run().run_id);
+            baseline.folder() == new.folder()
+                || of.run_id == *id
+                || of.accepted.as_ref().is_some_and(|accepted| accepted.from_run_id == *id)
+        };
+        if request.baseline.iter().map(ComparedRun::reader).any(is_same) {
+            streams.note(format_args!("warning: `{}` is compared with itself", new.folder()));
         }
     }
 }
@@ -277,7 +295,7 @@ pub(crate) fn read_error(error: ReadError, side: Side) -> CommandError {
             "`counterproof run --side {side} …` makes one; or name two run folders: `counterproof compare BASELINE NEW`"
         )),
         ReadError::OnlyShards { .. } => CommandError::usage(error).hint(MERGE_FIRST),
-        ReadError::Io { path, .. } if error.is_missing() => {
+        ReadError::Io { path, .. } if error.is_missing() && path.file_name() == Some(RUN_FILE) => {
             let folder = path.parent().unwrap_or(path);
             let hint = match newest_below(folder) {
                 Some(run) => format!("`{folder}` holds runs; did you mean `{run}`?"),

@@ -1,6 +1,6 @@
 //! `counterproof report`: an evaluation in, its report out. Nothing is compared again.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::store::{self, RunReader};
 use counterproof_artifact::{Exit, Side};
@@ -68,6 +68,11 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         None => Vec::new(),
     };
     let surroundings = surroundings::of(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
+    if args.new_runs.is_empty() && has_more(args) {
+        let message = format!("`{}` is this report with its cases' pages, which would be lost", args.out);
+        return Err(CommandError::usage(message)
+            .hint("choose another folder with `--out`, or name the runs with `--baseline` and `--new`"));
+    }
     let page = if args.new_runs.is_empty() {
         let report = ReportWriter::of_evaluation(&args.out, &evaluation).map_err(compare::report_error)?;
         streams.note("no cases' pages: `--baseline DIR… --new DIR…` names the run folders that they are made of");
@@ -89,6 +94,16 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let page = page.map_err(compare::report_error)?;
     streams.say(format_args!("report: {page}"))?;
     Ok(Exit::Done)
+}
+
+/// True where the report goes to the folder that the evaluation stands in, and that has what it cannot make.
+fn has_more(args: &Args) -> bool {
+    let stands_in = args.evaluation.parent().filter(|parent| !parent.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+    let is_same = match (stands_in.canonicalize_utf8(), args.out.canonicalize_utf8()) {
+        (Ok(from), Ok(to)) => from == to,
+        _ => false,
+    };
+    is_same && args.out.join("artifacts").is_dir()
 }
 
 /// The runs of a side, held against those that were compared.

@@ -28,8 +28,8 @@ pub(super) enum Place<'a> {
     Argument { tool: &'a str, path: &'a str },
     /// What else the calls of a tool say, such as their risk.
     Call { tool: &'a str },
-    /// What a tool returns.
-    Result { tool: &'a str },
+    /// What a tool returns: an object by its leaves, all else as a whole.
+    Result { tool: &'a str, path: &'a str },
     /// What is looked for, and which documents are found.
     Retrieval,
     /// Events of a type that this version does not know.
@@ -58,7 +58,7 @@ impl Place<'_> {
             Place::ToolSequence => ("tool sequence", "", ""),
             Place::Argument { tool, path } => ("argument", tool, path),
             Place::Call { tool } => ("call", tool, ""),
-            Place::Result { tool } => ("result", tool, ""),
+            Place::Result { tool, path } => ("result", tool, path),
             Place::Retrieval => ("retrieval", "", ""),
             Place::OtherEvent { kind } => ("event", kind, ""),
             Place::Actions => ("actions", "", ""),
@@ -78,7 +78,8 @@ impl fmt::Display for Place<'_> {
             Place::ToolSequence => f.write_str("tool sequence"),
             Place::Argument { tool: name, path } => write!(f, "call of {} {}", tool(name), within(path)),
             Place::Call { tool: name } => write!(f, "call of {} risk or other fields", tool(name)),
-            Place::Result { tool: name } => write!(f, "result of {}", tool(name)),
+            Place::Result { tool: name, path: "" } => write!(f, "result of {}", tool(name)),
+            Place::Result { tool: name, path } => write!(f, "result of {} {}", tool(name), within(path)),
             Place::Retrieval => f.write_str("retrieval"),
             Place::OtherEvent { kind } => write!(f, "event {}", tool(kind)),
             Place::Actions => f.write_str("proposed actions"),
@@ -113,7 +114,13 @@ pub(super) fn visit(
                     see(Place::Call { tool }, meaning_hash(&Value::Object(fields)));
                 }
             }
-            EventBody::ToolResult(_) => see(Place::Result { tool }, meaning_hash(&Value::Object(fields))),
+            EventBody::ToolResult(_) => {
+                // Nearly every result holds a time or an id: beside it, what never moves has to be seen to move.
+                if let Some(payload) = fields.shift_remove("payload_summary") {
+                    leaves_of(&payload, &mut |path, value| see(Place::Result { tool, path }, value));
+                }
+                see(Place::Result { tool, path: "" }, meaning_hash(&Value::Object(fields)));
+            }
             EventBody::Retrieval(_) => see(Place::Retrieval, meaning_hash(&Value::Object(fields))),
             // It says what the final output says.
             EventBody::FinalOutput(_) => {}
@@ -164,9 +171,12 @@ fn as_seen(essence: Value, scope: &Scope<'_>) -> Option<Map<String, Value>> {
 
 /// The leaves of an object, each with its path and a hash of its value.
 fn leaves(object: &Map<String, Value>, see: &mut dyn FnMut(&str, u64)) {
-    let mut path = String::new();
-    let mut left = LEAVES_NAMED;
-    fields(object, &mut path, &mut left, see);
+    fields(object, &mut String::new(), &mut LEAVES_NAMED.clone(), see);
+}
+
+/// The leaves of any value.
+fn leaves_of(value: &Value, see: &mut dyn FnMut(&str, u64)) {
+    leaf(value, &mut String::new(), &mut LEAVES_NAMED.clone(), see);
 }
 
 fn fields(object: &Map<String, Value>, path: &mut String, left: &mut usize, see: &mut dyn FnMut(&str, u64)) {

@@ -35,10 +35,8 @@ pub(super) const SHARED: [(&str, &str); 3] = [
 ];
 
 /// What single kinds of pages need.
-const SCRIPTS: [(&str, &str); 2] = [
-    ("find.js", include_str!("../../../templates/find.js")),
-    ("case.js", include_str!("../../../templates/case.js")),
-];
+const SCRIPTS: [(&str, &str); 2] =
+    [("find.js", include_str!("../../../templates/find.js")), ("case.js", include_str!("../../../templates/case.js"))];
 
 /// Refuses a folder that holds anything but a report.
 pub(super) fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {

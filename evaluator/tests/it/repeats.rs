@@ -329,3 +329,16 @@ fn an_expectation_that_a_failed_run_cannot_show_is_judged_by_the_others() {
     let row = of_one(&[unmet.clone(), unmet.clone()], &[failed, unmet.clone(), unmet], &expected);
     assert!(row.is_judged_on_new() && row.is_unmet_on_new() && row.was_unmet_before(), "{row:?}");
 }
+
+#[test]
+fn a_time_in_a_result_does_not_hide_the_price_beside_it() {
+    let priced = |price: u32, at: &str| {
+        let payload = json!({"price": price, "at": at});
+        answer_of(&json!({"events": kit::step("c1", "price", &json!({}), &payload)}))
+    };
+    let baseline = [priced(50, "10:00"), priced(50, "10:05"), priced(50, "10:10")];
+    let later = of_one(&baseline, &[priced(50, "11:00"), priced(50, "11:05")], &nothing());
+    assert_eq!(later.verdict, Verdict::Noisy, "{:?}", later.reasons);
+    let dearer = of_one(&baseline, &[priced(99_999, "11:00"), priced(99_999, "11:05")], &nothing());
+    assert_eq!(dearer.verdict, Verdict::Changed, "{:?}", dearer.reasons);
+}

@@ -68,6 +68,10 @@ pub(super) fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usi
     page.table("\n| | Rule | Cases | Limit |\n|---|---|---:|---|\n", rules.into_iter().map(rule), half, |left| {
         format!("\n{} not shown.\n", words::count(left, "more rule is", "more rules are"))
     });
+    for idle in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
+        let rule = markdown::code(&words::text(&idle.rule, SENTENCE));
+        page.put(&format!("\nA rule of comparison matched nothing: {rule}\n"));
+    }
     let moved = rows::moved(evaluation);
     if moved.is_empty() {
         page.put("\nNothing moved.\n");
