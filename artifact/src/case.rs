@@ -82,6 +82,16 @@ pub enum ContentType {
     Json,
 }
 
+impl ContentType {
+    /// The word that stands in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ContentType::Text => "text",
+            ContentType::Json => "json",
+        }
+    }
+}
+
 /// A text or a JSON object: the contract leaves it to the value which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]

@@ -2,7 +2,8 @@
 //!
 //! Data flows one way. Bytes become a JSON value, the value is held against its schema ([`schema`]) and against the
 //! rules that a schema cannot say ([`check`]), and then becomes a type that cannot hold a bad value ([`Run`], [`Case`],
-//! …). Writing goes the other way, through [`store::RunWriter`] and the one atomic writer in [`mod@write`].
+//! …). An answer that is plainly right takes a short cut from its bytes to its type. Writing goes the other way, through
+//! [`store::RunWriter`] and the one atomic writer in [`mod@write`].
 //!
 //! This crate knows no engine: it neither runs an agent nor compares two runs.
 //!

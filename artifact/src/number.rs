@@ -15,6 +15,12 @@ impl Millis {
     }
 }
 
+impl From<Number> for Millis {
+    fn from(millis: Number) -> Self {
+        Self(millis)
+    }
+}
+
 impl From<u64> for Millis {
     fn from(millis: u64) -> Self {
         Self(millis.into())

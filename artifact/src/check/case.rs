@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::finding::{Finding, Findings};
 use super::folder::RunFolder;
 use super::value::items;
-use super::{Code, evidence, excerpt, failure, hrefs, names, parse, shape, steps};
+use super::{Code, evidence, excerpt, failure, hrefs, names, parse, plain, shape, steps};
 use crate::schema::Kind;
 use crate::{Case, CaseId};
 
@@ -36,14 +36,17 @@ impl RunFolder {
         let name = format!("{case_id}.json");
         let path = self.path().join(&name);
         let mut findings = Findings::of(&path);
-        // A link that leads nowhere is there, and is an artifact that cannot be read.
-        if path.symlink_metadata().is_err() {
-            findings.add(Code::CaseFileMissing, "", "the file is not there", "the artifact of the case");
-            return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
-        }
         let Some(bytes) = super::file::read(self.path(), &name, &mut findings) else {
+            // A link that leads nowhere is there, and is an artifact that cannot be read.
+            if path.symlink_metadata().is_err() {
+                findings = Findings::of(&path);
+                findings.add(Code::CaseFileMissing, "", "the file is not there", "the artifact of the case");
+            }
             return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
         };
+        if let Some(case) = parse::text(&bytes).and_then(|text| plain::answer(text, case_id.as_str(), self)) {
+            return CheckedCase { case: Some(case), findings: Vec::new(), bytes };
+        }
         let document = parse::parse(&bytes, &mut findings);
         let case = document.and_then(|document| {
             let is_case = check_in(&document, case_id.as_str(), self, &mut findings);

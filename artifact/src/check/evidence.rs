@@ -12,11 +12,11 @@ use super::excerpt::quote;
 use super::finding::Findings;
 use super::folder::{Mark, RunFolder};
 use super::value::items;
-use crate::Href;
+use crate::{Event, EventBody, Href};
 
 /// What the events of an artifact offer to refs.
 #[derive(Debug, Default)]
-struct Offered<'a> {
+pub(super) struct Offered<'a> {
     results: HashSet<&'a str>,
     documents: HashSet<&'a str>,
     event_ids: HashSet<&'a str>,
@@ -24,12 +24,15 @@ struct Offered<'a> {
     hrefs: HashSet<&'a str>,
 }
 
+/// The fields by which an event that has one is referred to.
+const EVENT_IDS: [&str; 2] = ["event_id", "id"];
+
 impl<'a> Offered<'a> {
     fn by(document: &'a Value) -> Self {
         let mut offered = Offered::default();
         for (index, event) in items(document, "events") {
             offered.events = index + 1;
-            offered.event_ids.extend(["event_id", "id"].iter().filter_map(|key| event[key].as_str()));
+            offered.event_ids.extend(EVENT_IDS.iter().filter_map(|key| event[key].as_str()));
             match event["type"].as_str() {
                 Some("tool_result") => {
                     offered.results.extend(event["call_id"].as_str());
@@ -43,6 +46,34 @@ impl<'a> Offered<'a> {
             }
         }
         offered
+    }
+
+    /// The same of events that are types already.
+    pub(super) fn by_events(events: &'a [Event]) -> Self {
+        let mut offered = Offered { events: events.len(), ..Offered::default() };
+        for event in events {
+            let ids = EVENT_IDS.iter().filter_map(|key| event.extra().get(*key)?.as_str());
+            offered.event_ids.extend(ids);
+            match &event.body {
+                EventBody::ToolResult(result) => {
+                    offered.results.insert(&result.call_id);
+                }
+                EventBody::Retrieval(found) => offered.documents.extend(found.doc_ids.iter().map(String::as_str)),
+                EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
+            }
+            offered.hrefs.extend(event.asset_href().map(Href::as_str));
+        }
+        offered
+    }
+
+    /// True where a ref of this kind and id leads somewhere. Without a folder, refs to assets are not judged.
+    pub(super) fn has(&self, kind: &str, id: &str, folder: Option<&RunFolder>) -> bool {
+        match kind {
+            "tool_result" => self.results.contains(id),
+            "retrieval_doc" => self.documents.contains(id),
+            "event" => self.has_event(id),
+            _ => self.hrefs.contains(id) || folder.is_none_or(|folder| has_asset(folder, id)),
+        }
     }
 
     fn has_event(&self, id: &str) -> bool {
@@ -60,24 +91,19 @@ pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
     for (action_index, action) in items(document, "proposed_actions") {
         for (index, evidence) in items(action, "evidence_refs") {
             let offered = offered.get_or_insert_with(|| Offered::by(document));
-            let (field, what) = match evidence["kind"].as_str() {
-                Some("tool_result") => ("call_id", "a `tool_result` with this `call_id`"),
-                Some("retrieval_doc") => ("doc_id", "a `retrieval` with this document"),
-                Some("event") => ("id", "an event at this place, such as `events[3]`, or with this id"),
-                Some("asset") => (
+            let Some(kind) = evidence["kind"].as_str() else { continue };
+            let (field, what) = match kind {
+                "tool_result" => ("call_id", "a `tool_result` with this `call_id`"),
+                "retrieval_doc" => ("doc_id", "a `retrieval` with this document"),
+                "event" => ("id", "an event at this place, such as `events[3]`, or with this id"),
+                "asset" => (
                     "id",
                     "an `asset_id` or href of the manifest whose file is the one that it lists, or a file under `assets/`",
                 ),
                 _ => continue,
             };
             let Some(id) = evidence[field].as_str() else { continue };
-            let resolves = match evidence["kind"].as_str() {
-                Some("tool_result") => offered.results.contains(id),
-                Some("retrieval_doc") => offered.documents.contains(id),
-                Some("event") => offered.has_event(id),
-                _ => offered.hrefs.contains(id) || folder.is_none_or(|folder| has_asset(folder, id)),
-            };
-            if !resolves {
+            if !offered.has(kind, id, folder) {
                 let pointer = format!("/proposed_actions/{action_index}/evidence_refs/{index}/{field}");
                 findings.add(Code::EvidenceUnresolved, pointer, format!("{} points at nothing", quote(id)), what);
             }

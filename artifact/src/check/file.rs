@@ -60,7 +60,8 @@ impl Document {
         Self::of(path, bytes, findings)
     }
 
-    fn of(path: &Utf8Path, bytes: Option<Vec<u8>>, mut findings: Findings) -> Self {
+    /// What was read, with what was found on the way.
+    pub(super) fn of(path: &Utf8Path, bytes: Option<Vec<u8>>, mut findings: Findings) -> Self {
         let value = bytes.as_deref().and_then(|bytes| parse::parse(bytes, &mut findings));
         Self {
             path: path.to_owned(),

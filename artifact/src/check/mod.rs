@@ -1,7 +1,8 @@
 //! The rules of the contract, applied: the file, JSON syntax, the schema, then the rules that a schema cannot say.
 //!
 //! Every rule has a [`Code`]. The rules look at the JSON value and not at the types, so that one wrong field hides no other:
-//! all findings of a file are reported at once. Nothing here stops at a file that cannot be read.
+//! all findings of a file are reported at once. Nothing here stops at a file that cannot be read. Only `plain` looks at types: it
+//! knows an answer that has no findings, and leaves all others to the rules.
 
 mod case;
 mod code;
@@ -18,6 +19,7 @@ mod meta;
 mod names;
 mod parse;
 mod place;
+mod plain;
 mod quick;
 mod run;
 mod run_folder;

@@ -54,11 +54,15 @@ pub(super) fn side(value: &Value, pointer: &str, expected: Side, whose: &str, fi
 /// A time is written in ISO 8601.
 pub(super) fn time(value: &Value, pointer: &str, findings: &mut Findings) {
     let Some(text) = value.as_str() else { return };
-    let is_time = text.parse::<Timestamp>().is_ok() || text.parse::<DateTime>().is_ok() || text.parse::<Date>().is_ok();
-    if !is_time {
+    if !is_time(text) {
         let message = format!("{} is not a time in ISO 8601", quote(text));
         findings.add(Code::BadTimestamp, pointer, message, "a time such as `2026-01-31T12:00:00Z`");
     }
+}
+
+/// True for a time in ISO 8601, with or without its offset, and for a date.
+pub(super) fn is_time(text: &str) -> bool {
+    text.parse::<Timestamp>().is_ok() || text.parse::<DateTime>().is_ok() || text.parse::<Date>().is_ok()
 }
 
 /// The error of an id quotes the id, which may be long and hostile.

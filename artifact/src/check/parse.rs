@@ -1,6 +1,6 @@
 //! Bytes → JSON, once, with everything that can be wrong on the way.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -12,6 +12,11 @@ use super::finding::Findings;
 use crate::locate;
 
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The text of a file that may well be a document; a file that starts with anything else has findings.
+pub(super) fn text(bytes: &[u8]) -> Option<&str> {
+    (bytes.first() == Some(&b'{')).then(|| std::str::from_utf8(bytes).ok()).flatten()
+}
 
 /// Parses a document. `None` where the findings say why there is none.
 pub(super) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
@@ -33,12 +38,12 @@ pub(super) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
             return None;
         }
     };
-    let has_duplicates = Cell::new(false);
+    let gathered = Gathered::default();
     let mut reader = serde_json::Deserializer::from_str(text);
-    let parsed = ValueSeed(&has_duplicates).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    let parsed = ValueSeed(&gathered).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     match parsed {
         Ok(value) => {
-            if has_duplicates.get() {
+            if gathered.has_duplicates() {
                 report_duplicates(text, skipped, findings);
             }
             Some(value)
@@ -82,10 +87,26 @@ fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings
     findings.add_at(code, start + skipped..end + skipped, message, expected);
 }
 
+/// What was read of arrays and objects that are still open: how large they are is known at their ends, and tables that
+/// grow on the way are made several times over.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    has_duplicates: Cell<bool>,
+    items: RefCell<Vec<Value>>,
+    fields: RefCell<Vec<(String, Value)>>,
+}
+
+impl Gathered {
+    /// True where an object had a key twice.
+    pub(super) const fn has_duplicates(&self) -> bool {
+        self.has_duplicates.get()
+    }
+}
+
 /// Builds a [`Value`] as `serde_json` does, and notes whether an object had a key twice: its own reader keeps the last
 /// value and says nothing.
 #[derive(Clone, Copy)]
-struct ValueSeed<'a>(&'a Cell<bool>);
+pub(super) struct ValueSeed<'a>(pub(super) &'a Gathered);
 
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
@@ -131,19 +152,26 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut array = Vec::new();
+        let read = &self.0.items;
+        let start = read.borrow().len();
         while let Some(item) = items.next_element_seed(self)? {
-            array.push(item);
+            read.borrow_mut().push(item);
         }
-        Ok(Value::Array(array))
+        Ok(Value::Array(read.borrow_mut().drain(start..).collect()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
+        let read = &self.0.fields;
+        let start = read.borrow().len();
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(self)?;
+            read.borrow_mut().push((key, value));
+        }
+        let mut read = read.borrow_mut();
+        let mut object = Map::with_capacity(read.len() - start);
+        for (key, value) in read.drain(start..) {
             if object.insert(key, value).is_some() {
-                self.0.set(true);
+                self.0.has_duplicates.set(true);
             }
         }
         Ok(Value::Object(object))

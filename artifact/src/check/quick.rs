@@ -1,4 +1,4 @@
-//! Whether an answer surely has the shape of `case.v1`: a short cut for what nearly every artifact is.
+//! Whether an answer surely has the shape of `case.v1`: a short cut for those in which only a rule has something to say.
 //!
 //! It asks what the schema asks, in one pass and without looking any key up. A yes is final; a no says nothing, and the
 //! schema itself is asked, which then says what is wrong. A test holds every yes against the schema.
@@ -153,7 +153,7 @@ fn is_output(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -161,20 +161,23 @@ mod tests {
     use crate::pointer;
     use crate::schema::Kind;
 
+    /// What `full` says that `assets/x` holds.
+    pub(in crate::check) const ASSET: &[u8] = b"{}";
+
     /// An answer with every field that the schema knows.
-    fn full() -> Value {
-        let hash = "0aF".repeat(21) + "9";
+    pub(in crate::check) fn full() -> Value {
+        let hash = crate::Sha256Digest::of(ASSET).to_string();
         json!({
             "schema_version": "case.v1", "case_id": "a", "version": "new", "status": "ok", "workflow_id": "w",
             "attempts": [
-                {"attempt": 1, "started_at": "t", "latency_ms": 2.5, "outcome": "runner_error", "error_class": "timeout"},
-                {"attempt": 2, "started_at": "t", "outcome": "ok"},
+                {"attempt": 1, "started_at": "2026-01-31T12:00:00Z", "latency_ms": 2.5, "outcome": "runner_error", "error_class": "timeout"},
+                {"attempt": 2, "started_at": "2026-01-31", "outcome": "ok"},
             ],
             "proposed_actions": [{
                 "action_id": "a1", "action_type": "write", "tool_name": "t", "params": {"a": null}, "risk_level": "low",
                 "risk_tags": ["x"], "more": 1, "evidence_refs": [
                     {"kind": "tool_result", "call_id": "c1"}, {"kind": "retrieval_doc", "doc_id": "d", "why": []},
-                    {"kind": "event", "id": "events[0]"}, {"kind": "asset", "id": "x"},
+                    {"kind": "event", "id": "events[0]"}, {"kind": "event", "id": "e5"}, {"kind": "asset", "id": "assets/x"},
                 ],
             }],
             "events": [
@@ -184,7 +187,7 @@ mod tests {
                 {"type": "tool_result", "ts": 2, "call_id": "c1", "status": "error", "latency_ms": 3, "payload_summary": "s"},
                 {"type": "retrieval", "ts": 3, "query": "q", "doc_ids": ["d"], "snippets_hashes": ["h"], "snippets_asset_href": "assets/x"},
                 {"type": "final_output", "ts": 4, "content_type": "json", "content": {"a": 1}},
-                {"type": "thought", "ts": 5, "args": 1, "status": null, "query": []},
+                {"type": "thought", "ts": 5, "id": "e5", "args": 1, "status": null, "query": []},
             ],
             "final_output": {"content_type": "text", "content": "c", "output_hash": "h", "redactions_applied": ["r"]},
             "of_a_later_version": null,
@@ -212,40 +215,57 @@ mod tests {
         assert!(!is_answer(&failed));
     }
 
+    /// Answers in which something was put in another's place, taken away or added.
+    pub(in crate::check) fn changed() -> impl Strategy<Value = Value> {
+        let value = prop_oneof![
+            Just(json!(null)),
+            Just(json!(0)),
+            Just(json!(1.5)),
+            Just(json!(1e300)),
+            Just(json!(u64::MAX)),
+            Just(json!("ok")),
+            Just(json!("low")),
+            Just(json!("tool_call")),
+            Just(json!("asset")),
+            Just(json!([])),
+            Just(json!(["a"])),
+            Just(json!([1])),
+            Just(json!({})),
+            Just(json!({"kind": "event", "id": "x"})),
+            Just(json!(true)),
+        ];
+        (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..4, value).prop_map(
+            |(place, other, change, value)| {
+                let mut document = full();
+                let mut all = Vec::new();
+                pointers(&document, "", &mut all);
+                let at = &all[place.index(all.len())];
+                let elsewhere = document.pointer(&all[other.index(all.len())]).unwrap().clone();
+                match (change, at.rsplit_once('/')) {
+                    (0, _) | (_, None) => *document.pointer_mut(at).unwrap() = value,
+                    (1, _) => *document.pointer_mut(at).unwrap() = elsewhere,
+                    (2, Some((parent, key))) => match document.pointer_mut(parent).unwrap() {
+                        Value::Object(fields) => drop(fields.remove(key)),
+                        Value::Array(items) => items.push(value),
+                        _ => unreachable!(),
+                    },
+                    (_, Some((parent, _))) => {
+                        let key = all[other.index(all.len())].rsplit('/').next().unwrap().to_owned();
+                        if let Value::Object(fields) = document.pointer_mut(parent).unwrap() {
+                            fields.insert(key, value);
+                        }
+                    }
+                }
+                document
+            },
+        )
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn what_is_known_at_once_is_valid_under_the_schema(
-            place: prop::sample::Index,
-            other: prop::sample::Index,
-            change in 0..4,
-            value in prop_oneof![
-                Just(json!(null)), Just(json!(0)), Just(json!(1.5)), Just(json!(1e300)), Just(json!(u64::MAX)), Just(json!("ok")),
-                Just(json!("low")), Just(json!("tool_call")), Just(json!("asset")), Just(json!([])), Just(json!(["a"])),
-                Just(json!([1])), Just(json!({})), Just(json!({"kind": "event", "id": "x"})), Just(json!(true)),
-            ],
-        ) {
-            let mut document = full();
-            let mut all = Vec::new();
-            pointers(&document, "", &mut all);
-            let at = &all[place.index(all.len())];
-            let elsewhere = document.pointer(&all[other.index(all.len())]).unwrap().clone();
-            match (change, at.rsplit_once('/')) {
-                (0, _) | (_, None) => *document.pointer_mut(at).unwrap() = value,
-                (1, _) => *document.pointer_mut(at).unwrap() = elsewhere,
-                (2, Some((parent, key))) => match document.pointer_mut(parent).unwrap() {
-                    Value::Object(fields) => drop(fields.remove(key)),
-                    Value::Array(items) => items.push(value),
-                    _ => unreachable!(),
-                },
-                (_, Some((parent, _))) => {
-                    let key = all[other.index(all.len())].rsplit('/').next().unwrap().to_owned();
-                    if let Value::Object(fields) = document.pointer_mut(parent).unwrap() {
-                        fields.insert(key, value);
-                    }
-                }
-            }
+        fn what_is_known_at_once_is_valid_under_the_schema(document in changed()) {
             prop_assert!(!is_answer(&document) || Kind::Case.validator().is_valid(&document), "{document}");
         }
     }

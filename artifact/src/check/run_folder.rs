@@ -15,7 +15,7 @@ use super::place::{Report, not_utf8, unreadable};
 use super::run::{Ended, Place, collision_key};
 use super::shape::{self, Declared};
 use super::value::items;
-use super::{Code, case, evaluation, manifest, meta, run};
+use super::{Code, case, evaluation, file, manifest, meta, parse, plain, run};
 use crate::journal::{JOURNAL_FILE, Record};
 use crate::store::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE, ReadError, restore};
 use crate::write::TEMPORARY_PREFIX;
@@ -184,9 +184,16 @@ fn stem(name: &str) -> &str {
 }
 
 fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'_>>) -> Checked {
-    let mut document = Document::inside(folder.path(), name);
     let stem = stem(name);
     let is_selected = selection.is_none_or(|selection| selection.ids.contains(stem));
+    let path = folder.path().join(name);
+    let mut findings = Findings::of(&path);
+    let bytes = file::read(folder.path(), name, &mut findings);
+    let text = bytes.as_deref().filter(|_| is_selected).and_then(parse::text);
+    if text.is_some_and(|text| plain::answer(text, stem, folder).is_some()) {
+        return Checked { stem: stem.to_owned(), ended: Ended::Ok, meta: None, findings: Some(Vec::new()) };
+    }
+    let mut document = Document::of(&path, bytes, findings);
     let mut checked = Checked { stem: stem.to_owned(), ended: Ended::Unknown, meta: None, findings: None };
     if !is_selected && document.is_json && shape::declared(&document.value) == Declared::Foreign {
         // What breaks JSON itself is told, whatever it is.

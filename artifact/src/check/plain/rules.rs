@@ -1,0 +1,67 @@
+//! The rules that a schema cannot say, asked of an answer that is a type already.
+
+use camino::Utf8Path;
+
+use super::super::evidence::Offered;
+use super::super::finding::Findings;
+use super::super::folder::RunFolder;
+use super::super::{hrefs, names};
+use crate::{Answer, Case, Event, EventBody, Href, Outcome, Sha256Digest};
+
+/// True where no rule has anything to say.
+pub(super) fn hold(case: &Case, stem: &str, folder: &RunFolder) -> bool {
+    let Outcome::Ok(answer) = &case.outcome else { return false };
+    case.case_id.as_str() == stem
+        && folder.side().is_none_or(|side| side == case.version)
+        && case.attempts.iter().flatten().all(|attempt| names::is_time(&attempt.started_at))
+        && steps_agree(answer)
+        && evidence_resolves(answer, folder)
+        && answer.events.iter().all(|event| links_lead(event, folder))
+}
+
+/// Calls and actions are unique, and a result answers a call.
+fn steps_agree(answer: &Answer) -> bool {
+    let calls = answer.events.iter().filter_map(|event| match &event.body {
+        EventBody::ToolCall(call) => Some(call.call_id.as_str()),
+        _ => None,
+    });
+    let Some(calls) = unique(calls) else { return false };
+    let answers = |event: &Event| match &event.body {
+        EventBody::ToolResult(result) => calls.binary_search(&result.call_id.as_str()).is_ok(),
+        _ => true,
+    };
+    unique(answer.proposed_actions.iter().map(|action| action.action_id.as_str())).is_some()
+        && answer.events.iter().all(answers)
+}
+
+/// The ids in their order, where none stands twice.
+fn unique<'a>(ids: impl Iterator<Item = &'a str>) -> Option<Vec<&'a str>> {
+    let mut ids: Vec<_> = ids.collect();
+    ids.sort_unstable();
+    ids.windows(2).all(|pair| pair[0] != pair[1]).then_some(ids)
+}
+
+fn evidence_resolves(answer: &Answer, folder: &RunFolder) -> bool {
+    let mut refs = answer.proposed_actions.iter().flat_map(|action| &action.evidence_refs).peekable();
+    if refs.peek().is_none() {
+        return true;
+    }
+    let offered = Offered::by_events(&answer.events);
+    refs.all(|evidence| offered.has(evidence.target.kind(), evidence.target.id(), Some(folder)))
+}
+
+/// The event's link leads to the file that was meant, if it has one.
+fn links_lead(event: &Event, folder: &RunFolder) -> bool {
+    match &event.body {
+        EventBody::ToolResult(result) => leads(result.payload_asset_href.as_ref(), result.payload_asset_sha256, folder),
+        EventBody::Retrieval(found) => leads(found.snippets_asset_href.as_ref(), None, folder),
+        EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => true,
+    }
+}
+
+fn leads(href: Option<&Href>, digest: Option<Sha256Digest>, folder: &RunFolder) -> bool {
+    let Some(href) = href else { return true };
+    let mut findings = Findings::of(Utf8Path::new(""));
+    hrefs::link(href, "", digest.map(|digest| (digest, String::new())), folder, &mut findings);
+    hrefs::is_asset(href) && findings.is_empty()
+}

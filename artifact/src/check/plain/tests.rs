@@ -1,0 +1,156 @@
+//! Every yes of the short way is held against the long way, and every no too: only the two together are the rules.
+
+use camino::Utf8Path;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+
+use super::super::quick::tests::{ASSET, changed, full};
+use super::super::{case, finding::Findings, parse};
+use super::*;
+use crate::{Outcome, Side};
+
+/// A run folder that has what a full answer links to.
+struct Kit {
+    folder: RunFolder,
+    _temporary: tempfile::TempDir,
+}
+
+impl Kit {
+    fn new() -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(temporary.path()).unwrap();
+        crate::write::create_folder(&path.join("assets")).unwrap();
+        crate::write::write(&path.join("assets/x"), ASSET, crate::write::Durability::Cached).unwrap();
+        Self { folder: RunFolder::new(path, Side::New, None), _temporary: temporary }
+    }
+
+    /// What the long way makes of a text, where it has no findings and is an answer.
+    fn long_way(&self, text: &str) -> Option<Case> {
+        let mut findings = Findings::of(Utf8Path::new("a.json"));
+        let document = parse::parse(text.as_bytes(), &mut findings)?;
+        let is_case = case::check_in(&document, "a", &self.folder, &mut findings) && findings.is_empty();
+        let case = is_case.then(|| Case::from_document(document).unwrap());
+        case.filter(|case| matches!(case.outcome, Outcome::Ok(_)))
+    }
+
+    /// Asks both ways; the same answer also has its unknown fields in the same order.
+    fn both(&self, text: &str) -> Option<Case> {
+        let (short, long) = (answer(text, "a", &self.folder), self.long_way(text));
+        assert_eq!(short, long, "{text}");
+        assert_eq!(serde_json::to_string(&short).unwrap(), serde_json::to_string(&long).unwrap());
+        short
+    }
+}
+
+#[test]
+fn a_full_answer_is_read_the_short_way() {
+    assert!(Kit::new().both(&full().to_string()).is_some());
+    assert!(Kit::new().both(&serde_json::to_string_pretty(&full()).unwrap()).is_some());
+}
+
+#[test]
+fn an_answer_that_only_rules_refuse_goes_the_long_way() {
+    let kit = Kit::new();
+    for (pointer, value) in [
+        ("/case_id", "b"),
+        ("/case_id", "../a"),
+        ("/version", "baseline"),
+        ("/attempts/0/started_at", "noon"),
+        ("/events/2/call_id", "c2"),
+        ("/events/0/call_id", "c2"),
+        ("/events/1/payload_asset_href", "x"),
+        ("/events/1/payload_asset_href", "assets/y"),
+        ("/events/3/snippets_asset_href", "assets/../x"),
+        ("/proposed_actions/0/evidence_refs/0/call_id", "c2"),
+        ("/proposed_actions/0/evidence_refs/1/doc_id", "e"),
+        ("/proposed_actions/0/evidence_refs/2/id", "events[6]"),
+        ("/proposed_actions/0/evidence_refs/3/id", "e6"),
+        ("/proposed_actions/0/evidence_refs/4/id", "assets/y"),
+    ] {
+        let mut document = full();
+        *document.pointer_mut(pointer).unwrap() = value.into();
+        assert_eq!(kit.both(&document.to_string()), None, "{pointer}");
+    }
+    let mut document = full();
+    for list in ["/events", "/proposed_actions"] {
+        let items = document.pointer_mut(list).unwrap().as_array_mut().unwrap();
+        items.push(items[0].clone());
+        assert_eq!(kit.both(&document.to_string()), None, "{list}");
+    }
+}
+
+#[test]
+fn an_object_of_countless_fields_goes_the_long_way() {
+    let mut document = full();
+    for index in 0..100 {
+        document["events"][5][format!("field_{index}")] = index.into();
+    }
+    let text = document.to_string();
+    assert!(Kit::new().long_way(&text).is_some() && read(&text).is_none());
+}
+
+#[test]
+fn what_is_too_deep_for_the_long_way_is_too_deep_for_the_short_one() {
+    let kit = Kit::new();
+    for depth in 110..140 {
+        let text = full().to_string().replacen("[1]", &format!("{}{}", "[".repeat(depth), "]".repeat(depth)), 1);
+        kit.both(&text);
+    }
+}
+
+/// The pointers of all objects that have a field.
+fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, item)| objects(item, &format!("{at}/{i}"), found));
+        }
+        Value::Object(fields) => {
+            found.extend((!fields.is_empty()).then(|| at.to_owned()));
+            fields.iter().for_each(|(key, value)| objects(value, &crate::pointer::child(at, key), found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_key_that_stands_twice_anywhere_goes_the_long_way() {
+    let (kit, mut places) = (Kit::new(), Vec::new());
+    objects(&full(), "", &mut places);
+    assert!(places.len() > 15);
+    for place in places {
+        let mut document = full();
+        let fields = document.pointer_mut(&place).unwrap().as_object_mut().unwrap();
+        let (key, value) = fields.iter().next().map(|(key, value)| (key.clone(), value.clone())).unwrap();
+        fields.insert("the same".to_owned(), value);
+        let text = document.to_string().replacen("\"the same\"", &format!("\"{key}\""), 1);
+        assert_eq!(kit.both(&text), None, "{place}");
+    }
+}
+
+/// Asks both ways about so many texts, all in one folder.
+fn both_agree(texts: impl Strategy<Value = String>) {
+    let kit = Kit::new();
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(2000));
+    let agree = |text: String| {
+        kit.both(&text);
+        Ok(())
+    };
+    runner.run(&texts, agree).unwrap();
+}
+
+#[test]
+fn both_ways_agree_on_every_answer() {
+    both_agree(changed().prop_map(|document| document.to_string()));
+}
+
+#[test]
+fn both_ways_agree_on_every_text() {
+    let change = (any::<prop::sample::Index>(), 0..3usize, "[\\[\\]{}\",:\\\\a1.e +-]{0,2}");
+    both_agree(change.prop_map(|(place, bytes, put)| {
+        let mut text = full().to_string();
+        let at = place.index(text.len());
+        text.replace_range(at..(at + bytes).min(text.len()), &put);
+        text
+    }));
+}
