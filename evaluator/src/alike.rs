@@ -4,16 +4,16 @@
 //! A no says nothing: answers that mean the same in another order are for the alignment to tell.
 
 use counterproof_artifact::{Content, Event, EventBody, FinalOutput, ProposedAction};
-use serde_json::Value;
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
-use crate::diff::json::{JsonChanges, same, same_object};
+use crate::diff::json::{JsonChanges, same_object};
 use crate::diff::output::OutputChange;
 use crate::differences::{Differences, WithEvidence};
 use crate::evidence::FollowedRef;
 use crate::load::LoadedAnswer;
+use crate::payload;
 
 /// What an alignment of two answers would find, where they are alike in every place.
 pub(crate) fn differences(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> Option<Differences> {
@@ -56,12 +56,7 @@ fn is_one_after_another(loaded: &LoadedAnswer) -> bool {
 
 fn is_same_event(baseline: &LoadedAnswer, new: &LoadedAnswer, index: usize) -> bool {
     let (old, other): (&Event, &Event) = (&baseline.answer.events[index], &new.answer.events[index]);
-    let payload = || {
-        is_same_option(
-            baseline.payloads.get(index).and_then(Option::as_ref),
-            new.payloads.get(index).and_then(Option::as_ref),
-        )
-    };
+    let payload = || payload::is_same(baseline.payload(index), new.payload(index));
     let known = match (&old.body, &other.body) {
         (EventBody::ToolCall(old), EventBody::ToolCall(new)) => {
             old.tool == new.tool
@@ -114,12 +109,5 @@ fn is_same_content(old: &Content, new: &Content) -> bool {
         (Content::Text(old), Content::Text(new)) => old == new,
         (Content::Json(old), Content::Json(new)) => same_object(old, new),
         _ => false,
-    }
-}
-
-fn is_same_option(old: Option<&Value>, new: Option<&Value>) -> bool {
-    match (old, new) {
-        (Some(old), Some(new)) => same(old, new),
-        (old, new) => old.is_none() && new.is_none(),
     }
 }

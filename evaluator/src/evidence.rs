@@ -3,10 +3,9 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::{EventBody, EvidenceTarget};
-use serde_json::{Value, json};
+use counterproof_artifact::{EventBody, EvidenceTarget, ToolCall};
 
-use crate::diff::json::meaning_hash;
+use crate::diff::json;
 use crate::load::LoadedAnswer;
 
 /// An evidence ref, followed.
@@ -42,14 +41,14 @@ pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
                 let resolved =
                     if loaded.unresolved.contains(&(action_index, index)) { None } else { find(loaded, target) };
                 let meaning = match (target, &resolved) {
-                    (EvidenceTarget::RetrievalDoc { doc_id }, Some(_)) => meaning_hash(&json!(["doc", doc_id])),
+                    (EvidenceTarget::RetrievalDoc { doc_id }, Some(_)) => json::key_of(("doc", doc_id)),
                     (_, Some(Resolved::Event(event))) => {
                         let event = call_at(loaded, *event).unwrap_or(*event);
                         *meanings.entry(event).or_insert_with(|| event_meaning(loaded, event))
                     }
-                    (_, Some(Resolved::Asset(href))) => meaning_hash(&asset_meaning(loaded, href)),
+                    (_, Some(Resolved::Asset(href))) => asset_meaning(loaded, href),
                     // What leads nowhere has no other meaning than its own words.
-                    (target, None) => meaning_hash(&json!(["nowhere", target.kind(), target.id()])),
+                    (target, None) => json::key_of(("nowhere", target.kind(), target.id())),
                 };
                 FollowedRef { target: target.clone(), resolved, meaning }
             })
@@ -66,11 +65,11 @@ fn find(loaded: &LoadedAnswer, target: &EvidenceTarget) -> Option<Resolved> {
 }
 
 /// An asset by its digest, where that is known.
-fn asset_meaning(loaded: &LoadedAnswer, href: &str) -> Value {
+fn asset_meaning(loaded: &LoadedAnswer, href: &str) -> u64 {
     let item = loaded.manifest.as_ref().and_then(|it| it.items.iter().find(|item| item.href.as_str() == href));
     match item.and_then(|item| item.sha256) {
-        Some(digest) => json!(["asset", digest]),
-        None => json!(["asset", href]),
+        Some(digest) => json::key_of(("digest", digest)),
+        None => json::key_of(("href", href)),
     }
 }
 
@@ -92,17 +91,17 @@ fn call_at(loaded: &LoadedAnswer, index: usize) -> Option<usize> {
 /// whole event otherwise.
 pub(crate) fn event_meaning(loaded: &LoadedAnswer, index: usize) -> u64 {
     let events = &loaded.answer.events;
-    let meaning = match &events[index].body {
-        EventBody::ToolCall(call) => json!(["call", call.tool, call.args]),
+    let of_call = |call: &ToolCall| json::key_of(("call", &call.tool, json::object_hash(&call.args)));
+    match &events[index].body {
+        EventBody::ToolCall(call) => of_call(call),
         EventBody::ToolResult(result) => match loaded.index.call(events, &result.call_id) {
-            Some(call) => json!(["call", call.tool, call.args]),
-            None => json!(["result", result.call_id]),
+            Some(call) => of_call(call),
+            None => json::key_of(("result", &result.call_id)),
         },
-        EventBody::Retrieval(retrieval) => json!(["retrieval", retrieval.query]),
-        EventBody::FinalOutput(_) => json!(["final_output"]),
-        EventBody::Unknown { kind, fields } => json!(["event", kind, fields]),
-    };
-    meaning_hash(&meaning)
+        EventBody::Retrieval(retrieval) => json::key_of(("retrieval", &retrieval.query)),
+        EventBody::FinalOutput(_) => json::key_of("final_output"),
+        EventBody::Unknown { kind, fields } => json::key_of(("event", kind, json::object_hash(fields))),
+    }
 }
 
 /// How many of an action's refs lead somewhere.

@@ -1,16 +1,16 @@
 //! An answer's events by what refers to them: built once, so that many refs to many events cost no more than reading them.
 
-use std::collections::HashMap;
-
 use counterproof_artifact::{Event, EventBody, EvidenceTarget, ToolCall};
+
+use crate::diff::json::text_hash;
 
 /// Where the events of an answer are, by their ids. Of two with one id, the first counts.
 #[derive(Debug, Default)]
 pub struct EventIndex {
-    calls: HashMap<String, usize>,
-    results: HashMap<String, usize>,
-    documents: HashMap<String, usize>,
-    ids: HashMap<String, usize>,
+    calls: Places,
+    results: Places,
+    documents: Places,
+    ids: Places,
     events: usize,
 }
 
@@ -20,18 +20,21 @@ impl EventIndex {
         let mut index = Self { events: events.len(), ..Self::default() };
         for (place, event) in events.iter().enumerate() {
             match &event.body {
-                EventBody::ToolCall(call) => enter(&mut index.calls, &call.call_id, place),
-                EventBody::ToolResult(result) => enter(&mut index.results, &result.call_id, place),
+                EventBody::ToolCall(call) => index.calls.enter(&call.call_id, place),
+                EventBody::ToolResult(result) => index.results.enter(&result.call_id, place),
                 EventBody::Retrieval(found) => {
-                    found.doc_ids.iter().for_each(|id| enter(&mut index.documents, id, place));
+                    found.doc_ids.iter().for_each(|id| index.documents.enter(id, place));
                 }
                 EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
             }
             for key in ["event_id", "id"] {
                 if let Some(id) = event.extra().get(key).and_then(|value| value.as_str()) {
-                    enter(&mut index.ids, id, place);
+                    index.ids.enter(id, place);
                 }
             }
+        }
+        for places in [&mut index.calls, &mut index.results, &mut index.documents, &mut index.ids] {
+            places.sort();
         }
         index
     }
@@ -46,26 +49,42 @@ impl EventIndex {
 
     /// The index of the call with this id.
     pub fn call_place(&self, call_id: &str) -> Option<usize> {
-        self.calls.get(call_id).copied()
+        self.calls.find(call_id)
     }
 
     /// The event that an evidence ref leads to; `None` for assets, and for what leads nowhere.
     pub fn find(&self, target: &EvidenceTarget) -> Option<usize> {
         match target {
-            EvidenceTarget::ToolResult { call_id } => self.results.get(call_id).copied(),
-            EvidenceTarget::RetrievalDoc { doc_id } => self.documents.get(doc_id).copied(),
+            EvidenceTarget::ToolResult { call_id } => self.results.find(call_id),
+            EvidenceTarget::RetrievalDoc { doc_id } => self.documents.find(doc_id),
             EvidenceTarget::Event { id } => match event_place(id) {
                 Some(place) => (place < self.events).then_some(place),
-                None => self.ids.get(id).copied(),
+                None => self.ids.find(id),
             },
             EvidenceTarget::Asset { .. } => None,
         }
     }
 }
 
-fn enter(map: &mut HashMap<String, usize>, id: &str, place: usize) {
-    if !map.contains_key(id) {
-        map.insert(id.to_owned(), place);
+/// Places by the hashes of ids, which are keyed so that no agent can make two collide on purpose.
+#[derive(Debug, Default)]
+struct Places(Vec<(u64, usize)>);
+
+impl Places {
+    fn enter(&mut self, id: &str, place: usize) {
+        self.0.push((text_hash(id), place));
+    }
+
+    /// Brings the ids into their order, each with its first place.
+    fn sort(&mut self) {
+        self.0.sort_unstable();
+        self.0.dedup_by_key(|(id, _)| *id);
+    }
+
+    fn find(&self, id: &str) -> Option<usize> {
+        let hash = text_hash(id);
+        let found = self.0.binary_search_by_key(&hash, |(id, _)| *id).ok()?;
+        Some(self.0[found].1)
     }
 }
 

@@ -1,22 +1,16 @@
 //! Reading: two run folders, and from them the artifacts of one case at a time. What an artifact means is not decided here.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 use counterproof_artifact::check::{Code, Finding, RunFolder};
 use counterproof_artifact::store::{MANIFEST_FILE, ReadError, RunReader};
-use counterproof_artifact::{
-    Answer, Attempt, Case, CaseId, Content, EventBody, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure,
-    Sha256Digest,
-};
+use counterproof_artifact::{Answer, Attempt, Case, CaseId, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure};
 use serde_json::Value;
 
 use crate::index::EventIndex;
-
-/// Payloads longer than this are compared by their digest only.
-const PAYLOAD_UP_TO_BYTES: u64 = 8 * 1024 * 1024;
+use crate::payload::{self, Payload, Payloads};
 
 /// The field of an artifact that leads to the request as it was sent.
 const REQUEST_FIELD: &str = "request_asset_href";
@@ -54,17 +48,21 @@ pub struct LoadedAnswer {
     pub case: CaseEnvelope,
     /// What the agent answered.
     pub answer: Answer,
-    /// For each event the payload of its tool result or the snippets of its retrieval, from the event itself or from the
-    /// asset it links to.
-    pub payloads: Vec<Option<Value>>,
-    /// The first event whose payload is too large to be taken apart, and stands here as a digest.
-    pub first_unread: Option<usize>,
+    /// What the events brought.
+    pub payloads: Payloads,
     /// Where the events are, by what refers to them.
     pub index: EventIndex,
     /// The evidence refs that lead nowhere, by the index of their action and their own.
     pub unresolved: HashSet<(usize, usize)>,
     /// The run's manifest, for what refers to an asset by its id.
     pub manifest: Option<Arc<Manifest>>,
+}
+
+impl LoadedAnswer {
+    /// The payload of a tool result or the snippets of a retrieval, from the event itself or from the asset it links to.
+    pub fn payload(&self, index: usize) -> Option<Payload<'_>> {
+        self.payloads.of(index, &self.answer.events.get(index)?.body)
+    }
 }
 
 /// A runner failure, with the artifact's common fields.
@@ -153,7 +151,7 @@ impl ComparedRun {
 
     /// Reads an asset as JSON; `None` where it is not there, is not JSON, or is too large to be taken apart.
     pub fn read_json(&self, href: &Href) -> Option<Value> {
-        asset(self.reader.folder(), href).filter(|payload| !payload.is_digest).map(|payload| payload.value)
+        payload::asset(self.reader.folder(), href).filter(|kept| !kept.is_digest).map(|kept| kept.value)
     }
 
     /// Reads and checks what the run has of a case.
@@ -188,16 +186,12 @@ impl ComparedRun {
                 }
                 let unresolved = unresolved.iter().filter_map(|finding| ref_of(&finding.pointer)).collect();
                 let index = EventIndex::of(&answer.events);
-                let payloads: Vec<_> = answer.events.iter().map(|event| payload(folder, &event.body)).collect();
-                let unread = |payload: &Option<Payload>| payload.as_ref().is_some_and(|payload| payload.is_digest);
-                let first_unread = payloads.iter().position(unread);
-                let payloads = payloads.into_iter().map(|payload| payload.map(|payload| payload.value)).collect();
+                let payloads = Payloads::read(folder, &answer.events);
                 let manifest = self.manifest.as_ref().filter(|_| refers_to_assets(&answer)).cloned();
                 Artifact::Answer(Box::new(LoadedAnswer {
                     case: envelope,
                     answer,
                     payloads,
-                    first_unread,
                     index,
                     unresolved,
                     manifest,
@@ -234,43 +228,4 @@ fn broken_manifest(folder: &Utf8Path) -> Finding {
 fn refers_to_assets(answer: &Answer) -> bool {
     let refs = answer.proposed_actions.iter().flat_map(|action| &action.evidence_refs);
     refs.into_iter().any(|evidence| matches!(evidence.target, EvidenceTarget::Asset { .. }))
-}
-
-/// What an event brought.
-struct Payload {
-    value: Value,
-    /// True where the value is but a digest of what was brought.
-    is_digest: bool,
-}
-
-/// What a tool returned, wherever it is kept: the same payload compares equal inline and as an asset. For a retrieval,
-/// the snippets that it links to.
-fn payload(folder: &Utf8Path, body: &EventBody) -> Option<Payload> {
-    match body {
-        EventBody::ToolResult(result) => {
-            if let Some(href) = &result.payload_asset_href {
-                return asset(folder, href);
-            }
-            let value = match result.payload_summary.as_ref()? {
-                Content::Text(text) => Value::String(text.clone()),
-                Content::Json(object) => Value::Object(object.clone()),
-            };
-            Some(Payload { value, is_digest: false })
-        }
-        EventBody::Retrieval(found) => found.snippets_asset_href.as_ref().and_then(|href| asset(folder, href)),
-        EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => None,
-    }
-}
-
-/// An asset's content: as JSON, as text, or by its digest where it is too large to be taken apart.
-fn asset(folder: &Utf8Path, href: &Href) -> Option<Payload> {
-    let path = href.resolve(folder).ok()?;
-    let file = File::open(&path).ok()?;
-    if file.metadata().ok()?.len() > PAYLOAD_UP_TO_BYTES {
-        let (digest, _) = Sha256Digest::of_reader(file).ok()?;
-        return Some(Payload { value: Value::String(format!("sha256:{digest}")), is_digest: true });
-    }
-    let bytes = std::fs::read(&path).ok()?;
-    let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
-    Some(Payload { value: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()), is_digest: false })
 }

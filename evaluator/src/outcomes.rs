@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::{EventBody, ProposedAction, RiskLevel, ToolCall, ToolStatus};
+use counterproof_artifact::{Event, EventBody, ProposedAction, RiskLevel, ToolCall, ToolStatus};
 
 use crate::load::LoadedAnswer;
 
@@ -26,6 +26,13 @@ pub(crate) struct Outcomes<'a> {
     /// By action: the events of those calls' results.
     results: HashMap<&'a str, Vec<usize>>,
     risks: HashMap<&'a str, RiskLevel>,
+}
+
+/// True where any tool failed.
+pub(crate) fn any_failed(loaded: &LoadedAnswer) -> bool {
+    let failed =
+        |event: &Event| matches!(&event.body, EventBody::ToolResult(result) if result.status == ToolStatus::Error);
+    loaded.answer.events.iter().any(failed)
 }
 
 impl<'a> Outcomes<'a> {

@@ -8,7 +8,7 @@ use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, Ris
 
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
-use crate::diff::distance::Leaves;
+use crate::diff::distance::{leaves_below, leaves_of};
 use crate::diff::json::{JsonChanges, Place};
 use crate::diff::output::OutputChange;
 use crate::differences::Differences;
@@ -237,10 +237,8 @@ impl Deeds {
             let high = i.is_some_and(|i| is_high(&old_actions[i])) || j.is_some_and(|j| is_high(&new_actions[j]));
             let sum = if high { &mut deeds.high } else { &mut deeds.other };
             sum.add(i.is_some(), j.is_some(), || {
-                let params =
-                    |action: Option<&ProposedAction>| action.map_or(0, |action| Leaves::of(&action.params).count());
-                let leaves = params(i.map(|i| &old_actions[i])) + params(j.map(|j| &new_actions[j]));
-                share_changed(&row.changes, leaves)
+                let params = |action: Option<&ProposedAction>| action.map_or(0, |action| leaves_below(&action.params));
+                share_changed(&row.changes, || params(i.map(|i| &old_actions[i])) + params(j.map(|j| &new_actions[j])))
             });
         }
         for row in &differences.events {
@@ -260,10 +258,10 @@ impl Deeds {
                     let sum = if is_deed(a) || is_deed(b) { &mut deeds.high } else { &mut deeds.steps };
                     sum.add(is_counted(a), is_counted(b), || {
                         let args = |body: Option<&EventBody>| match body {
-                            Some(EventBody::ToolCall(call)) => Leaves::of(&call.args).count(),
+                            Some(EventBody::ToolCall(call)) => leaves_below(&call.args),
                             _ => 0,
                         };
-                        share_changed(&row.changes, args(i) + args(j)).max(moved)
+                        share_changed(&row.changes, || args(i) + args(j)).max(moved)
                     });
                 }
                 EventBody::Retrieval(_) => {
@@ -271,7 +269,9 @@ impl Deeds {
                         Some(EventBody::Retrieval(found)) => 1 + found.doc_ids.len(),
                         _ => 0,
                     };
-                    deeds.steps.add(i.is_some(), j.is_some(), || share_changed(&row.changes, of(i) + of(j)).max(moved));
+                    deeds
+                        .steps
+                        .add(i.is_some(), j.is_some(), || share_changed(&row.changes, || of(i) + of(j)).max(moved));
                 }
                 EventBody::ToolResult(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
             }
@@ -289,8 +289,11 @@ const fn indexes(row: Row) -> (Option<usize>, Option<usize>) {
 }
 
 /// The share of all leaves that stand at places which differ; prose counts by its numbers.
-fn share_changed(changes: &JsonChanges, leaves: usize) -> f64 {
-    let below = |place: &Option<Place>| place.as_ref().map_or(0, |place| Leaves::of_value(&place.value).count()) as f64;
+fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
+    if changes.count() == 0 {
+        return 0.0;
+    }
+    let below = |place: &Option<Place>| place.as_ref().map_or(0, |place| leaves_of(&place.value)) as f64;
     let listed: f64 = changes
         .iter()
         .map(|change| {
@@ -302,14 +305,14 @@ fn share_changed(changes: &JsonChanges, leaves: usize) -> f64 {
         })
         .sum();
     let all = listed + 2.0 * changes.omitted as f64;
-    (all / leaves.max(1) as f64).min(1.0)
+    (all / leaves().max(1) as f64).min(1.0)
 }
 
 fn output(old: &FinalOutput, new: &FinalOutput, change: &OutputChange) -> (&'static str, f64) {
     match (change, &old.content, &new.content) {
         (OutputChange::Same, ..) => ("output-numbers", 0.0),
         (OutputChange::Json(changes), Content::Json(a), Content::Json(b)) => {
-            ("output-fields", OUTPUT_FIELDS * share_changed(changes, Leaves::of(a).count() + Leaves::of(b).count()))
+            ("output-fields", OUTPUT_FIELDS * share_changed(changes, || leaves_below(a) + leaves_below(b)))
         }
         (_, Content::Text(a), Content::Text(b)) => {
             ("output-numbers", OUTPUT_NUMBERS * grounding::distance_of_numbers(a, b))

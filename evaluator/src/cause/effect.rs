@@ -9,7 +9,7 @@ use super::Inquiry;
 use crate::diff::align::Row;
 use crate::diff::output::OutputChange;
 use crate::grounding::Holder;
-use crate::outcomes::Outcomes;
+use crate::outcomes::{self, Outcomes};
 
 /// What is to be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,9 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
 /// The rows of actions that came to something on one side only: on the other, every call that carried them out failed.
 pub(super) fn turned(inquiry: &Inquiry<'_>) -> HashSet<usize> {
     let (old, new) = (inquiry.baseline.loaded, inquiry.new.loaded);
+    if !outcomes::any_failed(old) && !outcomes::any_failed(new) {
+        return HashSet::new();
+    }
     let (before, after) = (Outcomes::of(old), Outcomes::of(new));
     let (old, new) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
     let rows = inquiry.differences.actions.iter().enumerate();

@@ -13,6 +13,7 @@ use crate::diff::steps;
 use crate::divergence::{row_pointers, step_name};
 use crate::findings::UNGROUNDED;
 use crate::grounding::Holder;
+use crate::payload::Payload;
 use crate::{sentences, words};
 
 /// A cause before it has an identity.
@@ -58,7 +59,7 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
     let is_query = first.is_some_and(|change| change.pointer().ends_with("/query"));
     match (&event.body, alone) {
         (EventBody::ToolResult(result), None) if failed_only_here(inquiry, row.row, result.status) => {
-            let error = loaded.payloads[index].as_ref().map(error_text).unwrap_or_default();
+            let error = loaded.payload(index).map(error_text).unwrap_or_default();
             let said = if error.is_empty() { String::new() } else { format!(": “{}”", words::text(&error, 120)) };
             let message = format!("{step}: it failed, and did not in baseline{said}");
             named("tool-error", tool, without_digits(&words::text(&error, 80)), message)
@@ -179,7 +180,8 @@ fn failed_only_here(inquiry: &Inquiry<'_>, row: Row, status: ToolStatus) -> bool
 }
 
 /// What a tool said of its failure.
-fn error_text(payload: &Value) -> String {
+fn error_text(payload: Payload<'_>) -> String {
+    let payload = payload.to_value();
     let said = ["error", "message", "detail"].iter().find_map(|field| payload.get(field)?.as_str());
     said.or(payload.as_str()).map_or_else(|| payload.to_string(), str::to_owned)
 }

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::align::Row;
 use super::assign::Cost;
-use super::json::{self, JsonChanges};
+use super::json::{JsonChanges, ObjectMeaning, hash_object, hash_text, hash_texts};
 use super::order;
 use super::rows::{self, Operation};
 use super::sets::{self, Sets};
-use super::steps::Part;
+use super::steps::{Compared, Part, sorted};
 use crate::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules, Subject};
 
@@ -82,7 +82,7 @@ impl<'a> PreparedActions<'a> {
         let parts = |actions: &'a [ProposedAction], notes: &mut Notes| {
             let part = |action: &'a ProposedAction| {
                 let subject = Subject { event: None, tool: Some(&action.tool_name) };
-                Part::of(essence(action), rules.scope(subject), notes)
+                Part::of(Compared::Action(action), rules.scope(subject), notes)
             };
             actions.iter().map(part).collect::<Vec<_>>()
         };
@@ -96,7 +96,7 @@ impl<'a> PreparedActions<'a> {
     pub fn diff(&self, meaning: impl Fn(&FollowedRef) -> u64, renaming: &mut Renaming) -> (Vec<ActionRow>, bool) {
         let (old, new) = (&self.old_parts, &self.new_parts);
         let keys = |parts: &[Part<'_>]| parts.iter().map(|part| part.key).collect::<Vec<_>>();
-        let order = || order::of_lists(old, new, |a, b| order::of_values(a.view(), b.view()));
+        let order = || order::of_lists(old, new, Part::order);
         // A pair that differs everywhere is still cheaper than one removed and one added, if the tool is the same.
         let pair = |i: usize, j: usize| {
             let same_tool = self.baseline.actions[i].tool_name == self.new.actions[j].tool_name;
@@ -109,7 +109,8 @@ impl<'a> PreparedActions<'a> {
         let compare = |row: Row| match row {
             Row::Both { baseline: i, new: j } => ActionRow {
                 row,
-                changes: json::diff_under(&old[i].essence, &new[j].essence, &old[i].scope, renaming)
+                changes: old[i]
+                    .changes(&new[j], renaming)
                     .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}")),
                 evidence: compare_evidence(&self.baseline.evidence[i], &self.new.evidence[j], &meaning),
             },
@@ -121,20 +122,35 @@ impl<'a> PreparedActions<'a> {
 
 /// What an action says, apart from its id and its evidence.
 pub(crate) fn essence(action: &ProposedAction) -> Value {
-    let mut tags = action.risk_tags.clone();
-    tags.sort_unstable();
     let mut essence = json!({
         "action_type": action.action_type,
         "tool_name": action.tool_name,
-        "params": action.params,
+        "params": Value::Object(action.params.clone()),
         "risk_level": action.risk_level,
-        "risk_tags": tags,
+        "risk_tags": sorted(&action.risk_tags),
     });
     // What this version does not know may mean something all the same.
     for (field, value) in &action.extra {
         essence[field] = value.clone();
     }
     essence
+}
+
+/// What the essence of an action means, without putting it together.
+pub(super) fn meaning(action: &ProposedAction) -> u64 {
+    let texts = [
+        ("action_type", action.action_type.as_str()),
+        ("tool_name", &action.tool_name),
+        ("risk_level", action.risk_level.as_str()),
+    ];
+    let known = texts
+        .into_iter()
+        .fold(ObjectMeaning::default(), |known, (field, text)| known.field(field, |hasher| hash_text(text, hasher)));
+    known
+        .field("params", |hasher| hash_object(&action.params, hasher))
+        .field("risk_tags", |hasher| hash_texts(sorted(&action.risk_tags).into_iter(), hasher))
+        .fields(&action.extra)
+        .finish()
 }
 
 fn compare_evidence(

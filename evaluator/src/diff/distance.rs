@@ -5,28 +5,20 @@
 //! pairs as Dice's does, and unlike Dice's it is a metric: two elements that are equal are never cheaper apart than
 //! together.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 
 use super::assign::Cost;
-use super::json::meaning_hash;
+use super::json::{meaning_hash, text_hash};
+use crate::hashed::HashedMap;
 
 /// An object's leaves, hashed and counted once so that it can be compared many times.
 #[derive(Debug, Clone, Default)]
 pub struct Leaves {
-    counts: HashMap<u64, u32>,
+    counts: HashedMap<u32>,
     total: u32,
 }
 
 impl Leaves {
-    /// The leaves of an object.
-    pub fn of(object: &Map<String, Value>) -> Self {
-        let mut leaves = Leaves::default();
-        leaves.take_fields(object, 0);
-        leaves
-    }
-
     /// The leaves of any value.
     pub fn of_value(value: &Value) -> Self {
         let mut leaves = Leaves::default();
@@ -36,7 +28,7 @@ impl Leaves {
 
     fn take_fields(&mut self, fields: &Map<String, Value>, path: u64) {
         for (key, value) in fields {
-            self.take(value, mix(path, meaning_hash(&Value::String(key.clone()))));
+            self.take(value, mix(path, text_hash(key)));
         }
     }
 
@@ -66,6 +58,25 @@ impl Leaves {
     /// How many leaves there are.
     pub const fn count(&self) -> usize {
         self.total as usize
+    }
+}
+
+/// How many leaves the fields of an object have.
+pub fn leaves_below(object: &Map<String, Value>) -> usize {
+    object.values().map(leaves_of).sum()
+}
+
+/// How many leaves an object has: without fields it is one itself.
+pub fn leaves_of_object(object: &Map<String, Value>) -> usize {
+    if object.is_empty() { 1 } else { leaves_below(object) }
+}
+
+/// How many leaves a value has.
+pub fn leaves_of(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => leaves_of_object(fields),
+        Value::Array(items) if !items.is_empty() => items.iter().map(leaves_of).sum(),
+        _ => 1,
     }
 }
 

@@ -1,12 +1,13 @@
 //! Events of the two sides, aligned: which steps are the same, which changed or moved, which only one side took.
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 use counterproof_artifact::EventBody;
 
 use super::align::{self, List, Lists, Row};
 use super::assign::{Cost, LEFT_OUT};
-use super::json::{self, JsonChanges};
+use super::json::JsonChanges;
 use super::order;
 use super::rows::{self, Operation};
 use super::sets::{self, Sets};
@@ -86,8 +87,10 @@ impl<'a> Events<'a> {
     /// Aligns them.
     pub fn align(&self, renaming: &mut Renaming) -> AlignedEvents {
         let (old, other, lengths) = (&self.old, &self.new, self.lengths);
-        let order = || order::of_lists(old, other, Step::order);
-        let effort = || old.iter().chain(other).map(Step::size).sum::<usize>() / (old.len() + other.len()).max(1);
+        let (known_order, known_effort) = (OnceCell::new(), OnceCell::new());
+        let order = || *known_order.get_or_init(|| order::of_lists(old, other, Step::order));
+        let leaves = || old.iter().chain(other).map(Step::size).sum::<usize>();
+        let effort = || *known_effort.get_or_init(|| leaves() / (old.len() + other.len()).max(1));
         let keys = |steps: &[Step<'_>]| steps.iter().map(|step| step.key).collect::<Vec<_>>();
         let groups = |steps: &[Step<'_>]| steps.iter().map(|step| step.group).collect::<Vec<_>>();
         let alignment = align::align(&Lists {
@@ -184,8 +187,11 @@ impl<'a> Pairs<'a> {
 
     fn changes(&self, i: usize, j: usize, renaming: &mut Renaming) -> JsonChanges {
         let Some((old, new)) = self.parts[i] else { return JsonChanges::default() };
-        json::diff_under(&old.essence, &new.essence, &old.scope, renaming)
-            .below(&format!("/events/{i}"), &format!("/events/{j}"))
+        let changes = old.changes(new, renaming);
+        if changes.is_empty() {
+            return changes;
+        }
+        changes.below(&format!("/events/{i}"), &format!("/events/{j}"))
     }
 }
 

@@ -127,7 +127,12 @@ pub fn same(a: &Value, b: &Value) -> bool {
 
 /// True where two objects mean the same.
 pub fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
-    a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
+    // Nearly always the keys stand in the same order, and none has to be looked up.
+    let is_same = |((key, value), (other_key, other)): ((&String, &Value), (&String, &Value))| {
+        let other = if key == other_key { Some(other) } else { b.get(key) };
+        other.is_some_and(|other| same(value, other))
+    };
+    a.len() == b.len() && a.iter().zip(b).all(is_same)
 }
 
 /// A number by its value: whole numbers exactly, since a float folds those beyond 2^53 together.
@@ -272,27 +277,105 @@ pub fn meaning_hash(value: &Value) -> u64 {
     hasher.finish()
 }
 
+/// The hash of keys that are hashes themselves, and of what goes with them: keyed as they are.
+pub(crate) fn key_of(parts: impl Hash) -> u64 {
+    KEY.hash_one(parts)
+}
+
+/// The meaning of a text: [`meaning_hash`] of it as a value.
+pub fn text_hash(text: &str) -> u64 {
+    let mut hasher = KEY.build_hasher();
+    hash_text(text, &mut hasher);
+    hasher.finish()
+}
+
+/// The meaning of an object: [`meaning_hash`] of it as a value.
+pub fn object_hash(fields: &Map<String, Value>) -> u64 {
+    ObjectMeaning::default().fields(fields).finish()
+}
+
+/// The meaning of an object that is not put together: [`meaning_hash`] of it as a value.
+#[derive(Debug, Default)]
+pub struct ObjectMeaning {
+    /// Order must not matter, so the fields' hashes are added up.
+    sum: u64,
+}
+
+impl ObjectMeaning {
+    /// Adds a field.
+    #[must_use]
+    pub fn field(self, key: &str, meaning: impl FnOnce(&mut DefaultHasher)) -> Self {
+        let mut field = KEY.build_hasher();
+        key.hash(&mut field);
+        meaning(&mut field);
+        Self { sum: self.sum.wrapping_add(field.finish()) }
+    }
+
+    /// Adds all fields of an object.
+    #[must_use]
+    pub fn fields(self, fields: &Map<String, Value>) -> Self {
+        fields.iter().fold(self, |all, (key, value)| all.field(key, |hasher| hash_meaning(value, hasher)))
+    }
+
+    /// The meaning of the whole.
+    pub fn finish(self) -> u64 {
+        let mut hasher = KEY.build_hasher();
+        self.hash_into(&mut hasher);
+        hasher.finish()
+    }
+
+    fn hash_into(self, hasher: &mut DefaultHasher) {
+        Tag::Object.hash(hasher);
+        self.sum.hash(hasher);
+    }
+}
+
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
-    type_name(value).hash(hasher);
+/// The type of a value, as it is hashed.
+#[derive(Hash)]
+enum Tag {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// Adds a value's meaning to a hash.
+pub(crate) fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
     match value {
-        Value::Null => {}
-        Value::Bool(flag) => flag.hash(hasher),
-        Value::String(text) => text.hash(hasher),
-        Value::Number(number) => worth(number).hash(hasher),
-        Value::Array(items) => items.iter().for_each(|item| hash_meaning(item, hasher)),
-        Value::Object(fields) => {
-            // Order must not matter, so the fields' hashes are added up.
-            let sum = fields.iter().fold(0u64, |sum, (key, value)| {
-                let mut field = KEY.build_hasher();
-                key.hash(&mut field);
-                hash_meaning(value, &mut field);
-                sum.wrapping_add(field.finish())
-            });
-            sum.hash(hasher);
+        Value::Null => Tag::Null.hash(hasher),
+        Value::Bool(flag) => (Tag::Bool, flag).hash(hasher),
+        Value::String(text) => hash_text(text, hasher),
+        Value::Number(number) => (Tag::Number, worth(number)).hash(hasher),
+        Value::Array(items) => {
+            (Tag::Array, items.len()).hash(hasher);
+            for item in items {
+                hash_meaning(item, hasher);
+            }
         }
+        Value::Object(fields) => hash_object(fields, hasher),
     }
+}
+
+/// Adds the meaning of a text as a value.
+pub(crate) fn hash_text(text: &str, hasher: &mut DefaultHasher) {
+    (Tag::String, text).hash(hasher);
+}
+
+/// Adds the meaning of a list of texts as a value.
+pub(crate) fn hash_texts<'a>(texts: impl ExactSizeIterator<Item = &'a str>, hasher: &mut DefaultHasher) {
+    (Tag::Array, texts.len()).hash(hasher);
+    for text in texts {
+        hash_text(text, hasher);
+    }
+}
+
+/// Adds the meaning of an object as a value.
+pub(crate) fn hash_object(fields: &Map<String, Value>, hasher: &mut DefaultHasher) {
+    ObjectMeaning::default().fields(fields).hash_into(hasher);
 }
 
 #[cfg(test)]
@@ -310,7 +393,21 @@ mod tests {
         let (a, b) = (json!({"x": 50, "y": [1.0]}), json!({"y": [1], "x": 50.0}));
         assert!(same(&a, &b));
         assert_eq!(meaning_hash(&a), meaning_hash(&b));
+        assert_ne!(meaning_hash(&json!([[1], 2])), meaning_hash(&json!([[1, 2]])));
         assert!(diff(&a, &b).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_put_together_has_the_meaning_of_the_whole() {
+        let (fields, texts) = (json!({"b": [1, "x"], "c": {"d": null}}), ["x", "y"]);
+        let meaning = ObjectMeaning::default()
+            .field("a", |hasher| hash_text("t", hasher))
+            .fields(fields.as_object().unwrap())
+            .field("e", |hasher| hash_object(fields.as_object().unwrap(), hasher))
+            .field("f", |hasher| hash_texts(texts.into_iter(), hasher));
+        let whole = json!({"f": texts, "e": fields, "c": {"d": null}, "b": [1.0, "x"], "a": "t"});
+        assert_eq!(meaning.finish(), meaning_hash(&whole));
+        assert_eq!(text_hash("t"), meaning_hash(&json!("t")));
     }
 
     #[test]

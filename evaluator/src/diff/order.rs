@@ -27,17 +27,18 @@ pub fn of_lists<T>(a: &[T], b: &[T], order: impl Fn(&T, &T) -> Ordering) -> Orde
 }
 
 fn of_objects(a: &Map<String, Value>, b: &Map<String, Value>) -> Ordering {
-    let sorted = |fields: &Map<String, Value>| {
-        let mut keys: Vec<_> = fields.keys().cloned().collect();
-        keys.sort_unstable();
-        keys
-    };
-    let (left, right) = (sorted(a), sorted(b));
+    let (left, right) = (sorted_keys(a), sorted_keys(b));
     let values = || {
-        let pairs = left.iter().filter_map(|key| Some(of_values(a.get(key)?, b.get(key)?)));
+        let pairs = left.iter().filter_map(|key| Some(of_values(a.get(*key)?, b.get(*key)?)));
         pairs.into_iter().find(|order| order.is_ne())
     };
     left.cmp(&right).then_with(|| values().unwrap_or(Ordering::Equal))
+}
+
+fn sorted_keys(fields: &Map<String, Value>) -> Vec<&String> {
+    let mut keys: Vec<_> = fields.keys().collect();
+    keys.sort_unstable();
+    keys
 }
 
 const fn rank(value: &Value) -> u8 {

@@ -1,9 +1,10 @@
 //! Two sets whose elements have no order: which element stands for which. Equal ones first, the rest by assignment.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::assign::{self, Cost};
+use crate::hashed::HashedMap;
 
 /// How much one assignment may cost, in steps: some three hundred elements a side that are not equal.
 pub const WORK: usize = 64_000_000;
@@ -35,7 +36,7 @@ pub fn pair_off(sets: &Sets<'_>) -> Pairs {
 }
 
 fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Pairs {
-    let mut waiting: HashMap<u64, VecDeque<usize>> = HashMap::new();
+    let mut waiting: HashedMap<VecDeque<usize>> = HashedMap::default();
     for (j, key) in sets.new_keys.iter().enumerate() {
         waiting.entry(*key).or_default().push_back(j);
     }

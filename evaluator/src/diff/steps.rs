@@ -6,15 +6,19 @@
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::DefaultHasher;
 
-use counterproof_artifact::{Event, EventBody, Extra, Retrieval, ToolCall, ToolResult};
+use counterproof_artifact::{
+    Content, Event, EventBody, Extra, ProposedAction, Retrieval, ToolCall, ToolResult, ToolStatus,
+};
 use serde_json::{Value, json};
 
 use super::assign::Cost;
-use super::distance::Leaves;
-use super::json;
-use super::order;
+use super::distance::{Leaves, leaves_below, leaves_of, leaves_of_object};
+use super::json::{self, JsonChanges, ObjectMeaning, hash_object, hash_text, hash_texts};
+use super::{actions, order};
 use crate::load::LoadedAnswer;
+use crate::payload::Payload;
 use crate::rules::{self, Notes, Renaming, Rules, Scope, Subject};
 
 /// What it costs at least and at most when two calls of one tool stand for each other.
@@ -44,10 +48,44 @@ pub(super) struct Step<'a> {
     parts: [Option<Part<'a>>; 2],
 }
 
+/// What is compared.
+#[derive(Clone, Copy)]
+pub(super) enum Compared<'a> {
+    /// The event of an answer with this index.
+    Event(&'a LoadedAnswer, usize),
+    /// A proposed action.
+    Action(&'a ProposedAction),
+}
+
+impl Compared<'_> {
+    fn essence(self) -> Value {
+        match self {
+            Compared::Event(loaded, index) => essence(loaded, index),
+            Compared::Action(action) => actions::essence(action),
+        }
+    }
+
+    /// What the essence means, without putting it together.
+    fn meaning(self) -> u64 {
+        match self {
+            Compared::Event(loaded, index) => meaning(loaded, index),
+            Compared::Action(action) => actions::meaning(action),
+        }
+    }
+
+    /// How many leaves the arguments have, or the essence where there are none, without putting it together.
+    fn size(self) -> usize {
+        match self {
+            Compared::Event(loaded, index) => size(loaded, index),
+            Compared::Action(action) => leaves_of_object(&action.params),
+        }
+    }
+}
+
 /// A value as it is compared: an event without what differs between any two runs.
 pub(super) struct Part<'a> {
-    /// The fields, under the pointers of the artifact.
-    pub(super) essence: Value,
+    compared: Compared<'a>,
+    essence: OnceCell<Value>,
     /// The rules that act on it.
     pub(super) scope: Scope<'a>,
     /// Equal for parts that mean the same.
@@ -59,20 +97,52 @@ pub(super) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Prepares a value; what the rules match is noted.
-    pub(super) fn of(essence: Value, scope: Scope<'a>, notes: &mut Notes) -> Self {
-        let view = (!scope.is_empty()).then(|| rules::view(&essence, &scope, notes).unwrap_or_default());
-        let key = json::meaning_hash(view.as_ref().unwrap_or(&essence));
-        Self { essence, scope, key, view, coarse: OnceCell::new() }
+    pub(super) fn of(compared: Compared<'a>, scope: Scope<'a>, notes: &mut Notes) -> Self {
+        let (essence, mut view) = (OnceCell::new(), None);
+        let key = if scope.is_empty() {
+            let key = compared.meaning();
+            debug_assert_eq!(key, json::meaning_hash(&compared.essence()), "what is hashed is what is compared");
+            key
+        } else {
+            let seen = rules::view(essence.get_or_init(|| compared.essence()), &scope, notes).unwrap_or_default();
+            json::meaning_hash(view.insert(seen))
+        };
+        Self { compared, essence, scope, key, view, coarse: OnceCell::new() }
+    }
+
+    /// The fields, under the pointers of the artifact. They are put together when they are asked for: of most parts it is
+    /// enough to know that they mean the same as another.
+    pub(super) fn essence(&self) -> &Value {
+        self.essence.get_or_init(|| self.compared.essence())
     }
 
     /// The fields as the rules see them.
     pub(super) fn view(&self) -> &Value {
-        self.view.as_ref().unwrap_or(&self.essence)
+        self.view.as_ref().unwrap_or_else(|| self.essence())
+    }
+
+    /// Which of two comes first by its content.
+    pub(super) fn order(&self, other: &Part<'_>) -> Ordering {
+        if self.key == other.key { Ordering::Equal } else { order::of_values(self.view(), other.view()) }
+    }
+
+    /// The places at which two differ.
+    pub(super) fn changes(&self, other: &Part<'_>, renaming: &mut Renaming) -> JsonChanges {
+        let known_to_be_same = self.key == other.key && self.view.is_none() && other.view.is_none();
+        if known_to_be_same {
+            return JsonChanges::default();
+        }
+        json::diff_under(self.essence(), other.essence(), &self.scope, renaming)
     }
 
     /// How many leaves are looked at to compare it.
     pub(super) fn size(&self) -> usize {
-        self.coarse().0.count()
+        if self.view.is_some() {
+            return self.coarse().0.count();
+        }
+        let size = self.compared.size();
+        debug_assert_eq!(size, self.coarse().0.count(), "what is counted is what is compared");
+        size
     }
 
     /// What it costs that it stands for another one, between two bounds; nothing where they mean the same.
@@ -88,21 +158,24 @@ impl<'a> Part<'a> {
         // With other rules the key would be the same only by chance, so a view without its numbers decides whether to look.
         self.view.is_some()
             && self.coarse().1 == other.coarse().1
-            && json::diff_under(&self.essence, &other.essence, &self.scope, &mut Renaming::any()).is_empty()
+            && self.changes(other, &mut Renaming::any()).is_empty()
     }
 
     fn coarse(&self) -> &(Leaves, u64) {
         self.coarse.get_or_init(|| {
-            // What a tool is given says what a call is; what else is known of it does not make it another one.
-            let arguments =
-                |value: &Value| Leaves::of_value(ARGUMENTS.iter().find_map(|key| value.get(key)).unwrap_or(value));
+            let arguments = |value: &Value| Leaves::of_value(arguments_in(value));
             if self.view.is_none() {
-                return (arguments(&self.essence), self.key);
+                return (arguments(self.essence()), self.key);
             }
-            let coarse = rules::coarse_view(&self.essence, &self.scope).unwrap_or_default();
+            let coarse = rules::coarse_view(self.essence(), &self.scope).unwrap_or_default();
             (arguments(&coarse), json::meaning_hash(&coarse))
         })
     }
+}
+
+/// What a tool is given says what a call is; what else is known of it does not make it another one.
+fn arguments_in(essence: &Value) -> &Value {
+    ARGUMENTS.iter().find_map(|key| essence.get(key)).unwrap_or(essence)
 }
 
 impl<'a> Step<'a> {
@@ -127,7 +200,7 @@ impl<'a> Step<'a> {
     /// Which of two steps comes first by its content.
     pub(super) fn order(&self, other: &Step<'_>) -> Ordering {
         let views = |part: &Option<Part<'_>>, other: &Option<Part<'_>>| match (part, other) {
-            (Some(part), Some(other)) => order::of_values(part.view(), other.view()),
+            (Some(part), Some(other)) => part.order(other),
             (part, other) => part.is_some().cmp(&other.is_some()),
         };
         self.kind
@@ -202,11 +275,11 @@ pub(super) fn of<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Not
         let mut part = |event: usize| {
             let subject =
                 Subject { event: Some(events[event].kind()), tool: Some(kind.1).filter(|tool| !tool.is_empty()) };
-            Part::of(essence(loaded, event), rules.scope(subject), notes)
+            Part::of(Compared::Event(loaded, event), rules.scope(subject), notes)
         };
         let parts = [Some(part(index)), result.map(&mut part)];
         let keys = parts.each_ref().map(|part| part.as_ref().map(|part| part.key));
-        let key = json::meaning_hash(&json!([kind.0, kind.1, keys]));
+        let key = json::key_of((kind, keys));
         steps.push(Step { event: index, result, group, key, kind, parts });
     }
     steps.sort_by_key(|step: &Step<'_>| step.group);
@@ -242,7 +315,7 @@ pub(crate) fn kind(loaded: &LoadedAnswer, index: usize) -> (&str, &str) {
 /// What is compared of an event, under the pointers of the artifact.
 pub(crate) fn essence(loaded: &LoadedAnswer, index: usize) -> Value {
     let event: &Event = &loaded.answer.events[index];
-    let payload = loaded.payloads.get(index).and_then(Option::as_ref);
+    let payload = loaded.payload(index).map(Payload::to_value);
     let known = match &event.body {
         EventBody::ToolCall(call) => call_essence(call),
         EventBody::ToolResult(result) => result_essence(result, payload),
@@ -251,6 +324,88 @@ pub(crate) fn essence(loaded: &LoadedAnswer, index: usize) -> Value {
         EventBody::Unknown { .. } => json!({}),
     };
     with_unknown_fields(known, event.extra())
+}
+
+/// What the essence of an event means, without putting it together.
+fn meaning(loaded: &LoadedAnswer, index: usize) -> u64 {
+    let event: &Event = &loaded.answer.events[index];
+    let object = ObjectMeaning::default();
+    let known = match &event.body {
+        EventBody::ToolCall(call) => {
+            let known = object.field("args", |hasher| hash_object(&call.args, hasher));
+            let known = match call.risk_level {
+                Some(level) => known.field("risk_level", |hasher| hash_text(level.as_str(), hasher)),
+                None => known,
+            };
+            match &call.risk_tags {
+                Some(tags) => known.field("risk_tags", |hasher| hash_texts(sorted(tags).into_iter(), hasher)),
+                None => known,
+            }
+        }
+        EventBody::ToolResult(result) => {
+            let status = if result.status == ToolStatus::Ok { "ok" } else { "error" };
+            let known = object.field("status", |hasher| hash_text(status, hasher));
+            with_payload(known, "payload_summary", loaded, index)
+        }
+        EventBody::Retrieval(found) => {
+            let texts = |texts: &[String], hasher: &mut DefaultHasher| {
+                hash_texts(texts.iter().map(String::as_str), hasher);
+            };
+            let known = object
+                .field("query", |hasher| hash_text(&found.query, hasher))
+                .field("doc_ids", |hasher| texts(&found.doc_ids, hasher));
+            let known = match &found.snippets_hashes {
+                Some(hashes) => known.field("snippets_hashes", |hasher| texts(hashes, hasher)),
+                None => known,
+            };
+            with_payload(known, "snippets_asset_href", loaded, index)
+        }
+        EventBody::FinalOutput(output) => object
+            .field("content_type", |hasher| hash_text(output.content_type.as_str(), hasher))
+            .field("content", |hasher| match &output.content {
+                Content::Text(text) => hash_text(text, hasher),
+                Content::Json(fields) => hash_object(fields, hasher),
+            }),
+        EventBody::Unknown { .. } => object,
+    };
+    known.fields(event.extra()).finish()
+}
+
+fn size(loaded: &LoadedAnswer, index: usize) -> usize {
+    let event: &Event = &loaded.answer.events[index];
+    if let EventBody::ToolCall(call) = &event.body {
+        return leaves_of_object(&call.args);
+    }
+    if let Some(arguments) = ARGUMENTS.iter().find_map(|key| event.extra().get(*key)) {
+        return leaves_of(arguments);
+    }
+    let list = |texts: &[String]| texts.len().max(1);
+    let known = match &event.body {
+        EventBody::ToolResult(_) => 1,
+        EventBody::Retrieval(found) => 1 + list(&found.doc_ids) + found.snippets_hashes.as_deref().map_or(0, list),
+        EventBody::FinalOutput(output) => match &output.content {
+            Content::Text(_) => 2,
+            Content::Json(fields) => 1 + leaves_of_object(fields),
+        },
+        EventBody::ToolCall(_) | EventBody::Unknown { .. } => 0,
+    };
+    let payload = loaded.payload(index).map_or(0, Payload::leaves);
+    // An object without fields is a leaf itself.
+    (known + payload + leaves_below(event.extra())).max(1)
+}
+
+fn with_payload(known: ObjectMeaning, field: &str, loaded: &LoadedAnswer, index: usize) -> ObjectMeaning {
+    match loaded.payload(index) {
+        Some(payload) => known.field(field, |hasher| payload.hash_meaning(hasher)),
+        None => known,
+    }
+}
+
+/// Texts as a set.
+pub(super) fn sorted(texts: &[String]) -> Vec<&str> {
+    let mut texts: Vec<_> = texts.iter().map(String::as_str).collect();
+    texts.sort_unstable();
+    texts
 }
 
 /// Beside the fields that are known, those that are not.
@@ -263,34 +418,32 @@ fn with_unknown_fields(mut essence: Value, unknown: &Extra) -> Value {
     essence
 }
 
-fn retrieval_essence(found: &Retrieval, snippets: Option<&Value>) -> Value {
+fn retrieval_essence(found: &Retrieval, snippets: Option<Value>) -> Value {
     let mut essence = json!({"query": found.query, "doc_ids": found.doc_ids});
     if let Some(hashes) = &found.snippets_hashes {
         essence["snippets_hashes"] = json!(hashes);
     }
     if let Some(snippets) = snippets {
-        essence["snippets_asset_href"] = snippets.clone();
+        essence["snippets_asset_href"] = snippets;
     }
     essence
 }
 
 fn call_essence(call: &ToolCall) -> Value {
-    let mut essence = json!({"args": call.args});
+    let mut essence = json!({"args": Value::Object(call.args.clone())});
     if let Some(level) = call.risk_level {
         essence["risk_level"] = json!(level);
     }
     if let Some(tags) = &call.risk_tags {
-        let mut tags = tags.clone();
-        tags.sort_unstable();
-        essence["risk_tags"] = json!(tags);
+        essence["risk_tags"] = json!(sorted(tags));
     }
     essence
 }
 
-fn result_essence(result: &ToolResult, payload: Option<&Value>) -> Value {
+fn result_essence(result: &ToolResult, payload: Option<Value>) -> Value {
     let mut essence = json!({"status": result.status});
     if let Some(payload) = payload {
-        essence["payload_summary"] = payload.clone();
+        essence["payload_summary"] = payload;
     }
     essence
 }

@@ -25,15 +25,15 @@ impl View {
         let answer = &loaded.answer;
         // Types of ours, which always serialise.
         let mut events = serde_json::to_value(&answer.events).unwrap_or_default();
-        let payloads = answer.events.iter().zip(&loaded.payloads);
-        for (event, (body, payload)) in events.as_array_mut().into_iter().flatten().zip(payloads) {
-            let field = match &body.body {
+        let listed = events.as_array_mut().into_iter().flatten();
+        for (index, (event, known)) in listed.zip(&answer.events).enumerate() {
+            let field = match &known.body {
                 EventBody::ToolResult(result) if result.payload_asset_href.is_some() => "payload_summary",
                 EventBody::Retrieval(found) if found.snippets_asset_href.is_some() => "snippets",
                 _ => continue,
             };
-            if let (Some(payload), Some(event)) = (payload, event.as_object_mut()) {
-                event.insert(field.to_owned(), payload.clone());
+            if let (Some(payload), Some(event)) = (loaded.payload(index), event.as_object_mut()) {
+                event.insert(field.to_owned(), payload.to_value());
             }
         }
         Self {

@@ -12,14 +12,16 @@ mod tokens;
 pub use places::{Places, Usual};
 pub use suspects::{Suspect, suspects};
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use counterproof_artifact::{EventBody, ToolStatus, pointer};
 use serde_json::{Map, Value};
 
 use crate::asked::Asked;
-use crate::diff::json::meaning_hash;
+use crate::diff::json::{same_object, text_hash};
+use crate::hashed::{HashedMap, HashedSet};
 use crate::load::LoadedAnswer;
+use crate::payload::{self, Payload};
 use tokens::{Reader, Token};
 
 /// Whole numbers below this are too common to come from anywhere.
@@ -118,7 +120,7 @@ impl<'a> Origins<'a> {
             && let Some(request) = asked.request()
         {
             input_is_known = true;
-            Source { position: 0, search: &mut search, own: &HashSet::new() }.read(request);
+            Source { position: 0, search: &mut search, own: &HashedSet::default() }.read(request);
             locate(&search);
         }
         let leaves = leaves.into_iter().map(|(leaf, _)| leaf).collect();
@@ -144,19 +146,21 @@ impl<'a> Origins<'a> {
 pub fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) -> bool {
     let (old, other) = (&baseline.answer, &new.answer);
     let same_event = |index: usize| match (&old.events[index].body, &other.events[index].body) {
-        (EventBody::ToolCall(a), EventBody::ToolCall(b)) => a.tool == b.tool && a.args == b.args,
-        (EventBody::ToolResult(a), EventBody::ToolResult(b)) => a.status == b.status && a.extra == b.extra,
-        (EventBody::Retrieval(a), EventBody::Retrieval(b)) => a.doc_ids == b.doc_ids && a.extra == b.extra,
+        (EventBody::ToolCall(a), EventBody::ToolCall(b)) => a.tool == b.tool && same_object(&a.args, &b.args),
+        (EventBody::ToolResult(a), EventBody::ToolResult(b)) => a.status == b.status && same_object(&a.extra, &b.extra),
+        (EventBody::Retrieval(a), EventBody::Retrieval(b)) => a.doc_ids == b.doc_ids && same_object(&a.extra, &b.extra),
         (EventBody::FinalOutput(_), EventBody::FinalOutput(_)) => true,
-        (EventBody::Unknown { kind: a, fields: x }, EventBody::Unknown { kind: b, fields: y }) => a == b && x == y,
+        (EventBody::Unknown { kind: a, fields: x }, EventBody::Unknown { kind: b, fields: y }) => {
+            a == b && same_object(x, y)
+        }
         _ => false,
     };
     let actions = old.proposed_actions.iter().zip(&other.proposed_actions);
     old.events.len() == other.events.len()
         && old.proposed_actions.len() == other.proposed_actions.len()
-        && actions.into_iter().all(|(a, b)| a.tool_name == b.tool_name && a.params == b.params)
+        && actions.into_iter().all(|(a, b)| a.tool_name == b.tool_name && same_object(&a.params, &b.params))
         && (0..old.events.len()).all(same_event)
-        && baseline.payloads == new.payloads
+        && (0..old.events.len()).all(|index| payload::is_same(baseline.payload(index), new.payload(index)))
 }
 
 /// Where values come from that were said in the end, and given to no tool: each in its turn.
@@ -176,7 +180,7 @@ pub fn origins_of_values(loaded: &LoadedAnswer, asked: &Asked<'_>, values: &[Val
 
 /// The numbers and ids that only the first of two texts has, as they stand there, at most some hundred.
 pub fn numbers_only_in(mine: &str, theirs: &str) -> Vec<String> {
-    let known: HashSet<u64> = numbers(theirs).collect();
+    let known: HashedSet = numbers(theirs).collect();
     let words = mine.split_whitespace().filter(|word| numbers(word).any(|number| !known.contains(&number)));
     words.take(NUMBERS_FOLLOWED).map(str::to_owned).collect()
 }
@@ -218,7 +222,7 @@ pub fn distance_of_values(old: &Value, new: &Value) -> f64 {
 
 /// How far the numbers and ids in two texts are apart, as sets: between 0 (the same) and 1 (none in common).
 pub fn distance_of_numbers(old: &str, new: &str) -> f64 {
-    let (old, new): (HashSet<_>, HashSet<_>) = (numbers(old).collect(), numbers(new).collect());
+    let (old, new): (HashedSet, HashedSet) = (numbers(old).collect(), numbers(new).collect());
     let all = old.len() + new.len();
     if all == 0 { 0.0 } else { 1.0 - 2.0 * old.intersection(&new).count() as f64 / all as f64 }
 }
@@ -274,13 +278,13 @@ fn each_holder<'a>(loaded: &'a LoadedAnswer, mut take: impl FnMut(Holder, &'a st
 
 /// The place of a tool's arguments.
 fn root(tool: &str) -> u64 {
-    meaning_hash(&Value::from(tool))
+    text_hash(tool)
 }
 
 /// Every leaf of an object with its place.
 fn each_leaf<'a>(fields: &'a Map<String, Value>, place: u64, take: &mut impl FnMut(u64, &'a Value)) {
     for (key, value) in fields {
-        each_below(value, tokens::pair(place, meaning_hash(&Value::from(key.as_str()))), take);
+        each_below(value, tokens::pair(place, text_hash(key)), take);
     }
 }
 
@@ -307,7 +311,7 @@ enum Sought {
 #[derive(Debug, Default)]
 struct Search {
     /// By word, pair of words or date: the first position, or `UNSEEN`. The input is 0, event i is i + 1.
-    seen: HashMap<u64, usize>,
+    seen: HashedMap<usize>,
     words: Vec<u64>,
     reader: Reader,
 }
@@ -364,46 +368,42 @@ impl Search {
 
     /// Reads the input as the cases file has it.
     fn read_input(&mut self, asked: &Asked<'_>) {
-        let mut input = Source { position: 0, search: self, own: &HashSet::new() };
+        let mut input = Source { position: 0, search: self, own: &HashedSet::default() };
         asked.case_texts(|value| input.read(value));
     }
 
     /// Reads what the events gave the agent. Returns the first position behind a payload that could not be searched.
     fn read_events(&mut self, loaded: &LoadedAnswer) -> usize {
-        let nothing = HashSet::new();
-        for (index, (event, payload)) in loaded.answer.events.iter().zip(&loaded.payloads).enumerate() {
+        let nothing = HashedSet::default();
+        for (index, event) in loaded.answer.events.iter().enumerate() {
             let own = match &event.body {
                 EventBody::ToolResult(result) if result.status == ToolStatus::Error => {
                     let call = loaded.index.call(&loaded.answer.events, &result.call_id);
                     call.map(|call| self.own_words(&call.args)).unwrap_or_default()
                 }
-                _ => HashSet::new(),
+                _ => HashedSet::default(),
             };
             let own = if own.is_empty() { &nothing } else { &own };
             let mut source = Source { position: index + 1, search: self, own };
             match &event.body {
                 EventBody::ToolResult(result) => {
-                    if let Some(payload) = payload {
-                        source.read(payload);
-                    }
+                    source.read_payload(loaded.payload(index));
                     source.read_fields(&result.extra);
                 }
                 EventBody::Retrieval(found) => {
                     found.doc_ids.iter().for_each(|id| source.read_text(id));
-                    if let Some(snippets) = payload {
-                        source.read(snippets);
-                    }
+                    source.read_payload(loaded.payload(index));
                     source.read_fields(&found.extra);
                 }
                 EventBody::Unknown { fields, .. } => source.read_fields(fields),
                 EventBody::ToolCall(_) | EventBody::FinalOutput(_) => {}
             }
         }
-        loaded.first_unread.map_or(UNSEEN, |index| index + 1)
+        loaded.payloads.first_unread().map_or(UNSEEN, |index| index + 1)
     }
 
     /// What is looked for of the arguments that a failed call was given.
-    fn own_words(&mut self, args: &Map<String, Value>) -> HashSet<u64> {
+    fn own_words(&mut self, args: &Map<String, Value>) -> HashedSet {
         let start = self.words.len();
         let mut dates = Vec::new();
         each_leaf(args, 0, &mut |_, value| {
@@ -437,7 +437,7 @@ struct Source<'s> {
     position: usize,
     search: &'s mut Search,
     /// What does not count as seen here.
-    own: &'s HashSet<u64>,
+    own: &'s HashedSet,
 }
 
 impl Source<'_> {
@@ -445,6 +445,15 @@ impl Source<'_> {
     fn read(&mut self, value: &Value) {
         self.leaves(value, &mut None);
         self.keys(value);
+    }
+
+    fn read_payload(&mut self, payload: Option<Payload<'_>>) {
+        match payload {
+            Some(Payload::Text(text)) => self.read_text(text),
+            Some(Payload::Object(fields)) => self.read_fields(fields),
+            Some(Payload::Other(value)) => self.read(value),
+            None => {}
+        }
     }
 
     fn read_fields(&mut self, fields: &Map<String, Value>) {

@@ -1,13 +1,13 @@
 //! What the baseline usually gives a tool at a place, over all cases: one value, or one of a few. Such a value is the
 //! agent's own vocabulary (a currency, a mode, a class of travel) and needs no source.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
 use super::{each_holder, each_leaf, root};
 use crate::diff::json::meaning_hash;
+use crate::hashed::HashedMap;
 use crate::load::LoadedAnswer;
 
 /// A place with more values than this holds anything.
@@ -23,7 +23,7 @@ const PLACES_A_CASE: usize = 256;
 /// the order in which the cases were noted.
 #[derive(Debug, Default)]
 pub struct Places {
-    known: Mutex<HashMap<u64, Place>>,
+    known: Mutex<HashedMap<Place>>,
 }
 
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub enum Usual {
 impl Places {
     /// Notes what the baseline's answer gives its tools.
     pub fn note(&self, baseline: &LoadedAnswer) {
-        let mut here: HashMap<u64, Vec<u64>> = HashMap::new();
+        let mut here: HashedMap<Vec<u64>> = HashedMap::default();
         each_holder(baseline, |_, tool, arguments| {
             each_leaf(arguments, root(tool), &mut |place, value| {
                 if here.len() < PLACES_A_CASE || here.contains_key(&place) {

@@ -15,6 +15,7 @@ use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::json::JsonChanges;
 use crate::load::LoadedAnswer;
+use crate::payload::Payload;
 
 /// Most rows of a page.
 const MOST_ROWS: usize = 2_000;
@@ -163,8 +164,8 @@ fn show_cell(
         ..CellShown::default()
     };
     cell.anchors.push(view.anchors.add(places::event(side, index)));
-    let payload = loaded.payloads.get(index).and_then(Option::as_ref);
-    describe(&mut cell, view, loaded, index, payload, marks);
+    let payload = loaded.payload(index).map(Payload::to_value);
+    describe(&mut cell, view, loaded, index, payload.as_ref(), marks);
     if index > 0 {
         let since = event.ts.as_f64() - loaded.answer.events[0].ts.as_f64();
         cell.facts.push(format!("after {}", shown::duration(since)));

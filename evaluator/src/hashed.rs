@@ -1,0 +1,30 @@
+//! Maps and sets whose keys are keyed hashes already: to hash them again would tell nothing more apart.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map by hashes.
+pub(crate) type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
+
+/// A set of hashes.
+pub(crate) type HashedSet = HashSet<u64, BuildHasherDefault<AsIs>>;
+
+/// Takes a hash for what it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
