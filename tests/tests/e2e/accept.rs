@@ -50,7 +50,7 @@ fn an_accepted_run_is_what_the_next_one_is_compared_with() {
     --- stdout
     baseline: runs/baseline/good (2 cases)
     --- stderr
-    next: counterproof compare
+    next: run the side new again, then counterproof compare
     ");
     assert_eq!(files_below(&sandbox.path("runs/new")), before);
     assert_valid(&sandbox, "runs");

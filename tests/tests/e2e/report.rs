@@ -96,9 +96,13 @@ fn a_report_without_its_runs_has_all_but_the_pages_of_the_cases() {
 fn a_report_can_take_its_own_place() {
     let sandbox = sample();
     compare(&sandbox, &[]);
-    let reported = sandbox.run(["report", "first/evaluation.json", "--out", "first"]);
+    let bare = sandbox.run(["report", "first/evaluation.json", "--out", "first"]);
+    assert_eq!(bare.code, Some(2), "its cases' pages would be lost: {bare}");
+    let whole = ["report", "first/evaluation.json", "--out", "first", "--baseline", BASELINE, "--new", NEW];
+    let reported = sandbox.run(whole);
     assert_eq!(reported.code, Some(0), "{reported}");
     assert_eq!(sandbox.json("first/evaluation.json")["counts"]["regressed"], 3);
+    assert!(sandbox.path("first/artifacts").is_dir());
 }
 
 #[test]
