@@ -140,7 +140,6 @@ pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
         limits: config.gate,
         thresholds: config.statistics,
     };
-    refuse_swapped(&request)?;
     warn(&request, streams);
     expect_cases(args, &request, streams)?;
     let evaluation = write_report(&request, args)?;
@@ -159,18 +158,13 @@ pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
     Ok(evaluation)
 }
 
-/// Sides that are the wrong way round would turn every fall into a rise, and pass.
-fn refuse_swapped(request: &Request<'_>) -> Result<(), CommandError> {
-    let all = |runs: &SideRuns, side: Side| runs.iter().all(|run| run.reader().run().version == side);
-    if all(&request.baseline, Side::New) && all(&request.new, Side::Baseline) {
-        let message = "the sides are swapped: what is named as the baseline is of side new, and the other way round";
-        return Err(CommandError::usage(message).hint("name the baseline first: `counterproof compare BASELINE NEW`"));
-    }
-    Ok(())
-}
-
 /// Says what a reader of the verdicts would want to have known before.
 fn warn(request: &Request<'_>, streams: &mut Streams) {
+    let all = |runs: &SideRuns, side: Side| runs.iter().all(|run| run.reader().run().version == side);
+    if all(&request.baseline, Side::New) && all(&request.new, Side::Baseline) {
+        streams
+            .note("warning: the sides are swapped, and what is told as a rise is a fall: the baseline is named first");
+    }
     let (baseline, new) = (request.baseline.iter(), request.new.iter());
     let runs = baseline.map(|run| (run, Side::Baseline)).chain(new.map(|run| (run, Side::New)));
     for (run, side) in runs {
