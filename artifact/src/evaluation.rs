@@ -1,6 +1,10 @@
 //! `evaluation.json`: what a comparison found, as data. It names no path and no time of its own, so that the same two
 //! runs always give the same bytes.
 
+mod alignment;
+mod expectation;
+mod explanation;
+mod gate;
 mod repeats;
 
 use std::collections::BTreeMap;
@@ -9,17 +13,17 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-mod explanation;
-
+pub use alignment::{Alignment, Divergence, DivergenceKind, Operations};
+pub use expectation::{ExpectationResult, Judgement};
 pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityPart};
-
-use crate::number::whole;
-use crate::run::point_in_time;
-use crate::{CaseId, Extra, RiskLevel, RunId, Share, Side};
-
+pub use gate::{Bound, Gate, GateOutcome, GateRule, GateScope};
 pub use repeats::{
     CaseMeasure, CaseRepeats, MeasureCode, NoiseBasis, Pairs, PlaceNoise, Rate, Repeats, ShownRuns, SuiteMeasure, Tier,
 };
+
+use crate::number::whole;
+use crate::run::point_in_time;
+use crate::{CaseId, Extra, RiskLevel, RunId, Side};
 
 /// The version of the evaluation document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -196,87 +200,6 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Whether it may go out, with every rule that was asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Gate {
-    /// True only where the outcome is `passed`.
-    pub passed: bool,
-    /// The answer.
-    pub outcome: GateOutcome,
-    /// Every rule, those that passed too.
-    pub rules: Vec<GateRule>,
-}
-
-/// What the gate says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GateOutcome {
-    /// Every rule holds.
-    Passed,
-    /// A rule is broken.
-    Failed,
-    /// Too little was compared to say.
-    NotEnoughData,
-}
-
-/// One rule of the gate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GateRule {
-    /// Its stable name.
-    pub code: String,
-    /// Which cases it is about; absent where it is about all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<GateScope>,
-    /// How the actual value is held against the limit.
-    pub bound: Bound,
-    /// The limit; absent where there is none, and the value is for information.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
-    pub limit: Option<u64>,
-    /// The share that the limit was worked out from: so much of `of`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<Share>,
-    /// What was counted.
-    #[serde(deserialize_with = "whole::required")]
-    pub actual: u64,
-    /// How many cases could have been counted: with none, the rule says nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
-    pub of: Option<u64>,
-    /// Whether it holds.
-    pub passed: bool,
-}
-
-/// Which cases a rule of the gate is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "name", rename_all = "snake_case")]
-pub enum GateScope {
-    /// Those whose highest risk is this.
-    Risk(RiskLevel),
-    /// Those with this tag in the cases file.
-    Tag(String),
-    /// Those of this suite in the cases file.
-    Suite(String),
-}
-
-impl fmt::Display for GateScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GateScope::Risk(level) => write!(f, "risk {level}"),
-            GateScope::Tag(tag) => write!(f, "tag {tag}"),
-            GateScope::Suite(suite) => write!(f, "suite {suite}"),
-        }
-    }
-}
-
-/// How a value is held against its limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// It may not be greater.
-    AtMost,
-    /// It may not be less.
-    AtLeast,
-}
-
 /// What was found in one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseEvaluation {
@@ -380,122 +303,4 @@ pub struct SidePointer {
     pub side: Side,
     /// A JSON Pointer (RFC 6901) into it.
     pub pointer: String,
-}
-
-/// The first step at which the two sides differ in meaning.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Divergence {
-    /// What kind of step differs.
-    pub kind: DivergenceKind,
-    /// Where, on the sides that have the step.
-    pub pointers: Vec<SidePointer>,
-    /// One sentence about it.
-    pub message: String,
-}
-
-/// How the events of the two sides line up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Alignment {
-    /// What the cheapest alignment costs: 1 for a step that only one side took, up to 1.5 for two that stand for each other.
-    /// A call and its result are one step. A step that moved costs as much as one left out and one put in.
-    pub cost: f64,
-    /// True where the lists were too long to be sure that no other alignment is cheaper.
-    pub bounded: bool,
-    /// What happened to the events.
-    pub operations: Operations,
-    /// The first event on both sides from which on every step is the same to the end; empty where nothing differs before it,
-    /// or where there is none. The final output is no step in this.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recovery: Vec<SidePointer>,
-}
-
-/// What happened to the events from the baseline to new, counted by row: a pair counts once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Operations {
-    /// Pairs that mean the same.
-    #[serde(deserialize_with = "whole::required")]
-    pub same: u64,
-    /// Pairs that differ.
-    #[serde(deserialize_with = "whole::required")]
-    pub changed: u64,
-    /// Pairs that stand in another place; they may differ as well.
-    #[serde(deserialize_with = "whole::required")]
-    pub moved: u64,
-    /// Events that only new has.
-    #[serde(deserialize_with = "whole::required")]
-    pub added: u64,
-    /// Events that only the baseline has.
-    #[serde(deserialize_with = "whole::required")]
-    pub removed: u64,
-}
-
-/// What kind of step differs first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DivergenceKind {
-    /// Other tools were called, or in another order.
-    ToolSequence,
-    /// A tool was given other arguments.
-    ToolArgs,
-    /// A tool returned something else.
-    ToolResult,
-    /// Other documents were found, or looked for.
-    Retrieval,
-    /// The answer differs.
-    FinalOutput,
-    /// The proposed actions differ, though the events do not.
-    ProposedAction,
-    /// Events of a type that this version does not know differ.
-    OtherEvent,
-    /// One side could not be run.
-    RunnerError,
-}
-
-/// One expectation of the cases file, judged on both sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExpectationResult {
-    /// The key in the cases file, such as `tool_required`.
-    pub code: String,
-    /// What was expected, in words.
-    pub expected: String,
-    /// How the baseline did; absent where it has no answer to judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<Judgement>,
-    /// How new did; absent where it has no answer to judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new: Option<Judgement>,
-}
-
-/// How one side did on an expectation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judgement {
-    /// Whether it was met.
-    pub passed: bool,
-    /// What was found, in words.
-    pub found: String,
-    /// True where it could not be decided within the bounds of the work; it is not met then, and not failed either.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub undecided: bool,
-}
-
-impl Judgement {
-    /// It was met.
-    pub fn met(found: impl Into<String>) -> Self {
-        Self { passed: true, found: found.into(), undecided: false }
-    }
-
-    /// It was not met.
-    pub fn unmet(found: impl Into<String>) -> Self {
-        Self { passed: false, found: found.into(), undecided: false }
-    }
-
-    /// Nobody can tell within the bounds.
-    pub fn undecided(found: impl Into<String>) -> Self {
-        Self { passed: false, found: found.into(), undecided: true }
-    }
-
-    /// It was met, or it was not.
-    pub fn of(passed: bool, found: impl Into<String>) -> Self {
-        if passed { Self::met(found) } else { Self::unmet(found) }
-    }
 }

@@ -95,12 +95,12 @@ mod tests {
 
     #[test]
     fn only_what_lies_below_has_a_name_on_a_code_host() {
-        let root = Utf8Path::new("/work/repo");
+        let root = Utf8Path::new("/checkouts/repo");
         for (path, expected) in [
             ("cases.json", Some("cases.json")),
             ("./a/./cases.json", Some("a/cases.json")),
-            ("/work/repo/a/cases.json", Some("a/cases.json")),
-            ("/work/repository/cases.json", None),
+            ("/checkouts/repo/a/cases.json", Some("a/cases.json")),
+            ("/checkouts/repository/cases.json", None),
             ("../cases.json", None),
             ("a/../../cases.json", None),
         ] {

@@ -32,12 +32,12 @@ pub enum ReopenError {
 impl RunReader {
     /// Reads the artifact of a case, without judging it.
     pub fn read_case(&self, case: &CaseId) -> Result<Case, ReadError> {
-        super::read_document(&self.folder, &format!("{case}.json"))
+        super::reader::read_document(self.folder(), &format!("{case}.json"))
     }
 
     /// The names of all files directly under `assets/` but the manifest, sorted.
     pub fn asset_names(&self) -> Result<Vec<String>, ReadError> {
-        let mut names = file_names(&self.folder.join(ASSETS_FOLDER))?;
+        let mut names = file_names(&self.folder().join(ASSETS_FOLDER))?;
         names.retain(|name| !MANIFEST_FILE.ends_with(&format!("/{name}")));
         names.sort_unstable();
         Ok(names)
@@ -65,7 +65,7 @@ impl RunWriter {
 
     /// Enters an asset that is on disk into the manifest.
     pub fn adopt(&self, name: &str, kind: AssetKind, case: Option<CaseId>, extra: Extra) -> Result<(), ReadError> {
-        let path = self.folder.join(ASSETS_FOLDER).join(name);
+        let path = self.folder().join(ASSETS_FOLDER).join(name);
         let failed = |source| ReadError::Io { path: path.clone(), source };
         let href: Href = format!("{ASSETS_FOLDER}/{name}").parse().map_err(|error| failed(io::Error::other(error)))?;
         let (digest, size) = fs::File::open(&path).and_then(Sha256Digest::of_reader).map_err(failed)?;
@@ -85,7 +85,7 @@ impl RunWriter {
 
     /// Removes an asset of no use, before it is adopted.
     pub fn remove_asset(&self, name: &str) -> Result<(), WriteError> {
-        write::remove(&self.folder.join(ASSETS_FOLDER).join(name))
+        write::remove(&self.folder().join(ASSETS_FOLDER).join(name))
     }
 
     /// Removes the manifest that was written when the run ended before: it is no longer true.

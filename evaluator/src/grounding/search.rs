@@ -1,0 +1,235 @@
+//! Which of the words that are looked for stand in what an agent was given, and where first.
+
+use counterproof_artifact::{EventBody, ToolStatus};
+use serde_json::{Map, Value};
+
+use super::tokens::{self, Reader, Token};
+use super::{LONG, Origin, SMALL, each_leaf, is_prose};
+use crate::asked::Asked;
+use crate::hashed::{HashedMap, HashedSet};
+use crate::load::LoadedAnswer;
+use crate::payload::Payload;
+
+/// What is looked for of a value.
+#[derive(Debug)]
+pub(super) enum Sought {
+    /// Nothing: it says too little.
+    Nothing,
+    /// All of these.
+    Words(std::ops::Range<usize>),
+    /// All of these, or the date with or without its year.
+    Date(std::ops::Range<usize>, [u64; 2]),
+}
+
+/// What is looked for, and where it was first seen.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    /// By word, pair of words or date: the first position, or `UNSEEN`. The input is 0, event i is i + 1.
+    seen: HashedMap<usize>,
+    words: Vec<u64>,
+    reader: Reader,
+}
+
+const UNSEEN: usize = usize::MAX;
+
+impl Search {
+    pub(super) fn seek(&mut self, value: &Value) -> Sought {
+        match value {
+            Value::String(_) => {}
+            Value::Number(number) if number.as_i128().is_none_or(|whole| whole.abs() >= SMALL) => {}
+            _ => return Sought::Nothing,
+        }
+        let mut words = Vec::new();
+        self.reader.restart();
+        self.reader.leaf(value, &mut |token| {
+            if let Token::Word { hash, digits, length } = token {
+                words.push((hash, digits, length));
+            }
+        });
+        let start = self.words.len();
+        match words.as_slice() {
+            [] | [(_, _, 1)] => return Sought::Nothing,
+            [(word, ..)] => self.words.push(*word),
+            // The agent's own prose comes from nowhere, and rightly so.
+            words if is_prose(words.len(), words.iter().filter(|(_, digits, _)| *digits).count()) => {}
+            words if words.len() > LONG => {
+                let numbers = words.iter().filter(|(_, digits, length)| *digits && *length > 1);
+                self.words.extend(numbers.map(|(word, ..)| *word));
+            }
+            // Names may be put together from their parts; numbers and ids stand side by side wherever they came from.
+            words if words.iter().all(|(_, digits, _)| !digits) => {
+                self.words.extend(words.iter().map(|(word, ..)| *word));
+            }
+            words => self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].0, two[1].0))),
+        }
+        let range = start..self.words.len();
+        if range.is_empty() {
+            return Sought::Nothing;
+        }
+        for word in &self.words[range.clone()] {
+            self.seen.entry(*word).or_insert(UNSEEN);
+        }
+        match value.as_str().and_then(tokens::whole_date) {
+            Some(date) => {
+                for way in date {
+                    self.seen.entry(way).or_insert(UNSEEN);
+                }
+                Sought::Date(range, date)
+            }
+            None => Sought::Words(range),
+        }
+    }
+
+    /// Reads the input as the cases file has it.
+    pub(super) fn read_input(&mut self, asked: &Asked<'_>) {
+        let mut input = Source { position: 0, search: self, own: &HashedSet::default() };
+        asked.case_texts(|value| input.read(value));
+    }
+
+    /// Reads what the events gave the agent. Returns the first position behind a payload that could not be searched.
+    pub(super) fn read_events(&mut self, loaded: &LoadedAnswer) -> usize {
+        let nothing = HashedSet::default();
+        for (index, event) in loaded.answer.events.iter().enumerate() {
+            let own = match &event.body {
+                EventBody::ToolResult(result) if result.status == ToolStatus::Error => {
+                    let call = loaded.index.call(&loaded.answer.events, &result.call_id);
+                    call.map(|call| self.own_words(&call.args)).unwrap_or_default()
+                }
+                _ => HashedSet::default(),
+            };
+            let own = if own.is_empty() { &nothing } else { &own };
+            let mut source = Source { position: index + 1, search: self, own };
+            match &event.body {
+                EventBody::ToolResult(result) => {
+                    source.read_payload(loaded.payload(index));
+                    source.read_fields(&result.extra);
+                }
+                EventBody::Retrieval(found) => {
+                    found.doc_ids.iter().for_each(|id| source.read_text(id));
+                    source.read_payload(loaded.payload(index));
+                    source.read_fields(&found.extra);
+                }
+                EventBody::Unknown { fields, .. } => source.read_fields(fields),
+                EventBody::ToolCall(_) | EventBody::FinalOutput(_) => {}
+            }
+        }
+        loaded.payloads.first_unread().map_or(UNSEEN, |index| index + 1)
+    }
+
+    /// What is looked for of the arguments that a failed call was given.
+    fn own_words(&mut self, args: &Map<String, Value>) -> HashedSet {
+        let start = self.words.len();
+        let mut dates = Vec::new();
+        each_leaf(args, 0, &mut |_, value| {
+            if let Sought::Date(_, ways) = self.seek(value) {
+                dates.extend(ways);
+            }
+        });
+        self.words.drain(start..).chain(dates).collect()
+    }
+
+    pub(super) fn origin(&self, sought: &Sought, limit: usize, opaque: usize) -> Origin {
+        let position = |word: &u64| self.seen.get(word).copied().unwrap_or(UNSEEN);
+        let all =
+            |range: &std::ops::Range<usize>| self.words[range.clone()].iter().map(position).max().unwrap_or(UNSEEN);
+        let first = match sought {
+            Sought::Nothing => return Origin::Exempt,
+            Sought::Words(range) => all(range),
+            Sought::Date(range, ways) => ways.iter().map(position).min().unwrap_or(UNSEEN).min(all(range)),
+        };
+        match first {
+            0 => Origin::Input,
+            position if position <= limit => Origin::Event(position - 1),
+            _ if opaque <= limit => Origin::Unknown,
+            _ => Origin::Nowhere,
+        }
+    }
+}
+
+/// A text that the agent was given, while it is read.
+pub(super) struct Source<'s> {
+    pub(super) position: usize,
+    pub(super) search: &'s mut Search,
+    /// What does not count as seen here.
+    pub(super) own: &'s HashedSet,
+}
+
+impl Source<'_> {
+    /// Reads a value: the leaves as one text, so that a value put together from several is found, and the keys apart.
+    pub(super) fn read(&mut self, value: &Value) {
+        self.leaves(value, &mut None);
+        self.keys(value);
+    }
+
+    fn read_payload(&mut self, payload: Option<Payload<'_>>) {
+        match payload {
+            Some(Payload::Text(text)) => self.read_text(text),
+            Some(Payload::Object(fields)) => self.read_fields(fields),
+            Some(Payload::Other(value)) => self.read(value),
+            None => {}
+        }
+    }
+
+    fn read_fields(&mut self, fields: &Map<String, Value>) {
+        let mut last = None;
+        fields.values().for_each(|value| self.leaves(value, &mut last));
+        fields.iter().for_each(|(key, value)| self.key(key, value));
+    }
+
+    fn read_text(&mut self, text: &str) {
+        self.text(text, &mut None);
+    }
+
+    fn leaves(&mut self, value: &Value, last: &mut Option<u64>) {
+        match value {
+            Value::Object(fields) => fields.values().for_each(|value| self.leaves(value, last)),
+            Value::Array(items) => items.iter().for_each(|item| self.leaves(item, last)),
+            Value::String(text) => self.text(text, last),
+            Value::Number(_) => {
+                let mut reader = std::mem::take(&mut self.search.reader);
+                reader.leaf(value, &mut |token| self.saw(token, last));
+                self.search.reader = reader;
+            }
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn keys(&mut self, value: &Value) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(key, value)| self.key(key, value)),
+            Value::Array(items) => items.iter().for_each(|item| self.keys(item)),
+            _ => {}
+        }
+    }
+
+    fn key(&mut self, key: &str, value: &Value) {
+        self.text(key, &mut None);
+        self.keys(value);
+    }
+
+    fn text(&mut self, text: &str, last: &mut Option<u64>) {
+        let mut reader = std::mem::take(&mut self.search.reader);
+        reader.restart();
+        reader.text(text, &mut |token| self.saw(token, last));
+        self.search.reader = reader;
+    }
+
+    fn saw(&mut self, token: Token, last: &mut Option<u64>) {
+        let mut note = |word: u64| {
+            if let Some(first) = self.search.seen.get_mut(&word)
+                && !self.own.contains(&word)
+            {
+                *first = self.position.min(*first);
+            }
+        };
+        match token {
+            Token::Word { hash, .. } => {
+                note(hash);
+                if let Some(last) = last.replace(hash) {
+                    note(tokens::pair(last, hash));
+                }
+            }
+            Token::Date { hash, .. } => note(hash),
+        }
+    }
+}
