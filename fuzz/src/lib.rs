@@ -15,6 +15,7 @@ use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::ReportWriter;
+use counterproof_evaluator::runs::SideRuns;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -34,10 +35,10 @@ pub fn reader(bytes: &[u8]) {
 /// Any two artifacts are compared; an artifact that can be read is unchanged against itself.
 pub fn differ(bytes: &[u8]) {
     let (baseline, new) = halves(bytes);
-    let row = Folders::of(baseline, new).compare();
-    let back = Folders::of(new, baseline).compare();
-    assert_eq!(row.verdict == Verdict::Unchanged, back.verdict == Verdict::Unchanged);
-    let itself = Folders::of(baseline, baseline).compare();
+    let folders = Folders::of(baseline, new);
+    let (row, back) = (compare(&folders.request()), compare(&folders.turned()));
+    assert_eq!(row.verdict == Verdict::Unchanged, back.verdict == Verdict::Unchanged, "{row:?}\n{back:?}");
+    let itself = compare(&Folders::of(baseline, baseline).request());
     assert!(matches!(itself.verdict, Verdict::Unchanged | Verdict::StillBroken | Verdict::Invalid), "{itself:?}");
 }
 
@@ -96,13 +97,20 @@ impl Folders {
     }
 
     fn request(&self) -> Request<'static> {
-        let open = |side| ComparedRun::new(RunReader::open(&self.run(side)).unwrap()).into();
-        Request::of(open(Side::Baseline), open(Side::New))
+        Request::of(self.open(Side::Baseline), self.open(Side::New))
     }
 
-    fn compare(&self) -> CaseEvaluation {
-        let evaluation: Evaluation =
-            comparison::compare::<std::convert::Infallible>(&self.request(), |_| Ok(())).unwrap();
-        evaluation.cases.into_iter().next().unwrap()
+    /// The baseline held against new; each artifact still names the side of its own run.
+    fn turned(&self) -> Request<'static> {
+        Request::of(self.open(Side::New), self.open(Side::Baseline))
     }
+
+    fn open(&self, side: Side) -> SideRuns {
+        ComparedRun::new(RunReader::open(&self.run(side)).unwrap()).into()
+    }
+}
+
+fn compare(request: &Request<'_>) -> CaseEvaluation {
+    let evaluation: Evaluation = comparison::compare::<std::convert::Infallible>(request, |_| Ok(())).unwrap();
+    evaluation.cases.into_iter().next().unwrap()
 }
