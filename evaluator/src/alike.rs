@@ -28,12 +28,14 @@ pub(crate) fn differences(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> 
         && is_one_after_another(new.loaded);
     let row = |index| Row::Both { baseline: index, new: index };
     let changes = JsonChanges::default;
-    let action = |index| ActionRow { row: row(index), changes: changes(), evidence: EvidenceChange::Same };
-    let event = |index| EventRow { row: row(index), changes: changes(), moved: false, concurrent: false };
+    let action =
+        |index| ActionRow { row: row(index), changes: changes(), evidence: EvidenceChange::Same, noise: false };
+    let event = |index| EventRow { row: row(index), changes: changes(), moved: false, concurrent: false, noise: false };
     alike.then(|| Differences {
         actions: (0..old.proposed_actions.len()).map(action).collect(),
         events: (0..old.events.len()).map(event).collect(),
         output: OutputChange::Same,
+        output_is_noise: false,
         cost: 0,
         recovery: None,
         exact: true,

@@ -226,6 +226,9 @@ fn compare_case<'a>(
         let baseline = WithEvidence { loaded: old, evidence: &baseline_evidence };
         let new = WithEvidence { loaded: other, evidence: &new_evidence };
         let found = differences.insert(Differences::between(baseline, new, &request.rules));
+        if let Some((_, case)) = decided {
+            case.mark_noise(found, [baseline, new], &request.rules);
+        }
         let trail = trail.insert(Trail::of(baseline, new, found, [&asked[0], &asked[1]]));
         findings = findings::find(baseline, new, found, &trail.suspects, places);
         verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results, findings: &findings })
@@ -285,7 +288,7 @@ fn compare_case<'a>(
         suite: spec.and_then(|spec| spec.suite.clone()),
         findings: findings.list.into_iter().map(|found| found.finding).collect(),
         expectations: results,
-        repeats: decided.map(|(repeated, case)| repeated.told(case)),
+        repeats: decided.map(|(repeated, case)| repeated.told(case, differences.as_ref())),
         extra: Extra::new(),
     };
     CaseComparison { index, spec, shown, baseline, new, baseline_evidence, new_evidence, differences, row, undecided }

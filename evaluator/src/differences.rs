@@ -21,6 +21,8 @@ pub struct Differences {
     pub events: Vec<EventRow>,
     /// The final outputs.
     pub output: OutputChange,
+    /// True where the baseline is known to differ from itself in what differs of the outputs.
+    pub output_is_noise: bool,
     /// What the alignment of the events costs, in ten-thousandths of one step left out.
     pub cost: Cost,
     /// The row of the events from which on every step is the same to the end, where something differs before it.
@@ -79,11 +81,17 @@ impl Differences {
             actions,
             events: rows,
             output,
+            output_is_noise: false,
             cost,
             recovery,
             exact: exact_actions && exact,
             rules_matched: all.matched,
         }
+    }
+
+    /// True where the outputs differ in more than noise.
+    pub fn output_counts(&self) -> bool {
+        self.output != OutputChange::Same && !self.output_is_noise
     }
 
     /// True where the answers mean the same.

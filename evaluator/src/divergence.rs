@@ -1,11 +1,11 @@
-//! The first step at which the two sides differ in meaning. Why they do is for the cause.
+//! The first step at which the two sides differ in meaning, and by more than noise where that is known. Why they do is for the cause.
 
 use counterproof_artifact::evaluation::{Divergence, DivergenceKind, SidePointer};
 use counterproof_artifact::{Event, EventBody, Side};
 
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
-use crate::diff::output::OutputChange;
+use crate::diff::output;
 use crate::differences::Differences;
 use crate::load::{Artifact, LoadedAnswer};
 use crate::sentences;
@@ -45,8 +45,13 @@ pub(crate) fn row_pointers(list: &str, row: Row) -> Vec<SidePointer> {
     }
 }
 
+/// The final outputs of both sides.
+pub(crate) fn output_pointers() -> Vec<SidePointer> {
+    Side::BOTH.map(|side| at(side, output::POINTER.to_owned())).to_vec()
+}
+
 fn of_events(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[EventRow]) -> Option<Divergence> {
-    let row = rows.iter().find(|row| !row.is_same())?;
+    let row = rows.iter().find(|row| row.counts())?;
     let (events, index, loaded) = match row.row {
         Row::Removed(index) => (&baseline.answer.events, index, baseline),
         Row::Both { new: index, .. } | Row::Added(index) => (&new.answer.events, index, new),
@@ -95,7 +100,7 @@ const fn sequence_kind(event: &Event) -> DivergenceKind {
 }
 
 fn of_actions(baseline: &LoadedAnswer, new: &LoadedAnswer, differences: &Differences) -> Option<Divergence> {
-    let row = differences.actions.iter().find(|row| !row.is_same())?;
+    let row = differences.actions.iter().find(|row| row.counts())?;
     Some(Divergence {
         kind: DivergenceKind::ProposedAction,
         pointers: row_pointers("/proposed_actions", row.row),
@@ -104,9 +109,9 @@ fn of_actions(baseline: &LoadedAnswer, new: &LoadedAnswer, differences: &Differe
 }
 
 fn of_outputs(differences: &Differences) -> Option<Divergence> {
-    if differences.output == OutputChange::Same {
+    if !differences.output_counts() {
         return None;
     }
-    let pointers = Side::BOTH.map(|side| at(side, "/final_output/content".to_owned())).to_vec();
+    let pointers = output_pointers();
     Some(Divergence { kind: DivergenceKind::FinalOutput, pointers, message: sentences::output(&differences.output) })
 }

@@ -11,7 +11,7 @@ use crate::grounding::Holder;
 pub struct Stand {
     /// Its counterpart, where it has one.
     pub other: Option<usize>,
-    /// Whether it differs from it; what has no counterpart does.
+    /// Whether it differs from it by more than noise; what has no counterpart differs.
     pub differs: bool,
     /// The row of the aligned lists that it stands in.
     pub row: usize,
@@ -28,8 +28,8 @@ impl Pairs {
     /// The pairs of two aligned answers.
     pub fn of(differences: &Differences) -> Self {
         Self {
-            events: stands(differences.events.iter().map(|row| (row.row, row.is_same()))),
-            actions: stands(differences.actions.iter().map(|row| (row.row, row.is_same()))),
+            events: stands(differences.events.iter().map(|row| (row.row, row.counts()))),
+            actions: stands(differences.actions.iter().map(|row| (row.row, row.counts()))),
         }
     }
 
@@ -68,14 +68,14 @@ fn stands(rows: impl Iterator<Item = (Row, bool)>) -> [Vec<Stand>; 2] {
         }
         list[index] = stand;
     };
-    for (number, (row, same)) in rows.enumerate() {
+    for (number, (row, differs)) in rows.enumerate() {
         match row {
             Row::Both { baseline, new } => {
-                put(Side::Baseline, baseline, Stand { other: Some(new), differs: !same, row: number });
-                put(Side::New, new, Stand { other: Some(baseline), differs: !same, row: number });
+                put(Side::Baseline, baseline, Stand { other: Some(new), differs, row: number });
+                put(Side::New, new, Stand { other: Some(baseline), differs, row: number });
             }
-            Row::Removed(index) => put(Side::Baseline, index, Stand { other: None, differs: true, row: number }),
-            Row::Added(index) => put(Side::New, index, Stand { other: None, differs: true, row: number }),
+            Row::Removed(index) => put(Side::Baseline, index, Stand { other: None, differs, row: number }),
+            Row::Added(index) => put(Side::New, index, Stand { other: None, differs, row: number }),
         }
     }
     sides

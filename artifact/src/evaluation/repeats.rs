@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ComparedRun;
+use super::{ComparedRun, SidePointer};
 use crate::number::whole;
 
 /// Every run of both sides, where a side has more than one, and what they tell of the whole suite.
@@ -141,6 +141,9 @@ pub struct CaseRepeats {
     /// Places that differ too, and are not listed.
     #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "whole::required")]
     pub places_omitted: u64,
+    /// What of the pair that is shown is noise, by where it stands; empty where all of it is, or nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noise: Vec<SidePointer>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

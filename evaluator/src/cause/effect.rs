@@ -7,7 +7,7 @@ use counterproof_artifact::{EventBody, RiskLevel, Side};
 
 use super::Inquiry;
 use crate::diff::align::Row;
-use crate::diff::output::OutputChange;
+use crate::diff::events::EventRow;
 use crate::grounding::Holder;
 use crate::outcomes::{self, Outcomes};
 
@@ -30,7 +30,7 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let differences = inquiry.differences;
     let turned = turned(inquiry);
     let actions = differences.actions.iter().enumerate();
-    let actions = actions.filter(|(number, row)| !row.is_same() || turned.contains(number));
+    let actions = actions.filter(|(number, row)| row.counts() || turned.contains(number));
     let (changed, resting): (Vec<_>, Vec<_>) = actions.partition(|(number, row)| {
         !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty() || turned.contains(number)
     });
@@ -43,13 +43,13 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
             Holder::Action(index) => Effect::Action(inquiry.trail.pairs.action(Side::New, index).row),
         })
     };
-    let output = || (differences.output != OutputChange::Same).then_some(Effect::Output);
+    let output = || differences.output_counts().then_some(Effect::Output);
     riskiest
         .map(|(row, _)| Effect::Action(row))
         .or_else(invented)
         .or_else(|| resting.first().map(|(row, _)| Effect::Action(*row)))
         .or_else(output)
-        .or_else(|| differences.events.iter().position(|row| !row.is_same()).map(Effect::Event))
+        .or_else(|| differences.events.iter().position(EventRow::counts).map(Effect::Event))
 }
 
 /// The rows of actions that came to something on one side only: on the other, every call that carried them out failed.
@@ -62,7 +62,7 @@ pub(super) fn turned(inquiry: &Inquiry<'_>) -> HashSet<usize> {
     let (old, new) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
     let rows = inquiry.differences.actions.iter().enumerate();
     let turned = rows.filter(|(_, row)| match row.row {
-        Row::Both { baseline, new: index } => before.failed(&old[baseline]) != after.failed(&new[index]),
+        Row::Both { baseline, new: index } => !row.noise && before.failed(&old[baseline]) != after.failed(&new[index]),
         Row::Removed(_) | Row::Added(_) => false,
     });
     turned.map(|(number, _)| number).collect()
@@ -135,6 +135,6 @@ pub(super) fn first_step(inquiry: &Inquiry<'_>) -> Option<usize> {
             Row::Removed(index) => (Side::Baseline, index),
         };
         let body = &inquiry.side(side).loaded.answer.events[index].body;
-        !row.is_same() && !matches!(body, EventBody::FinalOutput(_))
+        row.counts() && !matches!(body, EventBody::FinalOutput(_))
     })
 }

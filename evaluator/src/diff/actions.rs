@@ -25,6 +25,8 @@ pub struct ActionRow {
     pub changes: JsonChanges,
     /// What became of the pair's evidence.
     pub evidence: EvidenceChange,
+    /// True where the baseline is known to differ from itself in the same way: not what explains anything else.
+    pub noise: bool,
 }
 
 /// What became of the evidence for an action.
@@ -53,6 +55,11 @@ impl ActionRow {
     /// True where a pair differs in nothing.
     pub fn is_same(&self) -> bool {
         self.operation() == Operation::Same
+    }
+
+    /// True for a difference that is no noise.
+    pub fn counts(&self) -> bool {
+        !self.is_same() && !self.noise
     }
 }
 
@@ -113,8 +120,9 @@ impl<'a> PreparedActions<'a> {
                     .changes(&new[j], renaming)
                     .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}")),
                 evidence: compare_evidence(&self.baseline.evidence[i], &self.new.evidence[j], &meaning),
+                noise: false,
             },
-            row => ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same },
+            row => ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same, noise: false },
         };
         (read.into_iter().map(compare).collect(), found.exact)
     }

@@ -26,6 +26,8 @@ pub struct EventRow {
     pub moved: bool,
     /// True where the event is of a call that overlaps in time with another one on its side: such calls have no order.
     pub concurrent: bool,
+    /// True where the baseline is known to differ from itself in the same way: not what explains anything else.
+    pub noise: bool,
 }
 
 impl EventRow {
@@ -43,6 +45,11 @@ impl EventRow {
     /// True where a pair differs in nothing, its place included.
     pub fn is_same(&self) -> bool {
         self.operation() == Operation::Same
+    }
+
+    /// True for a difference that is no noise.
+    pub fn counts(&self) -> bool {
+        !self.is_same() && !self.noise
     }
 }
 
@@ -117,6 +124,7 @@ impl<'a> Events<'a> {
                 changes: i.zip(j).map(|(i, j)| pairs.changes(i, j, renaming)).unwrap_or_default(),
                 moved: i.is_some_and(|i| pairs.moved[i]),
                 concurrent: i.is_some_and(|i| overlapping[i]) || j.is_some_and(|j| new_overlapping[j]),
+                noise: false,
             }
         };
         let rows: Vec<_> = read.into_iter().map(row).collect();

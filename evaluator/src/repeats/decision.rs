@@ -1,5 +1,7 @@
 //! What the runs of all cases together say of each: which pair of runs is shown of it, and what is concluded.
 
+use std::collections::HashMap;
+
 use counterproof_artifact::evaluation::{
     CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, Reason, ShownRuns,
     SuiteMeasure, Tier, Verdict,
@@ -9,13 +11,16 @@ use rayon::prelude::*;
 
 use super::design::Design;
 use super::labels::Names;
+use super::marks;
 use super::measures::Measures;
 use super::noise::{self, DifferingPlace};
 use super::sentences;
 use super::shown;
 use super::survey::{CaseSurvey, JudgedBy};
 use crate::comparison::{Request, Shown};
+use crate::differences::{Differences, WithEvidence};
 use crate::gate::{self, GateLimits};
+use crate::rules::Rules;
 use crate::severity::OverRuns;
 
 /// Places that are listed of a case; the others are counted.
@@ -96,8 +101,8 @@ impl Repeated {
         Some((verdict, reasons))
     }
 
-    /// What the evaluation tells of a case.
-    pub fn told(&self, case: &CaseDecision) -> CaseRepeats {
+    /// What the evaluation tells of a case, and of the pair that is shown of it.
+    pub fn told(&self, case: &CaseDecision, found: Option<&Differences>) -> CaseRepeats {
         let mut places = self.places(case);
         let omitted = places.len().saturating_sub(PLACES_LISTED);
         places.truncate(PLACES_LISTED);
@@ -106,6 +111,7 @@ impl Repeated {
             measures: case.measures.clone(),
             places,
             places_omitted: omitted as u64,
+            noise: found.map(marks::told).unwrap_or_default(),
         }
     }
 
@@ -137,6 +143,14 @@ impl Repeated {
 }
 
 impl CaseDecision {
+    /// Marks what is noise of the pair that is shown, where something of it is not.
+    pub fn mark_noise(&self, found: &mut Differences, sides: [WithEvidence<'_>; 2], rules: &Rules) {
+        if self.runs_decide && self.places.iter().any(|place| place.noise) {
+            let noise: HashMap<u64, bool> = self.places.iter().map(|place| (place.place, place.noise)).collect();
+            marks::mark(found, sides, rules, &|place| noise.get(&place).copied());
+        }
+    }
+
     /// What the runs say for the severity; `None` where the pair that is shown says all there is to say.
     pub fn for_severity(&self) -> Option<OverRuns> {
         let fell = |code: MeasureCode| {

@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::places::{self, Place};
-use crate::evidence::FollowedRef;
-use crate::load::LoadedAnswer;
-use crate::rules::Rules;
+use super::places::{Place, Visited};
 
 /// What a run without the place has there.
 pub(super) const NOTHING: u64 = 0;
@@ -18,9 +15,9 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Labels an answer, and learns what its places are called.
-    pub(super) fn of(loaded: &LoadedAnswer, evidence: &[Vec<FollowedRef>], rules: &Rules, names: &mut Names) -> Self {
+    pub(super) fn of(answer: Visited<'_>, names: &mut Names) -> Self {
         let mut by_place: HashMap<u64, u64> = HashMap::new();
-        places::visit(loaded, evidence, rules, &mut |place: Place<'_>, value| {
+        answer.all(&mut |place: Place<'_>, value| {
             let key = place.key();
             names.0.entry(key).or_insert_with(|| place.to_string());
             add(by_place.entry(key).or_default(), value);
@@ -63,7 +60,7 @@ impl Names {
 }
 
 /// Adds an element to those that share a place, so that their order does not matter and their number does.
-fn add(label: &mut u64, value: u64) {
+pub(super) fn add(label: &mut u64, value: u64) {
     let mixed = (value ^ (value >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     *label = label.wrapping_add(mixed);
 }

@@ -7,6 +7,7 @@
 mod decision;
 mod design;
 mod labels;
+mod marks;
 mod measures;
 mod noise;
 mod places;

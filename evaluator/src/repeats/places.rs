@@ -92,19 +92,37 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Shows every place of an answer with what it has there as the rules of comparison see it, one element at a time. A number
-/// that has a tolerance is not looked at: what of it counts is for the difference of two answers to say.
-pub(super) fn visit(
-    loaded: &LoadedAnswer,
-    evidence: &[Vec<FollowedRef>],
-    rules: &Rules,
-    see: &mut dyn FnMut(Place<'_>, u64),
-) {
-    for (index, event) in loaded.answer.events.iter().enumerate() {
+/// An answer whose places are visited, as the rules of comparison see it.
+#[derive(Clone, Copy)]
+pub(super) struct Visited<'a> {
+    pub(super) loaded: &'a LoadedAnswer,
+    pub(super) evidence: &'a [Vec<FollowedRef>],
+    pub(super) rules: &'a Rules,
+}
+
+/// Is shown a place, and what an element of the answer has there.
+type See<'s> = &'s mut dyn FnMut(Place<'_>, u64);
+
+impl Visited<'_> {
+    /// Shows every place of the answer with what it has there, one element at a time. A number that has a tolerance is not
+    /// looked at: what of it counts is for the difference of two answers to say.
+    pub(super) fn all(self, see: See<'_>) {
+        (0..self.loaded.answer.events.len()).for_each(|index| self.event(index, see));
+        see(Place::ToolSequence, meaning_hash(&json!(steps::tools_in_order(self.loaded))));
+        for (index, action) in self.loaded.answer.proposed_actions.iter().enumerate() {
+            see(Place::Actions, meaning_hash(&json!(action.tool_name)));
+            self.action(index, see);
+        }
+        self.output(see);
+    }
+
+    /// Shows the places of an event, but not its place among the others.
+    pub(super) fn event(self, index: usize, see: See<'_>) {
+        let Self { loaded, rules, .. } = self;
         let (kind, tool) = steps::kind(loaded, index);
         let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
-        let Some(mut fields) = as_seen(steps::essence(loaded, index), &rules.scope(subject)) else { continue };
-        match &event.body {
+        let Some(mut fields) = as_seen(steps::essence(loaded, index), &rules.scope(subject)) else { return };
+        match &loaded.answer.events[index].body {
             EventBody::ToolCall(_) => {
                 fields.shift_remove("tool");
                 if let Some(Value::Object(args)) = fields.shift_remove("args") {
@@ -122,16 +140,22 @@ pub(super) fn visit(
                 see(Place::Result { tool, path: "" }, meaning_hash(&Value::Object(fields)));
             }
             EventBody::Retrieval(_) => see(Place::Retrieval, meaning_hash(&Value::Object(fields))),
-            // It says what the final output says.
+            // Its places are those of the final output.
             EventBody::FinalOutput(_) => {}
             EventBody::Unknown { .. } => see(Place::OtherEvent { kind }, meaning_hash(&Value::Object(fields))),
         }
     }
-    see(Place::ToolSequence, meaning_hash(&json!(steps::tools_in_order(loaded))));
 
-    for (action, refs) in loaded.answer.proposed_actions.iter().zip(evidence) {
+    /// True for an event that says what the final output says.
+    pub(super) fn says_output(self, index: usize) -> bool {
+        matches!(self.loaded.answer.events[index].body, EventBody::FinalOutput(_))
+    }
+
+    /// Shows the places of a proposed action, but not that it is there.
+    pub(super) fn action(self, index: usize, see: See<'_>) {
+        let Self { loaded, evidence, rules } = self;
+        let action = &loaded.answer.proposed_actions[index];
         let tool = action.tool_name.as_str();
-        see(Place::Actions, meaning_hash(&json!(tool)));
         let subject = Subject { event: None, tool: Some(tool) };
         if let Some(mut fields) = as_seen(actions::essence(action), &rules.scope(subject)) {
             if let Some(Value::Object(params)) = fields.shift_remove("params") {
@@ -139,16 +163,21 @@ pub(super) fn visit(
             }
             see(Place::Action { tool }, meaning_hash(&Value::Object(fields)));
         }
+        let Some(refs) = evidence.get(index) else { return };
         let mut meanings: Vec<_> = refs.iter().map(|followed| meaning(loaded, followed, rules)).collect();
         meanings.sort_unstable();
         meanings.dedup();
         see(Place::Evidence { tool }, meaning_hash(&json!(meanings)));
     }
 
-    match rules::coarse_view(&output::value(&loaded.answer.final_output.content), &output::scope(rules)) {
-        Some(Value::Object(object)) => leaves(&object, &mut |path, value| see(Place::Output { path }, value)),
-        Some(text) => see(Place::Output { path: "" }, meaning_hash(&text)),
-        None => {}
+    /// Shows the places of the final output.
+    pub(super) fn output(self, see: See<'_>) {
+        let content = output::value(&self.loaded.answer.final_output.content);
+        match rules::coarse_view(&content, &output::scope(self.rules)) {
+            Some(Value::Object(object)) => leaves(&object, &mut |path, value| see(Place::Output { path }, value)),
+            Some(text) => see(Place::Output { path: "" }, meaning_hash(&text)),
+            None => {}
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use counterproof_artifact::evaluation::Judgement;
 use counterproof_artifact::{CaseId, ProposedAction, RiskLevel};
 
 use super::labels::{Labels, Names};
+use super::places::Visited;
 use crate::evidence::{self, FollowedRef};
 use crate::expectations::{Expectations, Judged};
 use crate::load::{Artifact, ComparedRun};
@@ -91,7 +92,7 @@ impl RunOutcome {
                 let evidence = evidence::follow(&answer);
                 let judged = judged_by.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
                 RunOutcome::Answered(Answered {
-                    labels: Labels::of(&answer, &evidence, judged_by.rules, names),
+                    labels: Labels::of(Visited { loaded: &answer, evidence: &evidence, rules: judged_by.rules }, names),
                     met: met(&judged),
                     highest_risk: verdict::highest_risk([&*answer]),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),

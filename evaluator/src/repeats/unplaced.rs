@@ -1,7 +1,9 @@
 //! Differences of a pair of answers at which several runs cannot be held against each other: what runs have at a place is
 //! compared letter by letter, and a number with a tolerance or an id that may be renamed says nothing by itself.
 
+use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
+use crate::diff::events::EventRow;
 use crate::diff::json::{JsonChange, JsonChanges};
 use crate::diff::output::{self, OutputChange};
 use crate::diff::steps;
@@ -10,32 +12,42 @@ use crate::load::LoadedAnswer;
 use crate::rules::{self, Rules, Scope, Subject};
 
 /// True where the pair differs by a value that is the same to the places of both.
-pub fn is_any(found: &Differences, [baseline, new]: [&LoadedAnswer; 2], rules: &Rules) -> bool {
+pub fn is_any(found: &Differences, sides: [&LoadedAnswer; 2], rules: &Rules) -> bool {
     if rules.is_empty() {
         return false;
     }
-    let in_events = found.events.iter().any(|row| {
-        let Row::Both { new: index, .. } = row.row else { return false };
-        let (kind, tool) = steps::kind(new, index);
-        let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
-        among(&row.changes, &format!("/events/{index}"), &rules.scope(subject))
-    });
-    let in_actions = found.actions.iter().any(|row| {
-        let Row::Both { new: index, .. } = row.row else { return false };
-        let subject = Subject { event: None, tool: Some(new.answer.proposed_actions[index].tool_name.as_str()) };
-        among(&row.changes, &format!("/proposed_actions/{index}"), &rules.scope(subject))
-    });
+    found.events.iter().any(|row| in_event(row, sides[1], rules))
+        || found.actions.iter().any(|row| in_action(row, sides[1], rules))
+        || in_output(&found.output, sides, rules)
+}
+
+/// The same of two events.
+pub(super) fn in_event(row: &EventRow, new: &LoadedAnswer, rules: &Rules) -> bool {
+    let Row::Both { new: index, .. } = row.row else { return false };
+    let (kind, tool) = steps::kind(new, index);
+    let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
+    among(&row.changes, &format!("/events/{index}"), &rules.scope(subject))
+}
+
+/// The same of two actions.
+pub(super) fn in_action(row: &ActionRow, new: &LoadedAnswer, rules: &Rules) -> bool {
+    let Row::Both { new: index, .. } = row.row else { return false };
+    let subject = Subject { event: None, tool: Some(new.answer.proposed_actions[index].tool_name.as_str()) };
+    among(&row.changes, &format!("/proposed_actions/{index}"), &rules.scope(subject))
+}
+
+/// The same of the outputs.
+pub(super) fn in_output(change: &OutputChange, [baseline, new]: [&LoadedAnswer; 2], rules: &Rules) -> bool {
     let scope = output::scope(rules);
-    let in_output = match &found.output {
+    match change {
         OutputChange::Json(changes) => among(changes, output::POINTER, &scope),
         OutputChange::Text(_) => {
             let seen =
                 |side: &LoadedAnswer| rules::coarse_view(&output::value(&side.answer.final_output.content), &scope);
-            seen(baseline) == seen(new)
+            !scope.is_empty() && seen(baseline) == seen(new)
         }
         OutputChange::Same | OutputChange::Form => false,
-    };
-    in_events || in_actions || in_output
+    }
 }
 
 /// Looks among changes whose pointers of new start with `root`, at which the rules of `scope` act.

@@ -4,7 +4,7 @@ use counterproof_artifact::Side;
 use serde_json::json;
 
 use super::case_page::CaseView;
-use super::cells::{self, CellShown, EvidenceShown, RowShown};
+use super::cells::{self, CellShown, EvidenceShown, NOISE, RowShown};
 use super::changes::{self, ChangesShown};
 use super::marks::Marks;
 use super::places;
@@ -55,6 +55,7 @@ fn rows(view: &CaseView<'_>) -> Vec<ActionRow> {
         row: cells::alone(side, index),
         changes: JsonChanges::default(),
         evidence: EvidenceChange::Same,
+        noise: false,
     };
     (0..loaded.answer.proposed_actions.len()).map(row).collect()
 }
@@ -79,7 +80,9 @@ fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportErro
     };
     let told = Side::BOTH.into_iter().zip(&marks).all(|(side, marks)| marks.tell_all(&row.changes, side));
     let changes = if told { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
-    Ok(RowShown { class, sign, word, cells, changes, note: note.to_owned(), is_first: false })
+    let noise = !row.is_same() && view.is_noise(&divergence::row_pointers("/proposed_actions", row.row));
+    let note = [note, if noise { NOISE } else { "" }].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
+    Ok(RowShown { class, sign, word, cells, changes, note: note.join(" "), is_first: false })
 }
 
 /// An action that both sides propose: shown as new has it, with the evidence of both.

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use counterproof_artifact::Side;
+use counterproof_artifact::evaluation::SidePointer;
 
 use super::actions::{self, ActionsShown};
 use super::cause::{self, CauseShown, FoundShown, SeverityShown};
@@ -50,6 +51,12 @@ impl CaseView<'_> {
     /// The files of the run that is shown of a side.
     pub(super) fn files(&self, side: Side) -> &RunFiles<'_> {
         &self.report.files(side)[self.case.shown.of(side)]
+    }
+
+    /// True where a row of these lists is noise, or the outputs are: `pointers` are those of what is asked for.
+    pub(super) fn is_noise(&self, pointers: &[SidePointer]) -> bool {
+        let repeats = self.case.row.repeats.as_ref();
+        repeats.is_some_and(|repeats| pointers.first().is_some_and(|pointer| repeats.noise.contains(pointer)))
     }
 
     /// A side's answer.

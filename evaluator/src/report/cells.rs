@@ -18,6 +18,9 @@ const OPEN_UP_TO_BYTES: usize = 240;
 /// Longest value that a fold holds.
 const LONGEST_VALUE: usize = 64 * 1024;
 
+/// What is said of a difference that is noise.
+pub(super) const NOISE: &str = "Noise: the baseline differs from itself here as well.";
+
 /// A row.
 #[derive(Debug, Clone)]
 pub(super) struct RowShown {
@@ -33,7 +36,7 @@ pub(super) struct RowShown {
     pub(super) changes: ChangesShown,
     /// What became of the evidence or of the place; empty where there is nothing to say.
     pub(super) note: String,
-    /// True for the first row at which the sides differ.
+    /// True for the first row at which the sides differ, in more than noise where that is known.
     pub(super) is_first: bool,
 }
 

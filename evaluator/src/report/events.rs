@@ -4,7 +4,7 @@ use counterproof_artifact::{EventBody, Href, Side, ToolStatus};
 use serde_json::{Value, json};
 
 use super::case_page::CaseView;
-use super::cells::{self, CellShown, RowShown};
+use super::cells::{self, CellShown, NOISE, RowShown};
 use super::changes::{self, ChangesShown};
 use super::marks::Marks;
 use super::places;
@@ -14,6 +14,7 @@ use super::writer::ReportError;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::json::JsonChanges;
+use crate::divergence::row_pointers;
 use crate::load::LoadedAnswer;
 use crate::payload::Payload;
 
@@ -47,12 +48,11 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<EventsShown, ReportError> {
     let hidden = rows.len().saturating_sub(MOST_ROWS);
     let compared = view.case.differences.is_some();
     let mut stretches = Vec::new();
-    let mut is_first = compared;
+    let divergence = view.case.row.first_divergence.as_ref().map(|found| found.pointers.as_slice()).unwrap_or_default();
     for group in rows[..rows.len() - hidden].chunk_by(|a, b| a.is_same() == b.is_same()) {
         let mut shown = group.iter().map(|row| show_row(view, row)).collect::<Result<Vec<_>, _>>()?;
-        if is_first && !group[0].is_same() {
-            is_first = false;
-            shown[0].is_first = true;
+        for (row, shown) in group.iter().zip(&mut shown) {
+            shown.is_first = compared && row_pointers("/events", row.row) == divergence;
         }
         let folded = compared && group[0].is_same() && group.len() >= FOLD_FROM;
         stretches.push(EventStretch { summary: if folded { summary(group) } else { String::new() }, rows: shown });
@@ -71,6 +71,7 @@ fn rows(view: &CaseView<'_>) -> Vec<EventRow> {
         changes: JsonChanges::default(),
         moved: false,
         concurrent: false,
+        noise: false,
     };
     (0..loaded.answer.events.len()).map(row).collect()
 }
@@ -105,7 +106,9 @@ fn show_row(view: &CaseView<'_>, row: &EventRow) -> Result<RowShown, ReportError
     let told = Side::BOTH.into_iter().zip(&marks).all(|(side, marks)| marks.tell_all(&row.changes, side));
     let elsewhere = is_told_as_output(view, row.row);
     let changes = if told || elsewhere { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
+    let noise = !row.is_same() && view.is_noise(&row_pointers("/events", row.row));
     let notes = [
+        (noise, NOISE),
         (row.moved, "It stands in another place among the other steps."),
         (row.concurrent, "Called while another call was open: the order of such calls does not matter."),
     ];

@@ -3,10 +3,12 @@
 use counterproof_artifact::{Content, ContentType, FinalOutput, Side};
 
 use super::case_page::CaseView;
+use super::cells::NOISE;
 use super::changes::{self, ChangesShown};
 use super::diff_lines::{self, DiffShown};
 use super::shown::Shown;
 use crate::diff::output::OutputChange;
+use crate::divergence;
 use crate::load::LoadedAnswer;
 
 /// Longest output that is shown whole.
@@ -50,6 +52,7 @@ pub(super) struct ContentShown {
 pub(super) fn show(view: &CaseView<'_>) -> OutputShown {
     let whole = |side: Side, name| view.answer(side).map(|loaded| content(view, name, &loaded.answer.final_output));
     let both = || [whole(Side::Baseline, "baseline"), whole(Side::New, "new")].into_iter().flatten().collect();
+    let noise = if view.is_noise(&divergence::output_pointers()) { NOISE } else { "" };
     match view.case.differences.as_ref().map(|differences| &differences.output) {
         None => OutputShown { contents: both(), ..OutputShown::default() },
         Some(OutputChange::Same) => {
@@ -63,6 +66,7 @@ pub(super) fn show(view: &CaseView<'_>) -> OutputShown {
             let long = |loaded: &LoadedAnswer| matches!(&loaded.answer.final_output.content, Content::Text(text) if text.len() > LONG_OUTPUT);
             let is_long = Side::BOTH.into_iter().filter_map(|side| view.answer(side)).any(long);
             OutputShown {
+                summary: noise,
                 text,
                 contents: if is_long { both() } else { Vec::new() },
                 folded: true,
@@ -70,6 +74,7 @@ pub(super) fn show(view: &CaseView<'_>) -> OutputShown {
             }
         }
         Some(OutputChange::Json(places)) => OutputShown {
+            summary: noise,
             changes: changes::show(places, &view.budget),
             contents: both(),
             folded: true,

@@ -3,7 +3,7 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, NoiseBasis, Pairs, Tier, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, DivergenceKind, Evaluation, NoiseBasis, Pairs, Tier, Verdict};
 use counterproof_artifact::store::RunWriter;
 use counterproof_artifact::write::{self, Durability};
 use counterproof_evaluator::comparison::{self, Request};
@@ -341,4 +341,41 @@ fn a_time_in_a_result_does_not_hide_the_price_beside_it() {
     assert_eq!(later.verdict, Verdict::Noisy, "{:?}", later.reasons);
     let dearer = of_one(&baseline, &[priced(99_999, "11:00"), priced(99_999, "11:05")], &nothing());
     assert_eq!(dearer.verdict, Verdict::Changed, "{:?}", dearer.reasons);
+}
+
+/// Looks up an order, whose result holds a time, and refunds it, with a word of its own at the end.
+fn looked_up_and_refunded(at: &str, amount: u32, output: &str) -> Value {
+    let mut events = kit::step("c1", "look", &json!({"order": "A-17"}), &json!({"at": at, "total": 50})).to_vec();
+    events.extend(kit::step("c2", "refund", &json!({"amount": amount}), &json!("done")));
+    answer_of(&json!({"events": events, "final_output": {"content_type": "text", "content": output}}))
+}
+
+#[test]
+fn the_first_divergence_and_the_cause_are_not_looked_for_in_noise() {
+    let baseline = [looked_up_and_refunded("10:00", 50, "Done."), looked_up_and_refunded("10:05", 50, "It is done.")];
+    let new = [looked_up_and_refunded("11:00", 500, "All done."), looked_up_and_refunded("11:05", 500, "All is done.")];
+    let row = of_one(&baseline, &new, &nothing());
+    let noise: Vec<_> = row.repeats.unwrap().noise.into_iter().map(|noise| (noise.side, noise.pointer)).collect();
+    let both = |pointer: &str| Side::BOTH.map(|side| (side, pointer.to_owned()));
+    assert_eq!(noise, [both("/final_output/content"), both("/events/1")].concat());
+    let divergence = row.first_divergence.unwrap();
+    assert_eq!((divergence.kind, divergence.pointers[1].pointer.as_str()), (DivergenceKind::ToolArgs, "/events/2"));
+    let cause = row.cause.unwrap();
+    assert!(cause.path.iter().all(|step| step.pointer == "/events/2"), "{cause:#?}");
+}
+
+#[test]
+fn where_all_is_noise_the_first_of_it_is_shown() {
+    let baseline = [looked_up_and_refunded("10:00", 50, "Done."), looked_up_and_refunded("10:05", 50, "It is done.")];
+    let row = of_one(&baseline, &[looked_up_and_refunded("11:00", 50, "All done.")], &nothing());
+    assert_eq!(row.verdict, Verdict::Noisy, "{:?}", row.reasons);
+    assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::ToolResult);
+}
+
+#[test]
+fn a_number_beyond_its_tolerance_is_the_first_divergence_though_the_words_are_noise() {
+    let baseline = [refund("a", 10.0, "You get it."), refund("b", 10.5, "It is yours.")];
+    let row = under_near(&baseline, &[refund("c", 20.0, "There it goes.")], &nothing());
+    assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::ToolArgs);
+    assert!(row.cause.unwrap().path.iter().all(|step| step.pointer == "/events/0"));
 }

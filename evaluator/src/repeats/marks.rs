@@ -1,0 +1,102 @@
+//! Which differences of the pair that is shown are noise, by what all runs say of their places: where some of them are and some
+//! are not, the first divergence and the cause are looked for among those that are not.
+
+use std::collections::HashMap;
+
+use counterproof_artifact::evaluation::SidePointer;
+
+use super::labels;
+use super::places::{Place, Visited};
+use super::unplaced;
+use crate::diff::actions::ActionRow;
+use crate::diff::align::Row;
+use crate::diff::events::EventRow;
+use crate::diff::output::OutputChange;
+use crate::differences::{Differences, WithEvidence};
+use crate::divergence;
+use crate::rules::Rules;
+
+/// Places that are told of a case.
+const MARKS_TOLD: usize = 200;
+
+/// Marks the rows of the pair, and its outputs, whose places are all noise; none of them where nothing else differs.
+/// `is_noise` knows the places at which runs differ.
+pub(super) fn mark(
+    found: &mut Differences,
+    [baseline, new]: [WithEvidence<'_>; 2],
+    rules: &Rules,
+    is_noise: &dyn Fn(u64) -> Option<bool>,
+) {
+    let [baseline, new] = [baseline, new].map(|side| Visited { loaded: side.loaded, evidence: side.evidence, rules });
+    let output = touched(|places| baseline.output(places), |places| new.output(places));
+    found.output_is_noise = found.output != OutputChange::Same
+        && are_noise(&output, is_noise)
+        && !unplaced::in_output(&found.output, [baseline.loaded, new.loaded], rules);
+    for row in &mut found.events {
+        let (old, other) = indexes(row.row);
+        let mut places = touched(
+            |see| old.into_iter().for_each(|index| baseline.event(index, see)),
+            |see| other.into_iter().for_each(|index| new.event(index, see)),
+        );
+        if row.moved || !matches!(row.row, Row::Both { .. }) {
+            places.push(Place::ToolSequence.key());
+        }
+        if old.is_some_and(|index| baseline.says_output(index)) || other.is_some_and(|index| new.says_output(index)) {
+            places.clone_from(&output);
+        }
+        row.noise = !row.is_same() && are_noise(&places, is_noise) && !unplaced::in_event(row, new.loaded, rules);
+    }
+    for row in &mut found.actions {
+        let (old, other) = indexes(row.row);
+        let mut places = touched(
+            |see| old.into_iter().for_each(|index| baseline.action(index, see)),
+            |see| other.into_iter().for_each(|index| new.action(index, see)),
+        );
+        if !matches!(row.row, Row::Both { .. }) {
+            places.push(Place::Actions.key());
+        }
+        row.noise = !row.is_same() && are_noise(&places, is_noise) && !unplaced::in_action(row, new.loaded, rules);
+    }
+    let counts = found.output_counts()
+        || found.events.iter().any(EventRow::counts)
+        || found.actions.iter().any(ActionRow::counts);
+    if !counts {
+        found.output_is_noise = false;
+        found.events.iter_mut().for_each(|row| row.noise = false);
+        found.actions.iter_mut().for_each(|row| row.noise = false);
+    }
+}
+
+/// Where what is marked stands, up to a limit.
+pub(super) fn told(found: &Differences) -> Vec<SidePointer> {
+    let events = found.events.iter().filter(|row| row.noise).map(|row| ("/events", row.row));
+    let actions = found.actions.iter().filter(|row| row.noise).map(|row| ("/proposed_actions", row.row));
+    let output = found.output_is_noise.then(divergence::output_pointers).into_iter().flatten();
+    let rows = actions.chain(events).flat_map(|(list, row)| divergence::row_pointers(list, row));
+    output.chain(rows).take(MARKS_TOLD).collect()
+}
+
+/// True where runs differ at some of these places, and at none of them beyond noise.
+fn are_noise(places: &[u64], is_noise: &dyn Fn(u64) -> Option<bool>) -> bool {
+    let mut known = places.iter().filter_map(|place| is_noise(*place)).peekable();
+    known.peek().is_some() && known.all(|noise| noise)
+}
+
+/// The places at which two elements have something else, or that only one of them has.
+fn touched(
+    baseline: impl FnOnce(&mut dyn FnMut(Place<'_>, u64)),
+    new: impl FnOnce(&mut dyn FnMut(Place<'_>, u64)),
+) -> Vec<u64> {
+    let mut by_place: HashMap<u64, [u64; 2]> = HashMap::new();
+    baseline(&mut |place, value| labels::add(&mut by_place.entry(place.key()).or_default()[0], value));
+    new(&mut |place, value| labels::add(&mut by_place.entry(place.key()).or_default()[1], value));
+    by_place.into_iter().filter(|(_, [old, new])| old != new).map(|(place, _)| place).collect()
+}
+
+const fn indexes(row: Row) -> (Option<usize>, Option<usize>) {
+    match row {
+        Row::Both { baseline, new } => (Some(baseline), Some(new)),
+        Row::Removed(index) => (Some(index), None),
+        Row::Added(index) => (None, Some(index)),
+    }
+}
