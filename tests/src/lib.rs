@@ -19,5 +19,5 @@ mod program;
 mod sandbox;
 
 pub use agent::{Agent, Reply, minimal_answer};
-pub use program::program;
+pub use program::{program, safe_run};
 pub use sandbox::{Finished, Sandbox, files_below};

@@ -10,6 +10,7 @@ use crate::streams::Streams;
 
 mod accept;
 mod compare;
+mod conformance;
 mod demo;
 mod demo_agent;
 mod history;
@@ -44,6 +45,7 @@ enum Command {
     Replay(replay::Args),
     Validate(validate::Args),
     Schema(schema::Args),
+    Conformance(conformance::Args),
     Demo(demo::Args),
     DemoAgent(demo_agent::Args),
 }
@@ -72,6 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),
+        Command::Conformance(args) => conformance::run(&args, &mut streams),
         Command::Demo(args) => demo::run(&args, &mut streams),
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),
     };

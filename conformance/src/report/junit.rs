@@ -14,8 +14,10 @@ pub fn junit(report: &Report<'_>) -> String {
     for (place, subject) in report.subjects.iter().enumerate() {
         let verdicts: Vec<_> = report.verdicts.iter().filter(|verdict| verdict.subject == place).collect();
         let failed = verdicts.iter().filter(|verdict| !verdict.wrong.is_empty()).count();
-        let name = escaped(&subject.to_string());
-        let _ = writeln!(text, "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failed}\">", verdicts.len());
+        let skipped = verdicts.iter().filter(|verdict| verdict.skipped.is_some()).count();
+        let (name, tests) = (escaped(&subject.to_string()), verdicts.len());
+        let _ = write!(text, "  <testsuite name=\"{name}\" tests=\"{tests}\"");
+        let _ = writeln!(text, " failures=\"{failed}\" skipped=\"{skipped}\">");
         for verdict in verdicts {
             let (id, title) = (escaped(&verdict.id), escaped(&verdict.name));
             let _ = write!(text, "    <testcase classname=\"{name}\" name=\"{id}: {title}\"");
@@ -32,7 +34,11 @@ pub fn junit(report: &Report<'_>) -> String {
         text.push_str("  </testsuite>\n");
     }
     if !out.is_empty() {
-        let _ = writeln!(text, "  <testsuite name=\"out of scope\" tests=\"{0}\" skipped=\"{0}\">", out.len());
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"out of scope\" tests=\"{0}\" failures=\"0\" skipped=\"{0}\">",
+            out.len()
+        );
         for (group, id) in out {
             let (group, id) = (escaped(group), escaped(id));
             let _ = writeln!(

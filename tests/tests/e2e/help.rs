@@ -7,8 +7,20 @@ use camino::Utf8Path;
 use counterproof_artifact::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 11] =
-    ["run", "merge", "compare", "report", "history", "accept", "replay", "validate", "schema", "demo", "demo-agent"];
+const COMMANDS: [&str; 12] = [
+    "run",
+    "merge",
+    "compare",
+    "report",
+    "history",
+    "accept",
+    "replay",
+    "validate",
+    "schema",
+    "conformance",
+    "demo",
+    "demo-agent",
+];
 
 fn reference() -> String {
     let sandbox = Sandbox::new().with_variable("COLUMNS", "100");

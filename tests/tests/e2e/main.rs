@@ -7,6 +7,8 @@ mod accept;
 mod ci_recipes;
 mod closed_pipe;
 mod compare;
+#[cfg(unix)]
+mod conformance;
 mod demo;
 mod docs;
 mod help;

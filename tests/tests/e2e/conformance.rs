@@ -1,0 +1,172 @@
+//! `conformance`: the real safe-run, other programs, and wrappers, held against small files of vectors.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use counterproof_tests::{Finished, Sandbox, safe_run};
+use serde_json::{Value, json};
+
+/// Vectors in the published format: one that passes, one that is for another system, two of tools that are none of ours.
+fn vectors() -> Value {
+    json!({
+        "version": "1.0",
+        "m0_contract_version": "v0.1.0",
+        "description": "What is published beside the vectors changes nothing.",
+        "templates": {"print_and_exit": "prints both texts and exits"},
+        "vectors": {
+            "safe_run": [{
+                "id": "run-1", "name": "A failure keeps both streams", "m0_spec": ["M0-P1-I1"],
+                "command": {"args_template": "print_and_exit", "exit_code": 7, "print_stdout": "OUT", "print_stderr": "ERR"},
+                "expected": {"exit_code": 7, "log_content_markers": ["=== STDOUT ===", "OUT", "=== STDERR ===", "ERR"]},
+            }],
+            "safe_check": [{
+                "id": "check-1", "name": "A command of Windows", "m0_spec": [],
+                "command": {"check_args": ["cmd"], "platform_filter": "windows"}, "expected": {"exit_code": 0},
+            }],
+            "preflight_automerge_ruleset": [{"id": "preflight-1", "anything": true}, {"id": "preflight-2"}],
+        },
+    })
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new().with_file("vectors.json", &vectors().to_string());
+    sandbox
+        .with_file("wrapper", "#!/bin/sh\n# Contract: M0-v0.1.0\nexec \"$SAFE_RUN_BIN\" run \"$@\"\n")
+        .with_file("liar", "#!/bin/sh\n# Contract: M0-v0.1.0\n\"$SAFE_RUN_BIN\" run \"$@\"\nexit 0\n")
+}
+
+/// Runs the command over the vectors with safe-run as the tool; its own folder and name differ from machine to machine.
+fn conformance(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
+    for script in ["wrapper", "liar"] {
+        fs::set_permissions(sandbox.path(script), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let tool = safe_run().canonicalize().unwrap();
+    let tool = tool.to_str().unwrap();
+    let root = sandbox.root().canonicalize_utf8().unwrap();
+    let finished = sandbox.run(["conformance", "--vectors", "vectors.json", "--tool", tool].iter().chain(arguments));
+    finished.redact(tool, "safe-run").redact(root.as_str(), "<folder>")
+}
+
+#[test]
+fn what_passes_is_told_for_each_vector_and_what_is_not_ours_is_listed_as_such() {
+    insta::assert_snapshot!(conformance(&sandbox(), &["--wrapper", "wrapper"]), @r"
+    exit code: 0
+    --- stdout
+    tool safe-run
+      pass  run-1  A failure keeps both streams
+      skip  check-1  A command of Windows (only on windows)
+    wrapper <folder>/wrapper
+      pass  wrapper-contract  The wrapper declares the contract that it follows
+      pass  run-1  A failure keeps both streams
+      skip  check-1  A command of Windows (only on windows)
+    out of scope: preflight-1 (preflight_automerge_ruleset)
+    out of scope: preflight-2 (preflight_automerge_ruleset)
+    3 passed, 0 failed, 2 skipped, 2 out of scope
+    ");
+}
+
+#[test]
+fn what_differs_is_told_below_its_vector_and_the_exit_code_says_so() {
+    insta::assert_snapshot!(conformance(&sandbox(), &["--wrapper", "liar"]), @r"
+    exit code: 1
+    --- stdout
+    tool safe-run
+      pass  run-1  A failure keeps both streams
+      skip  check-1  A command of Windows (only on windows)
+    wrapper <folder>/liar
+      pass  wrapper-contract  The wrapper declares the contract that it follows
+      FAIL  run-1  A failure keeps both streams
+            exit code: expected 7, found 0
+            differs from the tool: exit code: expected 7, found 0
+      skip  check-1  A command of Windows (only on windows)
+    out of scope: preflight-1 (preflight_automerge_ruleset)
+    out of scope: preflight-2 (preflight_automerge_ruleset)
+    2 passed, 1 failed, 2 skipped, 2 out of scope
+    ");
+}
+
+#[test]
+fn a_second_tool_is_judged_like_the_first() {
+    let finished = conformance(&sandbox(), &["/usr/bin/env"]);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    assert!(finished.stdout.contains("no log contains \"=== STDOUT ===\""), "{finished}");
+    assert!(finished.stdout.contains("1 passed, 1 failed, 2 skipped, 2 out of scope"), "{finished}");
+}
+
+#[test]
+fn programs_and_build_servers_get_the_same_as_documents() {
+    let sandbox = sandbox();
+    let told = conformance(&sandbox, &["--wrapper", "liar", "--format", "json"]);
+    assert_eq!(told.code, Some(1), "{told}");
+    let report: Value = serde_json::from_str(&told.stdout).unwrap();
+    let wrong = "exit code: expected 7, found 0";
+    assert_eq!((&report["passed"], &report["failed"], &report["skipped"]), (&json!(2), &json!(1), &json!(2)));
+    assert_eq!(report["subjects"][1]["results"][1]["wrong"][0], wrong);
+    assert_eq!(report["out_of_scope"][1], json!({"group": "preflight_automerge_ruleset", "id": "preflight-2"}));
+
+    let told = conformance(&sandbox, &["--wrapper", "liar", "--format", "junit"]);
+    assert_eq!(told.code, Some(1), "{told}");
+    for part in [
+        "<testsuites name=\"conformance\" tests=\"7\" failures=\"1\">",
+        "<testsuite name=\"tool safe-run\" tests=\"2\" failures=\"0\" skipped=\"1\">",
+        "<testsuite name=\"wrapper <folder>/liar\" tests=\"3\" failures=\"1\" skipped=\"1\">",
+        &format!("name=\"run-1: A failure keeps both streams\"><failure message=\"{wrong}\">"),
+        "<testcase classname=\"preflight_automerge_ruleset\" name=\"preflight-1\"><skipped message=\"out of scope\"/>",
+    ] {
+        assert!(told.stdout.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn a_variable_reaches_every_vector() {
+    let mut vectors = vectors();
+    vectors["vectors"]["safe_run"][0]["expected"]["log_file_pattern"] = json!(r"^\d{8}T\d{6}Z-pid\d+-FAIL\.log$");
+    let sandbox = sandbox().with_file("vectors.json", &vectors.to_string());
+    let finished = conformance(&sandbox, &[]);
+    assert!(finished.code == Some(1) && finished.stdout.contains("does not match"), "{finished}");
+    let finished = conformance(&sandbox, &["--env", "SAFE_LOG_STYLE=m0"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+}
+
+#[test]
+fn golden_outputs_are_written_anew_and_hold_from_then_on() {
+    let mut vectors = vectors();
+    vectors["vectors"]["safe_run"][0]["golden"] = json!("run-1.json");
+    let sandbox = sandbox().with_file("vectors.json", &vectors.to_string());
+    let missing = conformance(&sandbox, &[]);
+    assert!(missing.code == Some(1) && missing.stdout.contains("`run-1.json` cannot be read"), "{missing}");
+    assert_eq!(conformance(&sandbox, &["--write-expected"]).code, Some(0));
+    assert_eq!(conformance(&sandbox, &[]).code, Some(0));
+    let golden = sandbox.json("expected/run-1.json").to_string();
+    let sandbox = sandbox.with_file("expected/run-1.json", &golden.replace("OUT", "OTHER"));
+    let differs = conformance(&sandbox, &[]);
+    assert!(differs.code == Some(1) && differs.stdout.contains("differs from `run-1.json`"), "{differs}");
+}
+
+#[test]
+fn what_cannot_be_used_is_an_error_with_its_place_and_no_check_that_passes() {
+    let mut unknown = vectors();
+    unknown["vectors"]["safe_run"][0]["expected"]["stdout_is_pretty"] = json!(true);
+    let nothing = json!({"m0_contract_version": "v0.1.0", "vectors": {"preflight_automerge_ruleset": []}});
+    for (vectors, code, told) in [
+        (unknown.to_string(), 2, "vector `run-1` in `vectors.json` cannot be used"),
+        (nothing.to_string(), 2, "`vectors.json`: no vector is in scope"),
+        ("[]".to_owned(), 2, "`vectors.json` is no file of vectors"),
+    ] {
+        let finished = conformance(&sandbox().with_file("vectors.json", &vectors), &[]);
+        assert_eq!(finished.code, Some(code), "{finished}");
+        assert!(finished.stderr.contains(told) && finished.stdout.is_empty(), "{finished}");
+    }
+    let sandbox = sandbox();
+    for (arguments, code, told) in [
+        (&["--tool", "absent", "--vectors", "vectors.json"][..], 3, "failed to find the program `absent`"),
+        (&["--tool", ".", "--vectors", "vectors.json"], 3, "failed to find the program `.`: it is no file"),
+        (&["--tool", "wrapper", "--vectors", "absent.json"], 3, "failed to read `absent.json`"),
+        (&["--tool", "wrapper", "--vectors", "vectors.json", "--env", "NAME"], 2, "it is written NAME=VALUE"),
+        (&["--vectors", "vectors.json", "--wrapper", "wrapper"], 2, "--tool"),
+    ] {
+        let finished = sandbox.run(["conformance"].iter().chain(arguments));
+        assert_eq!(finished.code, Some(code), "{finished}");
+        assert!(finished.stderr.contains(told), "{finished}");
+    }
+}
