@@ -68,32 +68,41 @@ impl Rounds {
     /// Says how a round left the cases, and why those that are open are.
     pub(crate) fn tell(&self, round: u32, cases: &[CaseStanding], streams: &mut Streams) {
         let count = |standing: Standing| cases.iter().filter(|case| case.standing == standing).count();
-        let untested = match count(Standing::Untested) {
+        let besides = |standing: Standing, words: &str| match count(standing) {
             0 => String::new(),
-            untested => format!(", {untested} not in the baseline"),
+            cases => format!(", {cases} {words}"),
         };
+        let undecidable = besides(Standing::Undecidable, "that no outcome of the rounds left would decide");
+        let untested = besides(Standing::Untested, "not in the baseline");
         streams.note(format_args!(
-            "round {round} of at most {}: {} worse, {} steady, {} open{untested}",
+            "round {round} of at most {}: {} worse, {} steady, {} open{undecidable}{untested}",
             self.max,
             count(Standing::Worse),
             count(Standing::Steady),
             count(Standing::Open),
         ));
-        for (standing, name) in [(Standing::Worse, "worse"), (Standing::Open, "open")] {
+        for (standing, name) in
+            [(Standing::Worse, "worse"), (Standing::Open, "open"), (Standing::Undecidable, "given up")]
+        {
             let of_standing = || cases.iter().filter(move |case| case.standing == standing);
             for case in of_standing().take(CASES_NAMED) {
                 let why = case.why.as_deref().unwrap_or("nothing to count yet");
-                streams.note(format_args!("  {name:<5}  {}  {}", case.case_id, words::text(why, 160)));
+                streams.note(format_args!("  {name:<8}  {}  {}", case.case_id, words::text(why, 160)));
             }
             let more = of_standing().count().saturating_sub(CASES_NAMED);
             if more > 0 {
-                streams.note(format_args!("  and {more} more that are {name}"));
+                streams.note(format_args!("  and {more} more: {name}"));
             }
         }
     }
 }
 
-/// The cases that another round would help, of all of them.
+/// How many cases the rounds so far have not decided, whether or not others may.
+pub(crate) fn undecided(standings: &[CaseStanding]) -> usize {
+    standings.iter().filter(|case| matches!(case.standing, Standing::Open | Standing::Undecidable)).count()
+}
+
+/// The cases that another round may help, of all of them.
 pub(crate) fn open_cases(cases: &[CaseSpec], standings: &[CaseStanding]) -> Vec<CaseSpec> {
     let open: HashSet<_> =
         standings.iter().filter(|case| case.standing == Standing::Open).map(|case| &case.case_id).collect();

@@ -19,6 +19,7 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", sentences::gate(&evaluation.gate));
     let _ = writeln!(text, "{}", sentences::besides(evaluation));
+    let _ = writeln!(text, "{}", sentences::compared(evaluation));
     let _ = writeln!(text, "{}", sentences::repeats(evaluation));
     for sentence in sentences::suite(evaluation) {
         let _ = writeln!(text, "{sentence}");

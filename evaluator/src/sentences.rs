@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{
-    Bound, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, Rate, SuiteMeasure, Verdict,
+    Bound, ComparedRun, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, Rate, SuiteMeasure, Verdict,
 };
 use counterproof_artifact::{FailureClass, ProposedAction, RunnerFailure};
 use serde_json::Value;
@@ -112,6 +112,17 @@ pub fn besides(evaluation: &Evaluation) -> String {
         }
     };
     format!("{moved} of {} moved; {expectations}", words::count(total, "case", "cases"))
+}
+
+/// Which runs were compared.
+pub fn compared(evaluation: &Evaluation) -> String {
+    let side = |one: &ComparedRun, all: Option<&Vec<ComparedRun>>| match all.map(Vec::as_slice) {
+        Some([first, others @ ..]) if !others.is_empty() => format!("{} and {} more", first.run_id, others.len()),
+        _ => one.run_id.to_string(),
+    };
+    let repeats = evaluation.repeats.as_ref();
+    let baseline = side(&evaluation.baseline, repeats.map(|repeats| &repeats.baseline));
+    format!("new {} against baseline {baseline}", side(&evaluation.new, repeats.map(|repeats| &repeats.new)))
 }
 
 /// How many runs there are of each side, and what one run cannot tell.

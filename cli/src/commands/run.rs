@@ -231,7 +231,7 @@ fn until_decided(
     let max = u32::try_from(passes.runs.len()).unwrap_or(u32::MAX);
     let rounds = Rounds::new(&args.passes.against, cases, thresholds, max)?;
     let design = counterproof_runner::Rounds { against: rounds.against(), full: rounds.full() };
-    let (mut open, mut folders) = (cases.to_vec(), Vec::new());
+    let (mut open, mut folders, mut undecided) = (cases.to_vec(), Vec::new(), 0);
     for (round, pass) in (1..).zip(&passes.runs) {
         let settings = pass.round(shared, design.clone());
         if let Asked::Interrupted = asking.ask(&settings, &open, round == max)? {
@@ -240,6 +240,7 @@ fn until_decided(
         folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
         let standings = rounds.judge(&folders)?;
         rounds.tell(round, &standings, asking.streams);
+        undecided = rounds::undecided(&standings);
         if round >= design.full {
             open = rounds::open_cases(cases, &standings);
         }
@@ -247,8 +248,8 @@ fn until_decided(
             break;
         }
     }
-    if !open.is_empty() {
-        asking.streams.note(format_args!("{} still open after all rounds", counted(open.len(), "case")));
+    if undecided > 0 {
+        asking.streams.note(format_args!("{} not decided", counted(undecided, "case")));
     }
     let names = |folders: &[Utf8PathBuf]| folders.iter().map(|folder| folder.as_str()).collect::<Vec<_>>().join(" ");
     asking.streams.note(format_args!(

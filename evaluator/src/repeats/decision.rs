@@ -55,7 +55,7 @@ impl Repeated {
         let (surveyed, learnt): (Vec<CaseSurvey>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let names = learnt.into_iter().fold(Names::default(), Names::and);
         let design = Design::of(&request.baseline, &request.new);
-        let Measures { by_case, suite } = Measures::of(&surveyed, &design, &request.thresholds);
+        let Measures { by_case, suite, .. } = Measures::of(&surveyed, &design, &request.thresholds);
         let places = noise::differing(&surveyed, &names, request.thresholds.alpha.value());
         let decide = |((case, measures), places): ((&CaseSurvey, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();

@@ -14,6 +14,8 @@ use crate::statistics::{
 pub(super) struct Measures {
     /// For each case, what its runs say; measures that it does not have are left out.
     pub(super) by_case: Vec<Vec<CaseMeasure>>,
+    /// For each case, the measures that the rounds which are left cannot decide; empty where runs were planned.
+    pub(super) undecidable: Vec<Vec<MeasureCode>>,
     /// For each measure that any case has, what all cases say together.
     pub(super) suite: Vec<SuiteMeasure>,
 }
@@ -29,6 +31,10 @@ impl Measures {
         }
     }
 
+    fn nothing(cases: usize) -> Self {
+        Self { by_case: vec![Vec::new(); cases], undecidable: vec![Vec::new(); cases], suite: Vec::new() }
+    }
+
     /// Runs that were planned before any was made.
     fn of_planned(cases: &[CaseSurvey], design: &Design, thresholds: &Thresholds) -> Self {
         let counted: Vec<Counted> = CODES.into_iter().filter_map(|code| Counted::of(code, cases, design)).collect();
@@ -37,7 +43,7 @@ impl Measures {
         let thresholds = shared_out(thresholds, moving);
 
         let mut planner = Planner::new(&thresholds);
-        let mut found = Self { by_case: cases.iter().map(|_| Vec::new()).collect(), suite: Vec::new() };
+        let mut found = Self::nothing(cases.len());
         for measure in counted {
             let fall = statistics::judge(&measure.tallies, &thresholds);
             let mirrored: Vec<_> = measure.tallies.iter().map(|tallies| tallies.mirrored()).collect();
@@ -62,7 +68,7 @@ impl Measures {
         let thresholds = Thresholds { full_rounds: rounds.full, ..shared_out(thresholds, counted.len().max(1)) };
 
         let mut tests = RoundTests::default();
-        let mut found = Self { by_case: cases.iter().map(|_| Vec::new()).collect(), suite: Vec::new() };
+        let mut found = Self::nothing(cases.len());
         for measure in counted {
             let fall = statistics::judge_rounds(&measure.cases, rounds.max, &thresholds, &mut tests);
             // On the rounds that ask every case, a test that looks once is right.
@@ -73,6 +79,9 @@ impl Measures {
             for (index, (fall, rise)) in measure.indexes.into_iter().zip(fall.cases.iter().zip(&rise.cases)) {
                 if fall.p.is_some() {
                     found.by_case[index].push(case_measure(measure.code, fall, rise, None));
+                }
+                if fall.undecidable {
+                    found.undecidable[index].push(measure.code);
                 }
             }
         }

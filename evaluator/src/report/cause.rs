@@ -70,7 +70,10 @@ pub(super) fn findings(view: &CaseView<'_>) -> Vec<FoundShown> {
 /// The severity, where there is any.
 pub(super) fn severity(severity: Option<&Severity>) -> Option<SeverityShown> {
     let severity = severity.filter(|severity| severity.score > 0.0)?;
-    let parts = severity.parts.iter().map(|part| (part.code.replace('-', " "), score(part.share)));
+    let parts = severity.parts.iter().map(|part| match part.code.as_str() {
+        "noise" => ("less by noise".to_owned(), score(part.share)),
+        code => (code.replace('-', " "), score(part.share)),
+    });
     Some(SeverityShown { score: score(severity.score), parts: parts.collect() })
 }
 

@@ -55,6 +55,9 @@ pub struct CaseJudgement {
     pub new_interval: Option<Interval>,
     /// Interval at 95 % for the fall, baseline's share minus new's.
     pub drop_interval: Option<Interval>,
+    /// True where it is not decided, and no outcome of the rounds that are left would decide it. Runs that were planned have
+    /// no such end.
+    pub undecidable: bool,
 }
 
 impl CaseJudgement {
@@ -161,6 +164,7 @@ pub(super) fn untested(case: CaseTallies, method: Method) -> CaseJudgement {
         baseline_interval: wilson(case.baseline, TWO_SIDED_95),
         new_interval: wilson(case.new, TWO_SIDED_95),
         drop_interval: newcombe(case, TWO_SIDED_95),
+        undecidable: false,
     }
 }
 

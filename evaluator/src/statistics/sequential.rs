@@ -12,7 +12,7 @@ use super::correction::benjamini_hochberg;
 use super::distribution::Distribution;
 use super::exact::{CaseTests, Method, fisher, golden_section};
 use super::family::Family;
-use super::judge::{CaseJudgement, Judgement, SuiteJudgement, rates, tier, untested};
+use super::judge::{CaseJudgement, Judgement, SuiteJudgement, Tier, rates, tier, untested};
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
 
@@ -74,6 +74,9 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
         let case = &mut judged[index];
         (case.p, case.corrected) = (Some(p), Some(*corrected));
         case.tier = tier(case.tallies, p, *corrected <= level, thresholds);
+        // A correction only ever raises what the case needs.
+        let is_left = cases[index].new.len() < max as usize;
+        case.undecidable = is_left && !case.is_decided() && !tests.can_decide(&cases[index], max, level, thresholds);
     }
     let suite = if alone { None } else { suite(cases, max, level, thresholds, &mut tests.cases) };
     let smallest = corrected.iter().copied().reduce(f64::min);
@@ -82,9 +85,14 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
     Judgement { cases: judged, suite, p: overall }
 }
 
-/// The cases that another round would help: those that are not decided.
+/// The cases that another round may help: those that are not decided, and that the rounds which are left can decide.
 pub fn open(judgement: &Judgement) -> impl Iterator<Item = usize> {
-    judgement.cases.iter().enumerate().filter(|(_, case)| !case.is_decided()).map(|(index, _)| index)
+    judgement
+        .cases
+        .iter()
+        .enumerate()
+        .filter(|(_, case)| !case.is_decided() && !case.undecidable)
+        .map(|(index, _)| index)
 }
 
 /// The suite on the rounds that ask all cases.
@@ -128,6 +136,17 @@ impl RoundTests {
             return (looks.fold(1.0, f64::min) * f64::from(max)).min(1.0);
         }
         self.plans.entry((runs, max)).or_insert_with(|| Plan::new(runs, max)).fall(case)
+    }
+
+    /// Whether the rounds that are left, of at most `max`, could decide a case at `level`: by failing in all of them, or by
+    /// passing in all. No other outcome decides a case that neither of these does.
+    pub fn can_decide(&mut self, case: &CaseRounds, max: u32, level: f64, thresholds: &Thresholds) -> bool {
+        [false, true].into_iter().any(|passes| {
+            let mut then = case.clone();
+            then.new.resize(then.new.len().max(max as usize), passes);
+            let p = self.fall(&then, max);
+            matches!(tier(then.after(usize::MAX), p, p <= level, thresholds), Tier::Regression | Tier::Steady)
+        })
     }
 }
 
@@ -217,7 +236,6 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::judge::Tier;
 
     fn rounds(baseline: Tally, new: &[(bool, usize)]) -> CaseRounds {
         CaseRounds {
@@ -296,6 +314,28 @@ mod tests {
         let early = judge(rounds(Tally::new(20, 0), &[(true, 3)]));
         assert_eq!(open(&early).collect::<Vec<_>>(), [0]);
         assert!(!early.alarm() && fell.alarm());
+    }
+
+    #[test]
+    fn a_case_is_given_up_only_where_nothing_that_may_come_decides_it() {
+        const MAX: u32 = 6;
+        let (thresholds, mut tests) = (Thresholds::default(), RoundTests::default());
+        let mut given_up = 0;
+        for (passed, failed) in (0..=4).flat_map(|passed| (0..=4).map(move |failed| (passed, failed))) {
+            for course in 0..1_u32 << MAX {
+                let mut new = Vec::new();
+                let mut undecidable = false;
+                for round in 0..MAX {
+                    new.push(course >> round & 1 == 1);
+                    let case = CaseRounds { baseline: Tally::new(passed, failed), new: new.clone(), left_out: 0 };
+                    let judged = judge_rounds(&[case], MAX, &thresholds, &mut tests).cases.remove(0);
+                    assert!(!(undecidable && judged.is_decided()), "{passed} and {failed}, then {new:?}: {judged:?}");
+                    undecidable |= judged.undecidable;
+                }
+                given_up += usize::from(undecidable);
+            }
+        }
+        assert!(given_up > 0);
     }
 
     #[test]

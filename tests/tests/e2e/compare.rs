@@ -33,6 +33,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     --- stdout
     Not good enough: 2 of 5 limits are not kept
     9 of 10 cases moved; new does not meet the expectations of 2 of 7 cases that were judged
+    new sample-new against baseline sample-baseline
     one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
 
       ✗ regressed         3   at most 0
@@ -147,6 +148,7 @@ fn shares_and_limits_of_some_cases_are_rules_of_their_own() {
     insta::assert_snapshot!(said.join("\n"), @r"
     Not good enough: 1 of 8 limits is not kept
     9 of 10 cases moved; new does not meet the expectations of 2 of 7 cases that were judged
+    new sample-new against baseline sample-baseline
     one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
 
       ✓ regressed                    3   at most 50 % of 6, so 3
