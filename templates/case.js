@@ -81,7 +81,7 @@
     texts.before(button);
     button.addEventListener("click", toggle);
     addEventListener("popstate", show);
-    counterproof.keys.set("s", toggle);
+    counterproof.bind("texts side by side, or in one", { s: toggle });
     show();
   }
 }
@@ -89,8 +89,9 @@
 // The steps and actions that differ, one after the other.
 {
   const rows = ".row.changed, .row.added, .row.removed";
-  counterproof.keys.set("n", () => counterproof.step(rows, 1));
-  counterproof.keys.set("p", () => counterproof.step(rows, -1));
+  if (document.querySelector(rows)) {
+    counterproof.bind("next step that differs, the one before", { n: () => counterproof.step(rows, 1), p: () => counterproof.step(rows, -1) });
+  }
 }
 
 {

@@ -159,8 +159,8 @@
   // Links to a list become links to the same cases found here.
   for (const link of document.querySelectorAll("a[data-find]")) link.href = `#${link.dataset.find}`;
 
-  counterproof.keys.set("/", () => document.getElementById("find-text").focus());
-  counterproof.keys.set("x", () => form.reset());
+  counterproof.bind("find cases", { "/": () => document.getElementById("find-text").focus() });
+  counterproof.bind("show all cases again", { x: () => form.reset() });
   form.hidden = false;
   show();
   document.documentElement.dataset.ready = "";

@@ -84,7 +84,7 @@ function hostile(side) {
     "json-output": object,
     "long-output": refund(side === "new" ? 500 : 50, ["s3"]),
     "evidence-gone": refund(50, side === "new" ? ["nowhere"] : ["s3"]),
-    unchanged: answer({ events: steps.slice(0, 8) }),
+    unchanged: answer({ events: steps.slice(0, 8), request_asset_href: "assets/unchanged.request.json" }),
     broken: side === "new" ? failure({ error_name: ALL, error_message: ALL, status_text: ALL, url: `http://x/${ALL}`, body_snippet: ALL, full_body_saved_to: "assets/body.bin" }) : answer({ events: steps.slice(0, 4) }),
     recovered: side === "new" ? answer({}) : failure({}),
     "still-broken": failure({ error_message: ALL }),
@@ -95,7 +95,10 @@ function hostile(side) {
   };
 }
 
-const assets = { "page.html": `<script>injected=1</script>${ALL}`, "body.bin": ALL };
+const assets = {
+  "page.html": `<script>injected=1</script>${ALL}`, "body.bin": ALL,
+  "unchanged.request.json": JSON.stringify({ protocol: "contract", url: "http://agent.example/run-case", body: { case_id: "unchanged", input: ALL } }),
+};
 
 function writeHostile(root) {
   const cases = Object.keys(hostile("baseline")).map((id) => ({

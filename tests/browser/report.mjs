@@ -19,8 +19,10 @@ export const evaluationOf = (root) => JSON.parse(readFileSync(path.join(root, "e
 
 const decoded = (value) => value.replaceAll("&#38;", "&").replaceAll("&#39;", "'").replaceAll("&#34;", '"').replaceAll("&#60;", "<").replaceAll("&#62;", ">");
 
+// Within a tag only: a text may say anything with quotes, and no angle bracket that is not escaped.
 function attributes(html, name) {
-  return [...html.matchAll(new RegExp(` ${name}="([^"]*)"`, "g"))].map((found) => decoded(found[1]));
+  const pattern = new RegExp(` ${name}="([^"]*)"`, "g");
+  return [...html.matchAll(/<[^<>]*>/g)].flatMap(([tag]) => [...tag.matchAll(pattern)].map((found) => decoded(found[1])));
 }
 
 /** Links of all pages that lead out of the folder, to no file, or to no element. */

@@ -89,10 +89,18 @@ fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportErro
 fn shared(view: &CaseView<'_>, baseline: usize, new: usize) -> Result<CellShown, ReportError> {
     let mut cell = show_cell(view, Side::New, new, &Marks::default())?.unwrap_or_default();
     cell.anchors.insert(0, view.anchors.add(places::action(Side::Baseline, baseline)));
-    "both sides".clone_into(&mut cell.side);
+    cell.side.clear();
     cell.number = cells::number(Row::Both { baseline, new });
     let theirs = evidence(view, Side::Baseline, baseline)?;
     let ours = std::mem::take(&mut cell.evidence);
+    let is_one = |(a, b): (&EvidenceShown, &EvidenceShown)| {
+        (&a.kind, &a.id, &a.target) == (&b.kind, &b.id, &b.target)
+            && view.anchors.are_one(a.href.as_deref(), b.href.as_deref())
+    };
+    if theirs.len() == ours.len() && theirs.iter().zip(&ours).all(is_one) {
+        cell.evidence = ours;
+        return Ok(cell);
+    }
     let named = |side: Side| move |shown: EvidenceShown| EvidenceShown { side: Some(side.as_str()), ..shown };
     cell.evidence =
         theirs.into_iter().map(named(Side::Baseline)).chain(ours.into_iter().map(named(Side::New))).collect();

@@ -11,7 +11,6 @@ use super::events::{self, EventsShown};
 use super::failures::{self, AttemptShown, FailureShown};
 use super::files::{FileLink, RunFiles};
 use super::findings::{self, InvalidShown};
-use super::names;
 use super::output::{self, OutputShown};
 use super::places::{self, Anchors};
 use super::reasons::{self, ExpectationShown, ReasonShown};
@@ -19,7 +18,7 @@ use super::repeats::{self, RepeatsShown};
 use super::replay;
 use super::shown::{self, Budget};
 use super::verdicts::{self, VerdictShown};
-use super::writer::{PageSelection, ReportError, ReportWriter};
+use super::writer::{ReportError, ReportWriter};
 use crate::comparison::CaseComparison;
 use crate::load::{Artifact, LoadedAnswer};
 
@@ -121,26 +120,25 @@ struct ArtifactShown {
 }
 
 impl CasePage {
-    /// The page of a case; the files that it links to are copied on the way.
+    /// The same page with links to the pages before and behind it.
+    pub(super) fn between(self, previous: Option<String>, next: Option<String>) -> Self {
+        Self { previous, next, ..self }
+    }
+
+    /// The page of a case, without its neighbours; the files that it links to are copied on the way.
     pub(super) fn of(report: &ReportWriter<'_>, case: &CaseComparison<'_>) -> Result<Self, ReportError> {
         let view = CaseView { report, case, budget: Budget::of_page(), anchors: Anchors::default() };
         let artifacts = Side::BOTH.map(|side| artifact(&view, side)).into_iter().collect::<Result<Vec<_>, _>>()?;
         // What is linked to comes before the links, which name only what is on the page.
         let invalid = findings::show(&view);
         let failures = failures::show(&view)?;
-        let output = output::show(&view);
+        let output = output::show(&view)?;
         let events = events::show(&view)?;
         let actions = actions::show(&view)?;
         // A failure has a section of its own, which says the same and more.
         let divergence = case.row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::show(&view);
         let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
-        // Whether a neighbour has a page is known only where every case has one.
-        let neighbour = |index: Option<usize>| {
-            let index = index.filter(|_| report.selection == PageSelection::All);
-            let id = report.pages.at(index?)?;
-            Some(format!("{}.html", names::encode_path(report.pages.stem(id))))
-        };
         Ok(Self {
             root: "../",
             case_id: case.row.case_id.to_string(),
@@ -149,8 +147,8 @@ impl CasePage {
             risk: verdicts::risk(case.row.risk_level),
             facts: facts(&view),
             input: input(&view),
-            previous: neighbour(case.index.checked_sub(1)),
-            next: neighbour(case.index.checked_add(1)),
+            previous: None,
+            next: None,
             reasons,
             more_reasons,
             cause: cause::show(&view),

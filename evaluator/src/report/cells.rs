@@ -40,12 +40,19 @@ pub(super) struct RowShown {
     pub(super) is_first: bool,
 }
 
+impl RowShown {
+    /// True where the row is one cell and nothing is said of it, as rows are that both sides share.
+    pub(super) fn is_bare(&self) -> bool {
+        self.cells.len() == 1 && self.changes.places.is_empty() && self.note.is_empty() && !self.is_first
+    }
+}
+
 /// What one side has, or both.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CellShown {
-    /// Ids of the elements for links to lead to.
+    /// Ids for links to lead to; never none.
     pub(super) anchors: Vec<String>,
-    /// Whose it is, in words.
+    /// Whose it is, in words; empty where it is both sides'.
     pub(super) side: String,
     /// Its place in its list, counted from 1.
     pub(super) number: String,

@@ -119,8 +119,9 @@ fn show_row(view: &CaseView<'_>, row: &EventRow) -> Result<RowShown, ReportError
 /// A step that is the same on both sides: shown as new has it, with the links of both.
 fn shared(view: &CaseView<'_>, baseline: usize, new: usize) -> Result<CellShown, ReportError> {
     let mut cell = show_cell(view, Side::New, new, &Marks::default())?.unwrap_or_default();
-    cell.anchors.insert(0, view.anchors.add(places::event(Side::Baseline, baseline)));
-    "both sides".clone_into(&mut cell.side);
+    cell.anchors
+        .insert(0, view.anchors.add_other(places::event(Side::Baseline, baseline), places::event(Side::New, new)));
+    cell.side.clear();
     cell.number = cells::number(Row::Both { baseline, new });
     for file in &mut cell.files {
         file.name.insert_str(0, "new: ");

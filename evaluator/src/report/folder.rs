@@ -27,16 +27,18 @@ pub(super) const INDEX_FILE: &str = "index.html";
 const MARKER_FILE: &str = "static/about.txt";
 const MARKER: &str = "A report of Counterproof. The next report that is written here replaces it. Open index.html.\n";
 
-/// What every page needs beside it: name and content.
-pub(super) const SHARED: [(&str, &str); 3] = [
+/// What every page needs beside it, that of a history too: name and content.
+pub(super) const SHARED_BY_ALL: [(&str, &str); 2] = [
     ("style.css", include_str!("../../../templates/style.css")),
-    ("report.js", include_str!("../../../templates/report.js")),
     ("icon.svg", include_str!("../../../templates/icon.svg")),
 ];
 
-/// What single kinds of pages need.
-const SCRIPTS: [(&str, &str); 2] =
-    [("find.js", include_str!("../../../templates/find.js")), ("case.js", include_str!("../../../templates/case.js"))];
+/// The scripts of a report's pages, and of single kinds of them.
+const SCRIPTS: [(&str, &str); 3] = [
+    ("report.js", include_str!("../../../templates/report.js")),
+    ("find.js", include_str!("../../../templates/find.js")),
+    ("case.js", include_str!("../../../templates/case.js")),
+];
 
 /// Refuses a folder that holds anything but a report.
 pub(super) fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {
@@ -58,7 +60,7 @@ pub(super) fn prepare(out: &Utf8Path) -> Result<(), ReportError> {
     for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER] {
         write::create_folder(&out.join(name))?;
     }
-    for (name, text) in SHARED.iter().chain(&SCRIPTS) {
+    for (name, text) in SHARED_BY_ALL.iter().chain(&SCRIPTS) {
         write::write(&out.join(STATIC_FOLDER).join(name), text.as_bytes(), Durability::Cached)?;
     }
     Ok(())

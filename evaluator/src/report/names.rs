@@ -43,6 +43,11 @@ impl Pages {
         self.renamed.get(id).map_or(id.as_str(), String::as_str)
     }
 
+    /// How many cases there are.
+    pub(super) const fn count(&self) -> usize {
+        self.ids.len()
+    }
+
     /// The case at a place in the order.
     pub(super) fn at(&self, index: usize) -> Option<&CaseId> {
         self.ids.get(index)

@@ -6,7 +6,9 @@ use super::case_page::CaseView;
 use super::cells::NOISE;
 use super::changes::{self, ChangesShown};
 use super::diff_lines::{self, DiffShown};
+use super::files::FileLink;
 use super::shown::Shown;
+use super::writer::ReportError;
 use crate::diff::output::OutputChange;
 use crate::divergence;
 use crate::load::LoadedAnswer;
@@ -33,6 +35,15 @@ pub(super) struct OutputShown {
     pub(super) contents: Vec<ContentShown>,
     /// True where the whole outputs are folded, since the difference says what matters.
     pub(super) folded: bool,
+    /// Where the whole outputs are, each with its side, where the page does not show all of them.
+    pub(super) whole: Vec<(&'static str, FileLink)>,
+}
+
+impl OutputShown {
+    fn is_cut(&self) -> bool {
+        let text = self.text.as_ref().is_some_and(|text| !text.more.is_empty());
+        text || !self.changes.more.is_empty() || self.contents.iter().any(|content| !content.shown.more.is_empty())
+    }
 }
 
 /// A whole output.
@@ -48,8 +59,19 @@ pub(super) struct ContentShown {
     pub(super) is_text: bool,
 }
 
-/// The final outputs of both sides, or of the one side that answered.
-pub(super) fn show(view: &CaseView<'_>) -> OutputShown {
+/// The final outputs of both sides, or of the one side that answered, with links to the files of those that are cut.
+pub(super) fn show(view: &CaseView<'_>) -> Result<OutputShown, ReportError> {
+    let mut shown = difference(view);
+    if shown.is_cut() {
+        for side in Side::BOTH.into_iter().filter(|side| view.answer(*side).is_some()) {
+            let id = &view.case.row.case_id;
+            shown.whole.push((side.as_str(), view.files(side).artifact(id, view.report.pages.stem(id))?));
+        }
+    }
+    Ok(shown)
+}
+
+fn difference(view: &CaseView<'_>) -> OutputShown {
     let whole = |side: Side, name| view.answer(side).map(|loaded| content(view, name, &loaded.answer.final_output));
     let both = || [whole(Side::Baseline, "baseline"), whole(Side::New, "new")].into_iter().flatten().collect();
     let noise = if view.is_noise(&divergence::output_pointers()) { NOISE } else { "" };

@@ -2,7 +2,7 @@
 //! does not have.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::SidePointer;
@@ -14,6 +14,8 @@ use crate::sentences;
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
     known: RefCell<HashSet<String>>,
+    /// Ids of the baseline's that stand on the same element as one of new's, by that one.
+    other: RefCell<HashMap<String, String>>,
 }
 
 /// A link within the page.
@@ -30,6 +32,28 @@ impl Anchors {
     pub(super) fn add(&self, id: String) -> String {
         self.known.borrow_mut().insert(id.clone());
         id
+    }
+
+    /// Notes that an element which carries one of new's ids carries one of the baseline's too.
+    pub(super) fn add_other(&self, baseline: String, new: String) -> String {
+        self.other.borrow_mut().insert(new, baseline.clone());
+        self.add(baseline)
+    }
+
+    /// True where a link of the baseline's and one of new's lead to the same element, or none of them anywhere.
+    pub(super) fn are_one(&self, baseline: Option<&str>, new: Option<&str>) -> bool {
+        match (baseline, new) {
+            (None, None) => true,
+            (Some(baseline), Some(new)) => {
+                let other = self.other.borrow();
+                baseline == new
+                    || new
+                        .strip_prefix('#')
+                        .and_then(|new| other.get(new))
+                        .is_some_and(|other| baseline.strip_prefix('#') == Some(other))
+            }
+            _ => false,
+        }
     }
 
     /// A link to the element with the id, if there is one.

@@ -1,6 +1,7 @@
 //! The report, written while the comparison goes on: one page a case from any thread, the index at the end.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -16,7 +17,8 @@ use super::folder::{self, CASES_FOLDER, INDEX_FILE};
 use super::index::IndexPage;
 use super::lists;
 use super::moved;
-use super::names::Pages;
+use super::names::{self, Pages};
+use super::neighbours::{Placed, Waiting};
 use super::search;
 use super::verdicts;
 use crate::comparison::{self, CaseComparison, Request};
@@ -54,6 +56,10 @@ pub struct ReportWriter<'a> {
     new_files: Vec<RunFiles<'a>>,
     pub(super) pages: Pages,
     pub(super) selection: PageSelection,
+    /// The verdicts, where they were known before; otherwise empty.
+    verdicts: Vec<Verdict>,
+    /// Pages whose neighbours are not known yet, where not every case has one.
+    waiting: Option<Mutex<Waiting<Box<CasePage>>>>,
     out: Utf8PathBuf,
 }
 
@@ -109,7 +115,8 @@ impl<'a> ReportWriter<'a> {
         baseline: &'a SideRuns,
         new: &'a SideRuns,
     ) -> Result<Self, ReportError> {
-        Self::of_runs(out, [baseline, new], case_ids(evaluation))
+        let verdicts = evaluation.cases.iter().map(|case| case.verdict).collect();
+        Ok(Self { verdicts, ..Self::of_runs(out, [baseline, new], case_ids(evaluation))? })
     }
 
     /// Starts the report of a comparison that was made before, without its runs: there is nothing to make the cases' pages of.
@@ -122,6 +129,8 @@ impl<'a> ReportWriter<'a> {
             new_files: Vec::new(),
             pages: Pages::of(case_ids(evaluation)),
             selection: PageSelection::None,
+            verdicts: Vec::new(),
+            waiting: None,
             out: out.to_owned(),
         })
     }
@@ -147,6 +156,8 @@ impl<'a> ReportWriter<'a> {
             new_files,
             pages: Pages::of(ids),
             selection: PageSelection::All,
+            verdicts: Vec::new(),
+            waiting: None,
             out: out.to_owned(),
         })
     }
@@ -154,16 +165,42 @@ impl<'a> ReportWriter<'a> {
     /// Writes pages for some cases only.
     #[must_use]
     pub fn with_pages(self, selection: PageSelection) -> Self {
-        Self { selection, ..self }
+        let mut waiting = Waiting::of(self.pages.count());
+        for (index, verdict) in self.verdicts.iter().enumerate() {
+            if !selection.includes(*verdict) {
+                waiting.decide(index, None);
+            }
+        }
+        let waiting = (selection == PageSelection::Changed).then(|| Mutex::new(waiting));
+        Self { selection, waiting, ..self }
     }
 
-    /// Writes the page of a case and copies what it links to, if the case gets a page.
+    /// Writes the page of a case and copies what it links to, if the case gets a page. Where not every case gets one, the
+    /// page is written once it is known which of its neighbours do.
     pub fn write_case(&self, case: &CaseComparison<'_>) -> Result<(), ReportError> {
-        if !self.selection.includes(case.row.verdict) {
-            return Ok(());
-        }
-        let page = CasePage::of(self, case)?;
-        self.write_page(&self.case_page(&case.row.case_id), &page)
+        let has_page = self.selection.includes(case.row.verdict);
+        let page = has_page.then(|| CasePage::of(self, case).map(Box::new)).transpose()?;
+        let Some(waiting) = &self.waiting else {
+            let placed = |page| Placed {
+                index: case.index,
+                previous: case.index.checked_sub(1),
+                next: case.index.checked_add(1),
+                page,
+            };
+            return page.map_or(Ok(()), |page| self.write_placed(placed(page)));
+        };
+        let ready = waiting.lock().unwrap_or_else(PoisonError::into_inner).decide(case.index, page);
+        ready.into_iter().try_for_each(|placed| self.write_placed(placed))
+    }
+
+    fn write_placed(&self, placed: Placed<Box<CasePage>>) -> Result<(), ReportError> {
+        let neighbour = |index: Option<usize>| {
+            let id = self.pages.at(index?)?;
+            Some(format!("{}.html", names::encode_path(self.pages.stem(id))))
+        };
+        let Some(id) = self.pages.at(placed.index) else { return Ok(()) };
+        let page = placed.page.between(neighbour(placed.previous), neighbour(placed.next));
+        self.write_page(&self.case_page(id), &page)
     }
 
     /// Writes the index, the lists, `evaluation.json` and what else stands beside the pages, and returns the page to open.
@@ -193,6 +230,10 @@ impl<'a> ReportWriter<'a> {
     }
 
     fn finish_pages(&self, evaluation: &Evaluation, surroundings: &Surroundings) -> Result<Utf8PathBuf, ReportError> {
+        if let Some(waiting) = &self.waiting {
+            let rest = waiting.lock().unwrap_or_else(PoisonError::into_inner).rest();
+            rest.into_iter().try_for_each(|placed| self.write_placed(placed))?;
+        }
         beside::write(&self.out, evaluation, surroundings, self.selection)?;
         let groups = moved::groups(evaluation);
         lists::write(self, evaluation, &groups)?;

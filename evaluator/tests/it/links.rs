@@ -29,10 +29,15 @@ pub(crate) fn pages(report: &Utf8Path) -> BTreeMap<Utf8PathBuf, String> {
     html.map(|(name, bytes)| (name, String::from_utf8(bytes).unwrap())).collect()
 }
 
+/// The tags of a page, without their brackets: neither a text nor a value of an attribute holds one that is not escaped.
+pub(crate) fn tags(page: &str) -> impl Iterator<Item = &str> {
+    page.split('<').skip(1).map(|rest| rest.split('>').next().unwrap())
+}
+
 /// The values of an attribute on a page, with the character references that the pages use undone.
 pub(crate) fn attributes(page: &str, name: &str) -> Vec<String> {
     let pattern = format!(" {name}=\"");
-    let values = page.split(&pattern).skip(1).map(|rest| rest.split('"').next().unwrap());
+    let values = tags(page).flat_map(|tag| tag.split(&pattern).skip(1).map(|rest| rest.split('"').next().unwrap()));
     values.map(|value| value.replace("&#38;", "&").replace("&#39;", "'")).collect()
 }
 

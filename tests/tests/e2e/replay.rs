@@ -40,6 +40,21 @@ fn the_same_request_is_sent_and_the_same_answer_is_the_same() {
 }
 
 #[test]
+fn the_command_on_the_page_of_a_case_works_in_the_folder_of_the_report() {
+    let (sandbox, agent) = recorded("done", &[]);
+    let url = agent.base_url();
+    let baseline = ["run", "--cases", "cases.json", "--side", "baseline", "--run-id", "r0", "--base-url", &url];
+    assert_eq!(sandbox.run(baseline).code, Some(0));
+    let finished = sandbox.run(["compare"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    let page = std::fs::read_to_string(sandbox.path("report/cases/c1.html")).unwrap();
+    let command = page.split("<code id=\"replay\">counterproof ").nth(1).and_then(|rest| rest.split('<').next());
+    assert_eq!(command, Some("replay artifacts/new/c1.json"));
+    let finished = sandbox.run(["replay", "report/artifacts/new/c1.json"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answer means the same\n"), "{finished}");
+}
+
+#[test]
 fn another_answer_is_told_in_words() {
     let (sandbox, _agent) = recorded("sent", &[]);
     let other = Agent::start(|_| Reply::json(&said("lost")));

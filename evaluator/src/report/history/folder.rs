@@ -10,7 +10,7 @@ use counterproof_artifact::write::{self, Durability, WriteError};
 use super::find::LeftOut;
 use super::nights::History;
 use super::page::HistoryPage;
-use crate::report::folder::{INDEX_FILE, SHARED, STATIC_FOLDER};
+use crate::report::folder::{INDEX_FILE, SHARED_BY_ALL, STATIC_FOLDER};
 
 const MARKER_FILE: &str = "static/about.txt";
 const MARKER: &str = "A history of Counterproof. The next history that is written here replaces it. Open index.html.\n";
@@ -56,7 +56,7 @@ pub fn prepare(out: &Utf8Path) -> Result<(), HistoryError> {
 
 /// Writes the page into a folder that was made ready, and returns it.
 pub fn write(out: &Utf8Path, history: &History, left_out: &[LeftOut]) -> Result<Utf8PathBuf, HistoryError> {
-    for (name, text) in SHARED.into_iter().chain([("history.css", STYLE)]) {
+    for (name, text) in SHARED_BY_ALL.into_iter().chain([("history.css", STYLE)]) {
         write::write(&out.join(STATIC_FOLDER).join(name), text.as_bytes(), Durability::Cached)?;
     }
     let html = HistoryPage::of(history, left_out).render()?;

@@ -1,0 +1,83 @@
+//! Escaping of what stands within an element: a value as JSON is a tenth quotes, which there need no escape. Attributes
+//! keep the template engine's own escaping, and a test holds the templates to that.
+
+use std::fmt::{self, Write};
+
+use askama::filters::Escaper;
+
+/// Escapes what would begin a tag or a character reference, and `>` for readers that are not strict.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Content;
+
+impl Escaper for Content {
+    fn write_escaped_str<W: Write>(&self, mut dest: W, string: &str) -> fmt::Result {
+        let mut rest = string;
+        while let Some(place) = rest.find(['&', '<', '>']) {
+            let (plain, special) = rest.split_at(place);
+            dest.write_str(plain)?;
+            dest.write_str(match special.as_bytes().first() {
+                Some(b'&') => "&#38;",
+                Some(b'<') => "&#60;",
+                _ => "&#62;",
+            })?;
+            rest = &special[1..];
+        }
+        dest.write_str(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEMPLATES: [(&str, &str); 6] = [
+        ("base.html", include_str!("../../../templates/base.html")),
+        ("case.html", include_str!("../../../templates/case.html")),
+        ("history.html", include_str!("../../../templates/history.html")),
+        ("index.html", include_str!("../../../templates/index.html")),
+        ("list.html", include_str!("../../../templates/list.html")),
+        ("parts.html", include_str!("../../../templates/parts.html")),
+    ];
+
+    fn escaped(text: &str) -> String {
+        let mut written = String::new();
+        Content.write_escaped_str(&mut written, text).unwrap();
+        written
+    }
+
+    #[test]
+    fn markup_is_escaped_and_quotes_stay() {
+        assert_eq!(escaped("<a href=\"x\">it's &amp;</a>"), "&#60;a href=\"x\"&#62;it's &#38;amp;&#60;/a&#62;");
+        assert_eq!(escaped("é€"), "é€");
+    }
+
+    #[test]
+    fn no_attribute_of_a_template_holds_what_is_escaped_for_content() {
+        for (name, template) in TEMPLATES {
+            let mut rest = template;
+            while let Some(place) = rest.find("|e(\"content\")") {
+                let before = &rest[..place];
+                assert!(!is_within_a_tag(before), "{name}: {}", before.lines().next_back().unwrap_or_default());
+                rest = &rest[place + 1..];
+            }
+        }
+    }
+
+    /// True where a tag is open at the end: outside of the engine's own signs, the last angle bracket begins one.
+    fn is_within_a_tag(template: &str) -> bool {
+        let mut html = template.to_owned();
+        for (open, close) in [("{#", "#}"), ("{%", "%}"), ("{{", "}}")] {
+            while let Some(start) = html.find(open) {
+                let end = html[start..].find(close).map_or(html.len(), |end| start + end + close.len());
+                html.replace_range(start..end, "");
+            }
+        }
+        html.rfind('<') > html.rfind('>')
+    }
+
+    #[test]
+    fn a_tag_that_is_open_is_seen() {
+        assert!(is_within_a_tag("<p>{% if a > b %}<a href=\"{{ x"));
+        assert!(!is_within_a_tag("<p><a href=\"{{ x }}\">{{ y"));
+    }
+}
