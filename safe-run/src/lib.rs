@@ -7,6 +7,8 @@
 //!            ledger, merged view ◀─ log        JSON lines ◀─ jsonl        callers ◀─ event ◀─────┘
 //! ```
 //!
+//! A record that was written is read back by `reread`, and `export` makes a run folder of such records, to be compared.
+//!
 //! The session keeps bytes as they come and passes them on; lines and events are made afterwards, from what was kept, so that
 //! recording costs little and memory does not grow with the output. The program `safe-run` is [`program::run`].
 //!
@@ -15,11 +17,13 @@
 pub mod program;
 
 mod event;
+mod export;
 mod jsonl;
 mod log;
 mod options;
 mod record;
 mod redacted;
+mod reread;
 #[cfg(unix)]
 mod session;
 mod shell;
@@ -30,10 +34,12 @@ mod tail;
 mod tape;
 
 pub use event::{Event, EventKind, Line, LineEnd};
+pub use export::{Destination, ExportError, Exported, Source, export};
 pub use jsonl::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
 pub use log::{BASE64, View};
 pub use options::Options;
 pub use record::{Ending, Record, StartError};
+pub use reread::{Recorded, RereadError, Wrong};
 #[cfg(unix)]
 pub use session::{Observer, Signals, record};
 #[cfg(unix)]

@@ -13,6 +13,7 @@ mod compare;
 mod conformance;
 mod demo;
 mod demo_agent;
+mod export_run;
 mod history;
 mod merge;
 mod replay;
@@ -45,6 +46,7 @@ enum Command {
     Replay(replay::Args),
     Validate(validate::Args),
     Schema(schema::Args),
+    ExportRun(export_run::Args),
     Conformance(conformance::Args),
     Demo(demo::Args),
     DemoAgent(demo_agent::Args),
@@ -74,6 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),
+        Command::ExportRun(args) => export_run::run(&args, &mut streams),
         Command::Conformance(args) => conformance::run(&args, &mut streams),
         Command::Demo(args) => demo::run(&args, &mut streams),
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_artifact::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "run",
     "merge",
     "compare",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 12] = [
     "replay",
     "validate",
     "schema",
+    "export-run",
     "conformance",
     "demo",
     "demo-agent",

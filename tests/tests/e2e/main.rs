@@ -11,6 +11,8 @@ mod compare;
 mod conformance;
 mod demo;
 mod docs;
+#[cfg(unix)]
+mod export_run;
 mod help;
 mod history;
 mod malformed;
