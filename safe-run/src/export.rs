@@ -280,9 +280,9 @@ fn case(piece: &Piece, writer: &RunWriter) -> Result<Case, WriteError> {
     let output = Content::Json(object(json!({ "exit_code": recorded.exit_code })));
     let events = [
         (start, EventBody::ToolCall(call)),
-        (start + latency, EventBody::ToolResult(result(piece, latency.into(), writer)?)),
+        (start.saturating_add(latency), EventBody::ToolResult(result(piece, latency.into(), writer)?)),
         (
-            start + latency,
+            start.saturating_add(latency),
             EventBody::FinalOutput(FinalOutputEvent {
                 content_type: ContentType::Json,
                 content: output.clone(),
