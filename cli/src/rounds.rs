@@ -15,7 +15,7 @@ use counterproof_evaluator::statistics::Thresholds;
 use counterproof_evaluator::words;
 
 use crate::command_error::CommandError;
-use crate::commands::read_error;
+use crate::commands::{read_error, warn_of_other_side};
 use crate::streams::Streams;
 
 /// Cases that are named after a round; the others are counted.
@@ -37,9 +37,11 @@ impl Rounds {
         cases: &[CaseSpec],
         thresholds: Thresholds,
         max: u32,
+        streams: &mut Streams,
     ) -> Result<Self, CommandError> {
         let case_ids: Vec<CaseId> = cases.iter().map(|case| case.id.clone()).collect();
         let baseline = open(against, Side::Baseline)?;
+        baseline.iter().for_each(|run| warn_of_other_side(run.reader(), Side::Baseline, streams));
         if !case_ids.iter().any(|id| baseline.iter().any(|run| run.selects(id))) {
             return Err(CommandError::usage("the runs of `--against` hold none of the cases").hint(
                 "name runs of the same cases, such as those that `counterproof run --side baseline --repeat 10` makes",

@@ -169,9 +169,11 @@ fn warn(request: &Request<'_>, streams: &mut Streams) {
     let runs = baseline.map(|run| (run, Side::Baseline)).chain(new.map(|run| (run, Side::New)));
     for (run, side) in runs {
         let (folder, document) = (run.reader().folder(), run.reader().run());
-        if document.version != side {
-            let is = document.version;
-            streams.note(format_args!("warning: `{folder}` is a run of side {is}, and is compared as {side}"));
+        warn_of_other_side(run.reader(), side, streams);
+        if let Some(stats) = &document.stats
+            && stats.cases_failed.is_some_and(|failed| failed.get() > 0 && Some(failed) == stats.cases_total)
+        {
+            streams.note(format_args!("warning: no case of the run `{folder}` was answered"));
         }
         if document.stats.is_none() || document.extra.get("interrupted").is_some_and(|value| value == true) {
             streams.note(format_args!("warning: the run `{folder}` was stopped before its end"));
@@ -188,6 +190,14 @@ fn warn(request: &Request<'_>, streams: &mut Streams) {
         if request.baseline.iter().map(ComparedRun::reader).any(is_same) {
             streams.note(format_args!("warning: `{}` is compared with itself", new.folder()));
         }
+    }
+}
+
+/// Says where a run is taken for the other side than it says of itself.
+pub(crate) fn warn_of_other_side(run: &RunReader, side: Side, streams: &mut Streams) {
+    let (folder, is) = (run.folder(), run.run().version);
+    if is != side {
+        streams.note(format_args!("warning: `{folder}` is a run of side {is}, and is compared as {side}"));
     }
 }
 

@@ -22,7 +22,7 @@ mod run;
 mod schema;
 mod validate;
 
-pub(crate) use compare::read_error;
+pub(crate) use compare::{read_error, warn_of_other_side};
 
 /// Tells whether tonight's version of an AI agent is worse than yesterday's.
 ///

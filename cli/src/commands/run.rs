@@ -229,7 +229,7 @@ fn until_decided(
     }
     let thresholds = Config::load(args.agent.config.as_deref())?.statistics;
     let max = u32::try_from(passes.runs.len()).unwrap_or(u32::MAX);
-    let rounds = Rounds::new(&args.passes.against, cases, thresholds, max)?;
+    let rounds = Rounds::new(&args.passes.against, cases, thresholds, max, asking.streams)?;
     let design = counterproof_runner::Rounds { against: rounds.against(), full: rounds.full() };
     let (mut open, mut folders, mut undecided) = (cases.to_vec(), Vec::new(), 0);
     for (round, pass) in (1..).zip(&passes.runs) {

@@ -114,12 +114,16 @@ impl Group<'_> {
         self.cases.len() > CASES_SHOWN
     }
 
-    /// What happened, as one person would tell another.
+    /// What happened, as one person would tell another; where the cases share the cause and not its values, those of the worst.
     pub(super) fn sentence(&self) -> String {
+        let message = |case: &&CaseEvaluation| case.cause.as_ref().map(|cause| cause.message.clone());
         match self.cases.as_slice() {
             [] => String::new(),
             [only] => case_rows::reason(only),
-            [worst, ..] => match &worst.cause {
+            [worst, others @ ..] => match &worst.cause {
+                Some(cause) if others.iter().any(|other| message(other) != message(worst)) => {
+                    format!("such as: {}", shown::visible(&cause.message))
+                }
                 Some(cause) => shown::visible(&cause.message),
                 None => case_rows::reason(worst),
             },

@@ -178,6 +178,9 @@ fn an_agent_that_nobody_reaches_is_an_error_though_every_case_has_its_artifact()
       hint: the artifacts in the run folder tell of each attempt
     ");
     assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));
+    // Nor does such a run become a side of a comparison without a word.
+    let compared = sandbox.run(["compare", "runs/new/r1", "runs/new/r1", "--no-write-back"]);
+    assert!(compared.stderr.contains("warning: no case of the run `runs/new/r1` was answered"), "{compared}");
 }
 
 #[test]

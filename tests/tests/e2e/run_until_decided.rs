@@ -126,3 +126,16 @@ fn a_group_that_was_decided_early_can_become_the_baseline() {
     assert_eq!(accepted.code, Some(0), "{accepted}");
     assert!(sandbox.path("runs/baseline/n-r7").is_dir(), "{accepted}");
 }
+
+#[test]
+fn runs_of_the_side_new_as_a_baseline_are_taken_and_told() {
+    let sandbox = sandbox(&["steady"]);
+    let agent = agent(1, |_| 1.0);
+    let url = agent.base_url();
+    let line = ["run", "--cases", "cases.json", "--side", "new", "--base-url", &url, "--run-id"];
+    assert_eq!(sandbox.run(line.into_iter().chain(["before"])).code, Some(0));
+    let rounds = ["n", "--repeat-until-decided", "--max", "2", "--against", "runs/new/before"];
+    let finished = sandbox.run(line.into_iter().chain(rounds));
+    let said = "warning: `runs/new/before` is a run of side new, and is compared as baseline";
+    assert!(finished.code == Some(0) && finished.stderr.contains(said), "{finished}");
+}
