@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod bench_report;
 mod browser;
 mod check;
+mod cross;
 mod interop;
 mod machine;
 mod samples;
@@ -36,7 +37,7 @@ enum Command {
     Fmt,
     /// Hold everything but the tests against the rules: formatting, clippy, documentation, licences, samples.
     Check,
-    /// What the CI does: `check`, then `test`, then `browser`, then `interop`.
+    /// What the CI does: `check`, then `cross`, then `test`, then `browser`, then `interop`.
     Ci,
     /// Measure the runner against a trivial local server. Takes about two minutes; `docs/performance.md` has the figures.
     BenchRunner,
@@ -57,6 +58,8 @@ enum Command {
         /// More reports to open, beside those that it writes itself.
         folders: Vec<camino::Utf8PathBuf>,
     },
+    /// Check that safe-run compiles for Windows and macOS; a target that is not there and cannot be added is skipped.
+    Cross,
     /// Write `docs/cli.md` again, from the program's own help.
     Docs,
     /// Install litellm into `target/interop/` and run both OpenAI forms against its mock server; skipped where that cannot be.
@@ -86,6 +89,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Check => check::all(),
         Command::Ci => {
             check::all()?;
+            cross::run()?;
             test(&[])?;
             browser::run(&[])?;
             interop::run()
@@ -97,6 +101,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::BenchReport { cases } => bench_report::run(&cases),
         Command::Browser { folders } => browser::run(&folders),
+        Command::Cross => cross::run(),
         Command::Docs => {
             let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];
             Step::cargo(test).env("UPDATE_DOCS", "1").run()

@@ -102,7 +102,10 @@ impl Passage {
         let written = match &self.way {
             Way::Reopened(file) => rustix::io::write(file, bytes),
             Way::Socket => {
-                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let flags = SendFlags::DONTWAIT;
+                // Where the system has no such flag, it is enough that programs in Rust ignore the signal.
+                #[cfg(not(target_vendor = "apple"))]
+                let flags = flags | SendFlags::NOSIGNAL;
                 rustix::net::send(standard(self.stream), bytes, flags)
             }
             Way::Plain => rustix::io::write(standard(self.stream), bytes),

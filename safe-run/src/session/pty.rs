@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use rustix::fs::OFlags;
+use rustix::io::FdFlags;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
@@ -21,7 +22,12 @@ pub(crate) struct Pty {
 impl Pty {
     /// A new terminal, of the size of ours where we have one.
     pub(crate) fn open() -> io::Result<Self> {
-        let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        #[cfg(target_os = "linux")]
+        let flags = flags | OpenptFlags::CLOEXEC;
+        let master = rustix::pty::openpt(flags)?;
+        // Not every system can open it so that the command does not inherit it.
+        rustix::io::fcntl_setfd(&master, FdFlags::CLOEXEC)?;
         rustix::pty::grantpt(&master)?;
         rustix::pty::unlockpt(&master)?;
         let name = rustix::pty::ptsname(&master, Vec::new())?;

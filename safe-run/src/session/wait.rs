@@ -14,6 +14,7 @@ use crate::tape::Stream;
 pub(super) const READ: usize = 256 * 1024;
 
 /// From this many bytes in one read on, a stream is given a larger pipe.
+#[cfg(target_os = "linux")]
 const MANY: usize = 48 * 1024;
 
 /// The size of a larger pipe, in bytes: what the system allows everyone.
