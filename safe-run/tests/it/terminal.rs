@@ -72,3 +72,17 @@ fn a_key_reaches_a_command_that_has_not_taken_the_terminal_through_us() {
     let (_, shown) = on_terminal(&place, &["sh", "-c", &script], &[("ready", b"\x03")]);
     assert!(shown.contains("code 130"), "{shown}");
 }
+
+#[test]
+fn a_command_that_has_our_terminal_is_stopped_by_its_key_with_us_and_goes_on_when_we_are_continued() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_safe-run");
+    // It says that it is ready when it has read a line, so it has the terminal by then.
+    let inner = "echo first > first; read line; echo ready > ready; read line; echo and then $line; exit 5";
+    let script = format!("set -m; {program} sh -c '{inner}'; echo $? > stopped; fg; echo code $?");
+    let typed: [(&str, &[u8]); 3] = [("first", b"one\n"), ("ready", b"\x1a"), ("stopped", b"two\n")];
+    let (code, shown) = on_terminal(&place, &["sh", "-c", &script], &typed);
+    // 128 and the number of STOP: we stop ourselves when the command has been stopped.
+    assert_eq!(place.wait_for("stopped"), "147", "{shown}");
+    assert!(code == Some(0) && shown.contains("and then two") && shown.contains("code 5"), "{shown}");
+}
