@@ -107,6 +107,9 @@ impl Line<'_> {
 
     /// True where the bytes begin so.
     pub fn starts_with(&self, prefix: &[u8]) -> io::Result<bool> {
+        if let Text::Held(bytes) = &self.text {
+            return Ok(bytes.starts_with(prefix));
+        }
         let mut start = Vec::new();
         self.reader().take(prefix.len() as u64).read_to_end(&mut start)?;
         Ok(start == prefix)

@@ -33,7 +33,8 @@ impl Record {
         self.write_section(Stream::Stdout, out)?;
         self.write_section(Stream::Stderr, out)?;
         out.write_all(b"--- BEGIN EVENTS ---\n")?;
-        self.events(|event| self.write_event(&event, out))?;
+        let mut start = Vec::new();
+        self.events(|event| self.write_event(&event, &mut start, out))?;
         out.write_all(b"--- END EVENTS ---\n")
     }
 
@@ -48,14 +49,25 @@ impl Record {
         out.write_all(if last == *b"\n" { b"\n" } else { b"\n\n" })
     }
 
-    fn write_event(&self, event: &Event<'_>, out: &mut impl Write) -> io::Result<()> {
-        write!(out, "[SEQ={}]", event.seq)?;
+    /// Writes an event. Most of a large log's time is spent here, so what stands before the text is put together in `start`, which
+    /// is kept from event to event, and written at once.
+    fn write_event(&self, event: &Event<'_>, start: &mut Vec<u8>, out: &mut impl Write) -> io::Result<()> {
+        start.clear();
+        start.extend_from_slice(b"[SEQ=");
+        write_number(event.seq, start);
         match &event.kind {
             EventKind::Line(stream, line) => {
-                write!(out, "[{}] ", stream.name())?;
+                start.extend_from_slice(match stream {
+                    Stream::Stdout => b"][STDOUT] ",
+                    Stream::Stderr => b"][STDERR] ",
+                });
+                out.write_all(start)?;
                 write_text(line, out)?;
             }
-            meta => write!(out, "[META] {}", self.meta(meta))?,
+            meta => {
+                out.write_all(start)?;
+                write!(out, "][META] {}", self.meta(meta))?;
+            }
         }
         out.write_all(b"\n")
     }
@@ -80,6 +92,20 @@ impl Record {
         }
         Ok(())
     }
+}
+
+/// Decimal digits, without the machinery of formatting.
+fn write_number(mut number: u64, out: &mut Vec<u8>) {
+    let from = out.len();
+    loop {
+        let [digit, ..] = (number % 10).to_le_bytes();
+        out.push(b'0' + digit);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out[from..].reverse();
 }
 
 fn write_text(line: &Line<'_>, out: &mut impl Write) -> io::Result<()> {

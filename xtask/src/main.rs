@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench_report;
+mod bench_safe_run;
 mod browser;
 mod check;
 mod cross;
@@ -46,6 +47,9 @@ enum Command {
         /// How many case pairs: 10000 and 100000 where nothing is said.
         cases: Vec<usize>,
     },
+    /// Measure what safe-run costs beside running a command bare, and beside `cat`. Takes about a minute; `docs/performance.md`
+    /// has the figures.
+    BenchSafeRun,
     /// Write reports of generated runs, weigh them, and open them in a browser. 100,000 cases take some ten GB of disk and as
     /// many minutes; `docs/performance.md` has the figures.
     BenchReport {
@@ -99,6 +103,7 @@ fn run(command: Command) -> Result<(), Failure> {
             let cases: Vec<_> = cases.iter().map(usize::to_string).collect();
             bench("counterproof-evaluator", "bench_compare", &cases)
         }
+        Command::BenchSafeRun => bench_safe_run::run(),
         Command::BenchReport { cases } => bench_report::run(&cases),
         Command::Browser { folders } => browser::run(&folders),
         Command::Cross => cross::run(),
