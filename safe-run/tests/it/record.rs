@@ -1,5 +1,8 @@
 //! The record to the letter of the contract, with its edge cases.
 
+use camino::Utf8Path;
+use counterproof_safe_run::Recorded;
+
 use crate::kit::Place;
 
 /// The ledger's lines between the start and the end, and both sections, of a script that ends with code 1.
@@ -156,4 +159,16 @@ fn streams_that_are_closed_early_do_not_end_the_record() {
     let finished = place.shell("echo out; exec >&- 2>&-; sleep 0.3; exit 5");
     assert_eq!((finished.code, &finished.stdout[..]), (Some(5), &b"out\n"[..]));
     assert_eq!(place.ledger()[1..], ["[SEQ=2][STDOUT] out", "[SEQ=3][META] safe-run exit: code=5"]);
+}
+
+#[test]
+fn both_streams_at_full_speed_lose_nothing_and_keep_their_order_and_their_numbers() {
+    let place = Place::new();
+    let finished = place.shell("seq 1 50000 & seq 1 50000 >&2; wait; exit 1");
+    assert_eq!(finished.code, Some(1));
+    let path = place.path(".agent/FAIL-LOGS").join(&place.logs()[0]);
+    // Reading it back holds the numbers of the events, and the sections against the ledger.
+    let recorded = Recorded::read(Utf8Path::from_path(&path).unwrap()).unwrap();
+    let expected: Vec<String> = (1..=50_000).map(|number| number.to_string()).collect();
+    assert!(recorded.stdout == expected && recorded.stderr == expected && recorded.notes.is_empty());
 }
