@@ -33,7 +33,7 @@ pub(crate) fn run() -> Result<(), Failure> {
 }
 
 fn failed(path: &Utf8Path, source: io::Error) -> Failure {
-    Failure::File { path: path.to_owned(), source }
+    Failure::Measure { path: path.to_owned(), source }
 }
 
 /// A command that does nothing, bare and recorded.

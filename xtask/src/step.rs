@@ -19,6 +19,9 @@ pub(crate) enum Failure {
     /// A file or folder could not be read, written or removed.
     #[error("failed to read, write or remove `{path}`: {source}")]
     File { path: Utf8PathBuf, source: io::Error },
+    /// What is to be measured does not run as it should.
+    #[error("failed to measure `{path}`: {source}")]
+    Measure { path: Utf8PathBuf, source: io::Error },
     /// A server of somebody else does not do what it should.
     #[error("{0}")]
     Interop(String),
