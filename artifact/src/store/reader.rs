@@ -129,14 +129,16 @@ impl RunReader {
 
     /// The runs in the folder that this one lies in, itself among them. What cannot be read is left out.
     pub fn beside(&self) -> Result<Vec<RunReader>, ReadError> {
-        Self::within(self.lies_in()).map(|(runs, _)| runs)
+        Self::within(&self.lies_in()).map(|(runs, _)| runs)
     }
 
     /// The folder that the run's folder lies in.
-    pub fn lies_in(&self) -> &Utf8Path {
-        match self.folder.parent() {
-            Some(parent) if !parent.as_str().is_empty() => parent,
-            _ => Utf8Path::new("."),
+    pub fn lies_in(&self) -> Utf8PathBuf {
+        match (self.folder.file_name(), self.folder.parent()) {
+            (Some(_), Some(parent)) if !parent.as_str().is_empty() => parent.to_owned(),
+            (Some(_), _) => Utf8PathBuf::from("."),
+            // `.`, or a path that ends in `..`.
+            (None, _) => self.folder.join(".."),
         }
     }
 

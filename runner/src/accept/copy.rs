@@ -1,12 +1,12 @@
 //! The copy of a run: everything but the run document, and what says of itself which side it belongs to says `baseline`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use camino::Utf8Path;
 use counterproof_artifact::store::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader};
 use counterproof_artifact::write::{self, Durability, TEMPORARY_PREFIX};
-use counterproof_artifact::{Sha256Digest, Side, inside, locate};
+use counterproof_artifact::{AssetKind, Sha256Digest, Side, inside, locate};
 use serde_json::Value;
 
 use super::AcceptError;
@@ -24,6 +24,12 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
         let text = text(from, &name)?;
         write(&name, replaced(&text, &[("/version".to_owned(), baseline())]).as_bytes())?;
     }
+    let manifest_items = reader.manifest()?.map(|manifest| manifest.items).unwrap_or_default();
+    let metadata_of: HashSet<&str> = manifest_items
+        .iter()
+        .filter(|item| item.kind == AssetKind::FailureMeta)
+        .map(|item| item.href.as_str())
+        .collect();
     let mut changed = BTreeMap::new();
     for href in files_below(from, ASSETS_FOLDER)? {
         let place = to.join(&href);
@@ -33,7 +39,8 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
         if href == MANIFEST_FILE {
             continue;
         }
-        if let Some(meta) = metadata(from, &href)? {
+        // What an agent returned may look like metadata, and stays as it is.
+        if let Some(meta) = if metadata_of.contains(href.as_str()) { metadata(from, &href)? } else { None } {
             let copied = replaced(&meta, &[("/version".to_owned(), baseline())]);
             write(&href, copied.as_bytes())?;
             changed.insert(href, (Sha256Digest::of(copied.as_bytes()), copied.len()));

@@ -197,3 +197,22 @@ fn the_repeats_of_a_group_are_accepted_together() {
     assert!(sandbox.path("runs/baseline/base-r2/run.json").is_file());
     assert_eq!(accept(&sandbox, &["runs/new/n-r1", "--run-id", "base"]).code, Some(2));
 }
+
+#[test]
+fn a_payload_that_looks_like_metadata_of_a_body_stays_as_it_is() {
+    let agent = Agent::start(|_case| {
+        let mut answer = minimal_answer();
+        let payload = json!({"schema_version": "failure-meta.v1", "version": "new", "filler": "x".repeat(100_000)});
+        answer["events"] = json!([
+            {"type": "tool_call", "ts": 1, "call_id": "c", "tool": "look", "args": {}},
+            {"type": "tool_result", "ts": 2, "call_id": "c", "status": "ok", "latency_ms": 1, "payload_summary": payload},
+        ]);
+        Reply::json(&answer)
+    });
+    let sandbox = sandbox();
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "good"]);
+    let files = files_below(&sandbox.path("runs/new/good"));
+    assert!(files.iter().any(|(path, _)| path.as_str().contains("full_payload")), "{files:?}");
+    assert_eq!(accept(&sandbox, &[]).code, Some(0));
+    assert_valid(&sandbox, "runs/baseline/good");
+}
