@@ -144,6 +144,9 @@ pub struct CaseRepeats {
     /// What of the pair that is shown is noise, by where it stands; empty where all of it is, or nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<SidePointer>,
+    /// Places that are noise too, and are not listed.
+    #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "whole::required")]
+    pub noise_omitted: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -200,9 +203,11 @@ pub enum NoiseBasis {
     CaseSeen,
     /// No test says that new differs more, and the baseline differs from itself there in other cases.
     PooledSeen,
+    /// The baseline never differs from itself there in this case; that it may in others excuses no proposed action.
+    CaseNeverSeen,
     /// The baseline never differs from itself there.
     NeverSeen,
-    /// No case has two baseline runs that could differ there.
+    /// No case has two baseline runs that could differ there; for whether an action is proposed, this case has none.
     NotKnown,
 }
 
@@ -214,6 +219,7 @@ impl NoiseBasis {
             NoiseBasis::PooledTest => "pooled_test",
             NoiseBasis::CaseSeen => "case_seen",
             NoiseBasis::PooledSeen => "pooled_seen",
+            NoiseBasis::CaseNeverSeen => "case_never_seen",
             NoiseBasis::NeverSeen => "never_seen",
             NoiseBasis::NotKnown => "not_known",
         }

@@ -106,12 +106,14 @@ impl Repeated {
         let mut places = self.places(case);
         let omitted = places.len().saturating_sub(PLACES_LISTED);
         places.truncate(PLACES_LISTED);
+        let (noise, noise_omitted) = found.map(marks::told).unwrap_or_default();
         CaseRepeats {
             shown: ShownRuns { baseline: case.shown.baseline as u64, new: case.shown.new as u64 },
             measures: case.measures.clone(),
             places,
             places_omitted: omitted as u64,
-            noise: found.map(marks::told).unwrap_or_default(),
+            noise,
+            noise_omitted,
         }
     }
 
@@ -177,7 +179,11 @@ const fn certainty(basis: NoiseBasis) -> f64 {
     match basis {
         // That other cases differ from themselves there says less of this one.
         NoiseBasis::PooledSeen | NoiseBasis::PooledTest => 0.5,
-        NoiseBasis::CaseTest | NoiseBasis::CaseSeen | NoiseBasis::NeverSeen | NoiseBasis::NotKnown => 1.0,
+        NoiseBasis::CaseTest
+        | NoiseBasis::CaseSeen
+        | NoiseBasis::CaseNeverSeen
+        | NoiseBasis::NeverSeen
+        | NoiseBasis::NotKnown => 1.0,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::places::{Place, Visited};
+use super::places::{OfActions, Place, Visited};
 
 /// What a run without the place has there.
 pub(super) const NOTHING: u64 = 0;
@@ -19,7 +19,11 @@ impl Labels {
         let mut by_place: HashMap<u64, u64> = HashMap::new();
         answer.all(&mut |place: Place<'_>, value| {
             let key = place.key();
-            names.0.entry(key).or_insert_with(|| place.to_string());
+            names.0.entry(key).or_insert_with(|| Named {
+                name: place.to_string(),
+                owner: place.owner(),
+                of_actions: place.of_actions(),
+            });
             add(by_place.entry(key).or_default(), value);
         });
         let mut by_place: Vec<_> = by_place.into_iter().collect();
@@ -40,9 +44,16 @@ impl Labels {
     }
 }
 
-/// What places are called.
+/// What places are called, and what they are.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashMap<u64, String>);
+pub(super) struct Names(HashMap<u64, Named>);
+
+#[derive(Debug)]
+struct Named {
+    name: String,
+    owner: Option<u64>,
+    of_actions: Option<OfActions>,
+}
 
 impl Names {
     /// These and others.
@@ -55,7 +66,17 @@ impl Names {
 
     /// The name of a place that was labelled.
     pub(super) fn get(&self, place: u64) -> Option<&str> {
-        self.0.get(&place).map(String::as_str)
+        self.0.get(&place).map(|named| named.name.as_str())
+    }
+
+    /// The calls or the actions that a place is a part of.
+    pub(super) fn owner(&self, place: u64) -> Option<u64> {
+        self.0.get(&place)?.owner
+    }
+
+    /// What a place says of proposed actions.
+    pub(super) fn of_actions(&self, place: u64) -> Option<OfActions> {
+        self.0.get(&place)?.of_actions
     }
 }
 

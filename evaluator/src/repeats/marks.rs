@@ -53,7 +53,11 @@ pub(super) fn mark(
             |see| other.into_iter().for_each(|index| new.action(index, see)),
         );
         if !matches!(row.row, Row::Both { .. }) {
-            places.push(Place::Actions.key());
+            let tool = |side: Visited<'_>, index: usize| {
+                Place::Proposed { tool: &side.loaded.answer.proposed_actions[index].tool_name }.key()
+            };
+            places.extend(old.map(|index| tool(baseline, index)));
+            places.extend(other.map(|index| tool(new, index)));
         }
         row.noise = !row.is_same() && are_noise(&places, is_noise) && !unplaced::in_action(row, new.loaded, rules);
     }
@@ -67,13 +71,16 @@ pub(super) fn mark(
     }
 }
 
-/// Where what is marked stands, up to a limit.
-pub(super) fn told(found: &Differences) -> Vec<SidePointer> {
+/// Where what is marked stands, up to a limit, and how many places are beyond it.
+pub(super) fn told(found: &Differences) -> (Vec<SidePointer>, u64) {
     let events = found.events.iter().filter(|row| row.noise).map(|row| ("/events", row.row));
     let actions = found.actions.iter().filter(|row| row.noise).map(|row| ("/proposed_actions", row.row));
     let output = found.output_is_noise.then(divergence::output_pointers).into_iter().flatten();
     let rows = actions.chain(events).flat_map(|(list, row)| divergence::row_pointers(list, row));
-    output.chain(rows).take(MARKS_TOLD).collect()
+    let mut told: Vec<_> = output.chain(rows).collect();
+    let omitted = told.len().saturating_sub(MARKS_TOLD);
+    told.truncate(MARKS_TOLD);
+    (told, omitted as u64)
 }
 
 /// True where runs differ at some of these places, and at none of them beyond noise.

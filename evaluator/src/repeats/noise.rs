@@ -5,12 +5,13 @@
 //! that stands. Where no test does, a place at which the baseline is seen to differ from itself is noise, and one at which it
 //! never does is not: a difference is called noise only where noise was seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{NoiseBasis, Pairs};
 use rayon::prelude::*;
 
 use super::labels::{Labels, Names};
+use super::places::OfActions;
 use super::survey::{CaseSurvey, RunOutcome};
 use crate::statistics::{self, Disagreement, PlaceValues};
 
@@ -29,7 +30,7 @@ pub(super) struct DifferingPlace {
 pub(super) fn differing(cases: &[CaseSurvey], names: &Names, alpha: f64) -> Vec<Vec<DifferingPlace>> {
     let mut by_place: BTreeMap<u64, (Vec<usize>, Vec<PlaceValues>)> = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {
-        for (place, values) in at_places(case) {
+        for (place, values) in at_places(case, names) {
             let (indexes, all) = by_place.entry(place).or_default();
             indexes.push(index);
             all.push(values);
@@ -40,7 +41,8 @@ pub(super) fn differing(cases: &[CaseSurvey], names: &Names, alpha: f64) -> Vec<
         .map(|(place, (indexes, values))| {
             let judged = statistics::judge_place(&values);
             let cases = indexes.into_iter().zip(&judged.cases).filter(|(_, case)| case.across.disagree > 0);
-            cases.map(|(index, case)| (index, decide(place, case, &judged.pooled, alpha))).collect()
+            let of_actions = names.of_actions(place);
+            cases.map(|(index, case)| (index, decide((place, of_actions), case, &judged.pooled, alpha))).collect()
         })
         .collect();
     let mut differing: Vec<Vec<DifferingPlace>> = cases.iter().map(|_| Vec::new()).collect();
@@ -54,7 +56,14 @@ pub(super) fn differing(cases: &[CaseSurvey], names: &Names, alpha: f64) -> Vec<
     differing
 }
 
-fn decide(place: u64, case: &Disagreement, pooled: &Disagreement, alpha: f64) -> DifferingPlace {
+/// Other cases' noise excuses no action: that an agent does one thing or another there does not make it harmless here. With what
+/// params is left to other cases only where this one has no two baseline runs with the action.
+fn decide(
+    (place, of_actions): (u64, Option<OfActions>),
+    case: &Disagreement,
+    pooled: &Disagreement,
+    alpha: f64,
+) -> DifferingPlace {
     let says_more = |test: &Disagreement| test.p.is_some_and(|p| p <= alpha);
     let differs_from_itself = case.baseline.disagree > 0;
     let (noise, basis) = if says_more(case) {
@@ -63,6 +72,10 @@ fn decide(place: u64, case: &Disagreement, pooled: &Disagreement, alpha: f64) ->
         (true, NoiseBasis::CaseSeen)
     } else if says_more(pooled) {
         (false, NoiseBasis::PooledTest)
+    } else if of_actions.is_some() && case.baseline.all > 0 {
+        (false, NoiseBasis::CaseNeverSeen)
+    } else if of_actions == Some(OfActions::There) {
+        (false, NoiseBasis::NotKnown)
     } else if pooled.baseline.disagree > 0 {
         (true, NoiseBasis::PooledSeen)
     } else if pooled.baseline.all > 0 {
@@ -74,20 +87,32 @@ fn decide(place: u64, case: &Disagreement, pooled: &Disagreement, alpha: f64) ->
     DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
 }
 
-/// What the runs with an answer have at each place that any of them has; nothing where a side has no answer.
-fn at_places(case: &CaseSurvey) -> BTreeMap<u64, PlaceValues> {
+/// What the runs with an answer have at each place that any of them has; nothing where a side has no answer. A run without the
+/// calls or actions that a place is a part of is left out there.
+fn at_places(case: &CaseSurvey, names: &Names) -> BTreeMap<u64, PlaceValues> {
     let (baseline, new) = (answers(&case.baseline), answers(&case.new));
     let mut found = BTreeMap::new();
     if baseline.is_empty() || new.is_empty() {
         return found;
     }
-    for place in baseline.iter().chain(&new).flat_map(|labels| labels.places()) {
+    let (baseline, new) = (with_owners(baseline, names), with_owners(new, names));
+    for place in baseline.iter().chain(&new).flat_map(|(labels, _)| labels.places()) {
         found.entry(place).or_insert_with(|| {
-            let at = |side: &[&Labels]| side.iter().map(|labels| labels.at(place)).collect();
+            let owner = names.owner(place);
+            let at = |side: &[(&Labels, HashSet<u64>)]| {
+                let having = side.iter().filter(|(_, owners)| owner.is_none_or(|owner| owners.contains(&owner)));
+                having.map(|(labels, _)| labels.at(place)).collect()
+            };
             PlaceValues { baseline: at(&baseline), new: at(&new) }
         });
     }
     found
+}
+
+/// Runs, each with the calls and actions that it has.
+fn with_owners<'a>(side: Vec<&'a Labels>, names: &Names) -> Vec<(&'a Labels, HashSet<u64>)> {
+    let owners = |labels: &Labels| labels.places().filter_map(|place| names.owner(place)).collect();
+    side.into_iter().map(|labels| (labels, owners(labels))).collect()
 }
 
 fn answers(runs: &[RunOutcome]) -> Vec<&Labels> {

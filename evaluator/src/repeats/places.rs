@@ -34,8 +34,8 @@ pub(super) enum Place<'a> {
     Retrieval,
     /// Events of a type that this version does not know.
     OtherEvent { kind: &'a str },
-    /// Which tools the proposed actions name.
-    Actions,
+    /// Whether actions that name a tool are proposed, and how many.
+    Proposed { tool: &'a str },
     /// A param of the actions that name a tool.
     Param { tool: &'a str, path: &'a str },
     /// Type, risk and other fields of the actions that name a tool.
@@ -46,11 +46,44 @@ pub(super) enum Place<'a> {
     Output { path: &'a str },
 }
 
+/// What a place says of proposed actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfActions {
+    /// That they are there.
+    There,
+    /// What they are.
+    Part,
+}
+
 impl Place<'_> {
     /// The same for the same place in any run of any case.
     pub(super) fn key(self) -> u64 {
         let (kind, name, path) = self.parts();
         meaning_hash(&json!([kind, name, path]))
+    }
+
+    /// The calls or the actions that it is a part of, the same for the same in any run of any case: a run without any of them
+    /// has nothing there that could differ. That they are there is a place of its own.
+    pub(super) fn owner(self) -> Option<u64> {
+        let (kind, tool) = match self {
+            Place::Argument { tool, .. } | Place::Call { tool } | Place::Result { tool, .. } => ("calls", tool),
+            Place::Param { tool, .. } | Place::Action { tool } | Place::Evidence { tool } => ("actions", tool),
+            Place::ToolSequence
+            | Place::Retrieval
+            | Place::OtherEvent { .. }
+            | Place::Proposed { .. }
+            | Place::Output { .. } => return None,
+        };
+        Some(meaning_hash(&json!([kind, tool])))
+    }
+
+    /// Where it is about what an agent proposes to do.
+    pub(super) const fn of_actions(&self) -> Option<OfActions> {
+        match self {
+            Place::Proposed { .. } => Some(OfActions::There),
+            Place::Param { .. } | Place::Action { .. } | Place::Evidence { .. } => Some(OfActions::Part),
+            _ => None,
+        }
     }
 
     const fn parts(&self) -> (&str, &str, &str) {
@@ -61,7 +94,7 @@ impl Place<'_> {
             Place::Result { tool, path } => ("result", tool, path),
             Place::Retrieval => ("retrieval", "", ""),
             Place::OtherEvent { kind } => ("event", kind, ""),
-            Place::Actions => ("actions", "", ""),
+            Place::Proposed { tool } => ("proposed", tool, ""),
             Place::Param { tool, path } => ("param", tool, path),
             Place::Action { tool } => ("action", tool, ""),
             Place::Evidence { tool } => ("evidence", tool, ""),
@@ -82,7 +115,7 @@ impl fmt::Display for Place<'_> {
             Place::Result { tool: name, path } => write!(f, "result of {} {}", tool(name), within(path)),
             Place::Retrieval => f.write_str("retrieval"),
             Place::OtherEvent { kind } => write!(f, "event {}", tool(kind)),
-            Place::Actions => f.write_str("proposed actions"),
+            Place::Proposed { tool: name } => write!(f, "{} proposed", tool(name)),
             Place::Param { tool: name, path } => write!(f, "{} {}", tool(name), within(path)),
             Place::Action { tool: name } => write!(f, "{} type, risk or other fields", tool(name)),
             Place::Evidence { tool: name } => write!(f, "evidence for {}", tool(name)),
@@ -110,7 +143,7 @@ impl Visited<'_> {
         (0..self.loaded.answer.events.len()).for_each(|index| self.event(index, see));
         see(Place::ToolSequence, meaning_hash(&json!(steps::tools_in_order(self.loaded))));
         for (index, action) in self.loaded.answer.proposed_actions.iter().enumerate() {
-            see(Place::Actions, meaning_hash(&json!(action.tool_name)));
+            see(Place::Proposed { tool: &action.tool_name }, meaning_hash(&json!(true)));
             self.action(index, see);
         }
         self.output(see);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use counterproof_artifact::evaluation::{CaseMeasure, PlaceNoise, Rate, Reason, Tier};
+use counterproof_artifact::evaluation::{CaseMeasure, NoiseBasis, PlaceNoise, Rate, Reason, Tier};
 
 use crate::{sentences, words};
 
@@ -86,5 +86,6 @@ pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
 
 fn place_words(place: &PlaceNoise) -> String {
     let (new, old) = (place.new, place.baseline);
-    format!("{} ({} of {} pairs, with itself {} of {})", place.place, new.differ, new.of, old.differ, old.of)
+    let elsewhere = if place.basis == NoiseBasis::PooledSeen { ", but in other cases" } else { "" };
+    format!("{} ({} of {} pairs, with itself {} of {}{elsewhere})", place.place, new.differ, new.of, old.differ, old.of)
 }

@@ -19,7 +19,7 @@ const OPEN_UP_TO_BYTES: usize = 240;
 const LONGEST_VALUE: usize = 64 * 1024;
 
 /// What is said of a difference that is noise.
-pub(super) const NOISE: &str = "Noise: the baseline differs from itself here as well.";
+pub(super) const NOISE: &str = "Noise: the baseline differs from itself here as well, or does so in other cases.";
 
 /// A row.
 #[derive(Debug, Clone)]

@@ -63,10 +63,15 @@ pub(super) fn show(view: &CaseView<'_>) -> Option<RepeatsShown> {
         ),
         measures: repeats.measures.iter().map(measure).collect(),
         places: repeats.places.iter().map(place).collect(),
-        more: match repeats.places_omitted {
-            0 => String::new(),
-            omitted => format!("{} more places differ", shown::number(omitted)),
-        },
+        more: [
+            (repeats.places_omitted, "more places differ"),
+            (repeats.noise_omitted, "more places of the pair shown are noise, and not marked below"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{} {words}", shown::number(count)))
+        .collect::<Vec<_>>()
+        .join("; "),
     })
 }
 
@@ -117,7 +122,8 @@ const fn why(basis: NoiseBasis) -> &'static str {
         NoiseBasis::PooledTest => "a test on this place in all cases",
         NoiseBasis::CaseSeen => "baseline differs from itself here",
         NoiseBasis::PooledSeen => "baseline differs from itself here in other cases",
+        NoiseBasis::CaseNeverSeen => "baseline never differs from itself here in this case",
         NoiseBasis::NeverSeen => "baseline never differs from itself here",
-        NoiseBasis::NotKnown => "no case has two baseline runs",
+        NoiseBasis::NotKnown => "there are no two baseline runs to tell",
     }
 }

@@ -379,3 +379,46 @@ fn a_number_beyond_its_tolerance_is_the_first_divergence_though_the_words_are_no
     assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::ToolArgs);
     assert!(row.cause.unwrap().path.iter().all(|step| step.pointer == "/events/0"));
 }
+
+/// Proposes to cancel, or nothing.
+fn cancelling(cancels: bool) -> Value {
+    let action = json!({"action_id": "a1", "action_type": "write", "tool_name": "cancel", "params": {"order": "A-17"},
+                        "risk_level": "high", "risk_tags": [], "evidence_refs": []});
+    answer_of(&json!({"proposed_actions": if cancels { vec![action] } else { vec![] }}))
+}
+
+#[test]
+fn the_noise_of_other_cases_excuses_no_action() {
+    let run = |other: bool, this: bool| vec![case("other_001", cancelling(other)), case(CASE, cancelling(this))];
+    let of_this = |baseline: &[RunOf], new: &[RunOf]| {
+        let cases = of_runs(baseline, new, &nothing()).cases;
+        cases.into_iter().find(|case| case.case_id.as_str() == CASE).unwrap()
+    };
+    for (before, after) in [(false, true), (true, false)] {
+        let row = of_this(&[run(true, before), run(false, before)], &[run(true, after)]);
+        assert_eq!(row.verdict, Verdict::Changed, "{row:#?}");
+        let place = &row.repeats.unwrap().places[0];
+        assert_eq!((place.place.as_str(), place.basis), ("cancel proposed", NoiseBasis::CaseNeverSeen));
+    }
+    // Where this case itself does one or the other, it is noise.
+    let row = of_this(&[run(true, true), run(false, false)], &[run(true, true)]);
+    assert_eq!(row.verdict, Verdict::Noisy, "{row:#?}");
+}
+
+#[test]
+fn what_a_call_returns_is_no_change_of_its_own_where_the_call_is_noise() {
+    let answered = |calls: bool| {
+        let events = if calls {
+            kit::step("c1", "look", &json!({"order": "A-17"}), &json!({"total": 50})).to_vec()
+        } else {
+            vec![]
+        };
+        answer_of(&json!({"events": events}))
+    };
+    let run = |other: bool, this: bool| vec![case("other_001", answered(other)), case(CASE, answered(this))];
+    let evaluation = of_runs(&[run(true, false), run(false, false)], &[run(true, true)], &nothing());
+    let row = evaluation.cases.into_iter().find(|case| case.case_id.as_str() == CASE).unwrap();
+    assert_eq!(row.verdict, Verdict::Noisy, "{row:#?}");
+    let places: Vec<_> = row.repeats.unwrap().places.into_iter().map(|place| place.place).collect();
+    assert_eq!(places, ["tool sequence"]);
+}
