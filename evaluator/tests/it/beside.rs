@@ -12,6 +12,7 @@ use counterproof_evaluator::report::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::sarif;
 use crate::xml::{self, Element};
 
 /// An evaluation of so many cases, with every text of an agent or of a cases file taken from `say`.
@@ -103,14 +104,8 @@ fn tests(junit: &str) -> Element {
 
 fn results(sarif: &str) -> Vec<Value> {
     let log: Value = serde_json::from_str(sarif).unwrap();
-    let run = &log["runs"][0];
-    let results = run["results"].as_array().unwrap().clone();
-    for result in &results {
-        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
-        assert_eq!(run["tool"]["driver"]["rules"][index]["id"], result["ruleId"]);
-        assert!(!result["message"]["text"].as_str().unwrap().contains('\n'));
-    }
-    results
+    sarif::assert_holds(&log);
+    log["runs"][0]["results"].as_array().unwrap().clone()
 }
 
 fn fingerprints(results: &[Value]) -> Vec<String> {

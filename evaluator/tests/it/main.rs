@@ -14,6 +14,7 @@ mod properties;
 mod repeats;
 mod report;
 mod rules;
+mod sarif;
 mod severity;
 mod verdicts;
 mod xml;
