@@ -59,8 +59,9 @@ enum Command {
     /// Open reports from disk in Chromium: links, keys, filters, accessibility, injections. Installs what it needs; skipped
     /// where that cannot be.
     Browser {
-        /// More reports to open, beside those that it writes itself.
-        folders: Vec<camino::Utf8PathBuf>,
+        /// Another report to open, beside those that it writes itself; can be given several times.
+        #[arg(long = "report", value_name = "DIR")]
+        reports: Vec<camino::Utf8PathBuf>,
     },
     /// Check that safe-run compiles for Windows and macOS; a target that is not there and cannot be added is skipped.
     Cross,
@@ -105,7 +106,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::BenchSafeRun => bench_safe_run::run(),
         Command::BenchReport { cases } => bench_report::run(&cases),
-        Command::Browser { folders } => browser::run(&folders),
+        Command::Browser { reports } => browser::run(&reports),
         Command::Cross => cross::run(),
         Command::Docs => {
             let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];

@@ -89,25 +89,53 @@ pub(crate) fn report(root: &Utf8Path, seed: u64, cases: usize) -> Outcome {
     let started = Instant::now();
     compare_into(root, &out, PageSelection::All)?;
     let written = started.elapsed().as_secs_f64();
+    let changed = root.join("report-changed");
+    let since = Instant::now();
+    compare_into(root, &changed, PageSelection::Changed)?;
+    let written_changed = since.elapsed().as_secs_f64();
+    let of_changed = Weight::of(&changed)?;
+    fs::remove_dir_all(&changed)?;
     let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
     let (runs, _) = weigh(&root.join("runs"))?;
-    let (folder, largest) = weigh(&out)?;
-    let (copies, _) = weigh(&out.join("artifacts"))?;
+    let all = Weight::of(&out)?;
     let index = fs::metadata(out.join("index.html"))?.len();
     let peak = crate::machine::peak_memory().unwrap_or(f64::NAN);
-    say(&format!("{cases} case pairs of seed {seed}\n"))?;
-    say(
-        "| cases | runs, MiB | report, MiB | of it copies of the runs, MiB | index, KiB | largest page, KiB | compare, s | with all pages, s | peak memory, MiB |",
-    )?;
-    say("|---|---|---|---|---|---|---|---|---|")?;
     say(&format!(
-        "| {cases} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} | {compared:.1} | {written:.1} | {peak:.0} |",
-        mib(runs),
-        mib(folder),
-        mib(copies),
-        index as f64 / 1024.0,
-        largest as f64 / 1024.0,
-    ))
+        "{cases} case pairs of seed {seed}: runs of {:.1} MiB, compared in {compared:.1} s without pages\n",
+        mib(runs)
+    ))?;
+    say(
+        "| pages | report, MiB | of it copies of the runs, MiB | report ÷ copies | index, KiB | largest page, KiB | compare and write, s |",
+    )?;
+    say("|---|---|---|---|---|---|---|")?;
+    for (pages, weight, seconds) in [("all", all, written), ("changed", of_changed, written_changed)] {
+        say(&format!(
+            "| {pages} | {:.1} | {:.1} | {:.2} | {:.0} | {:.0} | {seconds:.1} |",
+            mib(weight.folder),
+            mib(weight.copies),
+            weight.folder as f64 / weight.copies as f64,
+            index as f64 / 1024.0,
+            weight.largest as f64 / 1024.0,
+        ))?;
+    }
+    say(&format!("\npeak memory {peak:.0} MiB"))
+}
+
+/// What a report weighs, in bytes.
+struct Weight {
+    folder: u64,
+    /// Of the folder, the copies of the runs' files.
+    copies: u64,
+    /// The largest page.
+    largest: u64,
+}
+
+impl Weight {
+    fn of(report: &Utf8Path) -> Outcome<Self> {
+        let (folder, largest) = weigh(report)?;
+        let (copies, _) = weigh(&report.join("artifacts"))?;
+        Ok(Self { folder, copies, largest })
+    }
 }
 
 /// The bytes of all files below a folder, and of its largest page.

@@ -62,7 +62,7 @@ fn rows(view: &CaseView<'_>) -> Vec<ActionRow> {
 
 fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportError> {
     let compared = view.case.differences.is_some();
-    let (class, sign, word) = if compared { cells::look(row.operation()) } else { ("plain", "", "") };
+    let class = if compared { cells::look(row.operation()) } else { "plain" };
     let marks = Side::BOTH.map(|side| Marks::of(&row.changes, side));
     let cell = |side, index| show_cell(view, side, index, &marks[usize::from(side == Side::New)]);
     let cells = match row.row {
@@ -82,7 +82,7 @@ fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportErro
     let changes = if told { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
     let noise = !row.is_same() && view.is_noise(&divergence::row_pointers("/proposed_actions", row.row));
     let note = [note, if noise { NOISE } else { "" }].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
-    Ok(RowShown { class, sign, word, cells, changes, note: note.join(" "), is_first: false })
+    Ok(RowShown { class, cells, changes, note: note.join(" "), is_first: false })
 }
 
 /// An action that both sides propose: shown as new has it, with the evidence of both.

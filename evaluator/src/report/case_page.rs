@@ -139,6 +139,8 @@ impl CasePage {
         let divergence = case.row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::show(&view);
         let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
+        let divergence = divergence.map(|divergence| reasons::divergence(&view, divergence));
+        let divergence = reasons::mark_first(&mut reasons, divergence);
         Ok(Self {
             root: "../",
             case_id: case.row.case_id.to_string(),
@@ -149,12 +151,12 @@ impl CasePage {
             input: input(&view),
             previous: None,
             next: None,
+            cause: cause::show(&view).map(|found| found.beside(&reasons)),
             reasons,
             more_reasons,
-            cause: cause::show(&view),
             found: cause::findings(&view),
             severity: cause::severity(case.row.severity.as_ref()),
-            divergence: divergence.map(|divergence| reasons::divergence(&view, divergence)),
+            divergence,
             absences: Side::BOTH.into_iter().filter_map(|side| reasons::absence(side, view.artifact(side))).collect(),
             invalid,
             failures,

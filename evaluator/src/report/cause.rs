@@ -4,7 +4,7 @@ use counterproof_artifact::evaluation::{CaseFinding, Severity};
 
 use super::case_page::CaseView;
 use super::places::PlaceLink;
-use super::reasons;
+use super::reasons::{self, ReasonShown};
 use super::shown;
 
 /// The cause of a case.
@@ -14,7 +14,7 @@ pub(super) struct CauseShown {
     pub(super) code: String,
     /// What differs.
     pub(super) place: String,
-    /// The sentence.
+    /// The sentence; empty where a reason beside it says the same.
     pub(super) message: String,
     /// Where it is, on the sides that have it.
     pub(super) links: Vec<PlaceLink>,
@@ -54,6 +54,16 @@ pub(super) fn show(view: &CaseView<'_>) -> Option<CauseShown> {
         links: reasons::links(view, &cause.pointers),
         path: reasons::links(view, &cause.path),
     })
+}
+
+impl CauseShown {
+    /// The same without its sentence, where one of the reasons is that very sentence.
+    pub(super) fn beside(mut self, reasons: &[ReasonShown]) -> Self {
+        if reasons.iter().any(|reason| reason.message == self.message) {
+            self.message.clear();
+        }
+        self
+    }
 }
 
 /// The findings.

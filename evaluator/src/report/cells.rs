@@ -24,12 +24,9 @@ pub(super) const NOISE: &str = "Noise: the baseline differs from itself here as 
 /// A row.
 #[derive(Debug, Clone)]
 pub(super) struct RowShown {
-    /// `same`, `changed`, `removed`, `added`, or `plain` where nothing was compared.
+    /// `same`, `changed`, `changed moved`, `removed`, `added`, or `plain` where nothing was compared. The sign in its margin and
+    /// the sign's word come with it, from the style sheet.
     pub(super) class: &'static str,
-    /// The sign in its margin.
-    pub(super) sign: &'static str,
-    /// The sign in words.
-    pub(super) word: &'static str,
     /// One cell where the sides share it, otherwise the baseline's and new's.
     pub(super) cells: Vec<Option<CellShown>>,
     /// What differs within a pair.
@@ -41,6 +38,11 @@ pub(super) struct RowShown {
 }
 
 impl RowShown {
+    /// True where the two sides do not have the same.
+    pub(super) fn differs(&self) -> bool {
+        !matches!(self.class, "same" | "plain")
+    }
+
     /// True where the row is one cell and nothing is said of it, as rows are that both sides share.
     pub(super) fn is_bare(&self) -> bool {
         self.cells.len() == 1 && self.changes.places.is_empty() && self.note.is_empty() && !self.is_first
@@ -109,13 +111,13 @@ pub(super) struct EvidenceShown {
 }
 
 /// How a row looks.
-pub(super) const fn look(operation: Operation) -> (&'static str, &'static str, &'static str) {
+pub(super) const fn look(operation: Operation) -> &'static str {
     match operation {
-        Operation::Same => ("same", "=", "same"),
-        Operation::Changed => ("changed", "≠", "changed"),
-        Operation::Moved => ("changed", "↕", "moved"),
-        Operation::Removed => ("removed", "−", "only in baseline"),
-        Operation::Added => ("added", "+", "only in new"),
+        Operation::Same => "same",
+        Operation::Changed => "changed",
+        Operation::Moved => "changed moved",
+        Operation::Removed => "removed",
+        Operation::Added => "added",
     }
 }
 
@@ -147,7 +149,10 @@ pub(super) fn marked(
 
 /// A text, open where it is short.
 pub(super) fn text(name: &'static str, text: &str, budget: &Budget) -> ValueShown {
-    let shown = budget.text(text, LONGEST_VALUE);
+    let mut shown = budget.text(text, LONGEST_VALUE);
+    if text.is_empty() {
+        "empty".clone_into(&mut shown.more);
+    }
     let folded = text.len() > 4 * OPEN_UP_TO_BYTES;
     let summary = if folded { format!("{name}, {} lines", shown.lines()) } else { String::new() };
     ValueShown { name, shown, parts: Vec::new(), summary }

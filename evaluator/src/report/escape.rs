@@ -12,7 +12,8 @@ pub(super) struct Content;
 impl Escaper for Content {
     fn write_escaped_str<W: Write>(&self, mut dest: W, string: &str) -> fmt::Result {
         let mut rest = string;
-        while let Some(place) = rest.find(['&', '<', '>']) {
+        // Bytes, not characters: none of the three is a part of another character in UTF-8.
+        while let Some(place) = rest.bytes().position(|byte| matches!(byte, b'&' | b'<' | b'>')) {
             let (plain, special) = rest.split_at(place);
             dest.write_str(plain)?;
             dest.write_str(match special.as_bytes().first() {

@@ -92,7 +92,7 @@ fn summary(rows: &[EventRow]) -> String {
 
 fn show_row(view: &CaseView<'_>, row: &EventRow) -> Result<RowShown, ReportError> {
     let compared = view.case.differences.is_some();
-    let (class, sign, word) = if compared { cells::look(row.operation()) } else { ("plain", "", "") };
+    let class = if compared { cells::look(row.operation()) } else { "plain" };
     let marks = Side::BOTH.map(|side| Marks::of(&row.changes, side));
     let cell = |side, index| show_cell(view, side, index, &marks[usize::from(side == Side::New)]);
     let cells = match row.row {
@@ -113,7 +113,7 @@ fn show_row(view: &CaseView<'_>, row: &EventRow) -> Result<RowShown, ReportError
         (row.concurrent, "Called while another call was open: the order of such calls does not matter."),
     ];
     let note: Vec<_> = notes.into_iter().filter(|(holds, _)| compared && *holds).map(|(_, note)| note).collect();
-    Ok(RowShown { class, sign, word, cells, changes, note: note.join(" "), is_first: false })
+    Ok(RowShown { class, cells, changes, note: note.join(" "), is_first: false })
 }
 
 /// A step that is the same on both sides: shown as new has it, with the links of both.

@@ -18,6 +18,8 @@ pub(super) struct ReasonShown {
     pub(super) message: String,
     /// Where to look.
     pub(super) links: Vec<PlaceLink>,
+    /// True where the lists of steps part here first.
+    pub(super) is_first: bool,
 }
 
 /// An expectation and how the sides did.
@@ -54,6 +56,7 @@ fn show_reason(view: &CaseView<'_>, reason: &Reason) -> ReasonShown {
         code: reason.code.clone(),
         message: shown::visible(&reason.message),
         links: links(view, &reason.pointers),
+        is_first: false,
     }
 }
 
@@ -64,6 +67,19 @@ pub(super) fn divergence(view: &CaseView<'_>, divergence: &Divergence) -> Reason
         code: code.and_then(|code| code.as_str().map(|code| code.replace('_', " "))).unwrap_or_default(),
         message: shown::visible(&divergence.message),
         links: links(view, &divergence.pointers),
+        is_first: true,
+    }
+}
+
+/// The first divergence, unless a reason that is read at once says the same: then that one is marked, and nothing is said twice.
+pub(super) fn mark_first(reasons: &mut [ReasonShown], first: Option<ReasonShown>) -> Option<ReasonShown> {
+    let first = first?;
+    match reasons.iter_mut().find(|reason| reason.message == first.message && reason.links == first.links) {
+        Some(reason) => {
+            reason.is_first = true;
+            None
+        }
+        None => Some(first),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Escaping for HTML is the templates' part.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Write};
 
@@ -57,7 +58,7 @@ impl Budget {
         let mut written = Bounded { bytes: Vec::new(), most };
         // Only the bound makes it fail: a value that is read from JSON can be written as JSON.
         let cut = serde_json::to_writer_pretty(&mut written, value).is_err();
-        let text = visible(&String::from_utf8_lossy(&written.bytes));
+        let text = visible(&closer(&String::from_utf8_lossy(&written.bytes)));
         self.spend(text.len());
         Shown { text, more: if cut { "… more in the file".to_owned() } else { String::new() } }
     }
@@ -65,6 +66,48 @@ impl Budget {
     fn spend(&self, bytes: usize) {
         self.left.set(self.left.get().saturating_sub(bytes));
     }
+}
+
+/// Widest line that the parts of a list or an object are put on together, in bytes.
+const LINE_UP_TO: usize = 88;
+
+/// Indented JSON with each list and object that fits on one line: what belongs together is read together. One that is cut
+/// stays as it is where it is open.
+fn closer(indented: &str) -> String {
+    let mut lines: Vec<Cow<'_, str>> = Vec::new();
+    // Where the lists and objects begin that are open.
+    let mut open = Vec::new();
+    for line in indented.lines() {
+        lines.push(Cow::Borrowed(line));
+        if line.ends_with(['{', '[']) {
+            open.push(lines.len() - 1);
+        } else if line.trim_start().starts_with(['}', ']'])
+            && let Some(start) = open.pop()
+        {
+            let parts = &lines[start..];
+            let inner = parts[1..].iter().map(|part| part.trim_start().len() + 1).sum::<usize>();
+            if parts[0].len() + inner <= LINE_UP_TO {
+                let joined = joined(parts);
+                lines.truncate(start);
+                lines.push(Cow::Owned(joined));
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+/// The lines of one list or object, on one.
+fn joined(parts: &[Cow<'_, str>]) -> String {
+    let mut line = parts[0].clone().into_owned();
+    let last = parts.len() - 1;
+    for (index, part) in parts.iter().enumerate().skip(1) {
+        // No space within the brackets, one behind each comma.
+        if index > 1 && index < last {
+            line.push(' ');
+        }
+        line.push_str(part.trim_start());
+    }
+    line
 }
 
 /// A short value as JSON on one line, with spaces where a line may break; `None` where it is longer.
@@ -173,6 +216,30 @@ mod tests {
         let value = json!({"a": [1, "x"], "b": {}});
         assert_eq!(on_one_line(&value, 100).as_deref(), Some(r#"{"a": [1, "x"], "b": {}}"#));
         assert_eq!(on_one_line(&value, 10), None);
+    }
+
+    #[test]
+    fn what_fits_on_a_line_stands_on_one() {
+        let value = json!({
+            "items": [{"article": "a kettle {", "price": 75.2}, {"article": "x".repeat(80), "price": 1}], "none": [], "ids": [1, 2],
+        });
+        let shown = Budget::of_page().json(&value, 1_000).text;
+        let long = format!("      \"article\": \"{}\",", "x".repeat(80));
+        let expected = [
+            "{",
+            "  \"items\": [",
+            "    {\"article\": \"a kettle {\", \"price\": 75.2},",
+            "    {",
+            &long,
+            "      \"price\": 1",
+            "    }",
+            "  ],",
+            "  \"none\": [],",
+            "  \"ids\": [1, 2]",
+            "}",
+        ];
+        assert_eq!(shown.lines().collect::<Vec<_>>(), expected);
+        assert!(serde_json::from_str::<serde_json::Value>(&shown).is_ok_and(|read| read == value));
     }
 
     #[test]
