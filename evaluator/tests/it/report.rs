@@ -188,6 +188,23 @@ fn beside_an_output_that_is_cut_stands_where_the_whole_is() {
 }
 
 #[test]
+fn a_sentence_that_is_a_reason_is_not_said_again_as_the_first_divergence_or_the_cause() {
+    let looked = |id: u64| {
+        let found = step("c1", "get_order", &json!({"id": id}), &json!({"total": 50}));
+        answer_of(&json!({"events": found}))
+    };
+    let pair = Pair::empty().with(Side::Baseline, "asked", &looked(1)).with(Side::New, "asked", &looked(2));
+    let report = pair.report();
+    let evaluation = pair.evaluation();
+    let row = &evaluation.cases[0];
+    let first = row.first_divergence.as_ref().unwrap();
+    assert_eq!((&first.message, &first.pointers), (&row.reasons[0].message, &row.reasons[0].pointers));
+    let page = &pages(&report)[Utf8Path::new("cases/asked.html")];
+    assert_eq!(page.matches(&first.message).count(), 1, "{page}");
+    assert!(page.contains("<span>first divergence</span>") && !page.contains("<h3>First divergence</h3>"));
+}
+
+#[test]
 fn a_side_without_an_answer_leaves_a_page_complete() {
     let pair = every_kind();
     let report = pair.report();
