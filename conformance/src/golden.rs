@@ -1,5 +1,5 @@
 //! What a program did as one document: golden outputs are such documents, and wrappers are compared by them. Times and random
-//! parts of the names of logs are taken out; nothing else is.
+//! parts of the names of logs are taken out; nothing else is. Logs whose names are then the same are numbered, none is lost.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -46,14 +46,26 @@ impl Golden {
             Contents::Bytes(bytes) => File::Contents(Text::of(bytes)),
             Contents::Archive(entries) => File::Archive { entries: entries.clone() },
         };
-        let files = outcome.after.files.iter().map(|(path, contents)| (without_chance(path.as_str()), file(contents)));
+        let files = outcome.after.files.iter().map(|(path, contents)| (without_chance(path.as_str()), contents));
         Self {
             exit_code: outcome.code,
             stdout: Text::of(&outcome.stdout),
             stderr: Text::of(without_chance(&String::from_utf8_lossy(&outcome.stderr)).as_bytes()),
-            files: files.collect(),
+            files: numbered(files.collect()).into_iter().map(|(path, contents)| (path, file(contents))).collect(),
         }
     }
+}
+
+/// Every file under a name of its own: of those with the same name, the second in the order of their contents is `NAME (2)`.
+fn numbered(mut files: Vec<(String, &Contents)>) -> BTreeMap<String, &Contents> {
+    files.sort();
+    let mut named = BTreeMap::new();
+    for (name, contents) in files {
+        let later = (2..).map(|number: usize| format!("{name} ({number})"));
+        let free = std::iter::once(name.clone()).chain(later).find(|name| !named.contains_key(name));
+        named.insert(free.unwrap_or(name), contents);
+    }
+    named
 }
 
 impl Text {
@@ -104,5 +116,14 @@ mod tests {
         let text = "20240115 log: a/safe-run-20240115-103000-a3f9b2.log 20240115T103000Z-pid7-FAIL.log";
         let expected = "20240115 log: a/safe-run-<time>-<random>.log <time>-pid<process>-FAIL.log";
         assert_eq!(without_chance(text), expected);
+    }
+
+    #[test]
+    fn files_with_the_same_name_are_all_kept_in_the_order_of_their_contents() {
+        let [a, b] = [b"a", b"b"].map(|bytes| Contents::Bytes(bytes.to_vec()));
+        let files = vec![("log".to_owned(), &b), ("log (2)".to_owned(), &b), ("log".to_owned(), &a)];
+        let named = numbered(files);
+        let expected = [("log", &a), ("log (2)", &b), ("log (2) (2)", &b)];
+        assert_eq!(named, BTreeMap::from(expected.map(|(name, contents)| (name.to_owned(), contents))));
     }
 }

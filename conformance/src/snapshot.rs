@@ -18,7 +18,7 @@ pub(crate) struct Snapshot {
 }
 
 /// What is in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Contents {
     Bytes(Vec<u8>),
     /// The names of an archive's entries, sorted, without a leading `./`.
