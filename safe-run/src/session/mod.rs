@@ -40,6 +40,8 @@ struct Session<'a> {
     group: Option<Pid>,
     signals: PipeReader,
     sources: [Option<OwnedFd>; 2],
+    /// How many bytes of each are still read, once the time for them is over.
+    owed: [Option<u64>; 2],
     passages: [Passage; 2],
     /// The buffer into which everything is read.
     buffer: Vec<u8>,
@@ -83,6 +85,7 @@ pub fn record(
         group: None,
         signals: received,
         sources,
+        owed: [None; 2],
         passages: Stream::ALL.map(passage),
         buffer: vec![0; wait::READ],
         tape: Tape::default(),

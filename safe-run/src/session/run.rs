@@ -7,7 +7,7 @@ use nix::sys::signal::Signal as Number;
 use rustix::process::{Pid, Signal};
 
 use super::wait::Ready;
-use super::{Session, pty, terminal};
+use super::{Session, pty, terminal, wait};
 use crate::record::Ending;
 use crate::stage::{self, Said};
 use crate::tape::Stream;
@@ -20,21 +20,23 @@ impl Session<'_> {
     pub(super) fn run(&mut self) -> io::Result<()> {
         while !self.is_over() {
             let ready = self.wait()?;
-            if ready.is_empty() && self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                self.lose_patience();
-            }
-            for ready in ready {
-                match ready {
+            for ready in &ready {
+                match *ready {
                     Ready::Source(stream) => self.read(stream),
                     Ready::Passage(stream) => self.advance(stream),
                     Ready::Control => self.hear(),
                     Ready::Signals => self.take_signal(),
-                    Ready::Input | Ready::InputRoom => self.relay(ready),
+                    Ready::Input | Ready::InputRoom => self.relay(*ready),
                 }
             }
             let is_drained = self.sources.iter().all(Option::is_none);
             if self.ending.is_some() && is_drained && !self.is_finishing {
                 self.finish();
+            }
+            // Whoever prints without end is out of time like one who is silent; only the supervisor's last words are heard first.
+            let is_expired = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+            if is_expired && !(self.is_finishing && ready.contains(&Ready::Control)) {
+                self.lose_patience(&ready);
             }
         }
         let was_given = self.terminal.take_back();
@@ -98,7 +100,8 @@ impl Session<'_> {
         self.deadline = Some(Instant::now() + self.options.drain);
     }
 
-    fn lose_patience(&mut self) {
+    /// The deadline has come, with no more to do than this.
+    fn lose_patience(&mut self, ready: &[Ready]) {
         if !self.is_finishing {
             return self.finish();
         }
@@ -110,13 +113,18 @@ impl Session<'_> {
         }
         for stream in Stream::ALL {
             let passage = &mut self.passages[stream as usize];
+            let is_moving = ready.contains(&Ready::Source(stream)) || ready.contains(&Ready::Passage(stream));
             // Whoever is slow to read our output gets all of it, unless we were told to end.
-            if self.aborted_by.is_some() {
+            if self.aborted_by.is_some() && !is_moving {
                 passage.give_up();
             }
-            if !passage.is_waiting() {
+            if !passage.is_waiting() && !is_moving {
                 self.sources[stream as usize] = None;
             }
+            let Some(source) = &self.sources[stream as usize] else { continue };
+            // Somebody may print on whom nobody could kill. What the command itself printed is in the pipe by now.
+            let held = rustix::io::ioctl_fionread(source).unwrap_or(0).max(wait::PIPE as u64);
+            self.owed[stream as usize].get_or_insert(held);
         }
     }
 

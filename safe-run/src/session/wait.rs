@@ -17,9 +17,8 @@ pub(super) const READ: usize = 256 * 1024;
 #[cfg(target_os = "linux")]
 const MANY: usize = 48 * 1024;
 
-/// The size of a larger pipe, in bytes: what the system allows everyone.
-#[cfg(target_os = "linux")]
-const LARGER: usize = 1024 * 1024;
+/// The size of a larger pipe, in bytes: what the system allows everyone. Others hold less.
+pub(super) const PIPE: usize = 1024 * 1024;
 
 /// What there is something to do for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +127,7 @@ impl Session<'_> {
         #[cfg(target_os = "linux")]
         if read >= MANY && self.buffer.len() == READ {
             // Where the system refuses, it is only slower.
-            let _ = rustix::pipe::fcntl_setpipe_size(source, LARGER);
+            let _ = rustix::pipe::fcntl_setpipe_size(source, PIPE);
         }
         let (bytes, at) = (&self.buffer[..read], self.started.elapsed());
         (self.observer)(stream, at, bytes);
@@ -138,6 +137,12 @@ impl Session<'_> {
         if self.passages[index].push(bytes).is_err() {
             // Nobody reads ours any more, so nobody shall seem to read the command's.
             self.sources[index] = None;
+        }
+        if let Some(owed) = &mut self.owed[index] {
+            *owed = owed.saturating_sub(read as u64);
+            if *owed == 0 {
+                self.sources[index] = None;
+            }
         }
     }
 

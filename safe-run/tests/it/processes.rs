@@ -1,11 +1,12 @@
 //! Signals, groups, and nothing that stays behind.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
 use crate::kit::{
-    Place, child, children, group, processes_with, send, state, unique_sleep, wait_for_signal, wait_until,
+    Place, Running, child, children, group, processes_with, send, state, unique_sleep, wait_for_signal, wait_until,
 };
 
 #[test]
@@ -53,6 +54,57 @@ fn who_does_not_listen_is_killed_with_the_whole_group_after_a_grace() {
     running.send(Signal::TERM);
     assert_eq!(running.finish().code, Some(137));
     assert!(processes_with(&sleep).is_empty());
+}
+
+/// Starts the program with a script that prints as fast as it can, to nowhere; what it prints is not kept either.
+fn start_printing(options: [&str; 2], script: &str) -> (Place, Running) {
+    let place = Place::new().with("TMPDIR", "/nonexistent-folder").with("SAFE_RUN_VIEW", "merged");
+    let mut command = place.command(options.iter().chain(&["sh", "-c", script]));
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    (place, Running(child))
+}
+
+#[test]
+fn who_does_not_listen_is_killed_even_while_it_prints() {
+    let (place, running) = start_printing(["--grace", "0.2"], "trap '' TERM; echo ready > ready; yes");
+    place.wait_for("ready");
+    running.send(Signal::TERM);
+    assert_eq!(running.finish().code, Some(137));
+}
+
+#[test]
+fn who_does_not_listen_is_killed_even_while_something_can_be_read_at_any_time() {
+    let place = Place::new();
+    let script = "trap '' TERM; stty -echo; echo ready > ready; while :; do sleep 0.05; done";
+    let mut command = place.command(["--pty", "--grace", "0.2", "sh", "-c", script]);
+    // A terminal takes more input than anybody reads, so this is never still.
+    let zeros = fs::File::open("/dev/zero").unwrap();
+    let running = Running(command.stdin(zeros).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    place.wait_for("ready");
+    running.send(Signal::TERM);
+    assert_eq!(running.finish().code, Some(137));
+}
+
+#[test]
+fn who_goes_on_printing_when_the_command_is_gone_is_killed_after_a_while() {
+    let (_place, running) = start_printing(["--drain", "0.2"], "yes & yes & yes & yes & exit 3");
+    assert_eq!(running.finish().code, Some(3));
+}
+
+#[test]
+fn a_stream_that_a_stranger_prints_on_without_end_is_left() {
+    let (place, running) = start_printing(["--drain", "0.2"], "echo $$ > ready; sleep 60");
+    let command = place.wait_for("ready");
+    // No process of the command's, so it is not killed with what the command left behind.
+    let held = format!("exec yes > /proc/{command}/fd/1");
+    let mut stranger = Command::new("sh").args(["-c", &held]).spawn().unwrap();
+    wait_until("it prints", || {
+        let name = fs::read_to_string(format!("/proc/{}/comm", stranger.id()));
+        name.is_ok_and(|name| name.trim() == "yes")
+    });
+    send(command.parse().unwrap(), Signal::KILL);
+    assert_eq!(running.finish().code, Some(137));
+    assert!(!stranger.wait().unwrap().success(), "nobody reads it any more");
 }
 
 #[test]

@@ -61,6 +61,22 @@ fn a_reader_that_stands_still_holds_up_the_command_and_not_the_signals() {
 }
 
 #[test]
+fn a_slow_reader_gets_all_even_when_the_time_for_the_streams_is_over() {
+    let place = Place::new();
+    let mut running = place.start(["--drain", "0", "head", "-c", "3000000", "/dev/zero"]);
+    let mut stdout = running.0.stdout.take().unwrap();
+    let (mut buffer, mut read) = (vec![0; 16 * 1024], 0);
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        match stdout.read(&mut buffer).unwrap() {
+            0 => break,
+            more => read += more,
+        }
+    }
+    assert_eq!((read, running.finish().code), (3_000_000, Some(0)));
+}
+
+#[test]
 fn exit_codes_are_the_commands_own() {
     let place = Place::new();
     for code in [0, 1, 2, 42, 125, 126, 127, 128, 255] {
