@@ -20,7 +20,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use crate::reread::{Recorded, RereadError};
+use crate::reread::{EndDetails, RecordKind, Recorded, RereadError};
 
 /// The longest payload that stands in the artifact, as compact JSON in bytes; a longer one becomes an asset.
 const INLINE: usize = 64 * 1024;
@@ -103,8 +103,8 @@ struct Piece {
     recorded: Recorded,
     /// Of a record without times, when its file was written.
     written_at: Timestamp,
-    /// The files, by their names' ends.
-    files: Vec<(&'static str, Utf8PathBuf)>,
+    /// The bytes that were read, by the ends of their files' names.
+    files: Vec<(&'static str, Vec<u8>)>,
 }
 
 /// Makes a run folder of records: it is there whole, or not at all.
@@ -113,7 +113,7 @@ pub fn export(sources: &[Source], destination: &Destination<'_>) -> Result<Expor
     let pieces = sources.iter().map(|source| read(source, &mut taken)).collect::<Result<Vec<_>, _>>()?;
     let parent = destination.out.join(destination.side.as_str());
     let folder = parent.join(destination.run_id.as_str());
-    if folder.exists() {
+    if is_taken(&folder) {
         return Err(CreateError::Exists(folder).into());
     }
     write::create_folder(&parent)?;
@@ -122,25 +122,43 @@ pub fn export(sources: &[Source], destination: &Destination<'_>) -> Result<Expor
     let writer = RunWriter::create_at(temporary.clone(), destination.side)?;
     let filled = fill(&writer, &pieces, sources, destination);
     drop(writer);
-    if let Err(error) = filled.and_then(|()| write::publish_folder(&temporary, &folder)) {
+    if let Err(error) = filled.map_err(ExportError::from).and_then(|()| publish(&temporary, &folder)) {
         // The cause is told; what of the half folder cannot be removed is not worth another message.
         let _ = fs::remove_dir_all(&temporary);
-        return Err(error.into());
+        return Err(error);
     }
     let cases = pieces.into_iter().map(|piece| (piece.case_id, piece.recorded.command, piece.recorded.exit_code));
     Ok(Exported { folder, cases: cases.collect() })
 }
 
+fn is_taken(folder: &Utf8Path) -> bool {
+    fs::symlink_metadata(folder).is_ok()
+}
+
+/// Gives the run its name, unless somebody else has taken it since we looked.
+fn publish(temporary: &Utf8Path, folder: &Utf8Path) -> Result<(), ExportError> {
+    write::publish_folder(temporary, folder).map_err(|error| {
+        // A name that is ours by now has a folder on it too, but then ours has left its own.
+        let is_lost = is_taken(folder) && is_taken(temporary);
+        if is_lost { CreateError::Exists(folder.to_owned()).into() } else { error.into() }
+    })
+}
+
 fn read(source: &Source, taken: &mut BTreeSet<String>) -> Result<Piece, ExportError> {
-    let mut recorded = Recorded::read(&source.record)?;
-    let mut files = vec![(if recorded.times.is_some() { "events" } else { "log" }, source.record.clone())];
+    // Read once: of a pipe there is no second time, and of a file that is written meanwhile it would be another text.
+    let (mut recorded, bytes) = Recorded::read_with_bytes(&source.record)?;
+    let name = match recorded.kind {
+        RecordKind::Log => "log",
+        RecordKind::Events => "events",
+    };
+    let mut files = vec![(name, bytes)];
     if let Some(events) = &source.events {
-        let told = Recorded::read(events)?;
+        let (told, bytes) = Recorded::read_with_bytes(events)?;
         if let Some(what) = difference(&recorded, &told) {
             return Err(ExportError::Differ { record: source.record.clone(), events: events.clone(), what });
         }
-        recorded.times = told.times;
-        files.push(("events", events.clone()));
+        (recorded.times, recorded.end) = (told.times, told.end);
+        files.push(("events", bytes));
     }
     let case_id = case_id(source.case_id.as_ref(), &recorded.command, taken)?;
     let written_at = written_at(&source.record);
@@ -151,8 +169,8 @@ fn read(source: &Source, taken: &mut BTreeSet<String>) -> Result<Piece, ExportEr
 /// What a log and a file of events do not agree on.
 fn difference(log: &Recorded, events: &Recorded) -> Option<&'static str> {
     [
-        (log.times.is_some(), "the first is no log"),
-        (events.times.is_none(), "the second has no times"),
+        (log.kind != RecordKind::Log, "the first is no log"),
+        (events.kind != RecordKind::Events, "the second is no file of events"),
         (log.command != events.command, "the command"),
         (log.exit_code != events.exit_code, "the exit code"),
         (log.stdout != events.stdout, "standard output"),
@@ -197,12 +215,9 @@ fn fill(
     destination: &Destination<'_>,
 ) -> Result<(), WriteError> {
     for piece in pieces {
-        for (name, path) in &piece.files {
-            let mut asset =
-                writer.asset(&format!("{}.{name}.txt", piece.case_id), AssetKind::Other, Some(&piece.case_id))?;
-            let copied = fs::File::open(path).and_then(|mut file| io::copy(&mut file, &mut asset));
-            copied.map_err(|source| WriteError { path: path.clone(), source })?;
-            asset.finish()?;
+        for (name, bytes) in &piece.files {
+            let name = format!("{}.{name}.txt", piece.case_id);
+            writer.write_asset(&name, AssetKind::Other, Some(&piece.case_id), bytes)?;
         }
         writer.write_case(&case(piece, writer)?)?;
     }
@@ -326,6 +341,13 @@ fn result(piece: &Piece, latency_ms: Millis, writer: &RunWriter) -> Result<ToolR
         "stdout": recorded.stdout,
         "stderr": recorded.stderr,
     }));
+    let EndDetails { signal, aborted_by, left_behind } = recorded.end;
+    let details = [
+        ("signal", signal.map(Value::from)),
+        ("aborted_by", aborted_by.map(Value::from)),
+        ("left_behind", left_behind.map(Value::from)),
+    ];
+    payload.extend(details.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     if !recorded.notes.is_empty() {
         payload.insert("notes".to_owned(), json!(recorded.notes));
     }
@@ -356,5 +378,34 @@ fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
         other => Map::from_iter([("value".to_owned(), other)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_artifact::write::Durability;
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_came_to_be_meanwhile_is_there_already_and_stays_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(place.path()).unwrap();
+        for (folder, ours) in [("theirs", "ours"), ("file", "ours")] {
+            let (folder, ours) = (root.join(folder), root.join(ours));
+            write::create_folder(&ours).unwrap();
+            match folder.file_name() {
+                Some("file") => write::write(&folder, b"mine", Durability::Cached).unwrap(),
+                _ => write::create_folder(&folder.join("assets")).unwrap(),
+            }
+            let lost = publish(&ours, &folder);
+            assert!(
+                matches!(&lost, Err(ExportError::Create(CreateError::Exists(path))) if *path == folder),
+                "{lost:?}"
+            );
+        }
+        assert!(root.join("theirs/assets").is_dir() && root.join("file").is_file());
+        let gone = publish(&root.join("nothing"), &root.join("new"));
+        assert!(matches!(gone, Err(ExportError::Write(_))), "{gone:?}");
     }
 }

@@ -41,7 +41,7 @@ pub use jsonl::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
 pub use log::{BASE64, View};
 pub use options::Options;
 pub use record::{Ending, Record, StartError};
-pub use reread::{Recorded, RereadError, Wrong};
+pub use reread::{EndDetails, RecordKind, Recorded, RereadError, Wrong};
 #[cfg(unix)]
 pub use session::{Observer, Signals, record};
 #[cfg(unix)]

@@ -18,18 +18,42 @@ mod ledger;
 /// What a log or a file of events tells of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
+    /// What it was read from.
+    pub kind: RecordKind,
     /// The command as `sh` reads it.
     pub command: String,
     /// When it was started and how long it took; a log does not say.
     pub times: Option<(Timestamp, Duration)>,
     /// The code that safe-run exited with.
     pub exit_code: i32,
+    /// What else is known of the end; a log does not say.
+    pub end: EndDetails,
     /// The lines of standard output without their ends, as the ledger writes them: a text, or `base64:` and bytes.
     pub stdout: Vec<String>,
     /// The lines of standard error, in the same way.
     pub stderr: Vec<String>,
     /// What the recorder says beside the start and the end, such as that not all output could be kept.
     pub notes: Vec<String>,
+}
+
+/// What a record was read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordKind {
+    /// A log with a ledger.
+    Log,
+    /// The JSON lines of the events.
+    Events,
+}
+
+/// What the last event tells beside the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EndDetails {
+    /// The signal that ended the command.
+    pub signal: Option<i32>,
+    /// The signal that safe-run was sent and passed on.
+    pub aborted_by: Option<i32>,
+    /// How many processes the command left behind, where it was any.
+    pub left_behind: Option<u32>,
 }
 
 /// What could not be read back.
@@ -67,6 +91,9 @@ pub enum Wrong {
     /// A line of JSON that is no event.
     #[error("this is no event: {0}")]
     Json(String),
+    /// A field that the first event must have.
+    #[error("the start of the command has no `{0}`")]
+    Missing(&'static str),
     /// Events are numbered without gaps.
     #[error("expected event {expected}, found event {found}")]
     Number {
@@ -105,6 +132,7 @@ struct Told {
     text: String,
     started_at: Option<Timestamp>,
     at: Option<Duration>,
+    end: EndDetails,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,18 +156,29 @@ impl Source {
 impl Recorded {
     /// Reads a file: a log with a ledger, or JSON lines. All of it is held in memory.
     pub fn read(path: &Utf8Path) -> Result<Self, RereadError> {
+        Self::read_with_bytes(path).map(|(recorded, _)| recorded)
+    }
+
+    /// The same with the bytes that were read, for a pipe gives them once.
+    pub(crate) fn read_with_bytes(path: &Utf8Path) -> Result<(Self, Vec<u8>), RereadError> {
         let bytes = fs::read(path).map_err(|source| RereadError::Read { path: path.to_owned(), source })?;
-        Self::parse(&bytes).map_err(|(line, wrong)| RereadError::Broken { path: path.to_owned(), line, wrong })
+        let recorded = Self::parse(&bytes);
+        let recorded = recorded.map_err(|(line, wrong)| RereadError::Broken { path: path.to_owned(), line, wrong })?;
+        Ok((recorded, bytes))
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, At> {
         // A log begins with the header of a section.
-        if bytes.starts_with(b"{") { assemble(json_lines::parse(bytes)?) } else { ledger::parse(bytes) }
+        if bytes.starts_with(b"{") {
+            assemble(RecordKind::Events, json_lines::parse(bytes)?)
+        } else {
+            ledger::parse(bytes)
+        }
     }
 }
 
 /// A record of its events.
-fn assemble(events: Vec<Told>) -> Result<Recorded, At> {
+fn assemble(kind: RecordKind, events: Vec<Told>) -> Result<Recorded, At> {
     for (expected, event) in (1..).zip(&events) {
         if event.seq != expected {
             return Err((event.line, Wrong::Number { expected, found: event.seq }));
@@ -155,8 +194,9 @@ fn assemble(events: Vec<Told>) -> Result<Recorded, At> {
     let code = meta(events.last(), "safe-run exit: code=").and_then(|code| code.parse().ok());
     let exit_code = code.ok_or((last, Wrong::NoExit))?;
     let times = events.first().and_then(|event| event.started_at).zip(events.last().and_then(|event| event.at));
-    let mut recorded =
-        Recorded { command, times, exit_code, stdout: Vec::new(), stderr: Vec::new(), notes: Vec::new() };
+    let end = events.last().map(|event| event.end).unwrap_or_default();
+    let (stdout, stderr, notes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut recorded = Recorded { kind, command, times, exit_code, end, stdout, stderr, notes };
     let between = events.len() - 1;
     for event in events.into_iter().take(between).skip(1) {
         match event.source {
@@ -218,18 +258,34 @@ mod tests {
         record(&[(Stream::Stdout, stdout), (Stream::Stderr, b"\xff\n\nlast\r")])
     }
 
+    /// What a log has of a record that was read from events.
+    fn without_details(recorded: Recorded) -> Recorded {
+        Recorded { kind: RecordKind::Log, times: None, end: EndDetails::default(), ..recorded }
+    }
+
     #[test]
     fn a_log_and_its_events_tell_the_same() {
         let expected = Recorded {
+            kind: RecordKind::Events,
             command: "sh -c 'say \"hi\"'".to_owned(),
             times: Some((Timestamp::UNIX_EPOCH, Duration::from_micros(9))),
             exit_code: 143,
+            end: EndDetails { signal: Some(15), ..EndDetails::default() },
             stdout: vec!["a".to_owned(), "--- BEGIN EVENTS ---".to_owned(), "base64:YmFzZTY0Ong=".to_owned()],
             stderr: vec!["base64:/w==".to_owned(), String::new(), "last\r".to_owned()],
             notes: Vec::new(),
         };
         assert_eq!(Recorded::parse(&events(&sample())), Ok(expected.clone()));
-        assert_eq!(Recorded::parse(&log(&sample())), Ok(Recorded { times: None, ..expected }));
+        assert_eq!(Recorded::parse(&log(&sample())), Ok(without_details(expected)));
+    }
+
+    #[test]
+    fn the_events_tell_how_it_ended() {
+        let record = Record { aborted_by: Some(2), left_behind: 3, ..sample() };
+        let end = EndDetails { signal: Some(15), aborted_by: Some(2), left_behind: Some(3) };
+        assert_eq!(Recorded::parse(&events(&record)).unwrap().end, end);
+        let exited = Record { ending: Ending::Exited(143), ..sample() };
+        assert_eq!(Recorded::parse(&events(&exited)).unwrap().end, EndDetails::default());
     }
 
     #[test]
@@ -284,6 +340,9 @@ mod tests {
             ("\"STDOUT\"", "\"STDLOG\"", 2, Wrong::NoEvent),
             ("safe-run-event.v1", "safe-run-event.v2", 1, Wrong::NoEvent),
             ("safe-run start", "start", 1, Wrong::NoStart),
+            ("\"started_at\":", "\"began_at\":", 1, Wrong::Missing("started_at")),
+            ("\"args\":", "\"words\":", 1, Wrong::Missing("args")),
+            ("\"args\":[", "\"args\":[],\"words\":[", 1, Wrong::Missing("args")),
             ("safe-run exit", "exit", 4, Wrong::NoExit),
         ] {
             assert_eq!(broken(&events, from, to), (line, wrong), "{from:?} to {to:?}");
@@ -309,7 +368,7 @@ mod tests {
             let record = record(&printed);
             let from_events = Recorded::parse(&events(&record)).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
             let from_log = Recorded::parse(&log(&record)).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
-            prop_assert_eq!(&Recorded { times: None, ..from_events }, &from_log);
+            prop_assert_eq!(&without_details(from_events), &from_log);
             let mut lines = [Vec::new(), Vec::new()];
             crate::event::lines(&record.tape, |stream, _, line| {
                 let mut bytes = Vec::new();

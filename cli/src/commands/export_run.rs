@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::store::CreateError;
-use counterproof_artifact::{CaseId, Exit, RunId, Side};
+use counterproof_artifact::{CaseId, Exit, RunId, Side, check};
 use counterproof_safe_run::{Destination, ExportError, RereadError, Source, Wrong, export};
 
 use crate::command_error::CommandError;
@@ -60,6 +60,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let destination = Destination { out: &args.out, side: args.side, run_id: &args.run_id, writer };
     let exported = export(&sources, &destination).map_err(command_error)?;
     for (id, command, exit_code) in &exported.cases {
+        let command = check::visible(command);
         streams.note(format_args!("{id}: {command} (exit code {exit_code})"));
     }
     streams.say(format_args!("run folder: {}", exported.folder))?;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{At, Source, Told, Wrong, written};
+use super::{At, EndDetails, Source, Told, Wrong, written};
 use crate::jsonl::EVENT_SCHEMA;
 
 #[derive(Deserialize)]
@@ -19,6 +19,21 @@ struct Wire {
     text: String,
     encoding: Option<String>,
     started_at: Option<Timestamp>,
+    args: Option<Vec<Word>>,
+    signal: Option<i32>,
+    aborted_by: Option<i32>,
+    left_behind: Option<u32>,
+}
+
+/// A word of the command; what it is stands in the text of the event, as in a log.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Word {
+    Text(#[expect(dead_code, reason = "its type alone is held against the schema")] String),
+    Bytes {
+        #[expect(dead_code, reason = "its type alone is held against the schema")]
+        base64: String,
+    },
 }
 
 /// Every event of the file.
@@ -36,6 +51,14 @@ fn event(line: usize, text: &[u8]) -> Result<Told, Wrong> {
         None if source == Source::Meta => wire.text,
         None => written(wire.text.as_bytes()),
     };
+    if wire.seq == 1 {
+        let has_words = wire.args.is_some_and(|args| !args.is_empty());
+        let required = [("started_at", wire.started_at.is_some()), ("args", has_words)];
+        required
+            .into_iter()
+            .try_for_each(|(field, is_there)| if is_there { Ok(()) } else { Err(Wrong::Missing(field)) })?;
+    }
     let at = Some(Duration::from_micros(wire.at_us));
-    Ok(Told { line, seq: wire.seq, source, text, started_at: wire.started_at, at })
+    let end = EndDetails { signal: wire.signal, aborted_by: wire.aborted_by, left_behind: wire.left_behind };
+    Ok(Told { line, seq: wire.seq, source, text, started_at: wire.started_at, at, end })
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memchr_iter;
 use memchr::memmem;
 
-use super::{At, Recorded, Source, Told, Wrong, assemble, written};
+use super::{At, EndDetails, RecordKind, Recorded, Source, Told, Wrong, assemble, written};
 use crate::log::BASE64;
 
 const BEGIN: &[u8] = b"\n--- BEGIN EVENTS ---\n";
@@ -17,7 +17,7 @@ pub(super) fn parse(log: &[u8]) -> Result<Recorded, At> {
     let begin = memmem::rfind(log, BEGIN).ok_or_else(|| (split(log).count().max(1), Wrong::NoLedger))?;
     let (sections, ledger) = (&log[..=begin], &log[begin + BEGIN.len()..]);
     let above = memchr_iter(b'\n', sections).count() + 1;
-    let recorded = assemble(events(ledger, above)?)?;
+    let recorded = assemble(RecordKind::Log, events(ledger, above)?)?;
     hold(sections, &recorded)?;
     Ok(recorded)
 }
@@ -52,7 +52,7 @@ fn event(line: usize, text: &[u8]) -> Result<Told, Wrong> {
     if encoded.is_some_and(|encoded| STANDARD.decode(encoded).is_err()) {
         return Err(Wrong::Base64);
     }
-    Ok(Told { line, seq, source, text: text.to_owned(), started_at: None, at: None })
+    Ok(Told { line, seq, source, text: text.to_owned(), started_at: None, at: None, end: EndDetails::default() })
 }
 
 /// Holds the sections against the ledger: the same lines, and nothing else.

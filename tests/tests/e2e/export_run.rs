@@ -1,7 +1,7 @@
 //! `export-run`: real recordings of safe-run become runs that are validated, compared and read like any other.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use counterproof_tests::{Finished, Sandbox, files_below, safe_run};
 use serde_json::json;
@@ -130,6 +130,45 @@ fn a_log_and_its_events_are_held_against_each_other_and_kept_together() {
 }
 
 #[test]
+fn a_record_that_comes_through_a_pipe_is_kept_byte_for_byte() {
+    let sandbox = Sandbox::new();
+    record(&sandbox, "one", "echo one; exit 1");
+    let whole = fs::read(sandbox.path("one")).unwrap();
+    let mut writer = Command::new("cat").arg(sandbox.path("one")).stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = writer.stdout.take().unwrap();
+    let arguments = ["export-run", "/dev/stdin", "--side", "new", "--run-id", "r1", "--case-id", "mine"];
+    let exported = sandbox.command(arguments).stdin(pipe).status().unwrap();
+    writer.wait().unwrap();
+    assert!(exported.success());
+    assert!(fs::read(sandbox.path("runs/new/r1/assets/mine.events.txt")).unwrap() == whole);
+    assert_eq!(sandbox.run(["validate", "runs"]).code, Some(0));
+}
+
+#[test]
+fn a_command_that_was_killed_differs_from_one_that_exited_with_the_same_code() {
+    let sandbox = Sandbox::new().with_file("code", "exit 143");
+    record(&sandbox, "one", "eval \"$(cat code)\"");
+    let sandbox = sandbox.with_file("code", "kill -TERM $$");
+    record(&sandbox, "two", "eval \"$(cat code)\"");
+    let case = compared(&sandbox, "one", "two");
+    assert_eq!(case["verdict"], "changed", "{case}");
+    let page = format!("report/cases/{}.html", case["case_id"].as_str().unwrap());
+    assert!(fs::read_to_string(sandbox.path(&page)).unwrap().contains("signal"), "{case}");
+}
+
+#[test]
+fn a_command_cannot_steer_the_terminal_of_who_exports_it() {
+    let sandbox = Sandbox::new();
+    record(&sandbox, "one", "exit 1");
+    let crafted = fs::read_to_string(sandbox.path("one")).unwrap().replace("exit 1'", "\\u001b]0;x\\u0007\\u202e'");
+    let sandbox = sandbox.with_file("one", &crafted);
+    let exported = export(&sandbox, "one", "new", &[]);
+    assert_eq!(exported.code, Some(0), "{exported}");
+    assert!(exported.stderr.contains(r"\u{1b}]0;x\u{7}\u{202e}"), "{exported}");
+    assert!(!exported.stderr.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{exported}");
+}
+
+#[test]
 fn what_is_no_whole_record_is_told_with_file_and_line_and_leaves_everything_as_it_was() {
     let sandbox = Sandbox::new();
     let log = record(&sandbox, "events", "echo one; echo two; exit 1").unwrap();
@@ -141,6 +180,11 @@ fn what_is_no_whole_record_is_told_with_file_and_line_and_leaves_everything_as_i
         (&log.replace("SEQ=3", "SEQ=4"), "error: `broken`, line 10: expected event 3, found event 4"),
         (&log.replacen("two", "twice", 1), "error: `broken`, line 3: the section and the ledger do not tell the same"),
         (&events[..events.len() - 9], "error: `broken`, line 4: this is no event: "),
+        (
+            &events.replace("\"started_at\":", "\"began_at\":"),
+            "error: `broken`, line 1: the start of the command has no `started_at`",
+        ),
+        (&events.replace("\"args\":", "\"words\":"), "error: `broken`, line 1: the start of the command has no `args`"),
         ("merged output\n", "error: `broken`, line 1: there is no ledger of events up to here"),
     ] {
         let sandbox = Sandbox::new().with_file("broken", text);
