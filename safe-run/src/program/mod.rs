@@ -3,6 +3,8 @@
 mod archive;
 mod arguments;
 mod check;
+#[cfg(unix)]
+mod events;
 mod pack;
 #[cfg(unix)]
 mod place;

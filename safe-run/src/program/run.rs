@@ -1,24 +1,20 @@
 //! `safe-run run`: the command's streams and exit code, and a record where it failed.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::io::{self, Write as _};
 
-use camino::Utf8Path;
-use counterproof_artifact::write;
 use jiff::Timestamp;
 
 use super::arguments::Run;
-use super::settings::Settings;
+use super::events::Events;
+use super::settings::{Masks, Settings};
 use super::{code, place, say};
 use crate::{Options, Record, Signals, StartError, Stream, record};
 
 /// Runs the command, and gives the code to exit with.
 pub(super) fn run(run: &Run) -> i32 {
     let settings = Settings::read(|name| std::env::var_os(name));
-    let events = match run.events.as_deref().map(open_events).transpose() {
+    let events = match run.events.as_deref().map(Events::open).transpose() {
         Ok(events) => events,
         Err(error) => {
             say(format_args!("safe-run: {error}"));
@@ -35,28 +31,46 @@ pub(super) fn run(run: &Run) -> i32 {
     };
     let signals = match Signals::pipe() {
         Ok(signals) => signals,
-        Err(error) => return not_started(&StartError::Setup(error)),
+        Err(error) => return not_started(&StartError::Setup(error), events),
     };
     let record = match record(&run.command, &options, (&signals.0, signals.1), &mut |_, _, _| {}) {
         Ok(record) => record,
-        Err(error) => return not_started(&error),
+        Err(error) => return not_started(&error, events),
     };
-    let exit_code = record.ending.exit_code();
-    let redactor = settings.redactor(|name| std::env::var_os(name));
-    let record = match redactor {
+    let (ending, is_aborted) = (record.ending, record.aborted_by.is_some());
+    let is_kept = events.is_some() || !ending.is_success();
+    let masks = if is_kept { settings.masks(|name| std::env::var_os(name)) } else { None };
+    let record = match masks {
         None => Ok(record),
-        Some(Ok(redactor)) => record.redacted(&redactor).map_err(|error| error.to_string()),
-        Some(Err(error)) => Err(error.to_string()),
+        Some(masks) => masks.map_err(|error| error.to_string()).and_then(|masks| masked(record, &masks)),
     };
     match record {
         Ok(record) => tell(&record, &settings, events),
         // Better no record than one with its secrets.
-        Err(error) => say(format_args!("safe-run: {}. no log: {error}", outcome(exit_code, false))),
+        Err(error) => {
+            if let Some(events) = events {
+                events.discard();
+                say(format_args!("safe-run: no events: {error}"));
+            }
+            if !ending.is_success() {
+                say(format_args!("safe-run: {}. no log: {error}", outcome(ending.exit_code(), is_aborted)));
+            }
+        }
     }
-    exit_code
+    ending.exit_code()
 }
 
-fn not_started(error: &StartError) -> i32 {
+fn masked(record: Record, masks: &Masks) -> Result<Record, String> {
+    for name in &masks.unset {
+        say(format_args!("safe-run: SAFE_REDACT names `{name}`, which is not set: nothing is masked for it"));
+    }
+    record.redacted(&masks.redactor).map_err(|error| error.to_string())
+}
+
+fn not_started(error: &StartError, events: Option<Events>) -> i32 {
+    if let Some(events) = events {
+        events.discard();
+    }
     match error {
         StartError::Command { program, source } => {
             say(format_args!("Error: Failed to spawn command: {program}: {source}"));
@@ -74,15 +88,12 @@ fn not_started(error: &StartError) -> i32 {
 }
 
 /// Writes what is to be written, and says what could not be.
-fn tell(record: &Record, settings: &Settings, events: Option<BufWriter<File>>) {
+fn tell(record: &Record, settings: &Settings, events: Option<Events>) {
     if let Some(error) = &record.lost {
         say(format_args!("safe-run: the record is incomplete: {error}"));
     }
-    if let Some(mut events) = events {
-        let written = record.write_json_lines(&mut events).and_then(|()| events.flush());
-        if let Err(error) = written {
-            say(format_args!("safe-run: failed to write the events: {error}"));
-        }
+    if let Some(Err(error)) = events.map(|events| events.write(record)) {
+        say(format_args!("safe-run: failed to write the events: {error}"));
     }
     if record.ending.is_success() {
         return;
@@ -117,20 +128,4 @@ fn snippet(record: &Record, lines: usize) {
     }
     text.extend_from_slice(b"--- end tail ---\n");
     let _ = io::stderr().write_all(&text);
-}
-
-/// Opens the file for the events: a new one, or what is no file and stands there already, such as a named pipe.
-fn open_events(path: &Path) -> Result<BufWriter<File>, String> {
-    let is_special = path.metadata().is_ok_and(|there| {
-        let kind = there.file_type();
-        kind.is_fifo() || kind.is_char_device() || kind.is_socket()
-    });
-    let told = |error: &dyn std::fmt::Display| format!("failed to write the events to `{}`: {error}", path.display());
-    if is_special {
-        #[expect(clippy::disallowed_methods, reason = "a pipe or a device, and no file that could be torn")]
-        let opened = OpenOptions::new().write(true).open(path);
-        return opened.map(BufWriter::new).map_err(|error| told(&error));
-    }
-    let path = Utf8Path::from_path(path).ok_or_else(|| told(&"the path is no UTF-8 text"))?;
-    write::create_new(path).map(BufWriter::new).map_err(|error| told(&error.source))
 }

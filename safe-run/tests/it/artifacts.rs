@@ -1,8 +1,10 @@
 //! What is left on disk: only after a failure, never over something else, and never in silence.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
-use crate::kit::Place;
+use crate::kit::{Finished, Place};
 
 #[test]
 fn success_leaves_nothing() {
@@ -96,4 +98,38 @@ fn secrets_are_masked_in_what_is_kept_and_not_in_what_passes_through() {
         assert!(kept.contains("key [redacted]"), "{kept}");
     }
     assert!(Place::new().shell("exit 1").code == Some(1));
+}
+
+#[test]
+fn a_secret_that_cannot_be_masked_is_better_than_a_record_of_it() {
+    let values: [(&[u8], &str); 2] =
+        [(b"\xff\xfe\xfd\xfc\xfb", "is no UTF-8 text"), (b"abc", "has fewer than 4 bytes")];
+    for (value, told) in values {
+        let place = Place::new().with("SAFE_REDACT", "PASSWORD");
+        for (exit, is_told) in [("exit 1", true), ("exit 0", false)] {
+            let mut command = place.command(["sh", "-c", &format!("echo $PASSWORD; {exit}")]);
+            let finished: Finished = command.env("PASSWORD", OsStr::from_bytes(value)).output().unwrap().into();
+            assert_eq!(finished.code, Some(i32::from(is_told)));
+            let message = format!("no log: the value of `PASSWORD`, which SAFE_REDACT names, {told}");
+            assert_eq!(finished.stderr.contains(&message), is_told, "{finished:?}");
+        }
+        let mut command = place.command(["--events", "events", "true"]);
+        let finished: Finished = command.env("PASSWORD", OsStr::from_bytes(value)).output().unwrap().into();
+        assert!(
+            finished.code == Some(0) && finished.stderr.contains("safe-run: no events: the value of"),
+            "{finished:?}"
+        );
+        assert!(place.logs().is_empty() && !place.path("events").exists());
+    }
+}
+
+#[test]
+fn a_secret_that_is_not_there_is_told_where_something_is_kept() {
+    let place = Place::new().with("SAFE_REDACT", "1,NO_SUCH_VARIABLE");
+    let told = "safe-run: SAFE_REDACT names `NO_SUCH_VARIABLE`, which is not set: nothing is masked for it\n";
+    let finished = place.shell("exit 1");
+    assert!(finished.stderr.starts_with(told) && finished.stderr.matches("SAFE_REDACT").count() == 1, "{finished:?}");
+    assert_eq!(place.logs().len(), 1);
+    assert_eq!(place.shell("exit 0").stderr, "");
+    assert_eq!(place.run(["--events", "events", "true"]).stderr, told);
 }

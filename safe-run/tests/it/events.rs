@@ -1,6 +1,7 @@
 //! The ledger as JSON lines.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use counterproof_safe_run::EVENT_SCHEMA_SOURCE;
 use serde_json::{Value, json};
@@ -75,4 +76,16 @@ fn a_file_that_is_there_is_not_overwritten_and_nothing_is_run() {
     assert!(finished.stderr.starts_with("safe-run: failed to write the events to `events.jsonl`: "), "{finished:?}");
     assert_eq!(fs::read_to_string(place.path("events.jsonl")).unwrap(), "mine");
     assert!(!place.path("ran").exists());
+}
+
+#[test]
+fn a_command_that_is_not_started_leaves_no_file_of_events_but_what_was_there() {
+    let place = Place::new().with_pipe("pipe");
+    for _ in 0..2 {
+        assert_eq!(place.run(["--events", "events.jsonl", "no-such-command-anywhere"]).code, Some(127));
+        assert!(!place.path("events.jsonl").exists());
+    }
+    let mut reader = Command::new("cat").arg(place.path("pipe")).stdout(Stdio::null()).spawn().unwrap();
+    assert_eq!(place.run(["--events", "pipe", "no-such-command-anywhere"]).code, Some(127));
+    assert!(reader.wait().unwrap().success() && place.path("pipe").exists(), "a pipe is not ours to remove");
 }
