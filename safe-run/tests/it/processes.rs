@@ -130,6 +130,18 @@ fn a_signal_that_we_were_told_to_ignore_is_not_passed_on() {
     assert_eq!(running.finish().code, Some(9));
 }
 
+#[test]
+fn a_signal_to_end_that_was_ignored_stays_so_for_the_command_and_a_broken_pipe_does_not() {
+    let program = env!("CARGO_BIN_EXE_safe-run");
+    let script = format!("trap '' INT TERM HUP QUIT PIPE; exec {program} grep SigIgn /proc/self/status");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let line = String::from_utf8(output.stdout).unwrap();
+    let mask = u64::from_str_radix(line.trim().rsplit('\t').next().unwrap(), 16).unwrap();
+    let is_ignored = |signal: Signal| mask & (1 << (signal.as_raw() - 1)) != 0;
+    assert!([Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].into_iter().all(is_ignored), "{line}");
+    assert!(!is_ignored(Signal::PIPE), "{line}");
+}
+
 /// A command with a child, a child of that in a session of its own, and one that has given itself to the system.
 fn family(sleep: &str) -> String {
     format!(
