@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::event::{Event, EventKind, Line};
 use crate::record::Record;
 use crate::tape::Stream;
@@ -9,6 +12,20 @@ use crate::tape::Stream;
 /// What a text begins with whose bytes are not UTF-8, and stand in base64 behind it. A text that begins so by itself is
 /// written in base64 too, so that none is taken for another.
 pub const BASE64: &str = "base64:";
+
+/// The line before the ledger, with the end of the line above it: within a line it is no marker.
+pub(crate) const BEGIN: &[u8] = b"\n--- BEGIN EVENTS ---\n";
+
+/// The last line, behind the ledger.
+pub(crate) const END: &[u8] = b"--- END EVENTS ---\n";
+
+/// The line before what a stream printed.
+pub(crate) const fn header(stream: Stream) -> &'static [u8] {
+    match stream {
+        Stream::Stdout => b"=== STDOUT ===\n",
+        Stream::Stderr => b"=== STDERR ===\n",
+    }
+}
 
 /// What a log shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,14 +49,15 @@ impl Record {
     fn write_ledger(&self, out: &mut impl Write) -> io::Result<()> {
         self.write_section(Stream::Stdout, out)?;
         self.write_section(Stream::Stderr, out)?;
-        out.write_all(b"--- BEGIN EVENTS ---\n")?;
+        // The section above has ended its line.
+        out.write_all(&BEGIN[1..])?;
         let mut start = Vec::new();
         self.events(|event| self.write_event(&event, &mut start, out))?;
-        out.write_all(b"--- END EVENTS ---\n")
+        out.write_all(END)
     }
 
     fn write_section(&self, stream: Stream, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "=== {} ===", stream.name())?;
+        out.write_all(header(stream))?;
         let spool = self.tape.spool(stream);
         spool.copy(0, spool.len(), out)?;
         let mut last = *b"\n";
@@ -108,10 +126,19 @@ fn write_number(mut number: u64, out: &mut Vec<u8>) {
     out[from..].reverse();
 }
 
+/// Writes a line of any length; [`text_of`] is the same for one that is held.
 fn write_text(line: &Line<'_>, out: &mut impl Write) -> io::Result<()> {
     if line.is_utf8()? && !line.starts_with(BASE64.as_bytes())? {
         return line.write_to(out);
     }
     out.write_all(BASE64.as_bytes())?;
     line.write_base64(out)
+}
+
+/// A line as the ledger writes it.
+pub(crate) fn text_of(line: &[u8]) -> String {
+    match str::from_utf8(line) {
+        Ok(text) if !text.starts_with(BASE64) => text.to_owned(),
+        _ => format!("{BASE64}{}", STANDARD.encode(line)),
+    }
 }

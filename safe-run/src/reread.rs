@@ -5,12 +5,8 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
-
-use crate::log::BASE64;
 
 mod json_lines;
 mod ledger;
@@ -208,14 +204,6 @@ fn assemble(kind: RecordKind, events: Vec<Told>) -> Result<Recorded, At> {
     Ok(recorded)
 }
 
-/// A line as the ledger writes it.
-fn written(line: &[u8]) -> String {
-    match str::from_utf8(line) {
-        Ok(text) if !text.starts_with(BASE64) => text.to_owned(),
-        _ => format!("{BASE64}{}", STANDARD.encode(line)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -373,7 +361,7 @@ mod tests {
             crate::event::lines(&record.tape, |stream, _, line| {
                 let mut bytes = Vec::new();
                 line.write_to(&mut bytes)?;
-                lines[stream as usize].push(written(&bytes));
+                lines[stream as usize].push(crate::log::text_of(&bytes));
                 Ok::<_, io::Error>(())
             }).unwrap();
             prop_assert_eq!([from_log.stdout, from_log.stderr], lines);

@@ -7,8 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{At, EndDetails, Source, Told, Wrong, written};
+use super::{At, EndDetails, Source, Told, Wrong};
 use crate::jsonl::EVENT_SCHEMA;
+use crate::log::text_of;
 
 #[derive(Deserialize)]
 struct Wire {
@@ -46,10 +47,10 @@ fn event(line: usize, text: &[u8]) -> Result<Told, Wrong> {
     let wire: Wire = serde_json::from_slice(text).map_err(|error| Wrong::Json(error.to_string()))?;
     let source = Source::of(&wire.stream).filter(|_| wire.schema_version == EVENT_SCHEMA).ok_or(Wrong::NoEvent)?;
     let text = match wire.encoding.as_deref() {
-        Some("base64") => written(&STANDARD.decode(&wire.text).map_err(|_| Wrong::Base64)?),
+        Some("base64") => text_of(&STANDARD.decode(&wire.text).map_err(|_| Wrong::Base64)?),
         Some(_) => return Err(Wrong::NoEvent),
         None if source == Source::Meta => wire.text,
-        None => written(wire.text.as_bytes()),
+        None => text_of(wire.text.as_bytes()),
     };
     if wire.seq == 1 {
         let has_words = wire.args.is_some_and(|args| !args.is_empty());

@@ -5,11 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memchr_iter;
 use memchr::memmem;
 
-use super::{At, EndDetails, RecordKind, Recorded, Source, Told, Wrong, assemble, written};
-use crate::log::BASE64;
-
-const BEGIN: &[u8] = b"\n--- BEGIN EVENTS ---\n";
-const END: &[u8] = b"--- END EVENTS ---\n";
+use super::{At, EndDetails, RecordKind, Recorded, Source, Told, Wrong, assemble};
+use crate::log::{BASE64, BEGIN, END, header, text_of};
+use crate::tape::Stream;
 
 /// The record of a log.
 pub(super) fn parse(log: &[u8]) -> Result<Recorded, At> {
@@ -64,13 +62,13 @@ fn hold(sections: &[u8], recorded: &Recorded) -> Result<(), At> {
         last = line;
         if is_so(text) { Ok(()) } else { Err((line, Wrong::Section)) }
     };
-    for (header, told) in [(&b"=== STDOUT ===\n"[..], &recorded.stdout), (b"=== STDERR ===\n", &recorded.stderr)] {
-        expect(&|text| text == header)?;
+    for (stream, told) in [(Stream::Stdout, &recorded.stdout), (Stream::Stderr, &recorded.stderr)] {
+        expect(&|text| text == header(stream))?;
         for told in told {
             expect(&|text| {
                 let text = text.strip_suffix(b"\n").unwrap_or(text);
                 // The last line of a stream may end with a carriage return that belongs to it.
-                written(text) == *told || text.strip_suffix(b"\r").is_some_and(|text| written(text) == *told)
+                text_of(text) == *told || text.strip_suffix(b"\r").is_some_and(|text| text_of(text) == *told)
             })?;
         }
         expect(&|text| text == b"\n")?;
