@@ -11,6 +11,7 @@ mod drift;
 mod golden;
 mod judge;
 mod ledger;
+mod process;
 pub mod report;
 mod run;
 mod snapshot;

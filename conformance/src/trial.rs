@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::write::{Durability, create_folder, write};
 use tempfile::TempDir;
 
+use crate::process::{self, Course};
 use crate::snapshot::{self, Snapshot};
 use crate::subject::{Kind, Subject};
 use crate::template::{self, READY};
@@ -75,28 +73,13 @@ impl Trial<'_> {
             command.env("SAFE_RUN_BIN", self.tool);
         }
         command.envs(self.environment).envs(&self.command.env);
-        let output = self.output(command, &ready)?;
+        let signal = self.command.interrupt_signal.map(|signal| (signal, ready.as_path()));
+        let course = Course { stdin: self.command.stdin.as_deref(), signal, limit: LIMIT };
+        let output = process::run(command, &course)?;
         let variable = |name: &str| self.command.env.get(name).or_else(|| self.environment.get(name));
         let log_folder = variable("SAFE_LOG_DIR").map_or(".agent/FAIL-LOGS", String::as_str).into();
         let (code, after) = (output.status.code(), snapshot::take(&root)?);
         Ok(Outcome { code, stdout: output.stdout, stderr: output.stderr, before, after, log_folder })
-    }
-
-    fn output(&self, mut command: Command, ready: &Utf8Path) -> Result<Output, String> {
-        if self.command.stdin.is_some() {
-            command.stdin(Stdio::piped());
-        }
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("failed to start `{}`: {error}", self.subject.path))?;
-        if let (Some(text), Some(mut stdin)) = (&self.command.stdin, child.stdin.take()) {
-            // A program that does not read its input is judged by what it does instead.
-            let _ = stdin.write_all(text.as_bytes());
-        }
-        if let Some(signal) = &self.command.interrupt_signal {
-            wait_for(ready, &mut child)?;
-            send(&child, signal)?;
-        }
-        finish(child)
     }
 }
 
@@ -116,51 +99,4 @@ fn set_executable(path: &Utf8Path, is_executable: bool) -> Result<(), String> {
 #[cfg(not(unix))]
 fn set_executable(_path: &Utf8Path, _is_executable: bool) -> Result<(), String> {
     Ok(())
-}
-
-fn wait_for(ready: &Utf8Path, child: &mut Child) -> Result<(), String> {
-    let end = Instant::now() + LIMIT;
-    while !ready.exists() {
-        let ended = child.try_wait().map_err(|error| error.to_string())?;
-        if ended.is_some() || Instant::now() > end {
-            return Err("the command did not get to where it waits for a signal".to_owned());
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn send(child: &Child, signal: &str) -> Result<(), String> {
-    use rustix::process::{Pid, Signal};
-    let signal = match signal {
-        "TERM" => Signal::TERM,
-        "INT" => Signal::INT,
-        "HUP" => Signal::HUP,
-        "QUIT" => Signal::QUIT,
-        other => return Err(format!("there is no signal `{other}` to send")),
-    };
-    let process = Pid::from_raw(child.id().cast_signed()).ok_or("the program has no process")?;
-    rustix::process::kill_process(process, signal).map_err(|error| error.to_string())
-}
-
-#[cfg(not(unix))]
-fn send(_child: &Child, signal: &str) -> Result<(), String> {
-    Err(format!("this system cannot send signal {signal}"))
-}
-
-/// Waits for the program and reads what it prints, no longer than the limit.
-fn finish(child: Child) -> Result<Output, String> {
-    let (sender, receiver) = mpsc::channel();
-    #[cfg(unix)]
-    let process = rustix::process::Pid::from_raw(child.id().cast_signed());
-    thread::spawn(move || sender.send(child.wait_with_output()));
-    if let Ok(output) = receiver.recv_timeout(LIMIT) {
-        return output.map_err(|error| error.to_string());
-    }
-    #[cfg(unix)]
-    if let Some(process) = process {
-        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
-    }
-    Err(format!("the program did not end within {} s", LIMIT.as_secs()))
 }

@@ -93,9 +93,19 @@ pub(crate) struct Command {
     pub(crate) script_path: Option<String>,
     pub(crate) file_path: Option<String>,
     pub(crate) check_args: Option<Vec<String>>,
-    pub(crate) interrupt_signal: Option<String>,
+    pub(crate) interrupt_signal: Option<Signal>,
     pub(crate) platform_filter: Option<String>,
     pub(crate) stdin: Option<String>,
+}
+
+/// A signal that a command may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Signal {
+    Term,
+    Int,
+    Hup,
+    Quit,
 }
 
 /// One of several commands, each of which has to do.
