@@ -99,13 +99,8 @@ fn declared(request: &Request<'_>, place: usize, subject: &Subject) -> Verdict {
 
 /// Why a vector is not for this system.
 fn elsewhere(vector: &Vector) -> Option<String> {
-    let filter = vector.command.as_ref()?.platform_filter.as_deref()?;
-    let is_here = match filter {
-        "unix" => cfg!(unix),
-        "windows" => cfg!(windows),
-        _ => true,
-    };
-    (!is_here).then(|| format!("only on {filter}"))
+    let platform = vector.command.as_ref()?.platform_filter?;
+    (!platform.is_here()).then(|| format!("only on {}", platform.word()))
 }
 
 /// The commands of a vector: its own, or each of its variants.

@@ -94,8 +94,33 @@ pub(crate) struct Command {
     pub(crate) file_path: Option<String>,
     pub(crate) check_args: Option<Vec<String>>,
     pub(crate) interrupt_signal: Option<Signal>,
-    pub(crate) platform_filter: Option<String>,
+    pub(crate) platform_filter: Option<Platform>,
     pub(crate) stdin: Option<String>,
+}
+
+/// The systems that a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Platform {
+    Unix,
+    Windows,
+}
+
+impl Platform {
+    pub(crate) fn is_here(self) -> bool {
+        match self {
+            Platform::Unix => cfg!(unix),
+            Platform::Windows => cfg!(windows),
+        }
+    }
+
+    /// As a vector has it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Platform::Unix => "unix",
+            Platform::Windows => "windows",
+        }
+    }
 }
 
 /// A signal that a command may be sent.

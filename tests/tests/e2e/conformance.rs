@@ -149,10 +149,13 @@ fn what_cannot_be_used_is_an_error_with_its_place_and_no_check_that_passes() {
     unknown["vectors"]["safe_run"][0]["expected"]["stdout_is_pretty"] = json!(true);
     let mut signal = vectors();
     signal["vectors"]["safe_run"][0]["command"]["interrupt_signal"] = json!("WINCH");
+    let mut system = vectors();
+    system["vectors"]["safe_check"][0]["command"]["platform_filter"] = json!("amiga");
     let nothing = json!({"m0_contract_version": "v0.1.0", "vectors": {"preflight_automerge_ruleset": []}});
     for (vectors, code, told) in [
         (unknown.to_string(), 2, "vector `run-1` in `vectors.json` cannot be used"),
         (signal.to_string(), 2, "unknown variant `WINCH`"),
+        (system.to_string(), 2, "unknown variant `amiga`"),
         (nothing.to_string(), 2, "`vectors.json`: no vector is in scope"),
         ("[]".to_owned(), 2, "`vectors.json` is no file of vectors"),
     ] {
