@@ -1,5 +1,6 @@
 //! What a vector expects, held against what a program did.
 
+use camino::Utf8Path;
 use regex::Regex;
 
 use crate::snapshot::Contents;
@@ -67,7 +68,7 @@ fn files(expected: &Expected, command: &Command, outcome: &Outcome, wrong: &mut 
     }
     if !expected.archive_contains.is_empty() {
         let path = command.args.as_ref().and_then(|args| args.last()).map(String::as_str).unwrap_or_default();
-        let Some(Contents::Archive(entries)) = after.files.get(camino::Utf8Path::new(path)) else {
+        let Some(Contents::Archive(entries)) = after.files.get(Utf8Path::new(path)) else {
             return wrong.push(format!("`{path}` is no archive"));
         };
         for name in expected.archive_contains.iter().filter(|name| !entries.contains(*name)) {
@@ -78,13 +79,11 @@ fn files(expected: &Expected, command: &Command, outcome: &Outcome, wrong: &mut 
 
 fn logs(expected: &Expected, outcome: &Outcome, wrong: &mut Vec<String>) {
     if let Some(folder) = &expected.log_file_in_dir
-        && outcome.after.in_folder(folder).next().is_none()
+        && new(outcome, folder).next().is_none()
     {
         wrong.push(format!("there is no log in `{folder}`"));
     }
-    let new = |name: &&(&str, &Contents)| !outcome.before.files.contains_key(&outcome.log_folder.join(name.0));
-    let logs: Vec<_> = outcome.after.in_folder(&outcome.log_folder).collect();
-    let logs: Vec<_> = logs.iter().filter(new).collect();
+    let logs: Vec<_> = new(outcome, &outcome.log_folder).collect();
     if let Some(pattern) = &expected.log_file_pattern {
         match Regex::new(pattern) {
             Err(_) => wrong.push(format!("`{pattern}` is no pattern")),
@@ -101,14 +100,58 @@ fn logs(expected: &Expected, outcome: &Outcome, wrong: &mut Vec<String>) {
     {
         wrong.push(format!("no log contains {marker:?}"));
     }
+    if texts.is_empty() && !expected.log_content_absent.is_empty() {
+        wrong.push(format!("there is no log in `{}` that could lack anything", outcome.log_folder));
+    }
     for marker in expected.log_content_absent.iter().filter(|marker| texts.iter().any(|text| text.contains(*marker))) {
         wrong.push(format!("a log contains {marker:?}"));
     }
+}
+
+/// The files in a folder that were not there before.
+fn new<'a>(outcome: &'a Outcome, folder: &'a Utf8Path) -> impl Iterator<Item = (&'a str, &'a Contents)> {
+    outcome.after.in_folder(folder).filter(move |(name, _)| !outcome.before.files.contains_key(&folder.join(name)))
 }
 
 fn text(contents: &Contents) -> Option<String> {
     match contents {
         Contents::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
         Contents::Archive(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Snapshot;
+
+    /// What is wrong where these files were there before and after.
+    fn wrong(expected: &Expected, before: &[&str], after: &[&str]) -> Vec<String> {
+        let snapshot = |paths: &[&str]| {
+            let files = paths.iter().map(|path| ((*path).into(), Contents::Bytes(b"text\n".to_vec())));
+            Snapshot { files: files.collect(), folders: Vec::new() }
+        };
+        let (before, after) = (snapshot(before), snapshot(after));
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        let outcome = Outcome { code: Some(1), stdout, stderr, before, after, log_folder: "logs".into() };
+        judge(expected, &Command::default(), &outcome)
+    }
+
+    #[test]
+    fn a_file_that_was_there_before_is_no_log() {
+        let expected = Expected { log_file_in_dir: Some("logs".into()), ..Expected::default() };
+        assert_eq!(wrong(&expected, &["logs/old"], &["logs/old"]), ["there is no log in `logs`"]);
+        assert_eq!(wrong(&expected, &["logs/old"], &["logs/old", "logs/new"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_a_log_can_lack_something() {
+        let expected = Expected { log_content_absent: vec!["META".to_owned()], ..Expected::default() };
+        for before in [&[][..], &["logs/old"]] {
+            assert_eq!(wrong(&expected, before, before), ["there is no log in `logs` that could lack anything"]);
+        }
+        assert_eq!(wrong(&expected, &[], &["logs/new"]), Vec::<String>::new());
+        let present = Expected { log_content_absent: vec!["text".to_owned()], ..Expected::default() };
+        assert_eq!(wrong(&present, &[], &["logs/new"]), ["a log contains \"text\""]);
     }
 }
