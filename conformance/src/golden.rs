@@ -32,11 +32,13 @@ pub(crate) enum Text {
     Base64 { base64: String },
 }
 
-/// A file.
+/// A file: of an archive the names within, of a link its target, of anything else that is no file what it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum File {
     Archive { entries: Vec<String> },
+    Link { link: String },
+    Other { kind: String },
     Contents(Text),
 }
 
@@ -45,6 +47,8 @@ impl Golden {
         let file = |contents: &Contents| match contents {
             Contents::Bytes(bytes) => File::Contents(Text::of(bytes)),
             Contents::Archive(entries) => File::Archive { entries: entries.clone() },
+            Contents::Link(target) => File::Link { link: without_chance(target) },
+            Contents::Other(kind) => File::Other { kind: (*kind).to_owned() },
         };
         let files = outcome.after.files.iter().map(|(path, contents)| (without_chance(path.as_str()), contents));
         Self {

@@ -116,7 +116,7 @@ fn new<'a>(outcome: &'a Outcome, folder: &'a Utf8Path) -> impl Iterator<Item = (
 fn text(contents: &Contents) -> Option<String> {
     match contents {
         Contents::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        Contents::Archive(_) => None,
+        Contents::Archive(_) | Contents::Link(_) | Contents::Other(_) => None,
     }
 }
 

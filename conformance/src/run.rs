@@ -175,7 +175,7 @@ fn equivalent(vector: &Vector, canonical: Golden, found: Golden) -> Vec<String> 
         }
         let file = |file: File| match file {
             File::Contents(text) => File::Contents(text.with_plain_line_ends()),
-            archive @ File::Archive { .. } => archive,
+            other @ (File::Archive { .. } | File::Link { .. } | File::Other { .. }) => other,
         };
         let plain = Text::with_plain_line_ends;
         let files = golden.files.into_iter().map(|(path, contents)| (path, file(contents))).collect();

@@ -1,7 +1,8 @@
-//! The files of a folder with their bytes, and what is in archives.
+//! The files of a folder with their bytes, and what is in archives. Links are not followed, and only files are read: a pipe would
+//! be waited for.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io::Read;
 
 use bzip2::read::BzDecoder;
@@ -17,12 +18,16 @@ pub(crate) struct Snapshot {
     pub(crate) folders: Vec<Utf8PathBuf>,
 }
 
-/// What is in a file.
+/// What is in a file, or what it is instead of one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Contents {
     Bytes(Vec<u8>),
     /// The names of an archive's entries, sorted, without a leading `./`.
     Archive(Vec<String>),
+    /// Where a symbolic link leads.
+    Link(String),
+    /// The kind of what is neither file nor link.
+    Other(&'static str),
 }
 
 impl Snapshot {
@@ -47,17 +52,40 @@ pub(crate) fn take(root: &Utf8Path) -> Result<Snapshot, String> {
         if entry.file_type().is_dir() {
             snapshot.folders.push(relative);
         } else {
-            let contents = contents(path).map_err(|error| format!("`{relative}`: {error}"))?;
+            let contents = contents(path, entry.file_type()).map_err(|error| format!("`{relative}`: {error}"))?;
             snapshot.files.insert(relative, contents);
         }
     }
     Ok(snapshot)
 }
 
-fn contents(path: &Utf8Path) -> std::io::Result<Contents> {
+fn contents(path: &Utf8Path, file_type: FileType) -> std::io::Result<Contents> {
+    if file_type.is_symlink() {
+        return Ok(Contents::Link(path.read_link_utf8()?.into_string()));
+    }
+    if !file_type.is_file() {
+        return Ok(Contents::Other(kind(file_type)));
+    }
     let bytes = fs::read(path)?;
     // A file with an archive's name may hold anything.
     Ok(entries(path, &bytes).map_or(Contents::Bytes(bytes), Contents::Archive))
+}
+
+#[cfg(unix)]
+fn kind(file_type: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt as _;
+    if file_type.is_fifo() {
+        "named pipe"
+    } else if file_type.is_socket() {
+        "socket"
+    } else {
+        "device"
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(_file_type: FileType) -> &'static str {
+    "no file"
 }
 
 fn entries(path: &Utf8Path, bytes: &[u8]) -> Option<Vec<String>> {
@@ -83,4 +111,34 @@ fn tar_entries(reader: impl Read) -> Option<Vec<String>> {
     let mut archive = tar::Archive::new(reader);
     let name = |entry: std::io::Result<tar::Entry<'_, _>>| Some(entry.ok()?.path().ok()?.to_str()?.to_owned());
     archive.entries().ok()?.map(name).collect()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use counterproof_artifact::write::{Durability, write};
+
+    use super::*;
+
+    #[test]
+    fn links_and_pipes_are_told_and_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        fs::create_dir(root.join("deep")).unwrap();
+        write(&root.join("deep/file"), b"text", Durability::Cached).unwrap();
+        std::os::unix::fs::symlink("deep/file", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("absent", root.join("nowhere")).unwrap();
+        std::os::unix::fs::symlink("deep", root.join("way")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
+        let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+        let expected = [
+            ("deep/file", Contents::Bytes(b"text".to_vec())),
+            ("link", Contents::Link("deep/file".to_owned())),
+            ("nowhere", Contents::Link("absent".to_owned())),
+            ("pipe", Contents::Other("named pipe")),
+            ("socket", Contents::Other("socket")),
+            ("way", Contents::Link("deep".to_owned())),
+        ];
+        let files = expected.map(|(path, contents)| (path.into(), contents)).into();
+        assert_eq!(take(root).unwrap(), Snapshot { files, folders: vec!["deep".into()] });
+    }
 }

@@ -93,7 +93,9 @@ fn every_prohibited_drift_of_a_wrapper_is_caught() {
             "; code=$?; \"$SAFE_RUN_BIN\" \"$@\" > /dev/null 2>&1",
             "artifact `.agent/FAIL-LOGS/safe-run-<time>-<random>.log (2)` should not be there",
         ),
+        ("; code=$?; mkfifo pipe", "artifact `pipe` should not be there"),
         (&format!("{log}; mv $log ${{log%.log}}.txt"), "is missing"),
+        (&format!("{log}; mv $log kept; ln -s ../../kept $log"), "expected Contents("),
         (&format!("{log}; sed -i 's/SEQ=3/SEQ=4/' $log"), "sequence number: expected 3, found 4"),
         (&format!("{log}; sed -i '/SEQ=3/d' $log"), "events: expected 4, found 3"),
         (
