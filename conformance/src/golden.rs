@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use regex::Regex;
+use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::snapshot::Contents;
@@ -47,14 +47,14 @@ impl Golden {
         let file = |contents: &Contents| match contents {
             Contents::Bytes(bytes) => File::Contents(Text::of(bytes)),
             Contents::Archive(entries) => File::Archive { entries: entries.clone() },
-            Contents::Link(target) => File::Link { link: without_chance(target) },
+            Contents::Link(target) => File::Link { link: plain(target) },
             Contents::Other(kind) => File::Other { kind: (*kind).to_owned() },
         };
-        let files = outcome.after.files.iter().map(|(path, contents)| (without_chance(path.as_str()), contents));
+        let files = outcome.after.files.iter().map(|(path, contents)| (plain(path.as_str()), contents));
         Self {
             exit_code: outcome.code,
             stdout: Text::of(&outcome.stdout),
-            stderr: Text::of(without_chance(&String::from_utf8_lossy(&outcome.stderr)).as_bytes()),
+            stderr: Text::of(&without_chance(&outcome.stderr)),
             files: numbered(files.collect()).into_iter().map(|(path, contents)| (path, file(contents))).collect(),
         }
     }
@@ -98,17 +98,23 @@ impl Text {
     }
 }
 
-/// Names of logs without time, random part and process.
-fn without_chance(text: &str) -> String {
+/// A name without chance.
+fn plain(name: &str) -> String {
+    // What is replaced is ASCII, so the rest stays text.
+    String::from_utf8_lossy(&without_chance(name.as_bytes())).into_owned()
+}
+
+/// Names of logs without time, random part and process; every other byte is kept.
+fn without_chance(bytes: &[u8]) -> Vec<u8> {
     #[expect(clippy::expect_used, reason = "the patterns are part of the program, and a test uses them")]
-    static NAMES: LazyLock<[(Regex, &str); 2]> = LazyLock::new(|| {
+    static NAMES: LazyLock<[(Regex, &[u8]); 2]> = LazyLock::new(|| {
         let compile = |pattern| Regex::new(pattern).expect("a pattern");
         [
-            (compile(r"safe-run-\d{8}-\d{6}-[0-9a-z]+\.log"), "safe-run-<time>-<random>.log"),
-            (compile(r"\d{8}T\d{6}Z-pid\d+-(FAIL|ABORTED)(-\d+)?\.log"), "<time>-pid<process>-$1.log"),
+            (compile(r"safe-run-\d{8}-\d{6}-[0-9a-z]+\.log"), b"safe-run-<time>-<random>.log"),
+            (compile(r"\d{8}T\d{6}Z-pid\d+-(FAIL|ABORTED)(-\d+)?\.log"), b"<time>-pid<process>-$1.log"),
         ]
     });
-    NAMES.iter().fold(text.to_owned(), |text, (name, plain)| name.replace_all(&text, *plain).into_owned())
+    NAMES.iter().fold(bytes.to_owned(), |bytes, (name, plain)| name.replace_all(&bytes, *plain).into_owned())
 }
 
 #[cfg(test)]
@@ -119,7 +125,9 @@ mod tests {
     fn only_the_names_of_logs_lose_their_times() {
         let text = "20240115 log: a/safe-run-20240115-103000-a3f9b2.log 20240115T103000Z-pid7-FAIL.log";
         let expected = "20240115 log: a/safe-run-<time>-<random>.log <time>-pid<process>-FAIL.log";
-        assert_eq!(without_chance(text), expected);
+        assert_eq!(plain(text), expected);
+        let bytes = without_chance(b"\xff safe-run-20240115-103000-a3f9b2.log \xfe");
+        assert_eq!(bytes, b"\xff safe-run-<time>-<random>.log \xfe");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_conformance::{Kind, Request, Subject, Vectors, conform};
+use serde_json::json;
 
 use crate::kit::Place;
 
@@ -114,6 +115,25 @@ fn every_prohibited_drift_of_a_wrapper_is_caught() {
         let caught = |wrong: &String| wrong.contains("differs from the tool: ") && wrong.contains(expected);
         assert!(wrong.iter().any(caught), "{after}: {wrong:#?}");
     }
+}
+
+#[test]
+fn a_wrapper_that_changes_a_byte_that_is_no_text_is_caught() {
+    let place = Place::new();
+    let command = json!({"args": ["sh", "-c", r"printf '\377\n' >&2; exit 1"]});
+    let vector = json!({"id": "bytes", "name": "No text", "command": command, "expected": {"exit_code": 1}});
+    let document = json!({"m0_contract_version": "v0.1.0", "vectors": {"safe_run": [vector]}});
+    place.put("vectors.json", &document.to_string());
+    let told = |script: &str| {
+        place.put("wrapper", &format!("#!/bin/bash\n# Contract: M0-v0.1.0\n{script}\n"));
+        fs::set_permissions(place.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = |name| Utf8PathBuf::from_path_buf(place.path(name)).unwrap();
+        let vectors = Vectors::read(&path("vectors.json")).unwrap();
+        wrong(&vectors, &[tool(), Subject::new(Kind::Wrapper, &path("wrapper")).unwrap()])
+    };
+    assert_eq!(told(r#"exec "$SAFE_RUN_BIN" "$@""#), Vec::<String>::new());
+    let wrong = told(r#""$SAFE_RUN_BIN" "$@" 2> >(LC_ALL=C sed 's/\xff/\xfe/' >&2); code=$?; wait $!; exit $code"#);
+    assert!(wrong.len() == 1 && wrong[0].contains("data content of stderr differs"), "{wrong:#?}");
 }
 
 #[test]
