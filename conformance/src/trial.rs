@@ -1,6 +1,8 @@
-//! One run of a program with a vector, in a folder of its own, with no more of the environment than it needs.
+//! One run of a program with a vector, in a folder of its own. The environment is the caller's without the variables whose names
+//! begin with `SAFE_`, and with what the caller and the vector ask for.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,9 +20,8 @@ use crate::vectors::{Command as Asked, Group, Setup};
 /// How long a program may take.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The variables that change what safe-run does; none of the caller's reaches a trial.
-const VARIABLES: [&str; 6] =
-    ["SAFE_LOG_DIR", "SAFE_RUN_VIEW", "SAFE_SNIPPET_LINES", "SAFE_LOG_STYLE", "SAFE_REDACT", "SAFE_RUN_BIN"];
+/// How the names of the variables begin that change what safe-run does; none of the caller's reaches a trial.
+const OURS: &[u8] = b"SAFE_";
 
 /// What a program did with a vector.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Trial<'_> {
         let mut command = self.subject.command(self.group, &arguments);
         command.current_dir(&root).env(READY, &ready);
         command.stdin(Stdio::null());
-        for name in VARIABLES {
+        for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(OURS)) {
             command.env_remove(name);
         }
         if self.subject.kind == Kind::Wrapper {

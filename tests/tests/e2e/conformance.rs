@@ -129,6 +129,20 @@ fn a_variable_reaches_every_vector() {
 }
 
 #[test]
+fn no_variable_of_the_caller_that_begins_like_ours_reaches_a_vector() {
+    let mut vectors = vectors();
+    let script = "env | grep '^SAFE_OF' && exit 9; test \"$OF_THE_CALLER\" = kept && exit 7";
+    vectors["vectors"]["safe_run"][0]["command"] = json!({"args": ["sh", "-c", script]});
+    vectors["vectors"]["safe_run"][0]["expected"] = json!({"exit_code": 7});
+    let sandbox = sandbox().with_file("vectors.json", &vectors.to_string());
+    let sandbox = sandbox.with_variable("SAFE_OF_THE_CALLER", "1").with_variable("OF_THE_CALLER", "kept");
+    let finished = conformance(&sandbox, &[]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    let finished = conformance(&sandbox, &["--env", "SAFE_OF_THE_OPTIONS=1"]);
+    assert!(finished.code == Some(1) && finished.stdout.contains("expected 7, found 9"), "{finished}");
+}
+
+#[test]
 fn golden_outputs_are_written_anew_and_hold_from_then_on() {
     let mut vectors = vectors();
     vectors["vectors"]["safe_run"][0]["golden"] = json!("run-1.json");
