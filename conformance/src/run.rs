@@ -60,7 +60,7 @@ pub enum RunError {
     Write(#[from] WriteError),
 }
 
-/// Tries every vector with every program, in their order.
+/// Tries every vector with every program, in their order. Where none is for this system, a verdict that fails says so.
 pub fn conform(request: &Request<'_>) -> Result<Vec<Verdict>, RunError> {
     let tool = request.subjects.iter().find(|subject| subject.kind == Kind::Tool).ok_or(RunError::NoTool)?;
     if request.vectors.in_scope.is_empty() {
@@ -80,9 +80,21 @@ pub fn conform(request: &Request<'_>) -> Result<Vec<Verdict>, RunError> {
             }
             Ok(Verdict { wrong: tried(request, tool, subject, (*group, vector))?, ..verdict })
         });
-        verdicts.extend(tried.collect::<Result<Vec<_>, RunError>>()?);
+        let tried = tried.collect::<Result<Vec<_>, RunError>>()?;
+        let is_idle = tried.iter().all(|verdict| verdict.skipped.is_some());
+        verdicts.extend(tried);
+        if is_idle {
+            verdicts.push(idle(place));
+        }
     }
     Ok(verdicts)
+}
+
+/// A program with which nothing was tried has not passed.
+fn idle(place: usize) -> Verdict {
+    let name = "At least one vector is for this system".to_owned();
+    let wrong = vec!["all vectors are for other systems: nothing was checked".to_owned()];
+    Verdict { subject: place, id: "vectors-here".to_owned(), name, wrong, skipped: None }
 }
 
 /// A wrapper says which contract it follows.

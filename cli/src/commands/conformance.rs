@@ -19,7 +19,7 @@ use crate::streams::Streams;
 ///
 /// Vectors of groups that are none of safe-run's are listed as out of scope, and count as nothing.
 ///
-/// Exit code 0: everything passes. 1: something fails. 2: the vectors or the options cannot be used. 3: a file cannot be read or
+/// Exit code 0: everything passes. 1: something fails, or no vector is for this system. 2: the vectors or the options cannot be used. 3: a file cannot be read or
 /// written, or a program is not there.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

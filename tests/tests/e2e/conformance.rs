@@ -86,6 +86,24 @@ fn what_differs_is_told_below_its_vector_and_the_exit_code_says_so() {
 }
 
 #[test]
+fn vectors_of_which_none_is_for_this_system_are_no_check_that_passes() {
+    let mut vectors = vectors();
+    vectors["vectors"]["safe_run"] = json!([]);
+    let sandbox = sandbox().with_file("vectors.json", &vectors.to_string());
+    insta::assert_snapshot!(conformance(&sandbox, &[]), @r"
+    exit code: 1
+    --- stdout
+    tool safe-run
+      skip  check-1  A command of Windows (only on windows)
+      FAIL  vectors-here  At least one vector is for this system
+            all vectors are for other systems: nothing was checked
+    out of scope: preflight-1 (preflight_automerge_ruleset)
+    out of scope: preflight-2 (preflight_automerge_ruleset)
+    0 passed, 1 failed, 1 skipped, 2 out of scope
+    ");
+}
+
+#[test]
 fn a_second_tool_is_judged_like_the_first() {
     let finished = conformance(&sandbox(), &["/usr/bin/env"]);
     assert_eq!(finished.code, Some(1), "{finished}");
