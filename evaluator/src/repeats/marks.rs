@@ -40,6 +40,9 @@ pub(super) fn mark(
         );
         if row.moved || !matches!(row.row, Row::Both { .. }) {
             places.push(Place::ToolSequence.key());
+            // A call that carries out what is proposed on one side only is no more noise than the action.
+            places.extend(old.and_then(|index| baseline.proposed_by(index)));
+            places.extend(other.and_then(|index| new.proposed_by(index)));
         }
         if old.is_some_and(|index| baseline.says_output(index)) || other.is_some_and(|index| new.says_output(index)) {
             places.clone_from(&output);

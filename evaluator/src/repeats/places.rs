@@ -184,6 +184,12 @@ impl Visited<'_> {
         matches!(self.loaded.answer.events[index].body, EventBody::FinalOutput(_))
     }
 
+    /// The place of actions that name the tool of an event, where it has one.
+    pub(super) fn proposed_by(self, index: usize) -> Option<u64> {
+        let (_, tool) = steps::kind(self.loaded, index);
+        (!tool.is_empty()).then(|| Place::Proposed { tool }.key())
+    }
+
     /// Shows the places of a proposed action, but not that it is there.
     pub(super) fn action(self, index: usize, see: See<'_>) {
         let Self { loaded, evidence, rules } = self;

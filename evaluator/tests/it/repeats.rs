@@ -422,3 +422,25 @@ fn what_a_call_returns_is_no_change_of_its_own_where_the_call_is_noise() {
     let places: Vec<_> = row.repeats.unwrap().places.into_iter().map(|place| place.place).collect();
     assert_eq!(places, ["tool sequence"]);
 }
+
+#[test]
+fn a_call_that_carries_out_a_new_action_is_no_noise() {
+    let paying = |pays: bool, looks: bool| {
+        let mut events = Vec::new();
+        if looks {
+            events.extend(kit::step("c1", "look", &json!({}), &json!("ok")));
+        }
+        if pays {
+            events.extend(kit::step("c2", "pay", &json!({"amount": 100}), &json!("paid")));
+        }
+        let actions = if pays { vec![kit::action("a1", "pay", &json!({"amount": 100}), &["c2"])] } else { vec![] };
+        answer_of(&json!({"events": events, "proposed_actions": actions}))
+    };
+    // Which tools are called is noise by itself: baseline looks, or does not.
+    let row = of_one(&[paying(false, true), paying(false, false)], &[paying(true, true)], &nothing());
+    assert_eq!(row.verdict, Verdict::Changed, "{row:#?}");
+    let pointers: Vec<_> = row.repeats.unwrap().noise.into_iter().map(|noise| noise.pointer).collect();
+    let (call, shown) = (row.first_divergence.unwrap(), row.alignment.unwrap().operations.added);
+    assert!(shown >= 2 && call.pointers.iter().all(|place| !pointers.contains(&place.pointer)), "{pointers:?}");
+    assert!(call.message.contains("pay"), "{call:?}");
+}
