@@ -51,7 +51,7 @@ fn two_recordings_of_a_command_are_compared_and_what_differs_is_shown() {
     assert_eq!(case["verdict"], "changed", "{case}");
     let page = format!("report/cases/{}.html", case["case_id"].as_str().unwrap());
     let page = fs::read_to_string(sandbox.path(&page)).unwrap();
-    for shown in ["exit_code 3 → 4", "stdout.1 &#34;old&#34; → &#34;new &#60;b&#62;&#34;", "stderr.0 "] {
+    for shown in ["exit_code 3 → 4", "stdout.1 \"old\" → \"new &#60;b&#62;\"", "stderr.0 "] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
     // The record is kept whole, with the run.
