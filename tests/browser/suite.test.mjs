@@ -1,10 +1,12 @@
-// What every report has to be in a browser, from disk and without a network. The folders come in `REPORTS`, one a line.
+// What every report has to be in a browser, from disk and without a network. The folders come in `REPORTS`, one a line, and
+// those of histories in `HISTORIES`.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { createReadStream, existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { launch, watched } from "./browser.mjs";
 import { addressOf, brokenLinks, evaluationOf, kindsOf, pagesOf } from "./report.mjs";
@@ -12,6 +14,7 @@ import { addressOf, brokenLinks, evaluationOf, kindsOf, pagesOf } from "./report
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const AXE_RULES = { preload: false, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] };
 const REPORTS = (process.env.REPORTS ?? "").split("\n").filter(Boolean);
+const HISTORIES = (process.env.HISTORIES ?? "").split("\n").filter(Boolean);
 const STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'";
 /** What Jenkins sends with every file of a build: no scripts at all. */
 const JENKINS = "sandbox; default-src 'none'; img-src 'self'; style-src 'self';";
@@ -37,6 +40,13 @@ async function inside(root, options, body) {
 
 /** Opens everything that is folded, so that it is looked at too. */
 const unfold = (page) => page.evaluate(() => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
+
+/** What axe says of a page as it stands. */
+async function violations(page, name) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate((rules) => window.axe.run(document, rules), AXE_RULES);
+  return violations.map(({ id, nodes }) => `${name}: ${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("\n")}`);
+}
 
 /** Serves a folder on the loopback with one policy. */
 async function serve(root, policy) {
@@ -85,16 +95,11 @@ for (const root of REPORTS) {
             await page.goto(addressOf(root, file) + (hash ? `#${hash}` : ""));
             if (hash) await page.waitForFunction(() => document.documentElement.dataset.found);
             await unfold(page);
-            await page.evaluate(AXE);
-            const { violations } = await page.evaluate((rules) => window.axe.run(document, rules), AXE_RULES);
-            const said = violations.map(({ id, nodes }) => `${name}: ${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("\n")}`);
-            assert.deepEqual(said, []);
+            assert.deepEqual(await violations(page, name), []);
           }
           await page.goto(addressOf(root, "index.html"));
           await page.keyboard.press("?");
-          await page.evaluate(AXE);
-          const { violations } = await page.evaluate((rules) => window.axe.run(document, rules), AXE_RULES);
-          assert.deepEqual(violations.map(({ id }) => id), []);
+          assert.deepEqual(await violations(page, "the sheet of keys"), []);
         });
       });
     }
@@ -340,5 +345,43 @@ for (const root of REPORTS) {
         }
       });
     });
+  });
+}
+
+for (const root of HISTORIES) {
+  describe(root, () => {
+    test("a history leads to reports that are there, and says all without scripts", async () => {
+      const read = (options) => inside(root, options, async (page) => {
+        await page.goto(addressOf(root, "index.html"));
+        await unfold(page);
+        return page.evaluate(() => [document.body.innerText, [...document.querySelectorAll("a[href]")].map((link) => link.href)]);
+      });
+      const [text, links] = await read({});
+      assert.deepEqual([text, links], await read({ javaScriptEnabled: false }));
+      const files = links.map((link) => fileURLToPath(link.split("#")[0]));
+      assert.deepEqual(files.filter((file) => !existsSync(file)), []);
+      assert.ok(new Set(files.map((file) => path.dirname(file))).size > 2, "it leads to several reports");
+    });
+
+    for (const colorScheme of ["light", "dark"]) {
+      test(`axe finds nothing on a history, ${colorScheme}`, async () => {
+        await inside(root, { colorScheme, bypassCSP: true }, async (page) => {
+          await page.goto(addressOf(root, "index.html"));
+          await unfold(page);
+          assert.deepEqual(await violations(page, "history"), []);
+        });
+      });
+    }
+
+    for (const width of [360, 800, 1280]) {
+      test(`no history scrolls sideways at ${width} pixels`, async () => {
+        await inside(root, { viewport: { width, height: 800 } }, async (page) => {
+          await page.goto(addressOf(root, "index.html"));
+          await unfold(page);
+          const [needed, there] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+          assert.ok(needed <= there, `it needs ${needed} pixels`);
+        });
+      });
+    }
   });
 }

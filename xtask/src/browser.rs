@@ -13,11 +13,14 @@ use crate::step::{Failure, Step, root, say};
 /// Where the browser's path stands once everything is installed.
 const INSTALLED: &str = "node_modules/.browser";
 
-/// Opens the demo's report, one of hostile answers, one with repeats, and those in the folders that are named.
+/// Opens the demo's report, one of hostile answers, one with repeats, the history of all three, and those in the folders that are named.
 pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let Some(browser) = install()? else { return Ok(()) };
     Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
-    let mut reports = reports()?;
+    let scratch = scratch()?;
+    let mut reports = reports(&scratch)?;
+    let history = [&["history", "--out", "history"], &["demo/report", "hostile/report", "repeats/report"][..]].concat();
+    counterproof(&scratch, "history", &history)?;
     for folder in folders {
         let whole = folder.canonicalize_utf8();
         reports.push(whole.map_err(|source| Failure::File { path: folder.clone(), source })?);
@@ -26,6 +29,7 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let mut suite = Command::new("node");
     suite.args(["--test", "--test-reporter=spec", "suite.test.mjs"]).current_dir(suite_folder());
     suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
+    suite.env("HISTORIES", scratch.join("history"));
     finish(suite, "node --test tests/browser/suite.test.mjs")
 }
 
@@ -51,17 +55,22 @@ pub(crate) fn suite_folder() -> Utf8PathBuf {
     root().join("tests/browser")
 }
 
-/// Writes the reports that are looked at, and gives their folders.
-fn reports() -> Result<Vec<Utf8PathBuf>, Failure> {
+/// An empty folder for what is looked at.
+fn scratch() -> Result<Utf8PathBuf, Failure> {
     let scratch = root().join("target/browser");
     if scratch.exists() {
         std::fs::remove_dir_all(&scratch).map_err(|source| Failure::File { path: scratch.clone(), source })?;
     }
     std::fs::create_dir_all(&scratch).map_err(|source| Failure::File { path: scratch.clone(), source })?;
+    Ok(scratch)
+}
+
+/// Writes the reports that are looked at, and gives their folders.
+fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     let mut fixtures = Command::new("node");
-    fixtures.arg(suite_folder().join("fixtures.mjs")).arg(&scratch);
+    fixtures.arg(suite_folder().join("fixtures.mjs")).arg(scratch);
     finish(fixtures, "node tests/browser/fixtures.mjs")?;
-    counterproof(&scratch, "demo", &["demo", "--out", "demo"])?;
+    counterproof(scratch, "demo", &["demo", "--out", "demo"])?;
     let compare = ["compare", "--no-write-back", "--out", "report"];
     counterproof(&scratch.join("hostile"), "report", &[&compare[..], &["--cases", "cases.json"]].concat())?;
     let repeats = ["--baseline", "runs/baseline/run-0", "runs/baseline/run-1", "runs/baseline/run-2"];
