@@ -13,6 +13,7 @@ mod nights;
 mod properties;
 mod repeats;
 mod report;
+mod report_folder;
 mod rules;
 mod sarif;
 mod severity;

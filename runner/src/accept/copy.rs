@@ -40,7 +40,8 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
             continue;
         }
         // What an agent returned may look like metadata, and stays as it is.
-        if let Some(meta) = if metadata_of.contains(href.as_str()) { metadata(from, &href)? } else { None } {
+        let meta = if metadata_of.contains(href.as_str()) { metadata(from, &href)? } else { None };
+        if let Some(meta) = meta {
             let copied = replaced(&meta, &[("/version".to_owned(), baseline())]);
             write(&href, copied.as_bytes())?;
             changed.insert(href, (Sha256Digest::of(copied.as_bytes()), copied.len()));
