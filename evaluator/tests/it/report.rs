@@ -1,8 +1,8 @@
 //! The report's pages: complete, and harmless whatever an agent says.
 
 use camino::Utf8Path;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::Side;
+use counterproof_artifact::write::{self, Durability};
 use serde_json::{Value, json};
 
 use crate::kit::{Pair, action, answer_of, failure_of, step};
