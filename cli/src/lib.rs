@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod curl;
 mod findings;
+mod open_files;
 mod passes;
 mod progress;
 mod retold;

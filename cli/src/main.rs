@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    counterproof::run(std::env::args_os()).into()
+    // As the supervisor of an agent that is a program, it is nothing else.
+    counterproof_safe_run::enter().unwrap_or_else(|| counterproof::run(std::env::args_os()).into())
 }

@@ -91,8 +91,8 @@ pub(crate) async fn attempt(
             let (reply, fault) = over_http(client, bounds, (run, redactor), request).await?;
             (reply, None, fault)
         }
-        Transport::Process(command) => {
-            let (reply, program, fault) = process::ask(command, request, bounds, (run, redactor)).await?;
+        Transport::Process(watched) => {
+            let (reply, program, fault) = process::ask(watched, request, bounds, (run, redactor)).await?;
             (reply, Some(program), fault)
         }
     };

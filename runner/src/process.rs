@@ -1,17 +1,25 @@
 //! An agent that is a program: started for one attempt, asked on its standard input, read from its standard output. What the
-//! answer says is judged elsewhere.
+//! answer says is judged elsewhere, and how a program is started and ended is the business of one of the modules below.
 //!
-//! The program leads a process group of its own. Whatever is left of the group when the attempt ends is killed.
+//! Nothing of a program is left when the attempt ends, where the system has process groups.
 
-use std::io::Write as _;
-use std::process::{ExitStatus, Stdio};
+#[cfg(not(unix))]
+#[path = "process/alone.rs"]
+mod program;
+#[cfg(unix)]
+#[path = "process/supervised.rs"]
+mod program;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::pin::pin;
 
 use counterproof_artifact::redact::Redactor;
 use counterproof_artifact::store::RunWriter;
 use counterproof_artifact::write::WriteError;
+use counterproof_safe_run::Ending;
 use reqwest::header::HeaderMap;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::{Bounds, Reply, too_long_an_answer};
@@ -19,9 +27,30 @@ use crate::body::Body;
 use crate::fault::{Fault, Reason};
 use crate::store::{Extent, Room, Store};
 use crate::target::AgentCommand;
+use program::Program;
 
 /// How much of standard error is kept, in bytes.
 const STDERR_LIMIT: usize = 64 * 1024;
+
+/// What comes from a program.
+#[derive(Debug)]
+enum Came {
+    /// A piece of its standard output.
+    Stdout(Vec<u8>),
+    /// A piece of its standard error.
+    Stderr(Vec<u8>),
+    /// How it ended, when nothing more comes; an error if it never started.
+    Ended(io::Result<Ending>),
+}
+
+/// A program and who watches over it.
+#[derive(Debug, Clone)]
+pub(crate) struct Watched {
+    pub(crate) command: AgentCommand,
+    /// See [`Settings::supervisor`](crate::Settings::supervisor).
+    #[cfg_attr(not(unix), expect(dead_code, reason = "nobody supervises there"))]
+    pub(crate) supervisor: Option<PathBuf>,
+}
 
 /// How an attempt at a program ended.
 #[derive(Debug, Default)]
@@ -31,73 +60,47 @@ pub(crate) struct Ended {
     /// Whether that is all of it.
     pub(crate) stderr_extent: Extent,
     /// `None` where it was never started or did not end by itself.
-    pub(crate) status: Option<ExitStatus>,
+    pub(crate) ending: Option<Ending>,
+}
+
+/// What is kept of what a program writes.
+struct Kept<'run> {
+    output: Store<'run>,
+    ended: Ended,
 }
 
 /// Starts the program, writes the request, and reads the answer until the program ends or its time is over. An error is one of
 /// the disk.
 pub(crate) async fn ask(
-    command: &AgentCommand,
+    watched: &Watched,
     request: &[u8],
     bounds: Bounds,
     (run, redactor): (&RunWriter, &Redactor),
 ) -> Result<(Option<Reply>, Ended, Option<Fault>), WriteError> {
     let deadline = Instant::now() + bounds.timeout;
-    let mut child = match start(command) {
-        Ok(child) => child,
-        Err(error) => {
-            let message = format!("the agent's program could not be started: {}", error.kind());
-            return Ok((None, Ended::default(), Some(Fault::new(Reason::AgentNotStarted, message))));
-        }
+    let (mut program, input) = match Program::start(watched) {
+        Ok(started) => started,
+        Err(error) => return Ok((None, Ended::default(), Some(not_started(&error)))),
     };
-    let group = Group::of(&child);
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     // Whether it is an answer is known only when the program has ended, so all of it gets an answer's room.
     let room = Room { body: bounds.limits.body, memory: bounds.limits.answer, snippet: bounds.limits.snippet };
-    let (mut output, mut ended, mut over) = (Store::new(run, redactor, room), Ended::default(), false);
-    let talk = async {
-        let write = async {
-            if let Some(mut stdin) = stdin {
-                // A program that answers without reading everything closes its end early, and that is its own affair.
-                let _ = stdin.write_all(request).await;
-                let _ = stdin.write_all(b"\n").await;
-            }
-        };
-        let read = read_all(stdout, |piece| {
-            if !over && output.write_all(piece).is_err() {
-                over = true;
-                group.kill();
-            }
-        });
-        let listen = read_all(stderr, |piece| {
-            let room = STDERR_LIMIT - ended.stderr.len();
-            ended.stderr.extend_from_slice(&piece[..piece.len().min(room)]);
-            if piece.len() > room {
-                ended.stderr_extent = Extent::Cut;
-            }
-        });
-        let end = async {
-            let status = child.wait().await;
-            // What the program left running may hold its output open for ever.
-            group.kill();
-            status
-        };
-        tokio::join!(write, read, listen, end).3
-    };
-    let fault = match timeout_at(deadline, talk).await {
-        _ if over => {
+    let mut kept = Kept { output: Store::new(run, redactor, room), ended: Ended::default() };
+    let fault = match timeout_at(deadline, kept.talk(&mut program, input, request)).await {
+        Ok(Some(Ok(ending))) => {
+            kept.ended.ending = Some(ending);
+            of_ending(ending)
+        }
+        Ok(Some(Err(error))) => return Ok((None, Ended::default(), Some(not_started(&error)))),
+        Ok(None) => {
             let message = format!("the output is larger than the limit of {} bytes", room.body);
             Some(Fault::new(Reason::BodyTooLarge, message))
         }
         Err(_elapsed) => Some(Fault::new(Reason::ResponseTimeout, "the agent did not answer in time")),
-        Ok(Err(_)) => Some(Fault::new(Reason::AgentExit, "how the agent's program ended could not be told")),
-        Ok(Ok(status)) => {
-            ended.status = Some(status);
-            of_status(status)
-        }
     };
+    program.end().await;
+    let Kept { output, mut ended } = kept;
     // Output that was cut short has no known length; that of a program which ended by itself is whole.
-    let cut = fault.clone().filter(|_| ended.status.is_none());
+    let cut = fault.clone().filter(|_| ended.ending.is_none());
     let extent = if cut.is_some() { Extent::Cut } else { Extent::Whole };
     if cut.is_some() {
         ended.stderr_extent = Extent::Cut;
@@ -109,81 +112,57 @@ pub(crate) async fn ask(
     Ok((Some(Reply { status: None, headers: HeaderMap::new(), body }), ended, fault))
 }
 
-fn start(command: &AgentCommand) -> std::io::Result<Child> {
-    let mut process = Command::new(command.program());
-    process.args(command.arguments());
-    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    #[cfg(unix)]
-    process.process_group(0);
-    process.spawn()
-}
-
-/// An end other than by exit code 0 is a failure, whatever the output says.
-fn of_status(status: ExitStatus) -> Option<Fault> {
-    if status.success() {
-        return None;
-    }
-    Some(match (status.code(), signal(status)) {
-        (Some(code), _) => Fault::new(Reason::AgentExit, format!("the agent ended with exit code {code}")),
-        (None, Some(signal)) => Fault::new(Reason::AgentSignal, format!("the agent was ended by signal {signal}")),
-        (None, None) => Fault::new(Reason::AgentExit, "the agent ended without an exit code"),
-    })
-}
-
-/// The signal that ended a program.
-#[cfg(unix)]
-pub(crate) fn signal(status: ExitStatus) -> Option<i32> {
-    std::os::unix::process::ExitStatusExt::signal(&status)
-}
-
-/// Only Unix knows signals.
-#[cfg(not(unix))]
-pub(crate) fn signal(_status: ExitStatus) -> Option<i32> {
-    None
-}
-
-/// Reads a pipe to its end, whatever is kept of it: so the program is not held up.
-async fn read_all(pipe: Option<impl AsyncRead + Unpin>, mut keep: impl FnMut(&[u8])) {
-    let Some(mut pipe) = pipe else { return };
-    let mut buffer = vec![0; 16 * 1024];
-    while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
-        keep(&buffer[..read]);
-    }
-}
-
-/// The process group of a program. What is left of it when this is dropped is killed.
-struct Group {
-    #[cfg(unix)]
-    leader: Option<rustix::process::Pid>,
-}
-
-#[cfg(unix)]
-impl Group {
-    fn of(child: &Child) -> Self {
-        let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-        Self { leader }
-    }
-
-    fn kill(&self) {
-        if let Some(leader) = self.leader {
-            // This fails where nobody is left, which is as well.
-            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+impl Kept<'_> {
+    /// Writes the request while it reads what comes, to the end; `None` where more came than is taken.
+    async fn talk(
+        &mut self,
+        program: &mut Program,
+        input: impl AsyncWrite + Unpin,
+        request: &[u8],
+    ) -> Option<io::Result<Ending>> {
+        let mut writing = pin!(write(input, request));
+        let mut is_written = false;
+        loop {
+            tokio::select! {
+                () = &mut writing, if !is_written => is_written = true,
+                came = program.next() => match came {
+                    Came::Stdout(piece) => self.output.write_all(&piece).ok()?,
+                    Came::Stderr(piece) => self.ended.keep_stderr(&piece),
+                    Came::Ended(ending) => return Some(ending),
+                },
+            }
         }
     }
 }
 
-/// Elsewhere the program itself is killed when its handle is dropped, and what it has started is left alone.
-#[cfg(not(unix))]
-impl Group {
-    fn of(_child: &Child) -> Self {
-        Self {}
+impl Ended {
+    fn keep_stderr(&mut self, piece: &[u8]) {
+        let room = STDERR_LIMIT - self.stderr.len();
+        self.stderr.extend_from_slice(&piece[..piece.len().min(room)]);
+        if piece.len() > room {
+            self.stderr_extent = Extent::Cut;
+        }
     }
-
-    fn kill(&self) {}
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
+/// A program that answers without reading everything closes its end early, and that is its own affair.
+async fn write(mut input: impl AsyncWrite + Unpin, request: &[u8]) {
+    if input.write_all(request).await.is_ok() {
+        let _ = input.write_all(b"\n").await;
+    }
+}
+
+fn not_started(error: &io::Error) -> Fault {
+    Fault::new(Reason::AgentNotStarted, format!("the agent's program could not be started: {error}"))
+}
+
+/// An end other than by exit code 0 is a failure, whatever the output says.
+fn of_ending(ending: Ending) -> Option<Fault> {
+    match ending {
+        Ending::Exited(0) => None,
+        Ending::Exited(code) => Some(Fault::new(Reason::AgentExit, format!("the agent ended with exit code {code}"))),
+        Ending::Killed(signal) => {
+            Some(Fault::new(Reason::AgentSignal, format!("the agent was ended by signal {signal}")))
+        }
     }
 }

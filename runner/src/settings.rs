@@ -1,6 +1,7 @@
 //! What a run is asked to do, in values that need no further checking.
 
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -23,6 +24,9 @@ pub struct Settings {
     pub side: Side,
     /// The agent.
     pub target: Target,
+    /// The program that is started to watch over an agent that is a program: one that calls `counterproof_safe_run::enter`
+    /// first thing. `None` where this very program does.
+    pub supervisor: Option<PathBuf>,
     /// What the agent speaks.
     pub protocol: Protocol,
     /// What goes into every request beside the case, where the protocol has a place for it.
@@ -109,6 +113,7 @@ impl Settings {
             run_id,
             side,
             target: base_url.into(),
+            supervisor: None,
             protocol: Protocol::default(),
             agent: AgentOptions::default(),
             cases_path,

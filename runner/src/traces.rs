@@ -4,9 +4,10 @@ use counterproof_artifact::redact::{Applied, Redactor};
 use counterproof_artifact::store::RunWriter;
 use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{AssetKind, Extra};
+use counterproof_safe_run::Ending;
 
 use crate::kept_body::Whose;
-use crate::process::{self, Ended};
+use crate::process::Ended;
 use crate::store::Extent;
 
 /// The fields of the failure; standard error is kept as an asset, where there is any.
@@ -18,11 +19,10 @@ pub(crate) fn of_program(
     applied: &mut Applied,
 ) -> Result<Extra, WriteError> {
     let mut fields = Extra::new();
-    if let Some(code) = program.status.and_then(|status| status.code()) {
-        fields.insert("exit_code".to_owned(), code.into());
-    }
-    if let Some(signal) = program.status.and_then(process::signal) {
-        fields.insert("signal".to_owned(), signal.into());
+    match program.ending {
+        Some(Ending::Exited(code)) => drop(fields.insert("exit_code".to_owned(), code.into())),
+        Some(Ending::Killed(signal)) => drop(fields.insert("signal".to_owned(), signal.into())),
+        None => {}
     }
     if !program.stderr.is_empty() {
         let bytes = match program.stderr_extent {

@@ -1,15 +1,16 @@
 //! How a request reaches the agent: over HTTP, or on the standard input of a program.
 
 use crate::client::{AgentClient, ClientError};
+use crate::process::Watched;
 use crate::settings::Settings;
-use crate::target::{AgentCommand, Target};
+use crate::target::Target;
 
 /// How a request reaches the agent.
 pub(crate) enum Transport {
     /// To a server.
     Http(Box<AgentClient>),
     /// To a program that is started for it.
-    Process(AgentCommand),
+    Process(Watched),
 }
 
 impl Transport {
@@ -17,7 +18,9 @@ impl Transport {
     pub(crate) fn new(settings: &Settings, path: &str) -> Result<Self, ClientError> {
         Ok(match &settings.target {
             Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, path)?)),
-            Target::Command(command) => Transport::Process(command.clone()),
+            Target::Command(command) => {
+                Transport::Process(Watched { command: command.clone(), supervisor: settings.supervisor.clone() })
+            }
         })
     }
 }

@@ -39,11 +39,11 @@ pub use event::{Event, EventKind, Line, LineEnd};
 pub use export::{Destination, ExportError, Exported, Source, export};
 pub use jsonl::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
 pub use log::{BASE64, View};
-pub use options::Options;
+pub use options::{Options, Output};
 pub use record::{Ending, Record, StartError};
 pub use reread::{EndDetails, RecordKind, Recorded, RereadError, Wrong};
 #[cfg(unix)]
-pub use session::{Observer, Signals, record};
+pub use session::{Input, Observer, Signals, Wires, record};
 #[cfg(unix)]
 pub use stage::enter;
 pub use tape::Stream;

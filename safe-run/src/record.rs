@@ -76,6 +76,9 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// Nobody would supervise it.
+    #[error("this program cannot supervise a command: it does not call `counterproof_safe_run::enter` first thing")]
+    NotEntered,
     /// The system did not give us what we need to run anything.
     #[error("failed to set up what a command is run with")]
     Setup(#[source] io::Error),

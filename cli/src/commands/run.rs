@@ -18,6 +18,7 @@ use counterproof_runner::{
 use crate::agent::AgentArgs;
 use crate::command_error::CommandError;
 use crate::config::{self, Config};
+use crate::open_files;
 use crate::passes::{self, Passes};
 use crate::retold::Retold;
 use crate::rounds::{self, Rounds};
@@ -158,6 +159,13 @@ pub(super) fn run(args: &Args, typed: &Retold, streams: &mut Streams) -> Result<
     let cases = args.select(suite)?;
     if args.dry_run {
         return plan(&shared, &passes, &cases, streams);
+    }
+    let at_once = shared.concurrency.max().get().min(cases.len());
+    if let Some(files) = open_files::allow(at_once) {
+        streams.note(format_args!(
+            "warning: {files} open files are allowed, too few for {} at once",
+            counted(at_once, "case")
+        ));
     }
     let here = Utf8PathBuf::from(".");
     let checkout = Checkout::discover(&here);

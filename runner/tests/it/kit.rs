@@ -229,6 +229,7 @@ pub(crate) fn run_in(
     settings.retry.base = Duration::from_millis(1);
     settings.retry.retry_after_cap = Duration::from_millis(20);
     settings.timeout = Duration::from_secs(10);
+    settings.supervisor = Some(env!("CARGO_BIN_EXE_counterproof-test-supervisor").into());
     change(&mut settings);
     let mut events = Events::default();
     let summary = run(&settings, cases, environment, &mut events).unwrap();

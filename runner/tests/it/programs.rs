@@ -140,3 +140,29 @@ fn much_on_standard_error_holds_nobody_up() {
     let script = format!("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo '{ANSWER}'");
     assert_eq!(ask(&script, |_| ()).case()["status"], "ok");
 }
+
+#[test]
+fn what_a_program_sends_into_a_session_of_its_own_ends_too() {
+    let run = ask(&format!("setsid sleep 4713 & sleep 0.2; echo '{ANSWER}'"), |_| ());
+    assert_eq!(run.case()["status"], "ok");
+    assert!(!alive("4713"));
+}
+
+#[test]
+fn a_request_that_nobody_reads_holds_nobody_up() {
+    let long = "x".repeat(1_000_000);
+    let mut case = cases(["c1"]);
+    case[0].input.user = long;
+    let command = format!("sh -c {}", quote(&format!("echo '{ANSWER}'")));
+    let run = run_with("http://unused.example", &case, |settings| {
+        settings.target = command.parse::<counterproof_runner::AgentCommand>().unwrap().into();
+    });
+    assert_eq!(run.case()["status"], "ok");
+}
+
+#[test]
+fn a_program_that_cannot_supervise_itself_starts_nothing() {
+    let run = ask("true", |settings| settings.supervisor = None);
+    let failure = run.failure("other", "agent_not_started");
+    assert!(failure["error_message"].as_str().unwrap().contains("counterproof_safe_run::enter"), "{failure:#}");
+}

@@ -9,7 +9,7 @@ use super::arguments::Run;
 use super::events::Events;
 use super::settings::{Masks, Settings};
 use super::{code, place, say};
-use crate::{Options, Record, Signals, StartError, Stream, record};
+use crate::{Input, Options, Output, Record, Signals, StartError, Stream, Wires, record};
 
 /// Runs the command, and gives the code to exit with.
 pub(super) fn run(run: &Run) -> i32 {
@@ -24,16 +24,17 @@ pub(super) fn run(run: &Run) -> i32 {
     let default = Options::default();
     let options = Options {
         terminal: run.terminal,
-        is_live: true,
+        output: Output::Live,
         grace: run.grace.unwrap_or(default.grace),
         drain: run.drain.unwrap_or(default.drain),
         owns_process: true,
+        ..default
     };
-    let signals = match Signals::pipe() {
-        Ok(signals) => signals,
+    let wires = match Signals::pipe() {
+        Ok((signals, received)) => Wires { input: Input::Ours, signals, received },
         Err(error) => return not_started(&StartError::Setup(error), events),
     };
-    let record = match record(&run.command, &options, (&signals.0, signals.1), &mut |_, _, _| {}) {
+    let record = match record(&run.command, &options, wires, &mut |_, _, _| {}) {
         Ok(record) => record,
         Err(error) => return not_started(&error, events),
     };
@@ -83,6 +84,10 @@ fn not_started(error: &StartError, events: Option<Events>) -> i32 {
         StartError::Nothing => {
             say(format_args!("safe-run: {error}"));
             code::USAGE
+        }
+        StartError::NotEntered => {
+            say(format_args!("safe-run: {error}"));
+            code::SETUP
         }
     }
 }

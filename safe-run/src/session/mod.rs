@@ -10,14 +10,14 @@ mod wait;
 
 use std::ffi::OsString;
 use std::io::PipeReader;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use nix::sys::signal::SigSet;
 use rustix::process::Pid;
 
-use crate::options::Options;
+use crate::options::{Options, Output};
 use crate::record::{Ending, Record, StartError};
 use crate::stage::{self, Control, Place, Placement, Streams, Supervised};
 use crate::tape::{Stream, Tape};
@@ -29,6 +29,35 @@ pub use signals::Signals;
 
 /// Gets what comes from a command while it runs: the stream, the time since the start, and the bytes of one read.
 pub type Observer<'a> = dyn FnMut(Stream, Duration, &[u8]) + 'a;
+
+/// What a command reads.
+#[derive(Debug)]
+pub enum Input {
+    /// The standard input of this process.
+    Ours,
+    /// This, which the command alone holds once it runs.
+    From(OwnedFd),
+}
+
+impl AsFd for Input {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Input::Ours => rustix::stdio::stdin(),
+            Input::From(descriptor) => descriptor.as_fd(),
+        }
+    }
+}
+
+/// What a command is connected to besides its two streams.
+#[derive(Debug)]
+pub struct Wires {
+    /// What it reads.
+    pub input: Input,
+    /// Where signals for it are put in.
+    pub signals: Signals,
+    /// Where they come out.
+    pub received: PipeReader,
+}
 
 /// A command while it runs.
 struct Session<'a> {
@@ -48,7 +77,7 @@ struct Session<'a> {
     tape: Tape,
     lost: Option<std::io::Error>,
     terminal: Terminal,
-    input: Option<wait::Input>,
+    relay: Option<wait::Relay>,
     ending: Option<Ending>,
     not_started: Option<i32>,
     aborted_by: Option<i32>,
@@ -58,11 +87,11 @@ struct Session<'a> {
     is_finishing: bool,
 }
 
-/// Runs a command to its end. Signals put into `signals` are passed on to it; see also [`Options::owns_process`].
+/// Runs a command to its end. Signals put in are passed on to it; see also [`Options::owns_process`].
 pub fn record(
     command: &[OsString],
     options: &Options,
-    (signals, received): (&Signals, PipeReader),
+    Wires { input, signals, received }: Wires,
     observer: &mut Observer<'_>,
 ) -> Result<Record, StartError> {
     let program = command.first().ok_or(StartError::Nothing)?.to_string_lossy().into_owned();
@@ -73,9 +102,15 @@ pub fn record(
         rustix::process::set_child_subreaper(Pid::from_raw(1)).map_err(|error| StartError::Setup(error.into()))?;
     }
     let (started_at, started) = (Timestamp::now(), Instant::now());
-    let (Supervised { control, mut process }, sources, input) =
-        start(command, options, blocked).map_err(StartError::Setup)?;
-    let passage = |stream| if options.is_live { Passage::open(stream) } else { Passage::closed(stream) };
+    if options.supervisor.is_none() && !stage::is_entered() {
+        return Err(StartError::NotEntered);
+    }
+    let (Supervised { control, mut process }, sources, relay) =
+        start(command, options, input, blocked).map_err(StartError::Setup)?;
+    let passage = |stream| match options.output {
+        Output::Live => Passage::open(stream),
+        Output::Kept | Output::Observed => Passage::closed(stream),
+    };
     let _raw = options.terminal.then(Raw::enter);
     let mut session = Session {
         options,
@@ -91,7 +126,7 @@ pub fn record(
         tape: Tape::default(),
         lost: None,
         terminal: Terminal::default(),
-        input,
+        relay,
         ending: None,
         not_started: None,
         aborted_by: None,
@@ -122,9 +157,12 @@ pub fn record(
     })
 }
 
-type Started = (Supervised, [Option<OwnedFd>; 2], Option<wait::Input>);
+type Started = (Supervised, [Option<OwnedFd>; 2], Option<wait::Relay>);
 
-fn start(command: &[OsString], options: &Options, blocked: SigSet) -> std::io::Result<Started> {
+fn start(command: &[OsString], options: &Options, input: Input, blocked: SigSet) -> std::io::Result<Started> {
+    let supervise = |placement, streams| {
+        stage::supervise(options.supervisor.as_deref(), &Place { placement, blocked }, command, streams)
+    };
     if options.terminal {
         let pty = Pty::open()?;
         let streams = Streams {
@@ -132,12 +170,10 @@ fn start(command: &[OsString], options: &Options, blocked: SigSet) -> std::io::R
             stdout: pty.slave.try_clone()?.into(),
             stderr: pty.slave.try_clone()?.into(),
         };
-        let input = wait::Input::new(pty.master.try_clone()?);
-        let supervised = stage::supervise(&Place { placement: Placement::Terminal, blocked }, command, streams)?;
-        return Ok((supervised, [Some(pty.master), None], Some(input)));
+        let relay = wait::Relay::new(pty.master.try_clone()?, input);
+        return Ok((supervise(Placement::Terminal, streams)?, [Some(pty.master), None], Some(relay)));
     }
     let (stdout, stderr) = (std::io::pipe()?, std::io::pipe()?);
-    let streams = Streams { stdin: rustix::stdio::stdin(), stdout: stdout.1.into(), stderr: stderr.1.into() };
-    let supervised = stage::supervise(&Place { placement: Placement::Group, blocked }, command, streams)?;
-    Ok((supervised, [Some(stdout.0.into()), Some(stderr.0.into())], None))
+    let streams = Streams { stdin: input.as_fd(), stdout: stdout.1.into(), stderr: stderr.1.into() };
+    Ok((supervise(Placement::Group, streams)?, [Some(stdout.0.into()), Some(stderr.0.into())], None))
 }

@@ -147,11 +147,11 @@ impl Session<'_> {
                 self.pass_on(signal);
             }
             Number::SIGWINCH => {
-                if let Some(input) = &self.input {
-                    pty::copy_size(&input.master);
+                if let Some(relay) = &self.relay {
+                    pty::copy_size(&relay.master);
                 }
             }
-            _ if self.ending.is_some() => {
+            _ if self.ending.is_some() || signal == Number::SIGKILL => {
                 self.aborted_by = self.aborted_by.or(Some(signal as i32));
                 self.finish();
             }

@@ -20,12 +20,12 @@ pub struct Signals(Arc<PipeWriter>);
 
 impl Signals {
     /// Where signals are put in and taken out.
-    pub(crate) fn pipe() -> io::Result<(Self, PipeReader)> {
+    pub fn pipe() -> io::Result<(Self, PipeReader)> {
         let (reader, writer) = io::pipe()?;
         Ok((Self(Arc::new(writer)), reader))
     }
 
-    /// Acts as if this process had been sent a signal, such as 15 for TERM.
+    /// Acts as if this process had been sent a signal, such as 15 for TERM; 9, for KILL, ends everything at once.
     pub fn send(&self, signal: u8) {
         // Where nobody reads any more, the command has ended.
         let _ = (&*self.0).write_all(&[signal]);

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::Session;
+use super::{Input, Session};
+use crate::options::Output;
 use crate::tape::Stream;
 
 /// The most that one read takes, in bytes.
@@ -31,9 +32,10 @@ pub(super) enum Ready {
     InputRoom,
 }
 
-/// Our standard input on its way to the command's terminal.
-pub(super) struct Input {
+/// What the command is to read, on its way to the command's terminal.
+pub(super) struct Relay {
     pub(super) master: OwnedFd,
+    source: Input,
     waiting: Vec<u8>,
     is_at_end: bool,
 }
@@ -41,14 +43,14 @@ pub(super) struct Input {
 /// What a terminal takes for the end of its input.
 const END_OF_INPUT: u8 = 4;
 
-impl Input {
-    pub(super) fn new(master: OwnedFd) -> Self {
-        Self { master, waiting: Vec::new(), is_at_end: false }
+impl Relay {
+    pub(super) fn new(master: OwnedFd, source: Input) -> Self {
+        Self { master, source, waiting: Vec::new(), is_at_end: false }
     }
 
     fn read(&mut self) {
         let mut buffer = [0; 4096];
-        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+        match rustix::io::read(&self.source, &mut buffer) {
             Ok(0) | Err(_) => {
                 self.is_at_end = true;
                 self.waiting.push(END_OF_INPUT);
@@ -90,14 +92,13 @@ impl Session<'_> {
         }
         roles.push(Ready::Signals);
         polled.push(PollFd::new(&self.signals, PollFlags::IN));
-        let stdin = rustix::stdio::stdin();
-        if let Some(input) = self.input.as_ref().filter(|_| self.ending.is_none()) {
-            if !input.waiting.is_empty() {
+        if let Some(relay) = self.relay.as_ref().filter(|_| self.ending.is_none()) {
+            if !relay.waiting.is_empty() {
                 roles.push(Ready::InputRoom);
-                polled.push(PollFd::new(&input.master, PollFlags::OUT));
-            } else if !input.is_at_end {
+                polled.push(PollFd::new(&relay.master, PollFlags::OUT));
+            } else if !relay.is_at_end {
                 roles.push(Ready::Input);
-                polled.push(PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+                polled.push(PollFd::new(&relay.source, PollFlags::IN));
             }
         }
         let patience = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -131,7 +132,7 @@ impl Session<'_> {
         }
         let (bytes, at) = (&self.buffer[..read], self.started.elapsed());
         (self.observer)(stream, at, bytes);
-        if self.lost.is_none() {
+        if self.options.output != Output::Observed && self.lost.is_none() {
             self.lost = self.tape.push(stream, at, bytes).err();
         }
         if self.passages[index].push(bytes).is_err() {
@@ -153,13 +154,13 @@ impl Session<'_> {
         }
     }
 
-    /// Relays our standard input to the command's terminal.
+    /// Relays what the command is to read to its terminal.
     pub(super) fn relay(&mut self, ready: Ready) {
-        if let Some(input) = &mut self.input {
+        if let Some(relay) = &mut self.relay {
             if ready == Ready::Input {
-                input.read();
+                relay.read();
             }
-            input.write();
+            relay.write();
         }
     }
 }

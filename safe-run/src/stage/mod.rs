@@ -19,6 +19,7 @@ mod supervisor;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::{SigSet, Signal};
 
@@ -29,6 +30,9 @@ pub(crate) use supervisor::{Streams, Supervised, supervise};
 /// The program names by which a process knows that it is one of the two.
 const SUPERVISOR: &str = "safe-run: supervisor";
 const LAUNCHER: &str = "safe-run: launcher";
+
+/// Whether this program has called [`enter`]. One that has not would start itself all over.
+static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// How the command is to be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +72,7 @@ impl Place {
 /// Does the work of a supervisor or a launcher if this process was started as one, and gives the code to exit with. To be
 /// called before anything else, and before there is a second thread.
 pub fn enter() -> Option<ExitCode> {
+    ENTERED.store(true, Ordering::Relaxed);
     let mut arguments = std::env::args_os();
     let name = arguments.next()?;
     if name == SUPERVISOR {
@@ -77,6 +82,11 @@ pub fn enter() -> Option<ExitCode> {
     } else {
         None
     }
+}
+
+/// True where this program can be started again as one of the two.
+pub(crate) fn is_entered() -> bool {
+    ENTERED.load(Ordering::Relaxed)
 }
 
 /// This very program, even where its file has been replaced or removed meanwhile.

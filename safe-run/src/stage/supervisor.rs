@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 
@@ -29,11 +30,17 @@ pub(crate) struct Streams<'a> {
     pub(crate) stderr: OwnedFd,
 }
 
-/// Starts a supervisor, which starts the command.
-pub(crate) fn supervise(place: &Place, command: &[OsString], streams: Streams<'_>) -> io::Result<Supervised> {
+/// Starts a supervisor, which starts the command. Another program than this one has to know how to be one.
+pub(crate) fn supervise(
+    program: Option<&Path>,
+    place: &Place,
+    command: &[OsString],
+    streams: Streams<'_>,
+) -> io::Result<Supervised> {
     let (control, there) = Control::pair()?;
     control.send_descriptor(streams.stdin)?;
-    let mut supervisor = Command::new(this_program()?);
+    let program = program.map_or_else(this_program, |program| Ok(program.to_owned()))?;
+    let mut supervisor = Command::new(program);
     supervisor.arg0(SUPERVISOR).arg(place.word()).args(command).process_group(0);
     supervisor.stdin(Stdio::from(there)).stdout(Stdio::from(streams.stdout)).stderr(Stdio::from(streams.stderr));
     Ok(Supervised { control, process: supervisor.spawn()? })

@@ -1,0 +1,97 @@
+//! `counterproof run --agent-cmd`: programs as agents, and what is left of them.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use counterproof_tests::{Sandbox, minimal_answer, program};
+use serde_json::{Value, json};
+
+const RUN: [&str; 9] =
+    ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r1", "--agent-cmd", "sh agent.sh"];
+
+fn sandbox(cases: usize, agent: &str) -> Sandbox {
+    let cases: Value = (0..cases).map(|index| json!({"id": format!("c{index}"), "input": {"user": "go"}})).collect();
+    Sandbox::new().with_file("cases.json", &cases.to_string()).with_file("agent.sh", agent)
+}
+
+fn answering() -> String {
+    format!("cat > /dev/null\necho '{}'\n", minimal_answer())
+}
+
+/// An agent that is in three groups at once, and never answers: each process sleeps for as many seconds.
+fn spreading(seconds: u32) -> String {
+    format!("setsid sleep {seconds} &\nsh -c 'sleep {seconds}' &\necho up > up\nsleep {seconds}\n")
+}
+
+fn sleeping(seconds: u32) -> usize {
+    let listed = Command::new("ps").args(["-eo", "args"]).output().unwrap();
+    let line = format!("sleep {seconds}");
+    String::from_utf8_lossy(&listed.stdout).lines().filter(|args| **args == line).count()
+}
+
+/// Waits until `is_so`; false where that takes too long.
+fn wait_until(is_so: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        if is_so() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+/// Starts a run whose agent never answers, has `end` end it, and gives its exit code once nothing is left of the agent.
+fn ended(seconds: u32, end: impl Fn(&mut Child)) -> Option<i32> {
+    let sandbox = sandbox(2, &spreading(seconds));
+    let options = RUN.iter().copied().chain(["--timeout", "60s"]);
+    let mut run = sandbox.command(options).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    assert!(wait_until(|| sleeping(seconds) == 3), "the agent did not start");
+    end(&mut run);
+    let code = run.wait().unwrap().code();
+    assert!(wait_until(|| sleeping(seconds) == 0), "{} processes are left", sleeping(seconds));
+    code
+}
+
+#[test]
+fn nothing_of_an_agent_outlives_a_run_that_is_killed() {
+    assert_eq!(ended(4721, |run| run.kill().unwrap()), None);
+}
+
+#[test]
+fn nothing_of_an_agent_outlives_a_run_that_is_abandoned() {
+    let code = ended(4722, |run| {
+        let id = run.id().to_string();
+        // The second is impatience. Two that come at once would be one, so they are sent until they have been heard.
+        assert!(wait_until(|| {
+            let sent = Command::new("kill").args(["-INT", &id]).stderr(Stdio::null()).status();
+            !sent.unwrap().success() || sleeping(4722) == 0
+        }));
+    });
+    assert_eq!(code, Some(4));
+}
+
+/// Runs below a limit that a shell sets; gives the exit code and standard error.
+fn limited(sandbox: &Sandbox, limit: &str, more: &[&str]) -> (Option<i32>, String) {
+    let script = format!("{limit}; exec \"$@\"");
+    let mut shell = Command::new("sh");
+    shell.current_dir(sandbox.root()).args(["-c", &script, "sh"]).arg(program()).args(RUN).args(more);
+    let finished = shell.output().unwrap();
+    (finished.status.code(), String::from_utf8(finished.stderr).unwrap())
+}
+
+#[test]
+fn a_low_limit_of_open_files_is_raised_as_far_as_it_goes() {
+    let sandbox = sandbox(40, &answering());
+    let (code, stderr) = limited(&sandbox, "ulimit -Sn 60", &["--concurrency", "40"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("40 cases: 40 ok") && !stderr.contains("warning"), "{stderr}");
+}
+
+#[test]
+fn a_limit_of_open_files_that_is_too_low_is_told() {
+    let sandbox = sandbox(2, &answering());
+    let (code, stderr) = limited(&sandbox, "ulimit -n 100", &["--concurrency", "40"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("warning: 100 open files are allowed, too few for 2 cases at once"), "{stderr}");
+}
