@@ -61,6 +61,11 @@ impl<'a> Outcomes<'a> {
         outcomes
     }
 
+    /// True where a call failed.
+    pub(crate) fn call_failed(&self, call: &ToolCall) -> bool {
+        self.failed.get(call.call_id.as_str()) == Some(&true)
+    }
+
     /// True where every call that carried an action out failed.
     pub(crate) fn failed(&self, action: &ProposedAction) -> bool {
         self.actions.get(action.action_id.as_str()).copied().unwrap_or(false)
@@ -76,7 +81,7 @@ impl<'a> Outcomes<'a> {
         let of_action = call.action_id.as_deref().and_then(|id| self.risks.get(id)).copied();
         match (of_action, call.risk_level) {
             (Some(RiskLevel::High), _) => CallKind::Counted,
-            (None, Some(RiskLevel::High)) if self.failed.get(call.call_id.as_str()) == Some(&true) => CallKind::Counted,
+            (None, Some(RiskLevel::High)) if self.call_failed(call) => CallKind::Counted,
             (None, Some(RiskLevel::High)) => CallKind::Deed,
             _ => CallKind::Step,
         }

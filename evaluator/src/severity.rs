@@ -29,7 +29,7 @@ const OTHER_ACTIONS: f64 = 0.1;
 const EVIDENCE: f64 = 0.5;
 /// For each value that was made up.
 const INVENTED: f64 = 0.4;
-/// For each value that is the baseline's, but was not seen to come from anywhere.
+/// For each value that is the baseline's and was not seen to come from anywhere, or with which nothing was done.
 const UNSEEN: f64 = 0.05;
 /// The steps on the way: calls that change nothing of weight, and retrievals.
 const STEPS: f64 = 0.2;
@@ -146,11 +146,12 @@ fn differing(known: &Known<'_>) -> Vec<SeverityPart> {
     else {
         return Vec::new();
     };
+    let (before, after) = (Outcomes::of(old), Outcomes::of(new));
     let invented = known.findings.fresh().filter(|found| found.finding.code == UNGROUNDED).map(|found| {
-        let each = if found.is_kept { UNSEEN } else { INVENTED };
+        let each = if found.is_kept || came_to_nothing(new, &after, found.holder) { UNSEEN } else { INVENTED };
         each * weight(risk(new, found.holder))
     });
-    let deeds = Deeds::of(old, new, differences);
+    let deeds = Deeds::of((old, &before), (new, &after), differences);
     let (code, share) = output(&old.answer.final_output, &new.answer.final_output, &differences.output);
     let parts = [
         part(UNGROUNDED, any(invented)),
@@ -191,6 +192,17 @@ fn risk(loaded: &LoadedAnswer, holder: Holder) -> RiskLevel {
     }
 }
 
+/// True where every call that a value was given to failed, so that nothing was done with it.
+fn came_to_nothing(loaded: &LoadedAnswer, outcomes: &Outcomes<'_>, holder: Holder) -> bool {
+    match holder {
+        Holder::Action(index) => outcomes.failed(&loaded.answer.proposed_actions[index]),
+        Holder::Call(index) => match &loaded.answer.events[index].body {
+            EventBody::ToolCall(call) => outcomes.call_failed(call),
+            _ => false,
+        },
+    }
+}
+
 /// The distance of two aligned lists, summed up.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sum {
@@ -224,9 +236,12 @@ struct Deeds {
 }
 
 impl Deeds {
-    fn of(old: &LoadedAnswer, new: &LoadedAnswer, differences: &Differences) -> Self {
+    fn of(
+        (old, before): (&LoadedAnswer, &Outcomes<'_>),
+        (new, after): (&LoadedAnswer, &Outcomes<'_>),
+        differences: &Differences,
+    ) -> Self {
         let mut deeds = Self::default();
-        let (before, after) = (Outcomes::of(old), Outcomes::of(new));
         let (old_actions, new_actions) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
         for row in &differences.actions {
             let (i, j) = indexes(row.row);
@@ -252,7 +267,7 @@ impl Deeds {
                         Some(EventBody::ToolCall(call)) => Some(outcomes.kind(call)),
                         _ => None,
                     };
-                    let (a, b) = (call(i, &before), call(j, &after));
+                    let (a, b) = (call(i, before), call(j, after));
                     let is_deed = |kind: Option<CallKind>| kind == Some(CallKind::Deed);
                     let is_counted = |kind: Option<CallKind>| matches!(kind, Some(CallKind::Deed | CallKind::Step));
                     let sum = if is_deed(a) || is_deed(b) { &mut deeds.high } else { &mut deeds.steps };
