@@ -9,6 +9,9 @@ use counterproof_cases::CaseSpec;
 
 pub use limits::{GateLimits, Limit, Measure, ScopeLimits};
 
+/// The rule that counts the cases which held less often on new, on too few runs to say whether that is chance.
+pub(crate) const UNDECIDED: &str = "undecided";
+
 /// What the gate knows of a case.
 #[derive(Debug, Clone, Copy)]
 pub struct GateCase<'a> {

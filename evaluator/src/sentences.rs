@@ -13,7 +13,7 @@ use crate::diff::align::Row;
 use crate::diff::json::{JsonChange, JsonChanges};
 use crate::diff::output::OutputChange;
 use crate::diff::text::{Line, Origin, Part, TextChanges};
-use crate::gate::UnknownScope;
+use crate::gate::{UNDECIDED, UnknownScope};
 use crate::words;
 
 /// How many changed places one sentence names.
@@ -28,12 +28,18 @@ const SCOPES_NAMED: usize = 12;
 /// Characters of an output that one sentence quotes.
 const WORDS_NAMED: usize = 60;
 
-/// What the gate says, with its numbers. Rules without a limit have no say.
+/// What the gate says, with its numbers. Rules without a limit have no say, but a pass names the cases that may turn out worse.
 pub fn gate(gate: &Gate) -> String {
     let limits = gate.rules.iter().filter(|rule| rule.limit.is_some()).count();
     let failed = gate.rules.iter().filter(|rule| !rule.passed).count();
     match gate.outcome {
-        GateOutcome::Passed => format!("Good enough: all {limits} limits are kept"),
+        GateOutcome::Passed => match gate.rules.iter().find(|rule| rule.code == UNDECIDED && rule.actual > 0) {
+            None => format!("Good enough: all {limits} limits are kept"),
+            Some(rule) => {
+                let fell = words::count(usize::try_from(rule.actual).unwrap_or(usize::MAX), "case", "cases");
+                format!("Good enough so far: all {limits} limits are kept, but {fell} fell on too few runs to tell")
+            }
+        },
         GateOutcome::Failed => {
             let verb = if failed == 1 { "is" } else { "are" };
             format!("Not good enough: {failed} of {limits} limits {verb} not kept")

@@ -128,7 +128,7 @@ impl Repeated {
         let undecided = cases.iter().filter(open).count() as u64;
         vec![
             gate::at_most("suite_fell", limits.suite_fell, fell, self.suite.len() as u64),
-            gate::at_most("undecided", limits.undecided, undecided, cases.len() as u64),
+            gate::at_most(gate::UNDECIDED, limits.undecided, undecided, cases.len() as u64),
         ]
     }
 
