@@ -4,11 +4,9 @@
 //! Nothing of a program is left when the attempt ends, where the system has process groups.
 
 #[cfg(not(unix))]
-#[path = "process/alone.rs"]
-mod program;
+mod alone;
 #[cfg(unix)]
-#[path = "process/supervised.rs"]
-mod program;
+mod supervised;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -20,6 +18,7 @@ use counterproof_artifact::write::WriteError;
 use counterproof_safe_run::Ending;
 use reqwest::header::HeaderMap;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::{Bounds, Reply, too_long_an_answer};
@@ -27,7 +26,14 @@ use crate::body::Body;
 use crate::fault::{Fault, Reason};
 use crate::store::{Extent, Room, Store};
 use crate::target::AgentCommand;
-use program::Program;
+
+#[cfg(not(unix))]
+use alone::{Leash, start};
+#[cfg(unix)]
+use supervised::{Leash, start};
+
+/// How many pieces of output wait to be taken, each of one read.
+const WAITING: usize = 4;
 
 /// How much of standard error is kept, in bytes.
 const STDERR_LIMIT: usize = 64 * 1024;
@@ -41,6 +47,12 @@ enum Came {
     Stderr(Vec<u8>),
     /// How it ended, when nothing more comes; an error if it never started.
     Ended(io::Result<Ending>),
+}
+
+/// A program while it runs. When this is dropped, the program is killed.
+struct Program {
+    came: mpsc::Receiver<Came>,
+    leash: Leash,
 }
 
 /// A program and who watches over it.
@@ -78,8 +90,9 @@ pub(crate) async fn ask(
     (run, redactor): (&RunWriter, &Redactor),
 ) -> Result<(Option<Reply>, Ended, Option<Fault>), WriteError> {
     let deadline = Instant::now() + bounds.timeout;
-    let (mut program, input) = match Program::start(watched) {
-        Ok(started) => started,
+    let (sender, came) = mpsc::channel(WAITING);
+    let (mut program, input) = match start(watched, sender) {
+        Ok((leash, input)) => (Program { came, leash }, input),
         Err(error) => return Ok((None, Ended::default(), Some(not_started(&error)))),
     };
     // Whether it is an answer is known only when the program has ended, so all of it gets an answer's room.
@@ -110,6 +123,19 @@ pub(crate) async fn ask(
     let body = Body { held, total, cut, extent, ..Body::default() };
     let fault = fault.or_else(|| too_long_an_answer(&body, room));
     Ok((Some(Reply { status: None, headers: HeaderMap::new(), body }), ended, fault))
+}
+
+impl Program {
+    /// What comes next.
+    async fn next(&mut self) -> Came {
+        self.came.recv().await.unwrap_or_else(|| Came::Ended(Err(io::ErrorKind::BrokenPipe.into())))
+    }
+
+    /// Ends the program where it has not ended, and waits until nothing is left of it. What it still says is lost.
+    async fn end(mut self) {
+        drop(self.leash);
+        while self.came.recv().await.is_some() {}
+    }
 }
 
 impl Kept<'_> {

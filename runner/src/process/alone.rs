@@ -11,54 +11,32 @@ use tokio::task::JoinHandle;
 
 use super::{Came, Watched};
 
-/// How many pieces of output wait to be taken, each of one read.
-const WAITING: usize = 4;
+/// The task that holds the program, which is killed with it.
+pub(super) struct Leash(JoinHandle<()>);
 
-/// A program while it runs. When this is dropped, the program is killed.
-#[derive(Debug)]
-pub(super) struct Program {
-    came: mpsc::Receiver<Came>,
-    /// Holds the program, which is killed with it.
-    watch: JoinHandle<()>,
-}
-
-impl Program {
-    /// Starts a program, and gives the way to its standard input.
-    pub(super) fn start(watched: &Watched) -> io::Result<(Self, ChildStdin)> {
-        let mut command = Command::new(watched.command.program());
-        command.args(watched.command.arguments());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn()?;
-        let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (sender, came) = mpsc::channel(WAITING);
-        let watch = tokio::spawn(async move {
-            let out = pass_on(stdout, &sender, Came::Stdout);
-            let err = pass_on(stderr, &sender, Came::Stderr);
-            let ended = tokio::join!(out, err, child.wait()).2;
-            let code = |status: std::process::ExitStatus| Ending::Exited(status.code().unwrap_or(-1));
-            let _ = sender.send(Came::Ended(ended.map(code))).await;
-        });
-        Ok((Self { came, watch }, input))
-    }
-
-    /// What comes next.
-    pub(super) async fn next(&mut self) -> Came {
-        let gone = || Came::Ended(Err(io::ErrorKind::BrokenPipe.into()));
-        self.came.recv().await.unwrap_or_else(gone)
-    }
-
-    /// Ends the program where it has not ended. What it still says is lost.
-    pub(super) async fn end(mut self) {
-        self.watch.abort();
-        while self.came.recv().await.is_some() {}
-    }
-}
-
-impl Drop for Program {
+impl Drop for Leash {
     fn drop(&mut self) {
-        self.watch.abort();
+        self.0.abort();
     }
+}
+
+/// Starts a program that is killed when its leash is dropped, and gives the way to its standard input. What comes from it goes
+/// to `sender`.
+pub(super) fn start(watched: &Watched, sender: mpsc::Sender<Came>) -> io::Result<(Leash, ChildStdin)> {
+    let mut command = Command::new(watched.command.program());
+    command.args(watched.command.arguments());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let watch = tokio::spawn(async move {
+        let out = pass_on(stdout, &sender, Came::Stdout);
+        let err = pass_on(stderr, &sender, Came::Stderr);
+        let ended = tokio::join!(out, err, child.wait()).2;
+        let code = |status: std::process::ExitStatus| Ending::Exited(status.code().unwrap_or(-1));
+        let _ = sender.send(Came::Ended(ended.map(code))).await;
+    });
+    Ok((Leash(watch), input))
 }
 
 async fn pass_on(pipe: Option<impl AsyncRead + Unpin>, sender: &mpsc::Sender<Came>, piece: fn(Vec<u8>) -> Came) {
