@@ -79,6 +79,9 @@ pub(crate) struct Args {
     pub(crate) no_write_back: bool,
 }
 
+/// Characters of a path that one line names.
+const PATH_NAMED: usize = 200;
+
 /// Which cases get a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Pages {
@@ -203,7 +206,15 @@ pub(crate) fn warn_of_other_side(run: &RunReader, side: Side, streams: &mut Stre
 
 /// A cases file that is not the one that was asked would make every verdict milder without a word.
 fn expect_cases(args: &Args, request: &Request<'_>, streams: &mut Streams) -> Result<(), CommandError> {
-    let Some(path) = &args.cases else { return Ok(()) };
+    let Some(path) = &args.cases else {
+        if let Some(cases) = cases_of(&request.new) {
+            let cases = words::text(cases.as_str(), PATH_NAMED);
+            streams.note(format_args!(
+                "note: no expectation is judged; new was asked with `{cases}`, which `--cases` names"
+            ));
+        }
+        return Ok(());
+    };
     let ids =
         comparison::pair(&request.baseline, &request.new).map_err(|error| compare_error(CompareError::Read(error)))?;
     let known: HashSet<_> = request.cases.iter().map(|case| &case.id).collect();
@@ -219,6 +230,15 @@ fn expect_cases(args: &Args, request: &Request<'_>, streams: &mut Streams) -> Re
         ));
     }
     Ok(())
+}
+
+/// The cases file that the first of the runs was asked with, as far as it is still there. It is only told and never read unasked:
+/// a run folder comes from anywhere, and shall not choose which files are opened.
+fn cases_of(runs: &SideRuns) -> Option<Utf8PathBuf> {
+    let run = runs.iter().next()?.reader();
+    let path = run.folder().join(&run.run().cases_path).canonicalize_utf8().ok()?;
+    let here = Utf8Path::new(".").canonicalize_utf8().ok()?;
+    Some(path.strip_prefix(&here).map_or_else(|_| path.clone(), Utf8Path::to_owned))
 }
 
 fn write_report(request: &Request<'_>, args: &Args) -> Result<Evaluation, CommandError> {

@@ -1,5 +1,7 @@
 //! `compare` on the sample runs: what it prints, what it writes, and how it ends.
 
+use std::fs;
+
 use camino::Utf8Path;
 use counterproof_tests::{Sandbox, files_below};
 use serde_json::json;
@@ -244,4 +246,15 @@ fn a_folder_that_is_no_report_is_left_alone() {
     let finished = sandbox.run(args(&["--out", "mine"]));
     assert_eq!(finished.code, Some(2), "{finished}");
     assert_eq!(files_below(&sandbox.path("mine")).len(), 1);
+}
+
+#[test]
+fn who_names_no_cases_file_is_told_which_one_was_asked() {
+    let sandbox = sample();
+    let note = "note: no expectation is judged; new was asked with `sample-runs/cases.json`, which `--cases` names\n";
+    let told = |sandbox: &Sandbox, arguments: &[&str]| sandbox.run(arguments).stderr.contains(note);
+    assert!(told(&sandbox, &["compare", BASELINE, NEW]));
+    assert!(!told(&sandbox, &["compare", BASELINE, NEW, "--cases", CASES]));
+    fs::remove_file(sandbox.path(CASES)).unwrap();
+    assert!(!told(&sandbox, &["compare", BASELINE, NEW]));
 }
