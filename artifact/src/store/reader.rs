@@ -73,11 +73,15 @@ pub fn read_evaluation(path: &Utf8Path) -> Result<(Evaluation, Vec<u8>), ReadErr
     }
 }
 
-/// The newest run of a side.
+/// The newest run of a side, and what lies beside it.
 #[derive(Debug)]
 pub struct Latest {
     /// The run.
     pub run: RunReader,
+    /// The runs that are repeats of the same, oldest first; none where the run is no repeat.
+    pub repeats: Vec<RunReader>,
+    /// Whole runs of the side that are not, oldest first.
+    pub others: Vec<RunReader>,
     /// Runs beside it that could not be read: one of them may be newer.
     pub skipped: Vec<ReadError>,
 }
@@ -105,26 +109,23 @@ impl RunReader {
     /// Shards are passed over, which are parts of a run, and runs that cannot be read; where there is no other, that is the error.
     pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
         let (runs, skipped) = Self::all(out, side)?;
-        let (shards, whole): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
-        if let Some(run) = whole.into_iter().max_by(|a, b| a.run.age().cmp(&b.run.age())) {
-            return Ok(Latest { run, skipped });
+        // The shards that a run was merged from may still lie beside it.
+        let (shards, mut whole): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
+        whole.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
+        if let Some(run) = whole.pop() {
+            // A copy of the run itself, in a folder of another name, is no repeat of it.
+            let is_repeat = |other: &RunReader| {
+                let (other, run) = (&other.run, &run.run);
+                run.group_id.is_some() && other.group_id == run.group_id && other.run_id != run.run_id
+            };
+            let (repeats, others) = whole.into_iter().partition(is_repeat);
+            return Ok(Latest { run, repeats, others, skipped });
         }
         Err(match (skipped.into_iter().next(), shards.into_iter().next()) {
             (Some(unreadable), _) => unreadable,
             (None, Some(shard)) => ReadError::OnlyShards { out: out.to_owned(), side, shard: shard.folder },
             (None, None) => ReadError::NoRun { out: out.to_owned(), side },
         })
-    }
-
-    /// The other runs below `out` that are repeats of the same, oldest first; none where the run is no repeat.
-    pub fn other_repeats(&self, out: &Utf8Path) -> Result<Vec<RunReader>, ReadError> {
-        let Some(group) = &self.run.group_id else { return Ok(Vec::new()) };
-        let (mut runs, _) = Self::all(out, self.run.version)?;
-        // The shards that a repeat was merged from may still lie beside it.
-        let is_other = |run: &Run| run.shard.is_none() && run.run_id != self.run.run_id;
-        runs.retain(|run| run.run.group_id.as_ref() == Some(group) && is_other(&run.run));
-        runs.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
-        Ok(runs)
     }
 
     /// The runs in the folder that this one lies in, itself among them. What cannot be read is left out.

@@ -237,6 +237,35 @@ fn the_latest_run_is_found_by_its_time_and_broken_ones_are_told() {
 }
 
 #[test]
+fn beside_the_latest_run_stand_its_repeats_and_the_whole_runs_that_are_none() {
+    let kit = Kit::new();
+    let put_run = |folder: &str, id: &str, day: u8, more: serde_json::Value| {
+        let mut run = run_document();
+        (run["run_id"], run["generated_at"]) = (json!(id), json!(format!("2026-01-{day:02}T12:00:00Z")));
+        run.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        put(&kit.root().join(format!("nights/new/{folder}/run.json")), run.to_string().as_bytes());
+    };
+    let group = || json!({"group_id": "g"});
+    put_run("g-r1", "g-r1", 2, group());
+    put_run("old", "old", 1, json!({}));
+    put_run("g-r2", "g-r2", 3, group());
+    put_run(
+        "part",
+        "part",
+        4,
+        json!({"group_id": "g", "shard": {"run_id": "g-r3", "index": 1, "count": 2, "cases_total": 2, "positions": [0]}}),
+    );
+    put_run("h-r1", "h-r1", 4, json!({"group_id": "h"}));
+    put_run("copy", "g-r3", 5, group());
+    put_run("g-r3", "g-r3", 5, group());
+    let found = RunReader::latest(&kit.root().join("nights"), Side::New).unwrap();
+    let names = |runs: &[RunReader]| runs.iter().map(|run| run.run().run_id.to_string()).collect::<Vec<_>>();
+    assert_eq!(found.run.run().run_id.as_str(), "g-r3");
+    assert_eq!(names(&found.repeats), ["g-r1", "g-r2"]);
+    assert_eq!(names(&found.others), ["old", "h-r1", "g-r3"], "a copy of a run is no repeat of it");
+}
+
+#[test]
 fn two_hundred_megabytes_of_brackets_are_refused_at_once() {
     let kit = Kit::new();
     kit.write("answer.json", &vec![b'['; 200 << 20]);

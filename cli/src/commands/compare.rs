@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::env;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::store::{EVALUATION_FILE, RUN_FILE, ReadError, RunReader};
+use counterproof_artifact::store::{EVALUATION_FILE, Latest, RUN_FILE, ReadError, RunReader};
 use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
 use counterproof_evaluator::comparison::{self, CompareError, Request};
@@ -305,9 +305,27 @@ fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Vec<RunR
         let chosen = latest.run.folder();
         streams.note(format_args!("warning: {error}, so `{chosen}` may not be the latest run"));
     }
-    let mut repeats = latest.run.other_repeats(runs)?;
+    // A run under test is one of many by its nature, and the latest is meant. Which baseline it is held against decides the verdicts.
+    if side == Side::Baseline && !latest.others.is_empty() {
+        streams.note(left_out(&latest));
+    }
+    let mut repeats = latest.repeats;
     repeats.push(latest.run);
     Ok(repeats)
+}
+
+/// Says which baseline is taken where nobody named one, and that there are others.
+fn left_out(latest: &Latest) -> String {
+    let repeats = match latest.repeats.len() {
+        0 => String::new(),
+        repeats => format!(" with its {}", words::count(repeats, "repeat", "repeats")),
+    };
+    let others = words::count(latest.others.len(), "other is not", "others are not");
+    format!(
+        "note: of the baselines in `{}` the latest is taken, `{}`{repeats}; {others}: `--baseline DIR…` names which to take",
+        latest.run.lies_in(),
+        latest.run.folder()
+    )
 }
 
 /// What to do where a run is there in parts only.

@@ -68,6 +68,30 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
 }
 
 #[test]
+fn where_no_baseline_is_named_and_there_are_several_it_is_told_which_is_taken() {
+    let mut sandbox = sample();
+    let run = sandbox.json(&format!("{BASELINE}/run.json"));
+    for (id, group) in [("older", None), ("oldest", None), ("twin", Some("sample"))] {
+        let mut other = run.clone();
+        (other["run_id"], other["generated_at"]) = (json!(id), json!("2020-01-01T00:00:00Z"));
+        if let Some(group) = group {
+            other["group_id"] = json!(group);
+        }
+        sandbox = sandbox.with_file(&format!("sample-runs/runs/baseline/{id}/run.json"), &other.to_string());
+    }
+    insta::assert_snapshot!(sandbox.run(args(&[])).stderr, @r"
+    note: of the baselines in `sample-runs/runs/baseline` the latest is taken, `sample-runs/runs/baseline/sample-baseline`; 3 others are not: `--baseline DIR…` names which to take
+    ");
+    let mut grouped = run;
+    grouped["group_id"] = json!("sample");
+    let sandbox = sandbox.with_file(&format!("{BASELINE}/run.json"), &grouped.to_string());
+    insta::assert_snapshot!(sandbox.run(args(&[])).stderr, @r"
+    note: of the baselines in `sample-runs/runs/baseline` the latest is taken, `sample-runs/runs/baseline/sample-baseline` with its 1 repeat; 2 others are not: `--baseline DIR…` names which to take
+    ");
+    assert_eq!(sandbox.run(args(&["--baseline", BASELINE])).stderr, "");
+}
+
+#[test]
 fn a_run_compared_with_itself_passes() {
     let sandbox = sample();
     let finished = sandbox.run(["compare", BASELINE, BASELINE]);
