@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_artifact::store::{self, RunReader};
+use counterproof_artifact::store::{self, EVALUATION_FILE, ReadError, RunReader};
 use counterproof_artifact::{Exit, Side};
 use counterproof_evaluator::again::{self, Again};
 use counterproof_evaluator::load::ComparedRun;
@@ -62,7 +62,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let config = Config::load(args.config.as_deref())?;
     let (evaluation, bytes) =
-        store::read_evaluation(&args.evaluation).map_err(|error| compare::read_error(error, Side::New))?;
+        store::read_evaluation(&args.evaluation).map_err(|error| evaluation_error(&args.evaluation, error))?;
     let cases = match &args.cases {
         Some(path) => suite::load(path, streams)?.cases,
         None => Vec::new(),
@@ -94,6 +94,20 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let page = page.map_err(compare::report_error)?;
     streams.say(format_args!("report: {page}"))?;
     Ok(Exit::Done)
+}
+
+/// Why there is no evaluation to read; of a folder, with what to name instead.
+fn evaluation_error(path: &Utf8Path, error: ReadError) -> CommandError {
+    if !path.is_dir() {
+        return compare::read_error(error, Side::New);
+    }
+    let file = path.join(EVALUATION_FILE);
+    let hint = if file.is_file() {
+        format!("name the evaluation in it: `counterproof report {file}`")
+    } else {
+        "name an evaluation.json: `counterproof compare` writes one into its report and into the run folders".to_owned()
+    };
+    CommandError::io(error).hint(hint)
 }
 
 /// True where the report goes to the folder that the evaluation stands in, and that has what it cannot make.

@@ -120,6 +120,22 @@ fn what_is_not_the_evaluation_or_its_runs_is_refused() {
     assert_eq!(document.code, Some(3), "{document}");
     let missing = sandbox.run(["report", "none.json", "--out", "x"]);
     assert_eq!(missing.code, Some(3), "{missing}");
+    let folder = sandbox.run(["report", "first", "--out", "x"]);
+    insta::assert_snapshot!(folder, @r"
+    exit code: 3
+    --- stderr
+    error: failed to read `first`
+      caused by: Is a directory (os error 21)
+      hint: name the evaluation in it: `counterproof report first/evaluation.json`
+    ");
+    let other_folder = sandbox.run(["report", "runs", "--out", "x"]);
+    insta::assert_snapshot!(other_folder, @r"
+    exit code: 3
+    --- stderr
+    error: failed to read `runs`
+      caused by: Is a directory (os error 21)
+      hint: name an evaluation.json: `counterproof compare` writes one into its report and into the run folders
+    ");
     let half = sandbox.run(["report", "first/evaluation.json", "--out", "x", "--new", NEW]);
     assert_eq!(half.code, Some(2), "{half}");
     assert!(!sandbox.path("x").exists());
