@@ -17,7 +17,7 @@ const RULE_WIDTH: usize = 13;
 /// The comparison in a few lines.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{}", sentences::gate(&evaluation.gate));
+    let _ = writeln!(text, "{}", sentences::outcome(evaluation));
     let _ = writeln!(text, "{}", sentences::besides(evaluation));
     let _ = writeln!(text, "{}", sentences::compared(evaluation));
     let _ = writeln!(text, "{}", sentences::repeats(evaluation));

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{
-    Bound, ComparedRun, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, Rate, SuiteMeasure, Verdict,
+    Bound, CaseEvaluation, ComparedRun, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, Rate,
+    SuiteMeasure, Verdict,
 };
 use counterproof_artifact::{FailureClass, ProposedAction, RunnerFailure};
 use serde_json::Value;
@@ -27,6 +28,20 @@ const SCOPES_NAMED: usize = 12;
 
 /// Characters of an output that one sentence quotes.
 const WORDS_NAMED: usize = 60;
+
+/// What is said first of a comparison: what the gate says, and what it rests on where that is less than a reader would think.
+pub fn outcome(evaluation: &Evaluation) -> String {
+    format!("{}{}", gate(&evaluation.gate), unjudged(evaluation))
+}
+
+/// What follows the gate's sentence where nothing was expected of any answer of new: such a gate cannot know right from wrong.
+pub fn unjudged(evaluation: &Evaluation) -> &'static str {
+    let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
+    if is_judged || evaluation.gate.outcome == GateOutcome::NotEnoughData {
+        return "";
+    }
+    "; no expectations were judged, only how new differs from baseline"
+}
 
 /// What the gate says, with its numbers. Rules without a limit have no say, but a pass names the cases that may turn out worse.
 pub fn gate(gate: &Gate) -> String {
@@ -108,7 +123,10 @@ pub fn besides(evaluation: &Evaluation) -> String {
     let stays = |verdict: Verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy | Verdict::StillBroken);
     let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
     let total = evaluation.cases.len();
+    let moved = format!("{moved} of {} moved", words::count(total, "case", "cases"));
     let expectations = match (judged, unmet.len()) {
+        // The first sentence says it.
+        (0, _) if !unjudged(evaluation).is_empty() => return moved,
         (0, _) => "no expectations were judged".to_owned(),
         (judged, 0) => format!("new meets the expectations of {}", all(judged)),
         (judged, failed) => {
@@ -117,7 +135,7 @@ pub fn besides(evaluation: &Evaluation) -> String {
             format!("new does not meet the expectations of {failed} of {judged} cases that were judged{old}")
         }
     };
-    format!("{moved} of {} moved; {expectations}", words::count(total, "case", "cases"))
+    format!("{moved}; {expectations}")
 }
 
 /// Which runs were compared.

@@ -72,7 +72,7 @@ pub(super) fn outcome(evaluation: &Evaluation) -> OutcomeShown {
         GateOutcome::Failed => ("failed", "✗"),
         GateOutcome::NotEnoughData => ("undecided", "?"),
     };
-    OutcomeShown { class, sign, sentence: sentences::gate(&evaluation.gate) }
+    OutcomeShown { class, sign, sentence: sentences::outcome(evaluation) }
 }
 
 /// Every rule of the gate.

@@ -185,3 +185,24 @@ fn an_expression_that_takes_too_long_is_not_decided_and_no_regression() {
     assert_eq!(Pair::of(&long, &answer()).expecting(&expected).row().verdict, Verdict::Changed, "and no improvement");
     assert_eq!(Pair::of(&long, &long).expecting(&expected).row().verdict, Verdict::Unchanged);
 }
+
+#[test]
+fn where_nothing_is_judged_the_first_sentence_of_every_output_says_so() {
+    const UNJUDGED: &str = "no expectations were judged, only how new differs from baseline";
+    let moved = || Pair::of(&answer_of(&json!({})), &answer_of(&json!({"workflow_id": "other"})));
+    for (pair, is_told) in [(moved(), true), (moved().expecting(&json!({"tool_required": []})), false)] {
+        let report = pair.report();
+        let read = |name: &str| std::fs::read_to_string(report.join(name)).unwrap();
+        let index = read("index.html");
+        let headline = index.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap();
+        for said in [headline, read("summary.md").lines().next().unwrap(), &read("junit.xml")] {
+            assert!(said.contains("Good enough: all 5 limits are kept"), "{said}");
+            assert_eq!(said.contains(UNJUDGED), is_told, "{said}");
+        }
+        assert_eq!(
+            index.matches("no expectations were judged").count(),
+            if is_told { 2 } else { 0 },
+            "title and heading"
+        );
+    }
+}

@@ -59,7 +59,7 @@ pub(super) fn render(evaluation: &Evaluation) -> String {
     let about = [
         ("baseline", evaluation.baseline.run_id.to_string()),
         ("new", evaluation.new.run_id.to_string()),
-        ("gate", sentences::gate(&evaluation.gate)),
+        ("gate", sentences::outcome(evaluation)),
         ("evaluator", evaluation.evaluator_version.clone()),
     ];
     properties(&mut xml, &about);

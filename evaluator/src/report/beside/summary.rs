@@ -162,7 +162,7 @@ fn headline(evaluation: &Evaluation) -> String {
         named.push(format!("{} more", broken.len() - RULES_NAMED));
     }
     let named = if named.is_empty() { String::new() } else { format!(" ({})", words::list(&named)) };
-    format!("## {sign} {}{named}\n", sentences::gate(gate))
+    format!("## {sign} {}{named}{}\n", sentences::gate(gate), sentences::unjudged(evaluation))
 }
 
 fn limit(rule: &GateRule) -> String {

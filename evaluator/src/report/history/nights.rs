@@ -91,7 +91,7 @@ impl History {
             new: new_id,
             counts: [0; Verdict::WORST_FIRST.len()],
             gate: evaluation.gate.outcome,
-            sentence: sentences::gate(&evaluation.gate),
+            sentence: sentences::outcome(evaluation),
             cases: Vec::with_capacity(evaluation.cases.len()),
             reasons: HashMap::new(),
         };
