@@ -13,7 +13,7 @@ use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::json::{JsonChange, JsonChanges};
 use crate::diff::output::OutputChange;
-use crate::diff::text::{Line, Origin, Part, TextChanges};
+use crate::diff::text::{self, Line, Origin, Part, TextChanges};
 use crate::gate::{UNDECIDED, UnknownScope};
 use crate::words;
 
@@ -265,10 +265,18 @@ pub fn moved(changed: &JsonChanges) -> String {
 fn change(change: &JsonChange) -> String {
     let place = place_name(change.pointer());
     match (&change.baseline, &change.new) {
-        (Some(old), Some(new)) => {
-            let (old, new) = words::two_values(&old.value, &new.value);
-            format!("{place} {old} → {new}")
-        }
+        (Some(old), Some(new)) => match (&old.value, &new.value) {
+            (Value::String(old), Value::String(new)) if differ_by_line(old, new) => {
+                let (said, counted) = texts(&text::diff(old, new));
+                let counted = if counted.is_empty() { counted } else { format!("({counted})") };
+                let parts: Vec<_> = [place, said, counted].into_iter().filter(|part| !part.is_empty()).collect();
+                parts.join(" ")
+            }
+            (old, new) => {
+                let (old, new) = words::two_values(old, new);
+                format!("{place} {old} → {new}")
+            }
+        },
         (Some(old), None) => format!("{place} gone, was {}", words::value(&old.value)),
         (None, Some(new)) => format!("{place} added {}", words::value(&new.value)),
         (None, None) => place,
@@ -319,27 +327,37 @@ pub fn output(change: &OutputChange) -> String {
         OutputChange::Same => "output the same".to_owned(),
         OutputChange::Form => "output of another type".to_owned(),
         OutputChange::Json(list) => format!("output: {}", changes(list)),
-        OutputChange::Text(text) => texts(text),
+        OutputChange::Text(text) => {
+            let said = texts(text);
+            let said: Vec<_> = [said.0, said.1].into_iter().filter(|part| !part.is_empty()).collect();
+            format!("output: {}", said.join("; "))
+        }
     }
 }
 
-/// Two texts: what was said and what is said instead where that is one line, the number of lines otherwise.
-fn texts(text: &TextChanges) -> String {
+/// True for texts of which one has several lines, where it is not only their ends that differ.
+fn differ_by_line(old: &str, new: &str) -> bool {
+    let has_lines = |text: &str| text.trim_end_matches('\n').contains('\n');
+    (has_lines(old) || has_lines(new)) && !old.lines().eq(new.lines())
+}
+
+/// Two texts: what was said and what is said instead, and the number of lines where it is not one; either may be empty.
+fn texts(text: &TextChanges) -> (String, String) {
     let only = |side: Origin| text.lines.iter().filter(|line| line.origin == side).collect::<Vec<_>>();
     let (old, new) = (only(Origin::Baseline), only(Origin::New));
     if let ([old], [new]) = (&old[..], &new[..]) {
         let (old, new) = words::two_texts(&what_differs(old), &what_differs(new), WORDS_NAMED);
-        return format!("output: “{old}” → “{new}”");
+        return (format!("“{old}” → “{new}”"), String::new());
     }
     let lines = |lines: usize| words::count(lines, "line", "lines");
-    let (gone, come) = (lines(old.len()), lines(new.len()));
+    let counted = format!("{} gone, {} new", lines(old.len()), lines(new.len()));
     let first = |side: &[&Line]| side.iter().map(|line| whole(line)).find(|text| !text.trim().is_empty());
     match (first(&old), first(&new)) {
         (Some(old), Some(new)) => {
             let (old, new) = words::two_texts(&old, &new, WORDS_NAMED);
-            format!("output: “{old}” → “{new}”; {gone} gone, {come} new")
+            (format!("“{old}” → “{new}”"), counted)
         }
-        _ => format!("output: {gone} gone, {come} new"),
+        _ => (String::new(), counted),
     }
 }
 
@@ -368,5 +386,14 @@ mod tests {
             diff(&json!({"params": {"amount": 50, "to": {"id": 1}}}), &json!({"params": {"amount": 500, "to": {}}}))
                 .below("/proposed_actions/0", "/proposed_actions/0");
         assert_eq!(changes(&found), "amount 50 → 500 and to.id gone, was 1");
+    }
+
+    #[test]
+    fn of_texts_of_several_lines_the_lines_that_differ_are_named() {
+        let said = |old: &str, new: &str| changes(&diff(&json!({"stdout": old}), &json!({"stdout": new})));
+        assert_eq!(said("a\nold\nz\n", "a\nnew\nz\n"), "stdout “old” → “new”");
+        assert_eq!(said("a\nz\n", "a\nb\nc\nz\n"), "stdout (0 lines gone, 2 lines new)");
+        assert_eq!(said("a\nb\nz\n", "a\nx\ny\nz\n"), "stdout “b” → “x” (1 line gone, 2 lines new)");
+        assert_eq!(said("one\n", "two\n"), r#"stdout "one\n" → "two\n""#);
     }
 }

@@ -18,6 +18,12 @@ const OPEN_UP_TO_BYTES: usize = 240;
 /// Longest value that a fold holds.
 const LONGEST_VALUE: usize = 64 * 1024;
 
+/// A text of more lines that is taken out of an object is folded.
+const LINES_OPEN: usize = 6;
+
+/// Texts of several lines that are taken out of one object.
+const MOST_TEXTS: usize = 8;
+
 /// What is said of a difference that is noise.
 pub(super) const NOISE: &str = "Noise: the baseline differs from itself here as well, or does so in other cases.";
 
@@ -84,7 +90,7 @@ pub(super) struct CellShown {
 #[derive(Debug, Clone)]
 pub(super) struct ValueShown {
     /// What it is: `args`, `payload`.
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// The value.
     pub(super) shown: Shown,
     /// The same in parts, where what changed is marked in it; otherwise empty.
@@ -125,11 +131,11 @@ pub(super) const fn look(operation: Operation) -> &'static str {
 pub(super) fn value(name: &'static str, value: &impl Serialize, budget: &Budget) -> ValueShown {
     if let Some(compact) = shown::on_one_line(value, OPEN_UP_TO_BYTES) {
         let shown = budget.text(&compact, OPEN_UP_TO_BYTES);
-        return ValueShown { name, shown, parts: Vec::new(), summary: String::new() };
+        return ValueShown { name: name.to_owned(), shown, parts: Vec::new(), summary: String::new() };
     }
     let shown = budget.json(value, LONGEST_VALUE);
     let summary = format!("{name}, {} lines", shown.lines());
-    ValueShown { name, shown, parts: Vec::new(), summary }
+    ValueShown { name: name.to_owned(), shown, parts: Vec::new(), summary }
 }
 
 /// A value that stands at a pointer into its artifact: where it is short, with what changed marked in it.
@@ -147,15 +153,41 @@ pub(super) fn marked(
     shown
 }
 
+/// What a tool returned. The texts of several lines that an object holds are read as texts, behind the rest of it.
+pub(super) fn payload(value: &Value, pointer: &str, marks: &Marks<'_>, budget: &Budget) -> Vec<ValueShown> {
+    let fields = match value {
+        Value::String(text) => return vec![self::text("payload", text, budget)],
+        Value::Object(fields) => fields,
+        other => return vec![marked("payload", other, pointer, marks, budget)],
+    };
+    let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end_matches('\n').contains('\n'));
+    let texts: Vec<_> = fields.iter().filter(|(_, value)| has_lines(value)).take(MOST_TEXTS).collect();
+    let mut rest = fields.clone();
+    rest.retain(|key, _| !texts.iter().any(|(name, _)| *name == key));
+    let mut values = Vec::new();
+    if !rest.is_empty() || texts.is_empty() {
+        values.push(marked("payload", &Value::Object(rest), pointer, marks, budget));
+    }
+    let texts = texts.into_iter().filter_map(|(name, value)| Some((shown::visible(name), value.as_str()?)));
+    values.extend(texts.map(|(name, text)| {
+        let mut shown = self::text(&name, text, budget);
+        if shown.summary.is_empty() && shown.shown.lines() > LINES_OPEN {
+            shown.summary = format!("{name}, {} lines", shown.shown.lines());
+        }
+        shown
+    }));
+    values
+}
+
 /// A text, open where it is short.
-pub(super) fn text(name: &'static str, text: &str, budget: &Budget) -> ValueShown {
+pub(super) fn text(name: &str, text: &str, budget: &Budget) -> ValueShown {
     let mut shown = budget.text(text, LONGEST_VALUE);
     if text.is_empty() {
         "empty".clone_into(&mut shown.more);
     }
     let folded = text.len() > 4 * OPEN_UP_TO_BYTES;
     let summary = if folded { format!("{name}, {} lines", shown.lines()) } else { String::new() };
-    ValueShown { name, shown, parts: Vec::new(), summary }
+    ValueShown { name: name.to_owned(), shown, parts: Vec::new(), summary }
 }
 
 /// The place of an element in the lists that have it, counted from 1.

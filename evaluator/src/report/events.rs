@@ -209,10 +209,9 @@ fn describe(
             cell.failed = result.status == ToolStatus::Error;
             cell.facts.push(shown::visible(&result.call_id));
             cell.facts.push(format!("took {}", shown::duration(result.latency_ms.as_f64())));
-            cell.values.extend(payload.map(|payload| match payload {
-                Value::String(text) => cells::text("payload", text, budget),
-                payload => cells::marked("payload", payload, &at("payload_summary"), marks, budget),
-            }));
+            cell.values.extend(
+                payload.into_iter().flat_map(|payload| cells::payload(payload, &at("payload_summary"), marks, budget)),
+            );
         }
         EventBody::Retrieval(found) => {
             cell.values.push(cells::text("query", &found.query, budget));
