@@ -205,7 +205,7 @@ impl fmt::Display for Verdict {
 pub struct CaseEvaluation {
     /// The case.
     pub case_id: CaseId,
-    /// Its title in the cases file.
+    /// Its title in the cases file, or else in its artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What is said of it.

@@ -271,7 +271,7 @@ fn compare_case<'a>(
     let undecided = findings.undecided;
     let row = CaseEvaluation {
         case_id: id.clone(),
-        title: spec.and_then(|spec| spec.title.clone()),
+        title: title(spec, [&new, &baseline]),
         verdict,
         reasons,
         first_divergence: divergence::first(&baseline, &new, differences.as_ref()),
@@ -292,4 +292,10 @@ fn compare_case<'a>(
         extra: Extra::new(),
     };
     CaseComparison { index, spec, shown, baseline, new, baseline_evidence, new_evidence, differences, row, undecided }
+}
+
+/// What a case is about: as the cases file says it, or else an artifact.
+fn title(spec: Option<&CaseSpec>, artifacts: [&Artifact; 2]) -> Option<String> {
+    let told = || artifacts.into_iter().find_map(|artifact| artifact.envelope()?.title.clone());
+    spec.and_then(|spec| spec.title.clone()).or_else(told)
 }

@@ -11,6 +11,13 @@ use serde_json::Value;
 
 use crate::index::EventIndex;
 use crate::payload::{self, Payload, Payloads};
+use crate::words;
+
+/// The field of an artifact that says what the case is about.
+const TITLE_FIELD: &str = "title";
+
+/// Characters of such a title: it comes from whoever wrote the artifact.
+const TITLE_UP_TO: usize = 200;
 
 /// The field of an artifact that leads to the request as it was sent.
 const REQUEST_FIELD: &str = "request_asset_href";
@@ -77,6 +84,8 @@ pub struct LoadedFailure {
 /// What both kinds of artifact share.
 #[derive(Debug, Clone)]
 pub struct CaseEnvelope {
+    /// What the case is about, on one line, where the artifact says it.
+    pub title: Option<String>,
     /// The workflow that the case belongs to.
     pub workflow_id: Option<String>,
     /// Every try.
@@ -172,7 +181,9 @@ impl ComparedRun {
 
     fn loaded(&self, folder: &Utf8Path, case: Case, unresolved: &[Finding]) -> Artifact {
         let request = case.extra.get(REQUEST_FIELD).and_then(|href| href.as_str()?.parse().ok());
+        let title = case.extra.get(TITLE_FIELD).and_then(Value::as_str);
         let envelope = CaseEnvelope {
+            title: title.map(|title| words::text(title, TITLE_UP_TO)),
             workflow_id: case.workflow_id,
             attempts: case.attempts.unwrap_or_default(),
             request,

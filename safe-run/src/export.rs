@@ -28,6 +28,9 @@ const INLINE: usize = 64 * 1024;
 /// How much of a longer one stands there too, in characters.
 const SUMMARY_CHARS: usize = 240;
 
+/// How much of a command is the title of its case, in characters.
+const TITLE_CHARS: usize = 200;
+
 /// The one call of a case.
 const CALL: &str = "command";
 
@@ -329,7 +332,7 @@ fn case(piece: &Piece, writer: &RunWriter) -> Result<Case, WriteError> {
                 extra: Extra::new(),
             },
         }),
-        extra: Extra::new(),
+        extra: object(json!({ "title": title(&recorded.command) })),
     })
 }
 
@@ -338,8 +341,8 @@ fn result(piece: &Piece, latency_ms: Millis, writer: &RunWriter) -> Result<ToolR
     let Piece { case_id, recorded, .. } = piece;
     let mut payload = object(json!({
         "exit_code": recorded.exit_code,
-        "stdout": recorded.stdout,
-        "stderr": recorded.stderr,
+        "stdout": text(&recorded.stdout),
+        "stderr": text(&recorded.stderr),
     }));
     let EndDetails { signal, aborted_by, left_behind } = recorded.end;
     let details = [
@@ -371,6 +374,19 @@ fn result(piece: &Piece, latency_ms: Millis, writer: &RunWriter) -> Result<ToolR
     let asset = writer.write_asset(&name, AssetKind::FullPayload, Some(case_id), whole.as_bytes())?;
     let summary = compact.chars().take(SUMMARY_CHARS).chain(['…']).collect();
     Ok(result(Content::Text(summary), Some(asset)))
+}
+
+/// A stream as a text. Every line ends in it, so that an empty line is told from none.
+fn text(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
+}
+
+/// What the case is about: the command, as far as a title goes.
+fn title(command: &str) -> String {
+    let mut characters = command.chars();
+    let mut title: String = characters.by_ref().take(TITLE_CHARS).collect();
+    title.extend(characters.next().map(|_| '…'));
+    title
 }
 
 /// The fields of what is written as an object.

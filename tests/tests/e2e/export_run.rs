@@ -51,7 +51,8 @@ fn two_recordings_of_a_command_are_compared_and_what_differs_is_shown() {
     assert_eq!(case["verdict"], "changed", "{case}");
     let page = format!("report/cases/{}.html", case["case_id"].as_str().unwrap());
     let page = fs::read_to_string(sandbox.path(&page)).unwrap();
-    for shown in ["exit_code 3 → 4", "stdout.1 \"old\" → \"new &#60;b&#62;\"", "stderr.0 "] {
+    for shown in ["exit_code 3 → 4", "stdout “old” → “new &#60;b&#62;”", "<b>stdout</b>", "class=\"title\">sh -c"]
+    {
         assert!(page.contains(shown), "{shown}: {page}");
     }
     // The record is kept whole, with the run.
@@ -86,7 +87,9 @@ fn long_output_becomes_an_asset_and_is_compared_all_the_same() {
     assert_eq!(case["verdict"], "changed", "{case}");
     let id = case["case_id"].as_str().unwrap();
     let payload = sandbox.json(&format!("runs/new/r1/assets/full_payload_new_{id}.json"));
-    assert_eq!((&payload["stdout"][28_999], &payload["stdout"][30_000]), (&json!("new"), &json!("base64:/w==")));
+    let lines: Vec<_> = payload["stdout"].as_str().unwrap().split('\n').collect();
+    assert_eq!((lines[28_999], lines[30_000], lines[30_001]), ("new", "base64:/w==", ""));
+    assert_eq!(case["reasons"][0]["message"], "result of safe-run: stdout “old” → “new”");
 }
 
 #[test]
