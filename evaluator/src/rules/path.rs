@@ -22,6 +22,23 @@ enum Segment {
     Key(String),
     Any,
     AnyNumber,
+    /// What a step of a tool was given or has brought: the fields of [`BROUGHT`].
+    Brought,
+}
+
+/// The arguments of a call, the parameters of an action, and what a tool returned.
+const BROUGHT: [&str; 3] = ["args", "params", "payload_summary"];
+
+impl Pattern {
+    /// All that the calls and actions of a tool say, and what it returned: not that they are there, nor how they ended.
+    pub(super) fn of_tool() -> Self {
+        Self { segments: vec![Segment::Brought] }
+    }
+
+    /// All that an event says.
+    pub(super) fn of_event() -> Self {
+        Self { segments: vec![Segment::Any] }
+    }
 }
 
 impl FromStr for Pattern {
@@ -46,6 +63,7 @@ impl fmt::Display for Pattern {
         self.segments.iter().try_for_each(|segment| match segment {
             Segment::Key(key) => write!(f, "/{}", pointer::escape(key)),
             Segment::Any => f.write_str("/*"),
+            Segment::Brought => f.write_str("arguments and results"),
             Segment::AnyNumber => f.write_str("/**"),
         })
     }
@@ -117,8 +135,9 @@ impl<'r> Scope<'r> {
             match self.rules[*rule].path.segments.get(*next) {
                 Some(Segment::Key(wanted)) if wanted == key || wanted == other => scope.enter(*rule, next + 1),
                 Some(Segment::Any) => scope.enter(*rule, next + 1),
+                Some(Segment::Brought) if BROUGHT.contains(&key) => scope.enter(*rule, next + 1),
                 Some(Segment::AnyNumber) => scope.enter(*rule, *next),
-                Some(Segment::Key(_)) | None => {}
+                Some(Segment::Key(_) | Segment::Brought) | None => {}
             }
         }
         scope

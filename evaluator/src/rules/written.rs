@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
+use super::path::Pattern;
 use super::{Effect, Form, Rule, Rules, Selector, Tolerance};
 
 const EFFECTS: &str = "`ignore`, `normalise`, `tolerance`, `unordered`, `key` and `default`";
@@ -44,7 +45,7 @@ impl WrittenRules {
 struct Written {
     tool: Option<String>,
     event: Option<String>,
-    path: String,
+    path: Option<String>,
     ignore: Option<bool>,
     normalise: Option<Form>,
     tolerance: Option<WrittenTolerance>,
@@ -91,10 +92,26 @@ impl TryFrom<Written> for Rule {
         .into_iter()
         .flatten();
         match (effects.next(), effects.next()) {
-            (Some(effect), None) => Ok(Self { selector, path: written.path.parse()?, effect }),
+            (Some(effect), None) => {
+                Ok(Self { path: path(written.path.as_deref(), &selector, &effect)?, selector, effect })
+            }
             (None, _) => Err(format!("the rule says nothing of what it selects: add one of {EFFECTS}")),
             (Some(_), Some(_)) => Err(format!("a rule has one of {EFFECTS}: write one rule for each")),
         }
+    }
+}
+
+/// What a rule selects of what it is about. Without a path, that is all of it; an empty one is a pointer to the same.
+fn path(written: Option<&str>, selector: &Selector, effect: &Effect) -> Result<Pattern, String> {
+    match (written, selector, effect) {
+        (Some(path), ..) if !path.is_empty() => path.parse(),
+        (_, Selector::Tool(_), Effect::Ignore) => Ok(Pattern::of_tool()),
+        (_, Selector::Event(_), Effect::Ignore) => Ok(Pattern::of_event()),
+        (_, Selector::Everything, Effect::Ignore) => {
+            Err("without a `path`, `ignore` needs a `tool` or an `event`: write `tool = \"get_time\"`, or `path = \"/args/date\"`"
+                .to_owned())
+        }
+        _ => Err("a rule has a `path`, such as `/args/date`; only `ignore` does without, for a whole tool or event".to_owned()),
     }
 }
 
@@ -147,6 +164,10 @@ mod tests {
                 "path = \"args.date\"\nignore = true",
                 "line 5: `path` is a JSON Pointer and starts with `/`: write `/args/date`",
             ),
+            ("ignore = true", "line 5: without a `path`, `ignore` needs a `tool` or an `event`"),
+            ("path = \"\"\nignore = true", "line 5: without a `path`, `ignore` needs a `tool` or an `event`"),
+            ("tool = \"x\"\nunordered = true", "line 5: a rule has a `path`, such as `/args/date`; only `ignore`"),
+            ("tool = \"x\"\npath = \"\"\nkey = \"id\"", "line 5: a rule has a `path`"),
             ("path = \"/a\"", "line 5: the rule says nothing of what it selects: add one of `ignore`"),
             ("path = \"/a\"\nignore = true\nkey = \"id\"", "line 5: a rule has one of"),
             (

@@ -4,7 +4,7 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use serde_json::{Value, json};
 
-use crate::kit::{CASE, Pair, answer_of, step};
+use crate::kit::{CASE, Pair, answer_of, rules, step};
 
 /// An answer that reads something and then books something.
 fn booking(read: &Value, booked: &Value) -> Value {
@@ -127,4 +127,12 @@ fn a_megabyte_of_values_on_one_line_is_searched_like_any_other() {
     assert_eq!(row.findings.len(), 20);
     assert!(row.findings[19].message.ends_with("and 59980 more like it"), "{}", row.findings[19].message);
     assert_eq!(row.case_id.as_str(), CASE);
+}
+
+#[test]
+fn a_rule_that_ignores_what_a_tool_is_given_hides_no_made_up_value() {
+    let read = json!({"seat": "12XY"});
+    let rule = rules("[[rule]]\ntool = \"book\"\nignore = true");
+    let pair = Pair::of(&booking(&read, &read), &booking(&read, &json!({"seat": "77AB"}))).under(rule);
+    assert_eq!(codes(&pair.is(Verdict::Changed, &["ungrounded-argument"])), [("ungrounded-argument", false)]);
 }

@@ -100,7 +100,15 @@ fn a_rule_that_matched_nothing_is_told() {
     };
     let written = "[[rule]]\ntool = \"log\"\npath = \"/args/at\"\nignore = true\n\
                    [[rule]]\ntool = \"lug\"\npath = \"/args/at\"\nnormalise = \"timestamp\"";
-    let evaluation = Pair::of(&answer("a"), &answer("b")).under(rules(written)).evaluation();
-    let told: Vec<_> = evaluation.rules.iter().map(|rule| (rule.rule.as_str(), rule.matched)).collect();
-    assert_eq!(told, [("tool log, /args/at: ignore", 2), ("tool lug, /args/at: normalise timestamp", 0)]);
+    let told = |written| {
+        let evaluation = Pair::of(&answer("a"), &answer("b")).under(rules(written)).evaluation();
+        evaluation.rules.into_iter().map(|rule| (rule.rule, rule.matched)).collect::<Vec<_>>()
+    };
+    let expected =
+        |rules: &[(&str, u64)]| rules.iter().map(|(rule, matched)| ((*rule).to_owned(), *matched)).collect::<Vec<_>>();
+    let found = [("tool log, /args/at: ignore", 2), ("tool lug, /args/at: normalise timestamp", 0)];
+    assert_eq!(told(written), expected(&found));
+    let whole = "[[rule]]\ntool = \"log\"\nignore = true\n[[rule]]\nevent = \"retrieval\"\nignore = true";
+    let found = [("tool log, arguments and results: ignore", 2), ("event retrieval, /*: ignore", 0)];
+    assert_eq!(told(whole), expected(&found));
 }

@@ -1,13 +1,16 @@
 //! What the rules of comparison take for the same, and what they still tell apart.
 
-use counterproof_artifact::evaluation::Verdict::{Changed, Unchanged};
+use counterproof_artifact::evaluation::Verdict::{Changed, Regressed, Unchanged};
 use serde_json::json;
 
 use super::agent::agent;
 use super::{Labelled, pair};
 
 pub(super) fn pairs() -> Vec<Labelled> {
-    [ignoring(), normalising(), renaming(), numbers_and_defaults(), arrays()].into_iter().flatten().collect()
+    [ignoring(), ignoring_a_tool(), normalising(), renaming(), numbers_and_defaults(), arrays()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn ignoring() -> Vec<Labelled> {
@@ -41,6 +44,49 @@ fn ignoring() -> Vec<Labelled> {
             .baseline_does(agent().says("Your refund is on its way."))
             .new_does(agent().says("Refunded!"))
             .under("[[rule]]\nevent = \"final_output\"\npath = \"/content\"\nignore = true")
+            .is(Unchanged, &[]),
+    ]
+}
+
+fn ignoring_a_tool() -> Vec<Labelled> {
+    let noted = |note: &str| agent().calls("note", &json!({"text": note}), &json!({"stored": note}));
+    let rule = "[[rule]]\ntool = \"note\"\nignore = true";
+    vec![
+        pair(
+            "an-ignored-tool",
+            "What the agent notes down for itself is its own business, and so is what it reads back.",
+        )
+        .baseline_does(noted("first").proposes("note", &json!({"text": "first"})))
+        .new_does(noted("second").proposes("note", &json!({"text": "second"})))
+        .under(rule)
+        .is(Unchanged, &[]),
+        pair("an-empty-path-is-the-same-as-none", "An empty JSON Pointer leads to all of it.")
+            .baseline_does(noted("first"))
+            .new_does(noted("second"))
+            .under("[[rule]]\ntool = \"note\"\npath = \"\"\nignore = true")
+            .is(Unchanged, &[]),
+        pair(
+            "an-ignored-tool-that-is-called-no-more",
+            "That something was noted down at all is a step like any other.",
+        )
+        .baseline_does(noted("first"))
+        .new_does(agent())
+        .under(rule)
+        .is(Changed, &["tool-call-removed"]),
+        pair("an-ignored-tool-that-fails", "What it says is ignored, and not how it ends.")
+            .baseline_does(noted("first"))
+            .new_does(agent().fails("note", &json!({"text": "second"}), "full"))
+            .under(rule)
+            .is(Changed, &["tool-error"]),
+        pair("an-ignored-action-that-became-risky", "What it is given is ignored, and not what is at stake.")
+            .baseline_does(agent().proposes("note", &json!({"text": "first"})).at_risk("low"))
+            .new_does(agent().proposes("note", &json!({"text": "second"})).at_risk("medium"))
+            .under(rule)
+            .is(Regressed, &["risk-rose-without-evidence", "risk-changed"]),
+        pair("an-ignored-retrieval", "The documents are the index's business; that they were looked for is told.")
+            .baseline_does(agent().retrieves("refunds", &["d1"]))
+            .new_does(agent().retrieves("how to refund", &["d2", "d3"]))
+            .under("[[rule]]\nevent = \"retrieval\"\nignore = true")
             .is(Unchanged, &[]),
     ]
 }
