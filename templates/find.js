@@ -8,6 +8,8 @@
   const found = document.getElementById("found");
   const count = document.getElementById("found-count");
   const rows = document.getElementById("found-rows");
+  const table = document.getElementById("found-table");
+  const all = document.getElementById("found-all");
   const more = document.getElementById("found-more");
   const AT_ONCE = 200;
   const SIGNS = { regressed: "✗", broken: "✗", "still-broken": "✗", invalid: "!", missing: "−", added: "+", changed: "~", noisy: "·", improved: "✓", recovered: "✓", unchanged: "=" };
@@ -55,6 +57,11 @@
     return `#${asked}`;
   }
 
+  // What is asked for, in words.
+  function asked(state) {
+    return [...state].filter(([name, value]) => value !== "" && name !== "sort").map(([name, value]) => `${name} “${value}”`).join(" and ");
+  }
+
   const isEmpty = (state) => [...state.values()].every((value) => value === "");
 
   function matches(state) {
@@ -73,11 +80,11 @@
 
   // The data is sorted worst first, and sorting keeps the order of equals.
   const score = (entry) => (entry.severity === "<0.01" ? 0.001 : Number(entry.severity) || 0);
-  const ORDERS = {
-    severity: (a, b) => score(b) - score(a),
-    risk: (a, b) => RISKS.indexOf(a.risk) - RISKS.indexOf(b.risk),
-    id: (a, b) => (a.id < b.id ? -1 : 1),
-  };
+  const ORDERS = new Map([
+    ["severity", (a, b) => score(b) - score(a)],
+    ["risk", (a, b) => RISKS.indexOf(a.risk) - RISKS.indexOf(b.risk)],
+    ["id", (a, b) => (a.id < b.id ? -1 : 1)],
+  ]);
 
   function element(name, className, ...content) {
     const made = document.createElement(name);
@@ -111,8 +118,11 @@
   async function show() {
     const state = inAddress();
     for (const field of fields) {
-      if (field.value === state.get(field.name)) continue;
-      field.value = state.get(field.name);
+      const asked = state.get(field.name);
+      if (field.value === asked) continue;
+      // What is not offered can be written into the address. The field shows it, so that it can be seen and taken back.
+      if (field.options && ![...field.options].some((option) => option.value === asked)) field.add(new Option(asked, asked));
+      field.value = asked;
     }
     const empty = isEmpty(state);
     overview.hidden = !empty;
@@ -127,9 +137,12 @@
     }
     if (address(state) !== address(inAddress())) return;
     shown = cases.filter(matches(state));
-    const order = ORDERS[state.get("sort")];
+    const order = ORDERS.get(state.get("sort"));
     if (order) shown.sort(order);
-    count.textContent = `${shown.length} of ${cases.length} cases`;
+    const none = shown.length === 0 ? `: none fits ${asked(state)}` : "";
+    count.textContent = `${shown.length} of ${cases.length} cases${none}`;
+    table.hidden = shown.length === 0;
+    all.hidden = shown.length > 0;
     rows.replaceChildren();
     showMore();
     document.documentElement.dataset.found = String(shown.length);
@@ -153,6 +166,8 @@
   form.addEventListener("change", () => go(false));
   form.addEventListener("focusin", () => load().catch(() => {}), { once: true });
   more.addEventListener("click", showMore);
+  // The button goes with the list, and the focus must not go with it.
+  all.addEventListener("click", () => document.getElementById("find-text").focus());
   addEventListener("hashchange", show);
   addEventListener("popstate", show);
 

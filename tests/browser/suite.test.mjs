@@ -104,7 +104,7 @@ for (const root of REPORTS) {
       });
     }
 
-    for (const width of [360, 800, 1280]) {
+    for (const width of [320, 360, 800, 1280]) {
       test(`nothing scrolls sideways at ${width} pixels`, async () => {
         await inside(root, { viewport: { width, height: 800 } }, async (page) => {
           for (const name of kinds) {
@@ -197,6 +197,23 @@ for (const root of REPORTS) {
         await page.goBack();
         await page.waitForFunction(() => document.getElementById("overview").hidden);
         assert.equal(await page.locator("#find-text").inputValue(), first);
+      });
+    });
+
+    test("where nothing fits, what was asked for is told and can be taken back", async () => {
+      await inside(root, {}, async (page) => {
+        await page.goto(`${addressOf(root, "index.html")}#verdict=regresed&text=%22%3E&sort=__proto__`);
+        const told = `0 of ${evaluation.cases.length} cases: none fits text “">” and verdict “regresed”`;
+        await page.waitForFunction((wanted) => document.getElementById("found-count").textContent === wanted, told);
+        assert.equal(await page.locator("#find-verdict").inputValue(), "regresed", "the field shows what it was given");
+        assert.ok(!(await page.locator("#found-table").isVisible()));
+        await page.locator("#found-all").click();
+        await page.waitForFunction(() => !document.getElementById("overview").hidden);
+        assert.equal(new URL(page.url()).hash, "");
+        assert.equal(await page.evaluate(() => document.activeElement.id), "find-text");
+        await page.locator("#find-sort").selectOption("id");
+        await page.waitForFunction(() => document.querySelectorAll("#found-rows tr").length > 0);
+        assert.ok(await page.locator("#found-table").isVisible() && !(await page.locator("#found-all").isVisible()));
       });
     });
 
@@ -373,7 +390,7 @@ for (const root of HISTORIES) {
       });
     }
 
-    for (const width of [360, 800, 1280]) {
+    for (const width of [320, 360, 800, 1280]) {
       test(`no history scrolls sideways at ${width} pixels`, async () => {
         await inside(root, { viewport: { width, height: 800 } }, async (page) => {
           await page.goto(addressOf(root, "index.html"));

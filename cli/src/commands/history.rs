@@ -1,7 +1,8 @@
 //! `counterproof history`: the evaluations of many nights in, one page out.
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{Exit, store};
+use counterproof_artifact::Exit;
+use counterproof_artifact::store::{self, ReadError};
 use counterproof_evaluator::report::history::{self, History, HistoryError, LeftOut, Place};
 use counterproof_evaluator::{report, words};
 
@@ -36,7 +37,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     history::prepare(&args.out).map_err(history_error)?;
     let mut history = History::default();
     for file in &files {
-        let added = store::read_evaluation(file).map_err(|error| told(&error)).and_then(|(evaluation, _)| {
+        let added = store::read_evaluation(file).map_err(|error| why(&error)).and_then(|(evaluation, _)| {
             let folder = file.parent().unwrap_or(file);
             let place = Place { folder: folder.to_string(), href: href(&args.out, folder) };
             history.add(&evaluation, place).map_err(|known| format!("the same comparison as in `{}`", known.folder))
@@ -58,11 +59,12 @@ fn warn(left_out: &[LeftOut], streams: &mut Streams) {
     }
 }
 
-/// An error with what caused it, on one line.
-fn told(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+/// Why an evaluation cannot be read, on one line. Which it is stands before it.
+fn why(error: &ReadError) -> String {
+    match error {
+        ReadError::Io { source, .. } => format!("it cannot be read: {source}"),
+        ReadError::Document { source, .. } => format!("it is not a valid document: {source}"),
+        ReadError::NoRun { .. } | ReadError::OnlyShards { .. } => error.to_string(),
     }
 }
 
