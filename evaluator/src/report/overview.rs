@@ -101,11 +101,11 @@ pub(super) fn comparing(evaluation: &Evaluation) -> Vec<ComparingShown> {
     rules.collect()
 }
 
-/// The verdicts that cases have, what is fine first: the eye reads a bar from its full end.
+/// The verdicts that cases have, the worst first as in every list of the report.
 pub(super) fn bar(evaluation: &Evaluation) -> Vec<BarPart> {
     let count = |verdict| evaluation.counts.get(&verdict).copied().unwrap_or(0);
     let total: u64 = Verdict::WORST_FIRST.into_iter().map(count).sum();
-    let seen: Vec<_> = Verdict::WORST_FIRST.into_iter().rev().filter(|verdict| count(*verdict) > 0).collect();
+    let seen: Vec<_> = Verdict::WORST_FIRST.into_iter().filter(|verdict| count(*verdict) > 0).collect();
     let widths: Vec<u64> = seen.iter().map(|verdict| (count(*verdict) * BAR_WIDTH / total).max(BAR_LEAST)).collect();
     let sum: u64 = widths.iter().sum();
     let mut x = 0;

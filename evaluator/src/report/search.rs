@@ -42,7 +42,7 @@ pub(super) struct Filter {
 /// The filters of a comparison; those in which nothing could be chosen are left out.
 pub(super) fn filters(evaluation: &Evaluation) -> Vec<Filter> {
     let cases = &evaluation.cases;
-    let verdicts = super::overview::bar(evaluation).into_iter().rev().map(|part| Choice {
+    let verdicts = super::overview::bar(evaluation).into_iter().map(|part| Choice {
         value: part.verdict.class.to_owned(),
         label: format!("{} ({})", part.verdict.word, part.count),
     });
