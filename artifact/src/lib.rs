@@ -29,6 +29,7 @@ pub mod schema;
 pub mod spool;
 pub mod store;
 pub mod write;
+pub mod xml;
 
 mod action;
 mod case;

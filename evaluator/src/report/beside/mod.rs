@@ -7,7 +7,6 @@ mod rows;
 mod sarif;
 mod summary;
 mod url;
-mod xml;
 
 use std::collections::HashMap;
 
