@@ -5,6 +5,7 @@
 //! that only gives back what its own call was given. All else is, unknown types of events included. The words that are
 //! looked for are collected first and each text is then read once, so that the cost is that of reading.
 
+mod arithmetic;
 mod places;
 mod search;
 mod suspects;
@@ -23,7 +24,7 @@ use crate::diff::json::{same_object, text_hash};
 use crate::hashed::HashedSet;
 use crate::load::LoadedAnswer;
 use crate::payload;
-use search::{Search, Source};
+use search::{Search, Sought, Source};
 use tokens::{Reader, Token};
 
 /// Whole numbers below this are too common to come from anywhere.
@@ -79,6 +80,8 @@ pub struct Leaf<'a> {
     pub value: &'a Value,
     /// Where it comes from.
     pub origin: Origin,
+    /// True for a sum: what it comes from is what its numbers come from, and which of them it takes is the agent's choice.
+    pub is_sum: bool,
 }
 
 /// The values that one side's agent gave to its tools, and where they come from.
@@ -101,7 +104,8 @@ impl<'a> Origins<'a> {
             let mut ordinal = 0;
             each_leaf(arguments, root(tool), &mut |place, value| {
                 let sought = search.seek(value);
-                leaves.push((Leaf { holder, ordinal, place, value, origin: Origin::Exempt }, sought));
+                let is_sum = matches!(sought, Sought::Sum(_));
+                leaves.push((Leaf { holder, ordinal, place, value, origin: Origin::Exempt, is_sum }, sought));
                 ordinal += 1;
             });
         });

@@ -3,6 +3,7 @@
 use counterproof_artifact::{EventBody, ToolStatus};
 use serde_json::{Map, Value};
 
+use super::arithmetic::is_arithmetic;
 use super::tokens::{self, Reader, Token};
 use super::{LONG, Origin, SMALL, each_leaf, is_prose};
 use crate::asked::Asked;
@@ -17,6 +18,8 @@ pub(super) enum Sought {
     Nothing,
     /// All of these.
     Words(std::ops::Range<usize>),
+    /// All of these, each on its own: the numbers of a sum.
+    Sum(std::ops::Range<usize>),
     /// All of these, or the date with or without its year.
     Date(std::ops::Range<usize>, [u64; 2]),
 }
@@ -39,17 +42,21 @@ impl Search {
             Value::Number(number) if number.as_i128().is_none_or(|whole| whole.abs() >= SMALL) => {}
             _ => return Sought::Nothing,
         }
-        let mut words = Vec::new();
+        let (mut words, mut is_date) = (Vec::new(), false);
         self.reader.restart();
-        self.reader.leaf(value, &mut |token| {
-            if let Token::Word { hash, digits, length } = token {
-                words.push((hash, digits, length));
-            }
+        self.reader.leaf(value, &mut |token| match token {
+            Token::Word { hash, digits, length } => words.push((hash, digits, length)),
+            Token::Date { whole, .. } => is_date |= whole,
         });
         let start = self.words.len();
+        let is_sum = !is_date && value.as_str().is_some_and(is_arithmetic);
         match words.as_slice() {
             [] | [(_, _, 1)] => return Sought::Nothing,
             [(word, ..)] => self.words.push(*word),
+            // Each number of a sum may come from elsewhere, and small ones need to come from nowhere, as on their own.
+            words if is_sum => {
+                self.words.extend(words.iter().filter(|(.., length)| *length > 1).map(|(word, ..)| *word));
+            }
             // The agent's own prose comes from nowhere, and rightly so.
             words if is_prose(words.len(), words.iter().filter(|(_, digits, _)| *digits).count()) => {}
             words if words.len() > LONG => {
@@ -68,6 +75,9 @@ impl Search {
         }
         for word in &self.words[range.clone()] {
             self.seen.entry(*word).or_insert(UNSEEN);
+        }
+        if is_sum {
+            return Sought::Sum(range);
         }
         match value.as_str().and_then(tokens::whole_date) {
             Some(date) => {
@@ -134,7 +144,7 @@ impl Search {
             |range: &std::ops::Range<usize>| self.words[range.clone()].iter().map(position).max().unwrap_or(UNSEEN);
         let first = match sought {
             Sought::Nothing => return Origin::Exempt,
-            Sought::Words(range) => all(range),
+            Sought::Words(range) | Sought::Sum(range) => all(range),
             Sought::Date(range, ways) => ways.iter().map(position).min().unwrap_or(UNSEEN).min(all(range)),
         };
         match first {

@@ -73,6 +73,7 @@ pub fn suspects<'a>(
 
 fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, There<'a>>, leaf: &Leaf<'a>) {
     let there = entry.or_insert(There { first: *leaf, all_grounded: true, any_from_nowhere: false });
-    there.all_grounded &= leaf.origin.is_grounded();
+    // That the numbers of one sum are known says nothing of what another one needs: a rate, say, that stands in no transcript.
+    there.all_grounded &= leaf.origin.is_grounded() && !leaf.is_sum;
     there.any_from_nowhere |= leaf.origin == Origin::Nowhere;
 }

@@ -61,6 +61,56 @@ fn what_the_case_or_the_request_says_is_a_source() {
 }
 
 #[test]
+fn a_sum_over_known_numbers_was_not_made_up() {
+    let read = json!({"paid": [54.85, 12.10], "price": [54.04, 11.00], "rate": "1,250.00", "of": 100});
+    let judged = |sum: &Value| {
+        codes(&Pair::of(&booking(&read, &json!({"sum": "54.85"})), &booking(&read, &json!({"sum": sum}))).row()).len()
+    };
+    for known in ["(54.85 - 54.04) + (12.10 - 11.00)", "54.85-54.04", "2 * (12.1 + 1250)", "-54.85 + 100", "9 * 9"] {
+        assert_eq!(judged(&json!(known)), 0, "{known}");
+    }
+    // One number that nothing gave makes it made up, and a sum that is worked out is given by the tool that did so.
+    for made_up in ["(54.85 - 54.05) + (12.10 - 11.00)", "54.85 * 0.7", "54.85 + 12", "100-1250", "54.85 or 54.04"] {
+        assert_eq!(judged(&json!(made_up)), 1, "{made_up}");
+    }
+    assert_eq!(judged(&json!(0.81)), 1, "nothing gave the difference");
+    assert_eq!(judged(&json!("54.85 - 54.04 + 2024-12-27")), 1, "what has a date in it is no sum");
+}
+
+#[test]
+fn a_sum_of_the_baseline_accuses_no_sum_but_in_a_complete_transcript() {
+    let read = json!({"paid": 54.85, "price": 54.04});
+    let judged = |sum: &str, is_complete: bool| {
+        let old = booking(&read, &json!({"sum": "54.85 - 54.04"}));
+        let mut new = booking(&read, &json!({"sum": sum}));
+        new["transcript_complete"] = json!(is_complete);
+        codes(&Pair::of(&old, &new).titled("What is the difference?").row()).len()
+    };
+    // A rate may be one that the agent was told outside of the transcript.
+    assert_eq!((judged("54.85 * 1.19", false), judged("54.85 * 1.19", true)), (0, 1));
+    assert_eq!((judged("54.85 + 54.04", false), judged("54.85 + 54.04", true)), (0, 0));
+}
+
+#[test]
+fn a_number_that_a_calculator_gave_has_a_source_and_the_refused_sum_has_none() {
+    let read = json!({"paid": 54.85, "price": 54.04});
+    let events = |sum: &str, status: &str, result: &Value, booked: f64| {
+        let mut sum = step("c2", "calculate", &json!({"expression": sum}), result);
+        sum[1]["status"] = json!(status);
+        let first = step("c1", "read", &json!({}), &read);
+        let last = step("c3", "refund", &json!({"amount": booked}), &json!({}));
+        let events = [first, sum, last].concat();
+        answer_of(&json!({"events": events}))
+    };
+    let old = events("54.85 - 54.04", "ok", &json!({"result": 54.85}), 54.85);
+    let judged = |new: &Value| codes(&Pair::of(&old, new).row()).len();
+    assert_eq!(judged(&events("54.85 - 54.04", "ok", &json!({"result": "0.81"}), 0.81)), 0);
+    assert_eq!(judged(&events("54.85 - 54.04", "ok", &json!({"result": "0.81"}), 0.82)), 1);
+    // A call that was refused gives nothing but what it was given.
+    assert_eq!(judged(&events("54.85 - 33.33", "error", &json!({"error": "cannot do 54.85 - 33.33"}), 33.33)), 1);
+}
+
+#[test]
 fn sides_that_were_not_asked_the_same_differ_for_that_reason() {
     let request =
         |text: &str| json!({"protocol": "native", "body": {"version": text, "input": {"user": text}}}).to_string();

@@ -1,0 +1,120 @@
+//! Texts that are arithmetic over numbers, as calculators take them: `(54.85 - 54.04) + 12.10`. What such a text says is
+//! its numbers, and each may come from elsewhere, while an id or a date comes as a whole from one place.
+
+/// True for a text of numbers, operators and parentheses that is arithmetic and nothing else. One that might be an id, a
+/// date or a range is not: where whole numbers stand side by side with only `-` or `/` between them and no space, or where
+/// one begins with a zero. Whether the parentheses fit is checked; nothing is worked out.
+pub(super) fn is_arithmetic(text: &str) -> bool {
+    let (mut at, mut depth, mut numbers) = (0, 0_usize, 0_usize);
+    let (mut awaits_number, mut plainly) = (true, false);
+    while let Some(&byte) = text.as_bytes().get(at) {
+        let rest = &text[at..];
+        at += match byte {
+            b' ' => 1,
+            b'(' if awaits_number => {
+                depth += 1;
+                1
+            }
+            b')' if !awaits_number && depth > 0 => {
+                depth -= 1;
+                1
+            }
+            // A sign.
+            b'-' if awaits_number && rest[1..].starts_with(|c: char| c.is_ascii_digit() || c == '(') => 1,
+            _ if awaits_number => {
+                let Some(number) = number(rest) else { return false };
+                plainly |= rest[..number].contains('.');
+                (numbers, awaits_number) = (numbers + 1, false);
+                number
+            }
+            _ => {
+                let Some(operator) = OPERATORS.into_iter().find(|operator| rest.starts_with(operator)) else {
+                    return false;
+                };
+                let is_spaced = text[..at].ends_with(' ') && rest[operator.len()..].starts_with(' ');
+                plainly |= is_spaced || !matches!(operator, "-" | "/");
+                awaits_number = true;
+                operator.len()
+            }
+        };
+    }
+    numbers > 1 && depth == 0 && !awaits_number && plainly
+}
+
+/// The longer ones first.
+const OPERATORS: [&str; 11] = ["**", "//", "+", "-", "*", "/", "%", "^", "×", "÷", "−"];
+
+/// The length of the number that a text begins with: `12`, `1,250.00`, `0.5`, and neither `007` nor `1.2.3` nor `12a`.
+fn number(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let whole = digits(0);
+    if whole == 0 || (whole > 1 && bytes[0] == b'0') {
+        return None;
+    }
+    let mut end = whole;
+    while whole <= 3 && bytes.get(end) == Some(&b',') && digits(end + 1) == 3 {
+        end += 4;
+    }
+    if bytes.get(end) == Some(&b'.') {
+        match digits(end + 1) {
+            0 => return None,
+            fraction => end += 1 + fraction,
+        }
+    }
+    let goes_on = text[end..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ','));
+    (!goes_on).then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_arithmetic;
+
+    #[test]
+    fn numbers_with_operators_and_parentheses_are_arithmetic() {
+        for text in [
+            "(54.85 - 54.04) + (12.10 - 11.00)",
+            "54.85-54.04",
+            "100*3",
+            "(100-20)*2",
+            "1,250.00 / 12",
+            "-(120 + 30) × 0.5",
+            "12 - 34",
+            " 2 ** 10 ",
+        ] {
+            assert!(is_arithmetic(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_dates_ranges_and_anything_with_a_word_are_none() {
+        for text in [
+            "",
+            "54.85",
+            "-54.85",
+            "2024-12-27",
+            "12/27/2024",
+            "555-1234",
+            "(555)-123-4567",
+            "(555) 123-4567",
+            "+49-170-1234567",
+            "978-3-16-148410-0",
+            "2024-05-27 + 3",
+            "1.2.3 - 1",
+            "12 + a",
+            "12 + W34",
+            "$12 + $34",
+            "12 +",
+            "12 34",
+            "(12 + 34",
+            "12 + 34)",
+            "()",
+            "1, 2",
+            "12:30 - 13:30",
+            "12 + + 34",
+            "12 ± 34",
+        ] {
+            assert!(!is_arithmetic(text), "{text}");
+        }
+    }
+}
