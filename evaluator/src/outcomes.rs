@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use counterproof_artifact::{Event, EventBody, ProposedAction, RiskLevel, ToolCall, ToolStatus};
 
+use crate::diff::actions::ActionRow;
+use crate::diff::align::Row;
 use crate::load::LoadedAnswer;
 
 /// What kind of call it is.
@@ -30,9 +32,40 @@ pub(crate) struct Outcomes<'a> {
 
 /// True where any tool failed.
 pub(crate) fn any_failed(loaded: &LoadedAnswer) -> bool {
-    let failed =
-        |event: &Event| matches!(&event.body, EventBody::ToolResult(result) if result.status == ToolStatus::Error);
-    loaded.answer.events.iter().any(failed)
+    loaded.answer.events.iter().any(is_error)
+}
+
+/// True for the result of a tool that failed.
+pub(crate) fn is_error(event: &Event) -> bool {
+    matches!(&event.body, EventBody::ToolResult(result) if result.status == ToolStatus::Error)
+}
+
+/// A proposed action that came to something in the baseline, and to nothing in new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewlyFailed {
+    /// The number of its row among the aligned actions.
+    pub(crate) row: usize,
+    /// The event of the baseline's result that is no error.
+    pub(crate) succeeded: usize,
+    /// The events of new's results, all of them errors; never none.
+    pub(crate) failed: Vec<usize>,
+}
+
+/// The actions of which every call failed in new, and not every one in the baseline; without what is noise.
+pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[ActionRow]) -> Vec<NewlyFailed> {
+    if rows.is_empty() || !any_failed(new) {
+        return Vec::new();
+    }
+    let (before, after) = (Outcomes::of(baseline), Outcomes::of(new));
+    let rows = rows.iter().enumerate().filter(|(_, row)| !row.noise);
+    let newly = rows.filter_map(|(number, row)| {
+        let Row::Both { baseline: old, new: other } = row.row else { return None };
+        let (old, other) = (&baseline.answer.proposed_actions[old], &new.answer.proposed_actions[other]);
+        let succeeded = before.results(old).iter().rev().find(|index| !is_error(&baseline.answer.events[**index]))?;
+        let failed = after.results(other).to_vec();
+        after.failed(other).then_some(NewlyFailed { row: number, succeeded: *succeeded, failed })
+    });
+    newly.collect()
 }
 
 impl<'a> Outcomes<'a> {

@@ -15,7 +15,7 @@ use crate::divergence::{row_pointers, step_name};
 use crate::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::findings::{self, Findings};
 use crate::load::{Artifact, LoadedAnswer};
-use crate::{sentences, words};
+use crate::{outcomes, sentences, words};
 
 /// More reasons of one kind than this are counted, not listed.
 const REASONS_LISTED: usize = 20;
@@ -293,10 +293,11 @@ fn changes(compared: Compared<'_>) -> Vec<Reason> {
     let mut reasons: Vec<_> =
         actions.iter().filter(|row| !row.is_same()).map(|row| action_change(row, compared)).collect();
     let paired = paired_events(events);
-    let mut steps: Vec<_> =
-        events.iter().filter(|row| !row.is_same()).filter_map(|row| event_change(row, compared, &paired)).collect();
-    // What would be done weighs more than what it rests on.
+    let steps = events.iter().filter(|row| !row.is_same()).filter_map(|row| event_change(row, compared, &paired));
+    let (refused, mut steps) = refused_actions(compared, steps.collect());
+    // That nothing came of an action weighs more than with what arguments, and what would be done more than what it rests on.
     reasons.sort_by_key(|action| action.code == "evidence-changed");
+    reasons.splice(0..0, refused);
     // A tool that fails explains more than what was called after it.
     steps.sort_by_key(|step| step.code != "tool-error");
     reasons.append(&mut steps);
@@ -315,6 +316,32 @@ fn changes(compared: Compared<'_>) -> Vec<Reason> {
         reasons.push(reason("alignment-bounded", message, Vec::new()));
     }
     reasons
+}
+
+/// Of the reasons on steps, those that tell why nothing came of an action that came to something in the baseline, and the
+/// others. Where calls were repeated, no step of the kind may differ: the action then has a reason all the same.
+fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Vec<Reason>, Vec<Reason>) {
+    let (old, new) = (compared.baseline.loaded, compared.new.loaded);
+    let newly = outcomes::newly_failed(old, new, &compared.differences.actions);
+    let places: HashSet<_> = newly.iter().flat_map(|action| &action.failed).map(|event| at_event(*event)).collect();
+    let (mut refused, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| {
+        step.code == "tool-error" && step.pointers.iter().any(|at| at.side == Side::New && places.contains(&at.pointer))
+    });
+    for action in &newly {
+        let is_told = |told: &Reason, event: usize| told.pointers.iter().any(|at| at.pointer == at_event(event));
+        let Some(&last) = action.failed.last() else { continue };
+        if !action.failed.iter().any(|event| refused.iter().any(|told| is_told(told, *event))) {
+            let name = step_name(&new.answer.events[last], new);
+            let pointers =
+                vec![pointer(Side::Baseline, at_event(action.succeeded)), pointer(Side::New, at_event(last))];
+            refused.push(reason("tool-error", format!("{name}: it failed, and did not in baseline"), pointers));
+        }
+    }
+    (refused, others)
+}
+
+fn at_event(index: usize) -> String {
+    format!("/events/{index}")
 }
 
 fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::case_page::CaseView;
 use super::cells::{self, CellShown, EvidenceShown, NOISE, RowShown};
 use super::changes::{self, ChangesShown};
+use super::endings::Endings;
 use super::marks::Marks;
 use super::places;
 use super::shown;
@@ -34,10 +35,13 @@ pub(super) struct ActionsShown {
 /// The actions of both sides, or of the one side that answered.
 pub(super) fn show(view: &CaseView<'_>) -> Result<ActionsShown, ReportError> {
     let rows = rows(view);
+    let endings = Endings::of(view);
     let hidden = rows.len().saturating_sub(MOST_ROWS);
-    let shown = rows.iter().take(MOST_ROWS).map(|row| show_row(view, row)).collect::<Result<Vec<_>, _>>()?;
+    let shown = rows.iter().take(MOST_ROWS).map(|row| show_row(view, row, &endings)).collect::<Result<Vec<_>, _>>()?;
     let more = if hidden > 0 { format!("{hidden} more actions are in the artifacts") } else { String::new() };
-    let all_same = view.case.differences.is_some() && !rows.is_empty() && rows.iter().all(ActionRow::is_same);
+    let all_same = view.case.differences.is_some()
+        && !rows.is_empty()
+        && rows.iter().all(|row| row.is_same() && !endings.differ(row.row));
     let summary = if all_same {
         format!("{}, the same on both sides", words::count(rows.len(), "action", "actions"))
     } else {
@@ -60,13 +64,16 @@ fn rows(view: &CaseView<'_>) -> Vec<ActionRow> {
     (0..loaded.answer.proposed_actions.len()).map(row).collect()
 }
 
-fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportError> {
+fn show_row(view: &CaseView<'_>, row: &ActionRow, endings: &Endings) -> Result<RowShown, ReportError> {
     let compared = view.case.differences.is_some();
     let class = if compared { cells::look(row.operation()) } else { "plain" };
     let marks = Side::BOTH.map(|side| Marks::of(&row.changes, side));
-    let cell = |side, index| show_cell(view, side, index, &marks[usize::from(side == Side::New)]);
+    let cell = |side, index| show_cell(view, side, index, &marks[usize::from(side == Side::New)], endings);
+    let ended = endings.note(row.row);
     let cells = match row.row {
-        Row::Both { baseline, new } if row.is_same() => vec![Some(shared(view, baseline, new)?)],
+        Row::Both { baseline, new } if row.is_same() && !endings.differ(row.row) => {
+            vec![Some(shared(view, baseline, new, endings)?)]
+        }
         Row::Both { baseline, new } => vec![cell(Side::Baseline, baseline)?, cell(Side::New, new)?],
         Row::Removed(index) if !compared => vec![cell(Side::Baseline, index)?],
         Row::Added(index) if !compared => vec![cell(Side::New, index)?],
@@ -81,13 +88,14 @@ fn show_row(view: &CaseView<'_>, row: &ActionRow) -> Result<RowShown, ReportErro
     let told = Side::BOTH.into_iter().zip(&marks).all(|(side, marks)| marks.tell_all(&row.changes, side));
     let changes = if told { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
     let noise = !row.is_same() && view.is_noise(&divergence::row_pointers("/proposed_actions", row.row));
-    let note = [note, if noise { NOISE } else { "" }].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
+    let note =
+        [ended, note, if noise { NOISE } else { "" }].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
     Ok(RowShown { class, cells, changes, note: note.join(" "), is_first: false })
 }
 
 /// An action that both sides propose: shown as new has it, with the evidence of both.
-fn shared(view: &CaseView<'_>, baseline: usize, new: usize) -> Result<CellShown, ReportError> {
-    let mut cell = show_cell(view, Side::New, new, &Marks::default())?.unwrap_or_default();
+fn shared(view: &CaseView<'_>, baseline: usize, new: usize, endings: &Endings) -> Result<CellShown, ReportError> {
+    let mut cell = show_cell(view, Side::New, new, &Marks::default(), endings)?.unwrap_or_default();
     cell.anchors.insert(0, view.anchors.add(places::action(Side::Baseline, baseline)));
     cell.side.clear();
     cell.number = cells::number(Row::Both { baseline, new });
@@ -112,11 +120,14 @@ fn show_cell(
     side: Side,
     index: usize,
     marks: &Marks<'_>,
+    endings: &Endings,
 ) -> Result<Option<CellShown>, ReportError> {
     let Some(loaded) = view.answer(side) else { return Ok(None) };
     let action = &loaded.answer.proposed_actions[index];
     let mut facts = vec![shown::visible(&action.action_id)];
     facts.extend(action.risk_tags.iter().map(|tag| shown::visible(tag)));
+    let ending = endings.of_action(side, index);
+    facts.extend(ending.in_words());
     let pointer = format!("/proposed_actions/{index}/params");
     let mut values = vec![cells::marked("parameters", &json!(action.params), &pointer, marks, &view.budget)];
     if !action.extra.is_empty() {
@@ -129,6 +140,7 @@ fn show_cell(
         kind: shown::visible(&action.action_type),
         name: shown::visible(&action.tool_name),
         risk: Some(action.risk_level.as_str()),
+        failed: ending.is_failed(),
         facts,
         values,
         evidence: evidence(view, side, index)?,

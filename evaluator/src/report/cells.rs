@@ -70,7 +70,7 @@ pub(super) struct CellShown {
     pub(super) name: String,
     /// The stated risk.
     pub(super) risk: Option<&'static str>,
-    /// True where a tool failed.
+    /// True where a tool failed, or every call that carried the action out.
     pub(super) failed: bool,
     /// Small facts: status, time, ids.
     pub(super) facts: Vec<String>,

@@ -17,6 +17,7 @@ mod cause;
 mod cells;
 mod changes;
 mod diff_lines;
+mod endings;
 mod escape;
 mod events;
 mod failures;

@@ -1,6 +1,7 @@
 //! The crate as another crate uses it.
 
 mod beside;
+mod cards;
 mod evidence;
 mod expectations;
 mod grounding;

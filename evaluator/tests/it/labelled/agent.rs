@@ -83,6 +83,13 @@ impl Agent {
         self
     }
 
+    /// Lets the last call carry an action out.
+    pub(crate) fn carrying_out(mut self, action_id: &str) -> Self {
+        let call = self.events.iter_mut().rev().find(|event| event["type"] == "tool_call");
+        call.unwrap()["action_id"] = json!(action_id);
+        self
+    }
+
     /// Lets the action that was proposed last rest on the results of calls.
     pub(crate) fn resting_on(mut self, call_ids: &[&str]) -> Self {
         let refs: Vec<_> = call_ids.iter().map(|id| json!({"kind": "tool_result", "call_id": id})).collect();

@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::kit::{self, Pair};
 use agent::Agent;
 
+mod actions;
 mod agent;
 mod alignment;
 mod causes;
@@ -31,7 +32,10 @@ mod rules;
 
 /// Every labelled pair.
 fn all() -> Vec<Labelled> {
-    [alignment::pairs(), causes::pairs(), differences::pairs(), rules::pairs()].into_iter().flatten().collect()
+    [actions::pairs(), alignment::pairs(), causes::pairs(), differences::pairs(), rules::pairs()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// A further check of what is said of a case.

@@ -1,0 +1,58 @@
+//! What stands on the cards of actions and steps on the page of a case.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use serde_json::{Value, json};
+
+use crate::kit::{CASE, Pair, action, answer_of, step};
+
+/// An agent that pays back, in so many calls as there are statuses.
+fn paying_back(statuses: &[&str]) -> Value {
+    let call = |(index, status): (usize, &&str)| {
+        let [mut call, mut result] = step(&format!("c{index}"), "refund", &json!({"amount": 50}), &json!("said"));
+        call["action_id"] = json!("a1");
+        result["status"] = json!(status);
+        [call, result]
+    };
+    let events: Vec<_> = statuses.iter().enumerate().flat_map(call).collect();
+    answer_of(&json!({"events": events, "proposed_actions": [action("a1", "refund", &json!({"amount": 50}), &[])]}))
+}
+
+/// The section of the page that shows the actions, or the events.
+fn section(id: &str, baseline: &Value, new: &Value) -> String {
+    let pair = Pair::of(baseline, new);
+    let page = std::fs::read_to_string(pair.report().join(format!("cases/{CASE}.html"))).unwrap();
+    let (_, behind) = page.split_once(&format!("<h2 id=\"{id}\">")).unwrap();
+    behind.split_once("</section>").unwrap().0.to_owned()
+}
+
+fn actions(baseline: &Value, new: &Value) -> String {
+    section("actions", baseline, new)
+}
+
+const FAILED: &str = "✗ failed";
+
+#[test]
+fn that_nothing_came_of_an_action_stands_on_its_card() {
+    let shown = actions(&paying_back(&["ok"]), &paying_back(&["error"]));
+    assert!(shown.contains("The call failed, and did not in baseline."), "{shown}");
+    assert!(!shown.contains("the same on both sides"), "{shown}");
+    assert_eq!(shown.matches(FAILED).count(), 1, "on new's card alone: {shown}");
+    assert!(shown.rfind("class=\"side\">new").unwrap() < shown.find(FAILED).unwrap(), "{shown}");
+
+    let shown = actions(&paying_back(&["error"]), &paying_back(&["ok"]));
+    assert!(shown.contains("The call failed in baseline, and no longer does."), "{shown}");
+    assert_eq!(shown.matches(FAILED).count(), 1, "{shown}");
+}
+
+#[test]
+fn an_action_that_failed_on_both_sides_or_was_tried_again_says_so_and_no_more() {
+    let shown = actions(&paying_back(&["error"]), &paying_back(&["error"]));
+    assert!(shown.contains("1 action, the same on both sides") && shown.contains(FAILED), "{shown}");
+    assert!(!shown.contains("The call failed"), "{shown}");
+
+    let shown = actions(&paying_back(&["ok"]), &paying_back(&["error", "ok"]));
+    assert!(shown.contains("1 of 2 calls failed") && !shown.contains(FAILED), "{shown}");
+
+    let shown = actions(&paying_back(&[]), &paying_back(&["error"]));
+    assert!(shown.contains(FAILED) && !shown.contains("The call failed"), "baseline made no call: {shown}");
+}
