@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
-use crate::diff::json::{JsonChange, JsonChanges};
+use crate::diff::elements::{self, Moved};
+use crate::diff::json::{JsonChange, JsonChanges, Place};
 use crate::diff::output::OutputChange;
 use crate::diff::text::{self, Line, Origin, Part, TextChanges};
 use crate::gate::{UNDECIDED, UnknownScope};
@@ -265,6 +266,9 @@ pub fn moved(changed: &JsonChanges) -> String {
 fn change(change: &JsonChange) -> String {
     let place = place_name(change.pointer());
     match (&change.baseline, &change.new) {
+        (Some(Place { value: Value::Array(old), .. }), Some(Place { value: Value::Array(new), .. })) => {
+            format!("{place}: {}", reordering(old, new))
+        }
         (Some(old), Some(new)) => match (&old.value, &new.value) {
             (Value::String(old), Value::String(new)) if differ_by_line(old, new) => {
                 let (said, counted) = texts(&text::diff(old, new));
@@ -280,6 +284,20 @@ fn change(change: &JsonChange) -> String {
         (Some(old), None) => format!("{place} gone, was {}", words::value(&old.value)),
         (None, Some(new)) => format!("{place} added {}", words::value(&new.value)),
         (None, None) => place,
+    }
+}
+
+/// How the order of an array changed whose elements are the same: `"2A" moved from place 1 to 3`. Places are counted from 1.
+pub fn reordering(old: &[Value], new: &[Value]) -> String {
+    match elements::moved(old, new) {
+        Some(Moved::Exchanged(i, j)) => {
+            let (first, second) = words::two_values(&old[i], &old[j]);
+            format!("{first} and {second} changed places ({} and {})", i + 1, j + 1)
+        }
+        Some(Moved::One(from, to)) => {
+            format!("{} moved from place {} to {}", words::value(&old[from]), from + 1, to + 1)
+        }
+        None => format!("the same {} elements in another order", old.len()),
     }
 }
 

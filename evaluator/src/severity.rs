@@ -5,10 +5,12 @@
 
 use counterproof_artifact::evaluation::{ExpectationResult, Severity, SeverityPart};
 use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel};
+use serde_json::Value;
 
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
 use crate::diff::distance::{leaves_below, leaves_of};
+use crate::diff::elements;
 use crate::diff::json::{JsonChanges, Place};
 use crate::diff::output::OutputChange;
 use crate::differences::Differences;
@@ -313,6 +315,11 @@ fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
         .iter()
         .map(|change| {
             let differ = match (&change.baseline, &change.new) {
+                // Of an array in another order, only what does not keep its place among the others differs.
+                (Some(Place { value: Value::Array(old), .. }), Some(Place { value: Value::Array(new), .. })) => {
+                    let moved = elements::out_of_order(old, new);
+                    return moved.iter().flatten().map(|value| leaves_of(value)).sum::<usize>() as f64;
+                }
                 (Some(old), Some(new)) => grounding::distance_of_values(&old.value, &new.value),
                 _ => 1.0,
             };

@@ -206,6 +206,7 @@ pub(super) fn shape(change: Option<&JsonChange>) -> String {
     match (change.kind(), values) {
         (ChangeKind::Added, (_, Some(new))) => format!("added {}", type_name(new)),
         (ChangeKind::Removed, (Some(old), _)) => format!("removed {}", type_name(old)),
+        (ChangeKind::Reordered, _) => "reordered".to_owned(),
         (_, (Some(Value::Number(old)), Some(Value::Number(new)))) => {
             let grew = new.as_f64().unwrap_or_default() > old.as_f64().unwrap_or_default();
             if grew { "number grew" } else { "number fell" }.to_owned()

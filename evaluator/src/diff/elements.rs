@@ -15,20 +15,82 @@ use crate::rules::{Notes, Scope, view};
 /// Elements to be compared, by their indexes; one that only one side has stands alone.
 pub(super) type Matched = (Option<usize>, Option<usize>);
 
+/// How two arrays are to be compared.
+pub(super) enum Compared {
+    /// Element by element.
+    InPairs(Vec<Matched>),
+    /// As a whole: each element of the one is in the other, in another order.
+    Reordered,
+}
+
 /// Which elements are to be compared, leaving out what the rules ignore. Without rules also what is equal is left out.
 ///
 /// Of subsequences that are equally long the choice is made by content, so that it does not matter which side is which.
-pub(super) fn matched(baseline: &[Value], new: &[Value], scope: &Scope<'_>) -> Vec<Matched> {
+/// Where rules act below, elements that are equal may still be told apart by their place, so no order is looked at.
+pub(super) fn matched(baseline: &[Value], new: &[Value], scope: &Scope<'_>) -> Compared {
     if scope.is_empty() {
-        return in_order(&plain(baseline), &plain(new), false);
+        let (old, other) = (plain(baseline), plain(new));
+        if is_reordered(&old, &other) {
+            return Compared::Reordered;
+        }
+        return Compared::InPairs(in_order(&old, &other, false));
     }
     let here = scope.here();
     let (old, other) = (seen(baseline, scope), seen(new, scope));
-    match here.key {
+    Compared::InPairs(match here.key {
         Some(field) => as_sets(&old, &other, Some(field)),
         None if here.unordered => as_sets(&old, &other, None),
         None => in_order(&old, &other, true),
+    })
+}
+
+/// The elements of each of two arrays that do not keep their order, where the arrays hold the same.
+pub(crate) fn out_of_order<'v>(baseline: &'v [Value], new: &'v [Value]) -> [Vec<&'v Value>; 2] {
+    let pairs = in_order(&plain(baseline), &plain(new), false);
+    let left = pairs.iter().filter_map(|(i, _)| Some(&baseline[(*i)?])).collect();
+    [left, pairs.iter().filter_map(|(_, j)| Some(&new[(*j)?])).collect()]
+}
+
+/// What moved within an array whose elements are the same, where that is said in a few words. Indexes count from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// The elements at these two indexes changed places.
+    Exchanged(usize, usize),
+    /// One element moved: from its index in the baseline to its index in new.
+    One(usize, usize),
+}
+
+/// What moved between two arrays that hold the same elements; `None` where it is more than one move or exchange.
+pub(crate) fn moved(baseline: &[Value], new: &[Value]) -> Option<Moved> {
+    let keys = |values: &[Value]| values.iter().map(meaning_hash).collect::<Vec<_>>();
+    let (old, new) = (keys(baseline), keys(new));
+    let first = old.iter().zip(&new).position(|(a, b)| a != b)?;
+    let last = old.iter().zip(&new).rposition(|(a, b)| a != b)?;
+    let (old, new) = (old.get(first..=last)?, new.get(first..=last)?);
+    let ([a, before @ .., b], [c, after @ .., d]) = (old, new) else { return None };
+    if (a, b) == (d, c) && before == after {
+        return Some(Moved::Exchanged(first, last));
     }
+    let back = a == d && old[1..] == new[..new.len() - 1];
+    let forth = b == c && old[..old.len() - 1] == new[1..];
+    match (back, forth) {
+        (true, false) => Some(Moved::One(first, last)),
+        (false, true) => Some(Moved::One(last, first)),
+        // Where either end may be the one that moved, neither is named, so that both directions say the same.
+        _ => None,
+    }
+}
+
+/// True where two arrays hold the same elements, each as often, and not all at the same place.
+fn is_reordered(old: &[Element<'_>], new: &[Element<'_>]) -> bool {
+    let in_turn = |elements: &[Element<'_>]| elements.iter().map(|element| element.key).collect::<Vec<_>>();
+    let (mut keys, mut new_keys) = (in_turn(old), in_turn(new));
+    if keys.len() != new_keys.len() || keys == new_keys {
+        return false;
+    }
+    keys.sort_unstable();
+    new_keys.sort_unstable();
+    keys == new_keys
 }
 
 /// An element as it is matched.
@@ -144,4 +206,66 @@ fn take_equal<'e, 'v>(
     }
     let mut taken = taken.into_iter();
     (left, new.into_iter().filter(|_| taken.next() == Some(false)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::diff::json::{ChangeKind, JsonChange, diff};
+
+    fn moved_in(old: &Value, new: &Value) -> Option<Moved> {
+        moved(old.as_array().unwrap(), new.as_array().unwrap())
+    }
+
+    #[test]
+    fn one_move_and_one_exchange_are_told_from_any_other_order() {
+        let old = json!([1, 2, 3, 4, 5]);
+        assert_eq!(moved_in(&old, &json!([1, 4, 3, 2, 5])), Some(Moved::Exchanged(1, 3)));
+        assert_eq!(moved_in(&old, &json!([2, 1, 3, 4, 5])), Some(Moved::Exchanged(0, 1)));
+        assert_eq!(moved_in(&old, &json!([1, 3, 4, 2, 5])), Some(Moved::One(1, 3)));
+        assert_eq!(moved_in(&old, &json!([5, 1, 2, 3, 4])), Some(Moved::One(4, 0)));
+        assert_eq!(moved_in(&old, &json!([5, 4, 3, 2, 1])), None);
+        assert_eq!(moved_in(&json!([1, 2, 1, 2]), &json!([2, 1, 2, 1])), None);
+        assert_eq!(moved_in(&old, &old), None);
+    }
+
+    #[test]
+    fn an_order_that_changed_is_one_place_however_deep_it_stands() {
+        let (old, new) = (json!({"a": [[1, 2, 3], {"b": [4, 5]}]}), json!({"a": [[3, 1, 2], {"b": [4, 6]}]}));
+        let found: Vec<_> = diff(&old, &new).iter().map(|it| (it.kind(), it.pointer().to_owned())).collect();
+        assert_eq!(found, [(ChangeKind::Reordered, "/a/0".to_owned()), (ChangeKind::Changed, "/a/1/b/1".to_owned())]);
+        let twice = diff(&json!([1, 1, 2]), &json!([1, 2, 2]));
+        assert!(twice.iter().all(|change| change.kind() != ChangeKind::Reordered), "not as often: {twice:?}");
+    }
+
+    #[test]
+    fn a_long_array_the_other_way_round_is_one_place_too() {
+        let old: Vec<Value> = (0..100_000).map(Value::from).collect();
+        let new: Vec<Value> = old.iter().rev().cloned().collect();
+        let kinds: Vec<_> = diff(&json!(old), &json!(new)).iter().map(JsonChange::kind).collect();
+        assert_eq!(kinds, [ChangeKind::Reordered]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_of_the_same_elements_is_one_place_and_mirrored(
+            (old, new) in prop::collection::vec(0u8..5, 0..8).prop_flat_map(|old| (Just(old.clone()), Just(old).prop_shuffle())),
+        ) {
+            let (old, new) = (json!(old), json!(new));
+            let (there, back) = (diff(&old, &new), diff(&new, &old));
+            prop_assert!(diff(&old, &old).is_empty());
+            prop_assert_eq!(there.count(), usize::from(old != new));
+            let turned = |change: &JsonChange| JsonChange { baseline: change.new.clone(), new: change.baseline.clone() };
+            prop_assert_eq!(there.to_vec(), back.iter().map(turned).collect::<Vec<_>>());
+            prop_assert!(there.iter().all(|change| change.kind() == ChangeKind::Reordered));
+            let mirrored = moved_in(&new, &old).map(|moved| match moved {
+                Moved::One(from, to) => Moved::One(to, from),
+                exchanged @ Moved::Exchanged(..) => exchanged,
+            });
+            prop_assert_eq!(moved_in(&old, &new), mirrored);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use counterproof_artifact::pointer;
 use serde_json::{Map, Number, Value};
 
-use super::elements;
+use super::elements::{self, Compared, Matched};
 use crate::rules::{Renaming, Scope};
 
 /// Below this, floats that are whole become whole numbers without loss of meaning.
@@ -84,12 +84,18 @@ pub enum ChangeKind {
     Changed,
     /// A value of another type.
     TypeChanged,
+    /// An array of the same elements in another order.
+    Reordered,
 }
 
 impl JsonChange {
     /// What happened.
     pub fn kind(&self) -> ChangeKind {
         match (&self.baseline, &self.new) {
+            // Arrays that differ in anything else differ in their elements.
+            (Some(Place { value: Value::Array(_), .. }), Some(Place { value: Value::Array(_), .. })) => {
+                ChangeKind::Reordered
+            }
             (Some(baseline), Some(new)) if type_name(&baseline.value) == type_name(&new.value) => ChangeKind::Changed,
             (Some(_), Some(_)) => ChangeKind::TypeChanged,
             (Some(_), None) => ChangeKind::Removed,
@@ -157,7 +163,7 @@ pub(super) fn worth(number: &Number) -> Worth {
 /// All places at which two values differ, in the order of the baseline's keys and then of new's.
 ///
 /// Elements of arrays are matched by longest common subsequence; a stretch in which nothing matches is compared element by
-/// element.
+/// element. An array whose elements are all there in another order is one place.
 pub fn diff(baseline: &Value, new: &Value) -> JsonChanges {
     diff_under(baseline, new, &Scope::default(), &mut Renaming::default())
 }
@@ -201,7 +207,10 @@ impl<'w> Walk<'w> {
         match (baseline, new) {
             _ if here.ignore => {}
             (Value::Object(baseline), Value::Object(new)) => self.objects(baseline, new, scope),
-            (Value::Array(baseline), Value::Array(new)) => self.arrays(baseline, new, scope),
+            (Value::Array(old), Value::Array(other)) => match elements::matched(old, other, scope) {
+                Compared::InPairs(pairs) => self.arrays(old, other, &pairs, scope),
+                Compared::Reordered => self.report(Some(baseline), Some(new)),
+            },
             _ if here.same(baseline, new, self.renaming) => {}
             _ => self.report(Some(baseline), Some(new)),
         }
@@ -229,8 +238,8 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn arrays(&mut self, baseline: &[Value], new: &[Value], scope: &Scope<'_>) {
-        for (i, j) in elements::matched(baseline, new, scope) {
+    fn arrays(&mut self, baseline: &[Value], new: &[Value], pairs: &[Matched], scope: &Scope<'_>) {
+        for (i, j) in pairs {
             let (at, new_at) = (i.map(|i| i.to_string()), j.map(|j| j.to_string()));
             let (at, new_at) = (at.as_deref(), new_at.as_deref());
             let below = scope.below_either(at.or(new_at).unwrap_or_default(), new_at.or(at).unwrap_or_default());

@@ -4,7 +4,7 @@ pub mod actions;
 pub mod align;
 pub mod assign;
 pub mod distance;
-mod elements;
+pub(crate) mod elements;
 pub mod events;
 pub mod json;
 mod lcs;

@@ -34,8 +34,8 @@ pub(super) struct ChangesShown {
 pub(super) struct ChangeShown {
     /// Its name within the pair.
     pub(super) place: String,
-    /// What happened, in a word.
-    pub(super) word: &'static str,
+    /// What happened, in a word or in a few.
+    pub(super) word: String,
     /// The baseline's value.
     pub(super) baseline: Option<Shown>,
     /// New's value.
@@ -58,6 +58,13 @@ fn place(change: &JsonChange, budget: &Budget) -> ChangeShown {
         ChangeKind::Removed => "gone",
         ChangeKind::Changed => "changed",
         ChangeKind::TypeChanged => "other type",
+        ChangeKind::Reordered => "reordered",
+    };
+    let word = match (&change.baseline, &change.new) {
+        (Some(Place { value: Value::Array(old), .. }), Some(Place { value: Value::Array(new), .. })) => {
+            format!("{word}: {}", shown::visible(&sentences::reordering(old, new)))
+        }
+        _ => word.to_owned(),
     };
     let place = sentences::place_name(change.pointer());
     if let Some((old, new)) = long_texts(change) {

@@ -45,7 +45,9 @@ impl<'a> Marks<'a> {
                 Side::Baseline => &change.baseline,
                 Side::New => &change.new,
             };
+            // What moved within an array is told in words.
             if let Some(Place { pointer, value }) = place
+                && change.kind() != ChangeKind::Reordered
                 && value.as_str().is_none_or(|text| text.len() <= WHOLE_UP_TO && !text.contains('\n'))
             {
                 marks.places.insert(pointer, matches!(change.kind(), ChangeKind::Added | ChangeKind::Removed));

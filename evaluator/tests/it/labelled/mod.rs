@@ -28,11 +28,12 @@ mod agent;
 mod alignment;
 mod causes;
 mod differences;
+mod orders;
 mod rules;
 
 /// Every labelled pair.
 fn all() -> Vec<Labelled> {
-    [actions::pairs(), alignment::pairs(), causes::pairs(), differences::pairs(), rules::pairs()]
+    [actions::pairs(), alignment::pairs(), causes::pairs(), differences::pairs(), orders::pairs(), rules::pairs()]
         .into_iter()
         .flatten()
         .collect()
