@@ -99,6 +99,13 @@ fn shared(view: &CaseView<'_>, baseline: usize, new: usize, endings: &Endings) -
     cell.anchors.insert(0, view.anchors.add(places::action(Side::Baseline, baseline)));
     cell.side.clear();
     cell.number = cells::number(Row::Both { baseline, new });
+    let id =
+        |side, index: usize| view.answer(side).map(|loaded| loaded.answer.proposed_actions[index].action_id.as_str());
+    if let (Some(shown), Some(old), Some(other)) =
+        (cell.facts.first_mut(), id(Side::Baseline, baseline), id(Side::New, new))
+    {
+        *shown = cells::both(old, other);
+    }
     let theirs = evidence(view, Side::Baseline, baseline)?;
     let ours = std::mem::take(&mut cell.evidence);
     let is_one = |(a, b): (&EvidenceShown, &EvidenceShown)| {

@@ -199,6 +199,15 @@ pub(super) fn number(row: Row) -> String {
     }
 }
 
+/// Two names that both sides have of a thing: one where they are the same.
+pub(super) fn both(baseline: &str, new: &str) -> String {
+    if baseline == new {
+        shown::visible(new)
+    } else {
+        format!("{} | {}", shown::visible(baseline), shown::visible(new))
+    }
+}
+
 /// The row of one side's element, where nothing was compared.
 pub(super) const fn alone(side: Side, index: usize) -> Row {
     match side {

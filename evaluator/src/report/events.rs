@@ -123,6 +123,12 @@ fn shared(view: &CaseView<'_>, baseline: usize, new: usize) -> Result<CellShown,
         .insert(0, view.anchors.add_other(places::event(Side::Baseline, baseline), places::event(Side::New, new)));
     cell.side.clear();
     cell.number = cells::number(Row::Both { baseline, new });
+    let id = |side, index| view.answer(side).and_then(|loaded| call_id(loaded, index));
+    if let (Some(shown), Some(old), Some(other)) =
+        (cell.facts.first_mut(), id(Side::Baseline, baseline), id(Side::New, new))
+    {
+        *shown = cells::both(old, other);
+    }
     for file in &mut cell.files {
         file.name.insert_str(0, "new: ");
     }
@@ -132,6 +138,15 @@ fn shared(view: &CaseView<'_>, baseline: usize, new: usize) -> Result<CellShown,
         cell.files.insert(0, file);
     }
     Ok(cell)
+}
+
+/// The id of a call, or of the one that a result answers: the first fact of its cell.
+fn call_id(loaded: &LoadedAnswer, index: usize) -> Option<&str> {
+    match &loaded.answer.events.get(index)?.body {
+        EventBody::ToolCall(call) => Some(&call.call_id),
+        EventBody::ToolResult(result) => Some(&result.call_id),
+        EventBody::Retrieval(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => None,
+    }
 }
 
 fn asset(loaded: &LoadedAnswer, index: usize) -> Option<&Href> {

@@ -58,6 +58,16 @@ fn an_action_that_failed_on_both_sides_or_was_tried_again_says_so_and_no_more() 
 }
 
 #[test]
+fn a_card_that_both_sides_share_has_the_ids_of_both_where_they_differ() {
+    let old = paying_back(&["ok"]);
+    assert!(section("events", &old, &old).contains("<span>c0</span>"));
+    let new: Value = serde_json::from_str(&old.to_string().replace("c0", "call_9").replace("a1", "act_9")).unwrap();
+    let shown = section("events", &old, &new);
+    assert_eq!(shown.matches("<span>c0 | call_9</span>").count(), 2, "the call and its result: {shown}");
+    assert!(actions(&old, &new).contains("<span>a1 | act_9</span>"));
+}
+
+#[test]
 fn an_array_in_another_order_is_one_place_that_says_what_moved() {
     let booking =
         |seats: &Value| answer_of(&json!({"proposed_actions": [action("a1", "book", &json!({"seats": seats}), &[])]}));
