@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Repeats, Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Reason, Repeats, Verdict,
 };
 use counterproof_artifact::store::ReadError;
 use counterproof_artifact::{CaseId, Extra, Run, Side};
@@ -249,6 +249,10 @@ fn compare_case<'a>(
         }
         None => (verdict, reasons),
     };
+    let (verdict, reasons) = match decided.and_then(|(_, case)| case.lost()) {
+        Some((lost, reason)) => with_lost((verdict, reasons), (lost, reason)),
+        None => (verdict, reasons),
+    };
     let cause = match (&trail, &differences, baseline.answer(), new.answer()) {
         (Some(trail), Some(differences), Some(old), Some(other)) => cause::of_answers(cause::Inquiry {
             baseline: WithEvidence { loaded: old, evidence: &baseline_evidence },
@@ -292,6 +296,19 @@ fn compare_case<'a>(
         extra: Extra::new(),
     };
     CaseComparison { index, spec, shown, baseline, new, baseline_evidence, new_evidence, differences, row, undecided }
+}
+
+/// A verdict on a case of which artifacts are lost: whatever the others say is no more than half of it, unless it convicts.
+fn with_lost(
+    (verdict, mut reasons): (Verdict, Vec<Reason>),
+    (lost, reason): (Verdict, Reason),
+) -> (Verdict, Vec<Reason>) {
+    if gate::is_convicted(verdict) {
+        reasons.push(reason);
+        return (verdict, reasons);
+    }
+    reasons.insert(0, reason);
+    (lost, reasons)
 }
 
 /// What a case is about: as the cases file says it, or else an artifact.

@@ -87,6 +87,11 @@ const fn is_compared(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Improved | Verdict::Changed | Verdict::Noisy | Verdict::Unchanged)
 }
 
+/// True for what is decided against a case, and what no gate lets pass unless it is told to.
+pub(crate) const fn is_convicted(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing | Verdict::Added)
+}
+
 /// Holds the cases against the limits. `of_repeats` are the rules that only several runs a side can be held against.
 pub fn judge(cases: &[GateCase<'_>], of_repeats: Vec<GateRule>, limits: &GateLimits) -> Gate {
     let mut rules = rules(cases, limits);

@@ -1,6 +1,6 @@
 //! `counterproof compare`: two run folders in, a report and an exit code out.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::env;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -204,6 +204,22 @@ pub(crate) fn warn_of_other_side(run: &RunReader, side: Side, streams: &mut Stre
     }
 }
 
+/// Says where only some of the repeats of a run are taken.
+fn warn_of_other_repeats(runs: &[RunReader], side: Side, streams: &mut Streams) {
+    let mut taken: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    // One that stops when it has decided may have fewer than it says.
+    for run in runs.iter().map(RunReader::run).filter(|run| run.until_decided.is_none()) {
+        if let (Some(group), Some(repeats)) = (&run.group_id, run.repeats) {
+            taken.entry(group).or_insert((0, repeats.get())).0 += 1;
+        }
+    }
+    for (group, (count, of)) in taken {
+        if count < of {
+            streams.note(format_args!("warning: of the {of} repeats of `{group}`, {count} are compared as {side}"));
+        }
+    }
+}
+
 /// A cases file that is not the one that was asked would make every verdict milder without a word.
 fn expect_cases(args: &Args, request: &Request<'_>, streams: &mut Streams) -> Result<(), CommandError> {
     let Some(path) = &args.cases else {
@@ -294,6 +310,14 @@ fn side(args: &Args, side: Side, streams: &mut Streams) -> Result<SideRuns, Comm
             return Err(CommandError::usage(message).hint("a run is evidence once: name each folder once"));
         }
     }
+    let mut ids = HashMap::new();
+    for run in &runs {
+        if let Some(other) = ids.insert(&run.run().run_id, run.folder()) {
+            let message = format!("`{}` and `{other}` are one run, `{}`", run.folder(), run.run().run_id);
+            return Err(CommandError::usage(message).hint("a run is evidence once: name one of its copies"));
+        }
+    }
+    warn_of_other_repeats(&runs, side, streams);
     let runs = runs.into_iter().map(ComparedRun::new).collect();
     SideRuns::of_all(runs).ok_or_else(|| CommandError::usage(format!("no run of {side} is named")))
 }

@@ -6,7 +6,7 @@ use counterproof_artifact::evaluation::{
     CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, Reason, ShownRuns,
     SuiteMeasure, Tier, Verdict,
 };
-use counterproof_artifact::{CaseId, RiskLevel};
+use counterproof_artifact::{CaseId, RiskLevel, Side};
 use rayon::prelude::*;
 
 use super::design::Design;
@@ -16,7 +16,7 @@ use super::measures::Measures;
 use super::noise::{self, DifferingPlace};
 use super::sentences;
 use super::shown;
-use super::survey::{CaseSurvey, JudgedBy};
+use super::survey::{CaseSurvey, JudgedBy, Lost};
 use crate::comparison::{Request, Shown};
 use crate::differences::{Differences, WithEvidence};
 use crate::gate::{self, GateLimits};
@@ -43,6 +43,8 @@ pub struct CaseDecision {
     places: Vec<DifferingPlace>,
     /// The highest risk of an action in any run.
     pub risk: Option<RiskLevel>,
+    /// In how many runs of the baseline, and of new, the case has no artifact.
+    lost: [Lost; 2],
     /// True where both sides have an answer, so that the runs decide and not the pair that is shown.
     runs_decide: bool,
 }
@@ -60,7 +62,8 @@ impl Repeated {
         let decide = |((case, measures), places): ((&CaseSurvey, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
             let shown = if runs_decide { shown::of_answers(case, &measures, &places) } else { shown::of_states(case) };
-            CaseDecision { shown, measures, places, risk: case.highest_risk(), runs_decide }
+            let lost = [Lost::of(&case.baseline), Lost::of(&case.new)];
+            CaseDecision { shown, measures, places, risk: case.highest_risk(), lost, runs_decide }
         };
         Self { cases: surveyed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
     }
@@ -85,20 +88,22 @@ impl Repeated {
         let fell: Vec<_> = concluded(Tier::Regression).collect();
         let rose: Vec<_> = concluded(Tier::Improvement).collect();
         let maybe: Vec<_> = concluded(Tier::Likely).chain(concluded(Tier::Watch)).collect();
-        let undecided = concluded(Tier::Unknown).filter(|measure| sentences::is_lower(measure));
+        let undecided: Vec<_> = concluded(Tier::Unknown).filter(|measure| sentences::is_lower(measure)).collect();
+        // What always held in the baseline is nothing that the baseline also does.
+        let is_new = |measure: &&&CaseMeasure| measure.baseline.passed == measure.baseline.runs;
         let verdict = match () {
             () if fell.iter().any(|measure| measure.code != MeasureCode::Answered) => Verdict::Regressed,
             () if !fell.is_empty() => Verdict::Broken,
             () if !rose.is_empty() => Verdict::Improved,
             () if !maybe.is_empty() || case.places.iter().any(|place| !place.noise) => Verdict::Changed,
+            () if undecided.iter().any(|measure| is_new(&measure)) => Verdict::Changed,
             () if case.places.is_empty() => Verdict::Unchanged,
             () => Verdict::Noisy,
         };
-        // Counts decide before places; what they leave open comes last.
-        let counted = fell.into_iter().chain(rose).chain(maybe).map(sentences::measure_reason);
+        // What is counted says more than where answers differ.
+        let counted = fell.into_iter().chain(rose).chain(maybe).chain(undecided).map(sentences::measure_reason);
         let places = sentences::places_reason(&self.places(case));
-        let reasons = counted.chain(places).chain(undecided.map(sentences::measure_reason)).collect();
-        Some((verdict, reasons))
+        Some((verdict, counted.chain(places).collect()))
     }
 
     /// What the evaluation tells of a case, and of the pair that is shown of it.
@@ -124,7 +129,10 @@ impl Repeated {
             let tier = matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
             tier && sentences::is_lower(measure)
         };
-        let open = |case: &&CaseEvaluation| case.repeats.iter().flat_map(|repeats| &repeats.measures).any(is_open);
+        let is_decided = |case: &CaseEvaluation| gate::is_convicted(case.verdict);
+        let open = |case: &&CaseEvaluation| {
+            !is_decided(case) && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(is_open)
+        };
         let undecided = cases.iter().filter(open).count() as u64;
         vec![
             gate::at_most("suite_fell", limits.suite_fell, fell, self.suite.len() as u64),
@@ -145,6 +153,17 @@ impl Repeated {
 }
 
 impl CaseDecision {
+    /// What is said of a case that some of the runs which set out to ask it have no artifact of: one that is lost may be the
+    /// one that failed. `None` where there is one of each.
+    pub fn lost(&self) -> Option<(Verdict, Reason)> {
+        let [baseline, new] = self.lost;
+        match () {
+            () if new.runs > 0 => Some((Verdict::Missing, sentences::lost_reason(Side::New, new))),
+            () if baseline.runs > 0 => Some((Verdict::Added, sentences::lost_reason(Side::Baseline, baseline))),
+            () => None,
+        }
+    }
+
     /// Marks what is noise of the pair that is shown, where something of it is not.
     pub fn mark_noise(&self, found: &mut Differences, sides: [WithEvidence<'_>; 2], rules: &Rules) {
         if self.runs_decide && self.places.iter().any(|place| place.noise) {

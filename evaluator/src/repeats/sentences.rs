@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, NoiseBasis, PlaceNoise, Rate, Reason, Tier};
 
+use super::survey::Lost;
 use crate::{sentences, words};
 
 /// Places that one sentence names.
@@ -57,6 +59,14 @@ fn chance(measure: &CaseMeasure) -> String {
     format!("p {}, corrected {}", sentences::probability(measure.p), sentences::probability(measure.corrected))
 }
 
+/// In how many runs of a side a case has no artifact.
+pub(super) fn lost_reason(side: Side, lost: Lost) -> Reason {
+    let of = words::count(lost.of, "run that set out to ask it", "runs that set out to ask it");
+    let message =
+        format!("{side} has no artifact of the case in {} of {of}: what it would have said is not known", lost.runs);
+    Reason { code: "artifact-absent".to_owned(), message, pointers: Vec::new() }
+}
+
 /// At which places new differs, and which of that is noise; `None` where nothing differs. Places beyond noise come first.
 pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
     let beyond = places.iter().filter(|place| !place.noise).count();
@@ -78,7 +88,10 @@ pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
                 0 => String::new(),
                 noise => format!("; noise at {}", words::count(noise, "other place", "other places")),
             };
-            ("beyond-noise", format!("differs more than baseline from itself: {}{noise}", words::list(&named)))
+            // One run of the baseline has nothing to differ from.
+            let is_known = places[..beyond].iter().any(|place| place.basis != NoiseBasis::NotKnown);
+            let differs = if is_known { "differs more than baseline from itself" } else { "differs from baseline" };
+            ("beyond-noise", format!("{differs}: {}{noise}", words::list(&named)))
         }
     };
     Some(Reason { code: code.to_owned(), message, pointers: Vec::new() })
@@ -87,5 +100,9 @@ pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
 fn place_words(place: &PlaceNoise) -> String {
     let (new, old) = (place.new, place.baseline);
     let elsewhere = if place.basis == NoiseBasis::PooledSeen { ", but in other cases" } else { "" };
-    format!("{} ({} of {} pairs, with itself {} of {}{elsewhere})", place.place, new.differ, new.of, old.differ, old.of)
+    let itself = match old.of {
+        0 => "; its own noise is not known".to_owned(),
+        of => format!(", with itself {} of {of}{elsewhere}", old.differ),
+    };
+    format!("{} ({} of {} pairs{itself})", place.place, new.differ, new.of)
 }

@@ -4,6 +4,7 @@ use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
 
 use super::measures::outcome;
 use super::noise::DifferingPlace;
+use super::sentences;
 use super::survey::{CaseSurvey, RunOutcome};
 use crate::comparison::Shown;
 
@@ -26,10 +27,12 @@ pub(super) fn of_states(case: &CaseSurvey) -> Shown {
 /// For a case with answers on both sides: the first pair in which the measure that moved is seen to move; else the first that
 /// differs at the first place beyond noise, or at any; else the first of each side.
 pub(super) fn of_answers(case: &CaseSurvey, measures: &[CaseMeasure], places: &[DifferingPlace]) -> Shown {
-    let moved = [Tier::Regression, Tier::Improvement, Tier::Likely, Tier::Watch]
-        .into_iter()
-        .find_map(|tier| measures.iter().find(|measure| measure.tier == tier));
-    let by_measure = moved.and_then(|measure| {
+    let by_tier = |tier: Tier| {
+        let moved = measures.iter().filter(move |measure| measure.tier == tier);
+        moved.filter(move |measure| tier != Tier::Unknown || sentences::is_lower(measure))
+    };
+    let tiers = [Tier::Regression, Tier::Improvement, Tier::Likely, Tier::Watch, Tier::Unknown];
+    let by_measure = tiers.into_iter().flat_map(by_tier).find_map(|measure| {
         let held_before = measure.tier != Tier::Improvement;
         let find = |runs: &[RunOutcome], held: bool| first_with(runs, measure.code, held);
         Some(Shown { baseline: find(&case.baseline, held_before)?, new: find(&case.new, !held_before)? })

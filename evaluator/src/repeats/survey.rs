@@ -73,6 +73,23 @@ impl CaseSurvey {
     }
 }
 
+/// How many runs of a side set out to ask a case, and in how many of them it has no artifact: it was lost, or never asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lost {
+    pub(super) runs: usize,
+    pub(super) of: usize,
+}
+
+impl Lost {
+    pub(super) fn of(outcomes: &[RunOutcome]) -> Self {
+        let count = |is: fn(&RunOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
+        Self {
+            runs: count(|outcome| matches!(outcome, RunOutcome::Absent)),
+            of: count(|outcome| !matches!(outcome, RunOutcome::NotSelected)),
+        }
+    }
+}
+
 impl CaseSurvey {
     /// The highest risk of an action in any run.
     pub(super) fn highest_risk(&self) -> Option<RiskLevel> {

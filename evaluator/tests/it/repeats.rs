@@ -165,8 +165,9 @@ fn a_side_that_never_answers_is_broken_and_one_that_sometimes_fails_is_counted()
     let row = of_one(&vec![answer(); 10], &[vec![answer(); 2], vec![failure(); 8]].concat(), &nothing());
     assert_eq!((row.verdict, row.reasons[0].code.as_str()), (Verdict::Broken, "pass-rate-fell"), "{row:#?}");
     let row = of_one(&[answer(), answer(), answer()], &[answer(), failure(), answer()], &nothing());
-    assert_eq!(row.verdict, Verdict::Unchanged, "{row:#?}");
-    assert_eq!(row.repeats.unwrap().measures[0].new.passed, 2);
+    assert_eq!((row.verdict, row.reasons[0].code.as_str()), (Verdict::Changed, "pass-rate-undecided"), "{row:#?}");
+    let repeats = row.repeats.unwrap();
+    assert_eq!((repeats.measures[0].new.passed, repeats.shown.new), (2, 1), "the failure is what is shown");
     let row = of_one(&[failure(), failure()], &[failure()], &nothing());
     assert_eq!(row.verdict, Verdict::StillBroken, "{row:#?}");
 }
@@ -453,4 +454,31 @@ fn a_call_that_carries_out_a_new_action_is_no_noise() {
     let (call, shown) = (row.first_divergence.unwrap(), row.alignment.unwrap().operations.added);
     assert!(shown >= 2 && call.pointers.iter().all(|place| !pointers.contains(&place.pointer)), "{pointers:?}");
     assert!(call.message.contains("pay"), "{call:?}");
+}
+
+#[test]
+fn a_case_of_which_an_artifact_is_lost_is_not_whole_whatever_the_others_say() {
+    let expected = json!({"must_include": ["50"]});
+    let whole = || vec![case(CASE, saying("50"))];
+    let lost = || vec![case(CASE, None)];
+    let bad = || vec![case(CASE, saying("40"))];
+    let row = |baseline: &[RunOf], new: &[RunOf]| of_runs(baseline, new, &expected).cases.remove(0);
+    let good = [whole(), whole(), whole()];
+
+    let found = row(&good, &[whole(), lost(), whole()]);
+    assert_eq!((found.verdict, found.reasons[0].code.as_str()), (Verdict::Missing, "artifact-absent"), "{found:#?}");
+    assert!(found.reasons[0].message.contains("in 1 of 3 runs"), "{found:#?}");
+    assert_eq!(row(&[whole(), lost()], &good).verdict, Verdict::Added);
+    assert!(!of_runs(&good, &[whole(), lost()], &expected).gate.passed);
+
+    let convicted = row(&good, &[bad(), bad(), bad(), lost()]);
+    assert_eq!(convicted.verdict, Verdict::Regressed, "{convicted:#?}");
+    assert!(convicted.reasons.iter().any(|reason| reason.code == "artifact-absent"), "{convicted:#?}");
+
+    let unasked = row(&good, &[whole(), Vec::new(), whole()]);
+    assert_eq!(
+        unasked.verdict,
+        Verdict::Unchanged,
+        "a run that never set out to ask it has lost nothing: {unasked:#?}"
+    );
 }

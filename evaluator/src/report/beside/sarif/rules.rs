@@ -6,7 +6,7 @@ use counterproof_artifact::check::Code;
 const MEANINGS: [(&str, &str); 40] = [
     ("more-violations", "An artifact breaks the contract in more than 20 places."),
     ("unreadable", "An artifact could not be read."),
-    ("artifact-absent", "The case was selected, and neither side has an artifact of it."),
+    ("artifact-absent", "A run set out to ask the case and has no artifact of it."),
     ("only-in-baseline", "New has no artifact of the case."),
     ("only-in-new", "Baseline has no artifact of the case."),
     ("runner-failure", "New could not be run, and baseline could."),
