@@ -18,7 +18,8 @@ pub use expectation::{ExpectationResult, Judgement};
 pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityPart};
 pub use gate::{Bound, Gate, GateOutcome, GateRule, GateScope};
 pub use repeats::{
-    CaseMeasure, CaseRepeats, MeasureCode, NoiseBasis, Pairs, PlaceNoise, Rate, Repeats, ShownRuns, SuiteMeasure, Tier,
+    CaseMeasure, CaseRepeats, DifferingPairs, MeasureCode, NoiseBasis, PlaceNoise, Rate, Repeats, ShownRuns,
+    SuiteMeasure, Tier,
 };
 
 use crate::number::whole;

@@ -2,15 +2,15 @@
 //! that tools were given come from.
 
 use crate::asked::Asked;
+use crate::counterparts::Counterparts;
 use crate::differences::{Differences, WithEvidence};
 use crate::grounding::{self, Origins, Suspect};
-use crate::pairs::Pairs;
 
 /// The connections within a pair of answers.
 #[derive(Debug, Default)]
 pub struct Trail<'a> {
     /// Which element stands for which.
-    pub pairs: Pairs,
+    pub counterparts: Counterparts,
     /// Where the baseline's values come from; empty where both sides were given the same and gave the same.
     pub baseline: Origins<'a>,
     /// The same of new's.
@@ -27,13 +27,13 @@ impl<'a> Trail<'a> {
         differences: &Differences,
         asked: [&Asked<'_>; 2],
     ) -> Self {
-        let pairs = Pairs::of(differences);
+        let counterparts = Counterparts::of(differences);
         let complete = new.loaded.case.transcript_is_complete;
         if !complete && grounding::is_same_transcript(baseline.loaded, new.loaded) {
-            return Self { pairs, ..Self::default() };
+            return Self { counterparts, ..Self::default() };
         }
         let (old, other) = (Origins::of(baseline.loaded, asked[0]), Origins::of(new.loaded, asked[1]));
-        let suspects = grounding::suspects(&old, &other, &pairs, complete);
-        Self { pairs, baseline: old, new: other, suspects }
+        let suspects = grounding::suspects(&old, &other, &counterparts, complete);
+        Self { counterparts, baseline: old, new: other, suspects }
     }
 }

@@ -171,9 +171,9 @@ pub struct PlaceNoise {
     /// The place in words, such as `refund_order amount`, `tool sequence` or `output`.
     pub place: String,
     /// Pairs of two baseline runs that differ there.
-    pub baseline: Pairs,
+    pub baseline: DifferingPairs,
     /// Pairs of a baseline run and a new run that differ there.
-    pub new: Pairs,
+    pub new: DifferingPairs,
     /// True where new differs no more than the baseline from itself.
     pub noise: bool,
     /// What that rests on.
@@ -182,7 +182,7 @@ pub struct PlaceNoise {
 
 /// How many pairs of runs differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Pairs {
+pub struct DifferingPairs {
     /// Pairs that differ.
     #[serde(deserialize_with = "whole::required")]
     pub differ: u64,

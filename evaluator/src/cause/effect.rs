@@ -40,7 +40,7 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
         let found = inquiry.findings.fresh().find(|found| !found.is_kept)?;
         Some(match found.holder {
             Holder::Call(index) => Effect::Invented(index),
-            Holder::Action(index) => Effect::Action(inquiry.trail.pairs.action(Side::New, index).row),
+            Holder::Action(index) => Effect::Action(inquiry.trail.counterparts.action(Side::New, index).row),
         })
     };
     let output = || differences.output_counts().then_some(Effect::Output);
@@ -108,8 +108,12 @@ impl Effect {
         match self {
             Effect::Action(row) => both(inquiry.differences.actions[row].row, Holder::Action),
             Effect::Invented(index) => {
-                let other =
-                    inquiry.trail.pairs.event(Side::New, index).other.map(|it| (Side::Baseline, Holder::Call(it)));
+                let other = inquiry
+                    .trail
+                    .counterparts
+                    .event(Side::New, index)
+                    .other
+                    .map(|it| (Side::Baseline, Holder::Call(it)));
                 other.into_iter().chain([(Side::New, Holder::Call(index))]).collect()
             }
             Effect::Output | Effect::Event(_) => Vec::new(),

@@ -98,7 +98,7 @@ pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
     match effect {
         Effect::Action(row) => of_action(inquiry, row),
         Effect::Invented(call) => arguments(inquiry, call)
-            .unwrap_or_else(|| of_event(inquiry, inquiry.trail.pairs.event(Side::New, call).row)),
+            .unwrap_or_else(|| of_event(inquiry, inquiry.trail.counterparts.event(Side::New, call).row)),
         Effect::Event(row) => of_event(inquiry, row),
         Effect::Output => {
             let same = if effect::any_step_differs(inquiry) { "" } else { "the same steps, " };

@@ -106,7 +106,7 @@ impl Walk<'_, '_> {
 
     /// A ref that leads nowhere names what is no longer there: what the same ref led to on the other side is on the way.
     fn visit_moved_refs(&mut self, side: Side, action: usize) {
-        let Some(other) = self.inquiry.trail.pairs.action(side, action).other else { return };
+        let Some(other) = self.inquiry.trail.counterparts.action(side, action).other else { return };
         let theirs = if side == Side::New { Side::Baseline } else { Side::New };
         let astray: HashSet<&EvidenceTarget> = self.inquiry.side(side).evidence[action]
             .iter()
@@ -142,7 +142,7 @@ impl Walk<'_, '_> {
             EventBody::ToolCall(_) => self.visit_origins(side, Holder::Call(event), Some(visit)),
             EventBody::Retrieval(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
         }
-        let stand = self.inquiry.trail.pairs.event(side, event);
+        let stand = self.inquiry.trail.counterparts.event(side, event);
         if let Some(other) = stand.other
             && stand.differs
         {
@@ -159,7 +159,7 @@ impl Walk<'_, '_> {
             Side::New => (&trail.new, &trail.baseline),
         };
         let key = |leaf: &Leaf<'_>| (leaf.place, meaning_hash(leaf.value));
-        let other = trail.pairs.other(side, holder).map(|other| theirs.held_by(other)).unwrap_or_default();
+        let other = trail.counterparts.other(side, holder).map(|other| theirs.held_by(other)).unwrap_or_default();
         let unchanged: HashSet<_> = other.iter().map(key).collect();
         for leaf in mine.held_by(holder) {
             if let Origin::Event(event) = leaf.origin
@@ -192,7 +192,7 @@ impl Walk<'_, '_> {
     fn earliest(&self, effect: Effect) -> Option<Walked> {
         let invented = effect.is_invented(self.inquiry);
         let differing = self.visits.iter().enumerate().filter_map(|(index, visit)| {
-            let stand = self.inquiry.trail.pairs.event(visit.side, visit.event);
+            let stand = self.inquiry.trail.counterparts.event(visit.side, visit.event);
             // What only new has cannot have taken away where a value came from.
             let explains = !(invented && visit.side == Side::New && stand.other.is_none());
             // A reader starts on the new side.

@@ -108,7 +108,7 @@ impl<'a> Events<'a> {
             order: &order,
         });
         let moves = moves(old, other, &alignment.pairs, &order);
-        let pairs = Pairs::of(self, &alignment.pairs, &moves.pairs);
+        let pairs = PairedEvents::of(self, &alignment.pairs, &moves.pairs);
 
         let turned = alignment.cost > 0 && order() == Ordering::Greater;
         let read = rows::in_reading_order(lengths, &pairs.events, |i| pairs.moved[i], turned);
@@ -148,7 +148,7 @@ impl Events<'_> {
 }
 
 /// Steps that are the same or nearly so, and that the alignment left out on both sides: those were moved.
-fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &dyn Fn() -> Ordering) -> sets::Pairs {
+fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &dyn Fn() -> Ordering) -> sets::Matching {
     let (mut paired, mut new_paired) = (vec![false; old.len()], vec![false; new.len()]);
     for (i, j) in pairs {
         (paired[*i], new_paired[*j]) = (true, true);
@@ -162,11 +162,11 @@ fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &d
         pair: &near,
         order,
     });
-    sets::Pairs { pairs: found.pairs.into_iter().map(|(i, j)| (removed[i], added[j])).collect(), ..found }
+    sets::Matching { pairs: found.pairs.into_iter().map(|(i, j)| (removed[i], added[j])).collect(), ..found }
 }
 
 /// The paired steps, event by event.
-struct Pairs<'a> {
+struct PairedEvents<'a> {
     events: Vec<(usize, usize)>,
     /// By the index of the baseline's event, what is compared of both.
     parts: Vec<Option<(&'a Part<'a>, &'a Part<'a>)>>,
@@ -174,7 +174,7 @@ struct Pairs<'a> {
     moved: Vec<bool>,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> PairedEvents<'a> {
     fn of(events: &'a Events<'a>, pairs: &[(usize, usize)], moves: &[(usize, usize)]) -> Self {
         let length = events.lengths.0;
         let mut all = Self { events: Vec::new(), parts: vec![None; length], moved: vec![false; length] };

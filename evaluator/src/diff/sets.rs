@@ -23,7 +23,7 @@ pub struct Sets<'a> {
 
 /// Which elements of two sets stand for each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pairs {
+pub struct Matching {
     /// The pairs, in the order of the baseline's set.
     pub pairs: Vec<(usize, usize)>,
     /// False where the sets were too large to be sure that nothing is cheaper.
@@ -31,11 +31,11 @@ pub struct Pairs {
 }
 
 /// Matches two sets.
-pub fn pair_off(sets: &Sets<'_>) -> Pairs {
+pub fn pair_off(sets: &Sets<'_>) -> Matching {
     pair_off_bounded(sets, WORK)
 }
 
-fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Pairs {
+fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Matching {
     let mut waiting: HashedMap<VecDeque<usize>> = HashedMap::default();
     for (j, key) in sets.new_keys.iter().enumerate() {
         waiting.entry(*key).or_default().push_back(j);
@@ -59,7 +59,7 @@ fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Pairs {
         pairs.extend(assigned(sets, &left, &right));
     }
     pairs.sort_unstable();
-    Pairs { pairs, exact }
+    Matching { pairs, exact }
 }
 
 fn assigned(sets: &Sets<'_>, left: &[usize], right: &[usize]) -> Vec<(usize, usize)> {
@@ -80,7 +80,7 @@ fn assigned(sets: &Sets<'_>, left: &[usize], right: &[usize]) -> Vec<(usize, usi
 mod tests {
     use super::*;
 
-    fn pairs(a: &[u64], b: &[u64], work: usize) -> Pairs {
+    fn pairs(a: &[u64], b: &[u64], work: usize) -> Matching {
         let pair = |i: usize, j: usize| (a[i] / 10 == b[j] / 10).then(|| 1_000 + a[i].abs_diff(b[j]) * 1_000);
         let order = || a.cmp(b);
         pair_off_bounded(&Sets { baseline_keys: a, new_keys: b, pair: &pair, order: &order }, work)

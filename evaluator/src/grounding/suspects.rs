@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use counterproof_artifact::Side;
 
 use super::{Holder, Leaf, Origin, Origins};
+use crate::counterparts::Counterparts;
 use crate::diff::json::meaning_hash;
-use crate::pairs::Pairs;
 
 /// A value of the new side that comes from nowhere.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ struct There<'a> {
 pub fn suspects<'a>(
     baseline: &Origins<'a>,
     new: &Origins<'a>,
-    pairs: &Pairs,
+    counterparts: &Counterparts,
     new_is_complete: bool,
 ) -> Vec<Suspect<'a>> {
     let nowhere: Vec<_> = new.leaves.iter().filter(|leaf| leaf.origin == Origin::Nowhere).collect();
@@ -59,7 +59,7 @@ pub fn suspects<'a>(
         {
             continue;
         }
-        let paired = pairs.other(Side::New, leaf.holder).and_then(|holder| by_holder.get(&(holder, leaf.place)));
+        let paired = counterparts.other(Side::New, leaf.holder).and_then(|holder| by_holder.get(&(holder, leaf.place)));
         let there: Option<&There<'a>> = paired.or_else(|| by_place.get(&leaf.place));
         if there.is_some_and(|there| there.all_grounded) || (new_is_complete && new.input_is_known) {
             let in_baseline = there.is_some_and(|there| there.any_from_nowhere);

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use counterproof_artifact::evaluation::{NoiseBasis, Pairs};
+use counterproof_artifact::evaluation::{DifferingPairs, NoiseBasis};
 use rayon::prelude::*;
 
 use super::labels::{Labels, Names};
@@ -19,8 +19,8 @@ use crate::statistics::{self, Disagreement, PlaceValues};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DifferingPlace {
     pub(super) place: u64,
-    pub(super) baseline: Pairs,
-    pub(super) new: Pairs,
+    pub(super) baseline: DifferingPairs,
+    pub(super) new: DifferingPairs,
     pub(super) noise: bool,
     pub(super) basis: NoiseBasis,
 }
@@ -83,7 +83,7 @@ fn decide(
     } else {
         (false, NoiseBasis::NotKnown)
     };
-    let pairs = |pairs: statistics::Pairs| Pairs { differ: pairs.disagree, of: pairs.all };
+    let pairs = |pairs: statistics::RunPairs| DifferingPairs { differ: pairs.disagree, of: pairs.all };
     DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
 }
 

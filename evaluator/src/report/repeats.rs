@@ -1,7 +1,7 @@
 //! What several runs a side say of a case: how often things hold, and which differences are the agent's own noise.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseMeasure, NoiseBasis, Pairs, PlaceNoise, Rate, Tier};
+use counterproof_artifact::evaluation::{CaseMeasure, DifferingPairs, NoiseBasis, PlaceNoise, Rate, Tier};
 
 use super::case_page::CaseView;
 use super::shown;
@@ -106,7 +106,7 @@ fn rate(rate: &Rate) -> String {
 }
 
 fn place(place: &PlaceNoise) -> PlaceShown {
-    let pairs = |pairs: Pairs| format!("{} of {}", shown::number(pairs.differ), shown::number(pairs.of));
+    let pairs = |pairs: DifferingPairs| format!("{} of {}", shown::number(pairs.differ), shown::number(pairs.of));
     PlaceShown {
         name: shown::visible(&place.place),
         baseline: pairs(place.baseline),

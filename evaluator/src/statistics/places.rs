@@ -32,14 +32,14 @@ pub struct PlaceValues {
 
 /// Pairs of runs, and how many of them disagree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pairs {
+pub struct RunPairs {
     /// Pairs that disagree.
     pub disagree: u64,
     /// All pairs.
     pub all: u64,
 }
 
-impl Pairs {
+impl RunPairs {
     /// The share that disagrees. None of no pairs.
     pub fn share(self) -> Option<f64> {
         (self.all > 0).then(|| self.disagree as f64 / self.all as f64)
@@ -54,9 +54,9 @@ impl Pairs {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Disagreement {
     /// Pairs of baseline runs (d0).
-    pub baseline: Pairs,
+    pub baseline: RunPairs,
     /// Pairs of a baseline run and a new one (d1).
-    pub across: Pairs,
+    pub across: RunPairs,
     /// One-sided p-value for new differing more from baseline than baseline from itself. None where no case has two runs of
     /// baseline and one of new, or where the runs are too many to be dealt out anew: then nothing can be known.
     pub p: Option<f64>,
@@ -148,8 +148,8 @@ fn lowest_common_multiple(left: u64, right: u64, limit: u64) -> u64 {
 
 /// One case, counted.
 struct Counted {
-    baseline: Pairs,
-    across: Pairs,
+    baseline: RunPairs,
+    across: RunPairs,
     statistic: Statistic,
     /// None where baseline cannot be held against itself, or there is no new run.
     pattern: Option<Pattern>,
@@ -170,8 +170,8 @@ impl Counted {
         let mut sizes: Vec<u64> = classes.values().map(|(old, new)| old + new).collect();
         sizes.sort_unstable();
         Self {
-            baseline: Pairs { disagree: pairs(old) - agree, all: pairs(old) },
-            across: Pairs { disagree: old * new - agree_across, all: old * new },
+            baseline: RunPairs { disagree: pairs(old) - agree, all: pairs(old) },
+            across: RunPairs { disagree: old * new - agree_across, all: old * new },
             statistic: Statistic::new(old, new, agree, agree_across),
             pattern: (old > 1 && new > 0).then_some(Pattern { old, new, sizes }),
         }
@@ -266,8 +266,8 @@ mod tests {
     fn a_change_in_every_case_is_no_noise_even_with_two_runs_and_one() {
         let cases = vec![values(&[1, 1], &[2]); 50];
         let judged = judge_place(&cases);
-        assert_eq!(judged.pooled.baseline, Pairs { disagree: 0, all: 50 });
-        assert_eq!(judged.pooled.across, Pairs { disagree: 100, all: 100 });
+        assert_eq!(judged.pooled.baseline, RunPairs { disagree: 0, all: 50 });
+        assert_eq!(judged.pooled.across, RunPairs { disagree: 100, all: 100 });
         assert!(judged.pooled.p.unwrap() < 1e-20);
         // One of the three runs differs, and it is new's in one of three deals.
         assert!(close(judged.cases[0].p, 1.0 / 3.0));
@@ -304,7 +304,7 @@ mod tests {
     fn without_a_second_baseline_run_nothing_can_be_known() {
         let judged = judge_place(&[values(&[1], &[2]), values(&[1, 1], &[])]);
         assert_eq!((judged.pooled.p, judged.cases[0].p, judged.cases[1].p), (None, None, None));
-        assert_eq!(judged.pooled.across, Pairs { disagree: 1, all: 1 });
+        assert_eq!(judged.pooled.across, RunPairs { disagree: 1, all: 1 });
         assert_eq!(judged.cases[1].across.share(), None);
     }
 

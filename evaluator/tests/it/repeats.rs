@@ -3,7 +3,9 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseEvaluation, DivergenceKind, Evaluation, NoiseBasis, Pairs, Tier, Verdict};
+use counterproof_artifact::evaluation::{
+    CaseEvaluation, DifferingPairs, DivergenceKind, Evaluation, NoiseBasis, Tier, Verdict,
+};
 use counterproof_artifact::store::RunWriter;
 use counterproof_artifact::write::{self, Durability};
 use counterproof_evaluator::comparison::{self, Request};
@@ -95,7 +97,7 @@ fn a_difference_that_baseline_has_with_itself_is_noise_with_its_counts() {
     assert_eq!((row.verdict, codes(&row)), (Verdict::Noisy, vec!["noise", "output-changed"]), "{row:#?}");
     let place = &row.repeats.unwrap().places[0];
     assert_eq!((place.place.as_str(), place.noise, place.basis), ("output", true, NoiseBasis::CaseSeen));
-    assert_eq!((place.baseline, place.new), (Pairs { differ: 1, of: 1 }, Pairs { differ: 2, of: 2 }));
+    assert_eq!((place.baseline, place.new), (DifferingPairs { differ: 1, of: 1 }, DifferingPairs { differ: 2, of: 2 }));
 }
 
 #[test]

@@ -17,15 +17,15 @@ pub struct Stand {
     pub row: usize,
 }
 
-/// The events and actions of both sides.
+/// The counterparts of the events and actions of both sides.
 #[derive(Debug, Clone, Default)]
-pub struct Pairs {
+pub struct Counterparts {
     events: [Vec<Stand>; 2],
     actions: [Vec<Stand>; 2],
 }
 
-impl Pairs {
-    /// The pairs of two aligned answers.
+impl Counterparts {
+    /// The counterparts in two aligned answers.
     pub fn of(differences: &Differences) -> Self {
         Self {
             events: stands(differences.events.iter().map(|row| (row.row, row.counts()))),
