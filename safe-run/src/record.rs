@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::tape::Tape;
+use crate::tape::{Stream, Tape};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct Record {
     pub left_behind: u32,
     /// Why not all of its output could be kept.
     pub lost: Option<io::Error>,
+    /// The streams of ours that could not be written, such as on a full disk, and why. One that nobody reads any more is none.
+    pub unwritten: Vec<(Stream, io::Error)>,
     pub(crate) tape: Tape,
 }
 

@@ -133,6 +133,7 @@ mod tests {
             aborted_by: None,
             left_behind: 0,
             lost: None,
+            unwritten: Vec::new(),
             tape,
         };
         let record = record.redacted(&Redactor::new(["hunter2-hunter2"]).unwrap()).unwrap();

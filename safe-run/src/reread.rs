@@ -225,6 +225,7 @@ mod tests {
             aborted_by: None,
             left_behind: 0,
             lost: None,
+            unwritten: Vec::new(),
             tape,
         }
     }

@@ -28,6 +28,14 @@ impl Stream {
             Stream::Stderr => "STDERR",
         }
     }
+
+    /// As a sentence calls it.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Stream::Stdout => "standard output",
+            Stream::Stderr => "standard error",
+        }
+    }
 }
 
 /// A piece of one stream, as one read gave it.

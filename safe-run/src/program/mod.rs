@@ -25,7 +25,7 @@ use crate::CONTRACT;
 mod code {
     /// What was typed cannot be meant.
     pub(super) const USAGE: i32 = 2;
-    /// Something is in the way of running any command.
+    /// Something is in the way of running any command, or of passing on what one has printed.
     pub(super) const SETUP: i32 = 125;
     /// The command is there and cannot be run.
     pub(super) const NOT_RUN: i32 = 126;
@@ -60,7 +60,7 @@ Environment:
   SAFE_REDACT         `1` masks keys of known shapes in what is kept; NAME,NAME… the values of these variables too
 
 The exit code is the command's, or 128 and the number of the signal that ended it.
-125: nothing could be run. 126: the command cannot be run. 127: there is no such command.
+125: nothing could be run, or what it printed could not be written. 126: the command cannot be run. 127: there is no such command.
 ";
 
 /// Runs the program with its arguments, its own name first.
@@ -89,10 +89,21 @@ fn version() -> String {
     format!("safe-run {} (contract: {CONTRACT})", env!("CARGO_PKG_VERSION"))
 }
 
-/// Prints what was asked for; whoever does not listen changes nothing.
+/// Prints what was asked for; whoever does not listen changes nothing, and a disk without room does.
 fn print(text: &str) -> i32 {
-    let _ = io::stdout().write_all(text.as_bytes());
-    0
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            say(unwritten("standard output", &error));
+            code::SETUP
+        }
+        _ => 0,
+    }
+}
+
+/// A stream of ours to which something could not be written.
+fn unwritten(stream: &str, error: &io::Error) -> String {
+    format!("safe-run: {stream} could not be written: {error}")
 }
 
 /// Says something about the work.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::arguments::Run;
 use super::events::Events;
 use super::settings::{Masks, Settings};
-use super::{code, place, say};
+use super::{code, place, say, unwritten};
 use crate::{Input, Options, Output, Record, Signals, StartError, Stream, Wires, record};
 
 /// Runs the command, and gives the code to exit with.
@@ -39,6 +39,11 @@ pub(super) fn run(run: &Run) -> i32 {
         Err(error) => return not_started(&error, events),
     };
     let (ending, is_aborted) = (record.ending, record.aborted_by.is_some());
+    for (stream, error) in &record.unwritten {
+        say(unwritten(stream.title(), error));
+    }
+    // Who trusts a success of ours trusts that the output is there too.
+    let is_cut = ending.is_success() && !record.unwritten.is_empty();
     let is_kept = events.is_some() || !ending.is_success();
     let masks = if is_kept { settings.masks(|name| std::env::var_os(name)) } else { None };
     let record = match masks {
@@ -58,7 +63,7 @@ pub(super) fn run(run: &Run) -> i32 {
             }
         }
     }
-    ending.exit_code()
+    if is_cut { code::SETUP } else { ending.exit_code() }
 }
 
 fn masked(record: Record, masks: &Masks) -> Result<Record, String> {

@@ -76,6 +76,7 @@ struct Session<'a> {
     buffer: Vec<u8>,
     tape: Tape,
     lost: Option<std::io::Error>,
+    unwritten: Vec<(Stream, std::io::Error)>,
     terminal: Terminal,
     relay: Option<wait::Relay>,
     ending: Option<Ending>,
@@ -125,6 +126,7 @@ pub fn record(
         buffer: vec![0; wait::READ],
         tape: Tape::default(),
         lost: None,
+        unwritten: Vec::new(),
         terminal: Terminal::default(),
         relay,
         ending: None,
@@ -153,6 +155,7 @@ pub fn record(
         aborted_by: session.aborted_by,
         left_behind: session.left_behind,
         lost: session.lost,
+        unwritten: session.unwritten,
         tape: session.tape,
     })
 }

@@ -51,7 +51,8 @@ impl Passage {
         Self { stream, way: Way::Closed, waiting: Vec::new(), done: 0 }
     }
 
-    /// Passes bytes on, or keeps them until there is room. An error if nobody reads any more.
+    /// Passes bytes on, or keeps them until there is room. An error if nobody reads any more, or if it cannot be
+    /// written.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {

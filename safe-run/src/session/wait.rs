@@ -135,9 +135,8 @@ impl Session<'_> {
         if self.options.output != Output::Observed && self.lost.is_none() {
             self.lost = self.tape.push(stream, at, bytes).err();
         }
-        if self.passages[index].push(bytes).is_err() {
-            // Nobody reads ours any more, so nobody shall seem to read the command's.
-            self.sources[index] = None;
+        if let Err(error) = self.passages[index].push(bytes) {
+            self.passage_closed(stream, error);
         }
         if let Some(owed) = &mut self.owed[index] {
             *owed = owed.saturating_sub(read as u64);
@@ -149,8 +148,17 @@ impl Session<'_> {
 
     /// Goes on passing on what waits.
     pub(super) fn advance(&mut self, stream: Stream) {
-        if self.passages[stream as usize].advance().is_err() {
-            self.sources[stream as usize] = None;
+        if let Err(error) = self.passages[stream as usize].advance() {
+            self.passage_closed(stream, error);
+        }
+    }
+
+    /// Nothing goes to ours any more, so nobody shall seem to read the command's.
+    fn passage_closed(&mut self, stream: Stream, error: io::Error) {
+        self.sources[stream as usize] = None;
+        // A reader that has left knows that it has. Everything else is a loss that nobody else would tell.
+        if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
+            self.unwritten.push((stream, error));
         }
     }
 

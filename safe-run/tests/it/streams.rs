@@ -1,11 +1,13 @@
 //! Live streams: bytes pass through as they are and when they come.
 
+#[cfg(target_os = "linux")]
+use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::kit::{Place, Running, processes_with, unique_sleep, wait_until};
+use crate::kit::{Finished, Place, Running, processes_with, unique_sleep, wait_until};
 
 #[test]
 fn each_stream_passes_through_unchanged() {
@@ -45,6 +47,54 @@ fn the_command_ends_when_nobody_reads_its_output_any_more() {
     assert_eq!(line, "y\n");
     // SIGPIPE, as without us.
     assert_eq!(Running(child).finish().code, Some(128 + 13));
+}
+
+/// A device on which nothing can be written.
+#[cfg(target_os = "linux")]
+fn full_disk() -> Stdio {
+    #[expect(clippy::disallowed_methods, reason = "a device, and no file that could be torn")]
+    let device = OpenOptions::new().write(true).open("/dev/full");
+    device.unwrap().into()
+}
+
+/// Runs a shell script with one of the streams of safe-run, or both, on a disk without room.
+#[cfg(target_os = "linux")]
+fn on_a_full_disk(place: &Place, script: &str, is_full: [bool; 2]) -> Finished {
+    let end = |is_full| {
+        if is_full { full_disk() } else { Stdio::piped() }
+    };
+    let mut command = place.command(["sh", "-c", script]);
+    command.stdout(end(is_full[0])).stderr(end(is_full[1])).output().unwrap().into()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_told_and_no_success() {
+    let place = Place::new();
+    let told =
+        |stream: &str| format!("safe-run: {stream} could not be written: No space left on device (os error 28)\n");
+    let lost = on_a_full_disk(&place, "echo out; echo err >&2", [true, false]);
+    assert_eq!((lost.code, lost.stderr), (Some(125), format!("err\n{}", told("standard output"))));
+    assert_eq!(on_a_full_disk(&place, "echo err >&2; echo out", [false, true]).code, Some(125));
+    assert!(place.logs().is_empty(), "the command itself did not fail");
+    assert_eq!(on_a_full_disk(&place, "exit 0", [true, true]).code, Some(0), "nothing was lost");
+
+    let failed = on_a_full_disk(&place, "echo out; exit 42", [true, false]);
+    assert_eq!(failed.code, Some(42), "the command's own code says more");
+    assert!(failed.stderr.starts_with(&told("standard output")), "{failed:?}");
+    assert!(place.log_text().contains("][STDOUT] out\n"), "what was read is kept");
+    // As where nobody reads any more, the command learns of it.
+    assert_eq!(on_a_full_disk(&place, "exec yes", [true, false]).code, Some(128 + 13));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_safe_run_itself_prints_is_no_success_where_it_cannot_be_written() {
+    let place = Place::new();
+    let mut command = place.command(["--version"]);
+    let finished: Finished = command.stdout(full_disk()).stderr(Stdio::piped()).output().unwrap().into();
+    assert_eq!(finished.code, Some(125));
+    assert!(finished.stderr.starts_with("safe-run: standard output could not be written: "), "{finished:?}");
 }
 
 #[test]
