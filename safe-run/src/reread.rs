@@ -87,9 +87,28 @@ pub enum Wrong {
     /// A line of JSON that is no event.
     #[error("this is no event: {0}")]
     Json(String),
-    /// A field that the first event must have.
-    #[error("the start of the command has no `{0}`")]
-    Missing(&'static str),
+    /// A field that an event must have.
+    #[error("the {of} has no `{field}`")]
+    Missing {
+        /// The event.
+        of: &'static str,
+        /// The field.
+        field: &'static str,
+    },
+    /// A field that is of another type, or has a value that means nothing.
+    #[error("`{field}` cannot be used: {why}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A field of the start or of the exit, in another event.
+    #[error("`{0}` stands in an event that has no such field")]
+    Misplaced(&'static str),
+    /// Two fields of an event that cannot both be true.
+    #[error("`{0}` and `{1}` do not tell the same")]
+    Contradiction(&'static str, &'static str),
     /// Events are numbered without gaps.
     #[error("expected event {expected}, found event {found}")]
     Number {
@@ -173,6 +192,12 @@ impl Recorded {
     }
 }
 
+/// How the text of the first event begins.
+const START: &str = "safe-run start: cmd=\"";
+
+/// How the text of the last event begins.
+const EXIT: &str = "safe-run exit: code=";
+
 /// A record of its events.
 fn assemble(kind: RecordKind, events: Vec<Told>) -> Result<Recorded, At> {
     for (expected, event) in (1..).zip(&events) {
@@ -184,10 +209,9 @@ fn assemble(kind: RecordKind, events: Vec<Told>) -> Result<Recorded, At> {
     let meta = |event: Option<&Told>, start: &str| {
         event.filter(|event| event.source == Source::Meta)?.text.strip_prefix(start).map(str::to_owned)
     };
-    let command =
-        meta(events.first(), "safe-run start: cmd=\"").and_then(|line| Some(line.strip_suffix('"')?.to_owned()));
+    let command = meta(events.first(), START).and_then(|line| Some(line.strip_suffix('"')?.to_owned()));
     let command = command.ok_or((events.first().map_or(1, |event| event.line), Wrong::NoStart))?;
-    let code = meta(events.last(), "safe-run exit: code=").and_then(|code| code.parse().ok());
+    let code = meta(events.last(), EXIT).and_then(|code| code.parse().ok());
     let exit_code = code.ok_or((last, Wrong::NoExit))?;
     let times = events.first().and_then(|event| event.started_at).zip(events.last().and_then(|event| event.at));
     let end = events.last().map(|event| event.end).unwrap_or_default();
@@ -323,16 +347,19 @@ mod tests {
     #[test]
     fn broken_events_are_told_with_their_line() {
         let events = events(&record(&[(Stream::Stdout, b"one\n\xff\n")]));
+        let missing = |of, field| Wrong::Missing { of, field };
+        let exit = "\"META\",\"at_us\":9,\"text\":\"safe-run exit: code=143\",\"exit_code\":143,\"signal\":15}";
         for (from, to, line, wrong) in [
             ("\"seq\":2", "\"seq\":3", 2, Wrong::Number { expected: 2, found: 3 }),
             ("\"text\":\"/w==\"", "\"text\":\"/\"", 3, Wrong::Base64),
             ("\"STDOUT\"", "\"STDLOG\"", 2, Wrong::NoEvent),
             ("safe-run-event.v1", "safe-run-event.v2", 1, Wrong::NoEvent),
             ("safe-run start", "start", 1, Wrong::NoStart),
-            ("\"started_at\":", "\"began_at\":", 1, Wrong::Missing("started_at")),
-            ("\"args\":", "\"words\":", 1, Wrong::Missing("args")),
-            ("\"args\":[", "\"args\":[],\"words\":[", 1, Wrong::Missing("args")),
-            ("safe-run exit", "exit", 4, Wrong::NoExit),
+            ("\"started_at\":", "\"began_at\":", 1, missing("start of the command", "started_at")),
+            ("\"args\":", "\"words\":", 1, missing("start of the command", "args")),
+            ("\"args\":[", "\"args\":[],\"words\":[", 1, missing("start of the command", "args")),
+            ("\"text\":\"one\"", "\"words\":\"one\"", 2, missing("event", "text")),
+            (exit, "\"META\",\"at_us\":9,\"text\":\"exit: code=143\"}", 4, Wrong::NoExit),
         ] {
             assert_eq!(broken(&events, from, to), (line, wrong), "{from:?} to {to:?}");
         }
@@ -341,6 +368,51 @@ mod tests {
         let ends = events.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(place, _)| place);
         let third = ends.clone().nth(2).unwrap();
         assert_eq!(Recorded::parse(&events[..=third]), Err((3, Wrong::NoExit)));
+    }
+
+    #[test]
+    fn events_that_contradict_themselves_are_told_with_line_and_field() {
+        // 1 start, 2 one, 3 exit with code 143 by signal 15
+        let events = events(&record(&[(Stream::Stdout, b"one\n")]));
+        for (from, to, line, wrong) in [
+            ("\"exit_code\":143", "\"exit_code\":0", 3, Wrong::Contradiction("exit_code", "text")),
+            ("code=143\"", "code=0\"", 3, Wrong::Contradiction("exit_code", "text")),
+            ("\"exit_code\":143,", "", 3, Wrong::Missing { of: "exit of the command", field: "exit_code" }),
+            (
+                "\"exit_code\":143,",
+                "\"exit_code\":null,",
+                3,
+                Wrong::Missing { of: "exit of the command", field: "exit_code" },
+            ),
+            ("\"signal\":15", "\"signal\":9", 3, Wrong::Contradiction("signal", "exit_code")),
+            ("\"signal\":15", "\"signal\":2147483647", 3, Wrong::Contradiction("signal", "exit_code")),
+            ("\"args\":[\"sh\",", "\"args\":[\"bash\",", 1, Wrong::Contradiction("args", "text")),
+            ("\"args\":[\"sh\",", "\"args\":[{\"base64\":\"c2g=\"},\"-x\",", 1, Wrong::Contradiction("args", "text")),
+            ("\"args\":[\"sh\",", "\"args\":[{\"base64\":\"!\"},", 1, Wrong::Base64),
+            ("cmd=\"sh", "cmd=\"zsh", 1, Wrong::Contradiction("args", "text")),
+            ("\"text\":\"one\"", "\"text\":\"one\",\"signal\":15", 2, Wrong::Misplaced("signal")),
+            ("\"text\":\"one\"", "\"text\":\"one\",\"args\":[\"sh\"]", 2, Wrong::Misplaced("args")),
+        ] {
+            // The command's quotes stand escaped in its text.
+            let from = from.replace("cmd=\"", "cmd=\\\"");
+            let to = to.replace("cmd=\"", "cmd=\\\"");
+            assert_eq!(broken(&events, &from, &to), (line, wrong), "{from:?} to {to:?}");
+        }
+        for (from, to, line, field) in [
+            ("\"exit_code\":143", "\"exit_code\":\"143\"", 3, "exit_code"),
+            ("\"signal\":15", "\"signal\":15.5", 3, "signal"),
+            ("\"signal\":15", "\"aborted_by\":\"TERM\"", 3, "aborted_by"),
+            ("\"signal\":15", "\"left_behind\":-1", 3, "left_behind"),
+            ("\"args\":[\"sh\",", "\"args\":[1,", 1, "args"),
+            ("\"text\":\"one\"", "\"text\":1", 2, "text"),
+            ("\"text\":\"one\"", "\"text\":\"one\",\"line_end\":\"cr\"", 2, "line_end"),
+        ] {
+            let (found, wrong) = broken(&events, from, to);
+            assert!(
+                found == line && matches!(&wrong, Wrong::Field { field: name, .. } if *name == field),
+                "{to}: {wrong}"
+            );
+        }
     }
 
     proptest! {
@@ -366,6 +438,15 @@ mod tests {
                 Ok::<_, io::Error>(())
             }).unwrap();
             prop_assert_eq!([from_log.stdout, from_log.stderr], lines);
+        }
+
+        #[test]
+        #[cfg(unix)]
+        fn whatever_a_command_is_called_with_fits_its_text(words in prop::collection::vec(any::<Vec<u8>>(), 1..5)) {
+            use std::os::unix::ffi::OsStringExt as _;
+            let command = words.into_iter().map(std::ffi::OsString::from_vec).collect();
+            let record = Record { command, ..sample() };
+            prop_assert_eq!(Recorded::parse(&events(&record)).map(|recorded| recorded.command), Ok(record.command_line()));
         }
 
         #[test]

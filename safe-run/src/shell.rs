@@ -14,7 +14,12 @@ const RESERVED: [&str; 16] = [
 
 /// The whole command.
 pub(crate) fn quote(command: &[OsString]) -> String {
-    let words = command.iter().enumerate().map(|(place, word)| quote_word(word.as_encoded_bytes(), place == 0));
+    quote_bytes(command.iter().map(|word| word.as_encoded_bytes()))
+}
+
+/// The whole command of the bytes of its words.
+pub(crate) fn quote_bytes<'a>(words: impl Iterator<Item = &'a [u8]>) -> String {
+    let words = words.enumerate().map(|(place, word)| quote_word(word, place == 0));
     let line = words.collect::<Vec<_>>().join(&b' ');
     match String::from_utf8(line) {
         Ok(line) if !line.chars().any(char::is_control) => line,

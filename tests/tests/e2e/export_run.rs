@@ -162,8 +162,9 @@ fn a_command_that_was_killed_differs_from_one_that_exited_with_the_same_code() {
 #[test]
 fn a_command_cannot_steer_the_terminal_of_who_exports_it() {
     let sandbox = Sandbox::new();
-    record(&sandbox, "one", "exit 1");
-    let crafted = fs::read_to_string(sandbox.path("one")).unwrap().replace("exit 1'", "\\u001b]0;x\\u0007\\u202e'");
+    // Events would have to name the same words beside their text, so a log is what can be crafted.
+    let log = record(&sandbox, "events", "exit 1").unwrap();
+    let crafted = fs::read_to_string(sandbox.path(&log)).unwrap().replace("exit 1'", "\u{1b}]0;x\u{7}\u{202e}'");
     let sandbox = sandbox.with_file("one", &crafted);
     let exported = export(&sandbox, "one", "new", &[]);
     assert_eq!(exported.code, Some(0), "{exported}");
@@ -183,6 +184,10 @@ fn what_is_no_whole_record_is_told_with_file_and_line_and_leaves_everything_as_i
         (&log.replace("SEQ=3", "SEQ=4"), "error: `broken`, line 10: expected event 3, found event 4"),
         (&log.replacen("two", "twice", 1), "error: `broken`, line 3: the section and the ledger do not tell the same"),
         (&events[..events.len() - 9], "error: `broken`, line 4: this is no event: "),
+        (
+            &events.replace("\"exit_code\":1", "\"exit_code\":0"),
+            "error: `broken`, line 4: `exit_code` and `text` do not tell the same",
+        ),
         (
             &events.replace("\"started_at\":", "\"began_at\":"),
             "error: `broken`, line 1: the start of the command has no `started_at`",
