@@ -28,6 +28,13 @@ pub struct KeptRequest {
     pub masked: bool,
 }
 
+impl KeptRequest {
+    /// The name of the program that was asked, where the agent was one. Its arguments are kept nowhere.
+    pub fn program(&self) -> Option<&str> {
+        self.url.strip_prefix("cmd:")
+    }
+}
+
 impl Keeper {
     /// Keeps the request of a case.
     pub(crate) fn keep_request(&self, case_id: &CaseId, body: &[u8]) -> Result<Href, WriteError> {

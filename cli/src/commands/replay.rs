@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::store::{ASSETS_FOLDER, RunReader};
-use counterproof_artifact::{Case, CaseId, Exit, Href};
+use counterproof_artifact::{Case, CaseId, Exit, Href, check};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
 use counterproof_evaluator::differences::{Differences, WithEvidence};
 use counterproof_evaluator::load::{Artifact, ComparedRun};
@@ -41,7 +41,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL")]
     base_url: Option<Secret>,
 
-    /// Ask this program instead of a server
+    /// Ask this program instead of a server. Where the run has asked a program it has to be named again: its arguments are kept
+    /// nowhere
     #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
     agent_cmd: Option<Secret>,
 
@@ -138,10 +139,11 @@ impl Args {
     fn settings(&self, recorded: &Recorded, out: &Utf8Path, config: Config) -> Result<Settings, CommandError> {
         let run = recorded.reader.run();
         // A run of a program has no base URL; then the command takes its place below.
-        let base = match (&self.base_url, &self.agent_cmd) {
-            (Some(base), _) => base.expose(),
-            (None, None) => run.base_url.as_str(),
-            (None, Some(_)) => "http://localhost",
+        let base = match (&self.base_url, &self.agent_cmd, recorded.request.program()) {
+            (Some(base), _, _) => base.expose(),
+            (None, Some(_), _) => "http://localhost",
+            (None, None, Some(program)) => return Err(unnamed(program)),
+            (None, None, None) => run.base_url.as_str(),
         };
         let base: BaseUrl = base.parse().map_err(|error| {
             CommandError::usage(error).hint("`--base-url` or `--agent-cmd` says where the agent is")
@@ -166,6 +168,13 @@ impl Args {
         settings.resend = Some(recorded.request.body.to_string().into_bytes());
         Ok(settings)
     }
+}
+
+/// The agent is a program, and nothing on record says how it is started.
+fn unnamed(program: &str) -> CommandError {
+    let program = check::visible(program);
+    CommandError::usage(format!("the agent is the program `{program}`, and its arguments are kept nowhere"))
+        .hint("name it again, as `counterproof run` was told: `--agent-cmd 'CMD'`")
 }
 
 /// The runner asks cases; of this one only the id matters, because its request is there already.

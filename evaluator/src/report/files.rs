@@ -16,6 +16,9 @@ use crate::runs::SideRuns;
 /// The folder of the copies, within the report.
 pub(super) const ARTIFACTS_FOLDER: &str = "artifacts";
 
+/// What a run's base URL begins with where its agent is a program.
+const PROGRAM: &str = "cmd:";
+
 /// A link to a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileLink {
@@ -33,6 +36,7 @@ pub(super) struct RunFiles<'a> {
     /// Where the copies go, within the folder of all copies.
     folder: String,
     run_folder: &'a Utf8Path,
+    asks_program: bool,
     out: Utf8PathBuf,
 }
 
@@ -43,6 +47,7 @@ impl<'a> RunFiles<'a> {
         let files = |(index, run): (usize, &'a ComparedRun)| Self {
             folder: folder(index),
             run_folder: run.reader().folder(),
+            asks_program: run.reader().run().base_url.starts_with(PROGRAM),
             out: out.to_owned(),
         };
         runs.iter().enumerate().map(files).collect()
@@ -51,6 +56,11 @@ impl<'a> RunFiles<'a> {
     /// Where the run is.
     pub(super) const fn run_folder(&self) -> &Utf8Path {
         self.run_folder
+    }
+
+    /// True where the run has asked a program and no server.
+    pub(super) const fn asks_program(&self) -> bool {
+        self.asks_program
     }
 
     /// The artifact of a case, copied under the name of the case's page.

@@ -1,4 +1,5 @@
-//! The command that sends a case's request again. It works in the report's folder, which holds all that it needs.
+//! The command that sends a case's request again. It works in the report's folder, which holds all that it needs but the
+//! command of an agent that is a program.
 
 use counterproof_artifact::Side;
 
@@ -16,7 +17,9 @@ pub(super) fn command(view: &CaseView<'_>) -> Result<String, ReportError> {
         }
         let id = &view.case.row.case_id;
         let artifact = view.files(side).artifact_path(view.report.pages.stem(id));
-        return Ok(format!("counterproof replay {}", quoted(&artifact)));
+        // A run keeps no arguments of a program, which may be secrets, so who asks again names it in full.
+        let program = if view.files(side).asks_program() { " --agent-cmd '…'" } else { "" };
+        return Ok(format!("counterproof replay {}{program}", quoted(&artifact)));
     }
     Ok(String::new())
 }

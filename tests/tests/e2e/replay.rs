@@ -54,6 +54,35 @@ fn the_command_on_the_page_of_a_case_works_in_the_folder_of_the_report() {
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answer means the same\n"), "{finished}");
 }
 
+/// A run of one case against a program that takes an argument, `agent.sh done`, and a comparison of it.
+fn recorded_of_a_program() -> Sandbox {
+    let script = format!("test \"$1\" = done || exit 9\ncat > /dev/null\necho '{}'\n", said("done"));
+    let sandbox = Sandbox::new().with_file("cases.json", CASES).with_file("agent.sh", &script);
+    for (side, id) in [("baseline", "r0"), ("new", "r1")] {
+        let run = ["run", "--cases", "cases.json", "--side", side, "--run-id", id, "--agent-cmd", "sh agent.sh done"];
+        let finished = sandbox.run(run);
+        assert_eq!(finished.code, Some(0), "{finished}");
+    }
+    let finished = sandbox.run(["compare"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    sandbox
+}
+
+#[test]
+fn a_program_has_to_be_named_again_and_the_page_and_the_error_say_so() {
+    let sandbox = recorded_of_a_program();
+    let page = std::fs::read_to_string(sandbox.path("report/cases/c1.html")).unwrap();
+    assert!(page.contains(">counterproof replay artifacts/new/c1.json --agent-cmd &#39;…&#39;<"), "{page}");
+    for artifact in [CASE, "report/artifacts/new/c1.json"] {
+        let finished = sandbox.run(["replay", artifact]);
+        assert_eq!(finished.code, Some(2), "{finished}");
+        assert!(finished.stderr.contains("the agent is the program `sh`"), "{finished}");
+        assert!(finished.stderr.contains("`--agent-cmd 'CMD'`"), "{finished}");
+        let finished = sandbox.run(["replay", artifact, "--agent-cmd", "sh agent.sh done"]);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answer means the same\n"), "{finished}");
+    }
+}
+
 #[test]
 fn another_answer_is_told_in_words() {
     let (sandbox, _agent) = recorded("sent", &[]);
