@@ -2,13 +2,15 @@
 
 use counterproof_runner::KeptRequest;
 
-/// The command that sends the request: `curl`, or the program itself where the agent is one.
+/// The pipe that asks a program, which is given as its words.
+pub(crate) fn pipe(request: &KeptRequest, words: &[String]) -> String {
+    format!("printf '%s\\n' {} | {}", shell_words::quote(&request.body.to_string()), shell_words::join(words))
+}
+
+/// The `curl` command that sends the request to a server.
 pub(crate) fn command(request: &KeptRequest) -> String {
     let body = request.body.to_string();
     let body = shell_words::quote(&body);
-    if let Some(program) = request.url.strip_prefix("cmd:") {
-        return format!("printf '%s\\n' {body} | {}", shell_words::quote(program));
-    }
     let mut lines = vec![
         format!("curl --request POST {}", shell_words::quote(&request.url)),
         "  --header 'content-type: application/json'".to_owned(),
@@ -44,6 +46,8 @@ mod tests {
         let expected = "curl --request POST 'http://h/run-case?a&b' \\\n  --header 'content-type: application/json' \\\n  \
                         --header \"authorization: $AUTHORIZATION\" \\\n  --data-raw '{\"user\":\"it'\\''s $HOME\"}'";
         assert_eq!(command(&request("http://h/run-case?a&b")), expected);
-        assert_eq!(command(&request("cmd:my agent")), "printf '%s\\n' '{\"user\":\"it'\\''s $HOME\"}' | 'my agent'");
+        let words = ["my agent", "--fast", "$KEY"].map(str::to_owned);
+        let expected = "printf '%s\\n' '{\"user\":\"it'\\''s $HOME\"}' | 'my agent' --fast '$KEY'";
+        assert_eq!(pipe(&request("cmd:my agent"), &words), expected);
     }
 }

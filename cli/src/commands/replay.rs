@@ -62,7 +62,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time_span)]
     timeout: Duration,
 
-    /// Print the command that sends the request, with `$NAME` where a header's value belongs, and send nothing
+    /// Print the command that sends the request, with `$NAME` where a header's value belongs, and send nothing; with
+    /// --agent-cmd the pipe that asks the program
     #[arg(long)]
     curl: bool,
 }
@@ -79,7 +80,7 @@ struct Recorded {
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let recorded = Recorded::read(&args.case)?;
     if args.curl {
-        streams.say(curl::command(&recorded.request))?;
+        streams.say(args.printed(&recorded.request)?)?;
         return Ok(Exit::Done);
     }
     if recorded.request.masked {
@@ -136,6 +137,19 @@ impl Recorded {
 }
 
 impl Args {
+    /// The command that sends the request.
+    fn printed(&self, request: &KeptRequest) -> Result<String, CommandError> {
+        match (&self.agent_cmd, request.program()) {
+            (Some(text), _) => {
+                text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?;
+                let words = shell_words::split(text.expose()).map_err(CommandError::usage)?;
+                Ok(curl::pipe(request, &words))
+            }
+            (None, Some(program)) => Err(unnamed(program)),
+            (None, None) => Ok(curl::command(request)),
+        }
+    }
+
     fn settings(&self, recorded: &Recorded, out: &Utf8Path, config: Config) -> Result<Settings, CommandError> {
         let run = recorded.reader.run();
         // A run of a program has no base URL; then the command takes its place below.

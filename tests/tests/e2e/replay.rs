@@ -84,6 +84,20 @@ fn a_program_has_to_be_named_again_and_the_page_and_the_error_say_so() {
 }
 
 #[test]
+fn the_printed_pipe_asks_the_program_with_its_arguments_and_without_them_there_is_none() {
+    let sandbox = recorded_of_a_program();
+    let finished = sandbox.run(["replay", CASE, "--curl"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{finished}");
+    assert!(finished.stderr.contains("`--agent-cmd 'CMD'`"), "{finished}");
+    let finished = sandbox.run(["replay", CASE, "--curl", "--agent-cmd", "sh 'agent.sh' done"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert!(finished.stdout.ends_with(" | sh agent.sh done\n"), "{finished}");
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.current_dir(sandbox.root()).args(["-c", &finished.stdout]).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", said("done")));
+}
+
+#[test]
 fn another_answer_is_told_in_words() {
     let (sandbox, _agent) = recorded("sent", &[]);
     let other = Agent::start(|_| Reply::json(&said("lost")));
