@@ -18,6 +18,7 @@ mod suite;
 mod summary;
 mod surroundings;
 mod told;
+mod unreached;
 mod values;
 
 pub use commands::run;

@@ -60,8 +60,8 @@ impl<'out> Told<'out> {
 
 impl Reporter for Told<'_> {
     fn report(&mut self, event: &RunEvent) {
-        if let EventKind::CaseFinished { case_id, failure: Some(failure), .. } = &event.kind {
-            self.failures.note(case_id, failure);
+        if let EventKind::CaseFinished { case_id, attempts, failure: Some(failure) } = &event.kind {
+            self.failures.note(case_id, *attempts, failure);
         }
         match &mut self.voice {
             Voice::Human(progress) => progress.report(event),
@@ -77,10 +77,14 @@ pub(crate) struct Failures {
     by_class: BTreeMap<&'static str, usize>,
     first: BTreeMap<CaseId, String>,
     others: usize,
+    first_asked: Option<CaseId>,
 }
 
 impl Failures {
-    fn note(&mut self, case_id: &CaseId, failure: &FailureNote) {
+    fn note(&mut self, case_id: &CaseId, attempts: u32, failure: &FailureNote) {
+        if attempts > 0 && self.first_asked.is_none() {
+            self.first_asked = Some(case_id.clone());
+        }
         *self.by_class.entry(failure.class.as_str()).or_default() += 1;
         let status = failure.status.map(|status| format!(" {status}")).unwrap_or_default();
         self.first.insert(case_id.clone(), format!("{}{status}", failure.name));
@@ -88,6 +92,11 @@ impl Failures {
             self.first.pop_last();
             self.others += 1;
         }
+    }
+
+    /// The first case that was asked and failed.
+    pub(crate) const fn first_asked(&self) -> Option<&CaseId> {
+        self.first_asked.as_ref()
     }
 
     /// A line for each of the first failures, and one for the others.

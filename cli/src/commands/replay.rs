@@ -21,6 +21,7 @@ use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::curl;
 use crate::streams::Streams;
+use crate::unreached;
 use crate::values::time_span;
 
 /// Send the request of a case again and show how the answer differs.
@@ -96,8 +97,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         counterproof_runner::run(&settings, &[spec(&recorded.case_id)], Environment::of_system(), &mut Silent)
             .map_err(CommandError::io)?;
     if !summary.reached {
-        let message = format!("the agent at {} could not be reached", settings.target.recorded());
-        return Err(CommandError::io(message).hint("`--base-url` or `--agent-cmd` says where it is now"));
+        return Err(unreached::error(&settings.target, &summary.folder, Some(&recorded.case_id)));
     }
     let replayed = RunReader::open(&summary.folder).map_err(CommandError::io)?;
     let baseline = ComparedRun::new(recorded.reader).load(&recorded.case_id);

@@ -71,6 +71,29 @@ fn nothing_of_an_agent_outlives_a_run_that_is_abandoned() {
     assert_eq!(code, Some(4));
 }
 
+/// The exit code and standard error of a run of another program.
+fn run_of(sandbox: &Sandbox, program: &str) -> (Option<i32>, String) {
+    let finished = sandbox.run(RUN[..8].iter().copied().chain([program]));
+    (finished.code, finished.stderr)
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_told_with_the_reason() {
+    for (program, reason) in [
+        (
+            "nosuchprog --key s3cret",
+            "error: cmd:nosuchprog: the agent's program could not be started: No such file or directory",
+        ),
+        ("./agent.sh", "error: cmd:agent.sh: the agent's program could not be started: Permission denied"),
+    ] {
+        let sandbox = sandbox(2, "no program: nobody may execute it");
+        let (code, stderr) = run_of(&sandbox, program);
+        assert_eq!(code, Some(3), "{stderr}");
+        assert!(stderr.contains(reason) && stderr.contains("hint: the first word of `--agent-cmd`"), "{stderr}");
+        assert!(!stderr.contains("s3cret"), "{stderr}");
+    }
+}
+
 /// Runs below a limit that a shell sets; gives the exit code and standard error.
 fn limited(sandbox: &Sandbox, limit: &str, more: &[&str]) -> (Option<i32>, String) {
     let script = format!("{limit}; exec \"$@\"");

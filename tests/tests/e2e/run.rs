@@ -173,8 +173,8 @@ fn an_agent_that_nobody_reaches_is_an_error_though_every_case_has_its_artifact()
       fmt_001: dns
       large_001: dns
       wrong_shape_001: dns
-    error: the agent at http://no-such-agent.invalid could not be reached
-      hint: check that the agent runs and that `--base-url` or `--agent-cmd` is right
+    error: the agent at http://no-such-agent.invalid could not be reached: the host name could not be resolved
+      hint: check that the agent runs, and that `--base-url` is where it is now
       hint: the artifacts in the run folder tell of each attempt
     ");
     assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));

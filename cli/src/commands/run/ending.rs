@@ -9,6 +9,7 @@ use crate::command_error::CommandError;
 use crate::passes::Passes;
 use crate::streams::Streams;
 use crate::told::{Failures, Style};
+use crate::unreached;
 
 /// Says how one run went.
 pub(super) fn tell(
@@ -47,9 +48,7 @@ pub(super) fn tell(
         streams.say(format_args!("run folder: {}", summary.folder))?;
     }
     if !summary.interrupted && !summary.reached && counts.selected > 0 {
-        let message = format!("the agent at {} could not be reached", settings.target.recorded());
-        return Err(CommandError::io(message)
-            .hint("check that the agent runs and that `--base-url` or `--agent-cmd` is right")
+        return Err(unreached::error(&settings.target, &summary.folder, failures.first_asked())
             .hint("the artifacts in the run folder tell of each attempt"));
     }
     if !summary.interrupted && counts.not_asked > 0 {
