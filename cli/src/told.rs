@@ -75,6 +75,7 @@ impl Reporter for Told<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     by_class: BTreeMap<&'static str, usize>,
+    by_name: BTreeMap<&'static str, usize>,
     first: BTreeMap<CaseId, String>,
     others: usize,
     first_asked: Option<CaseId>,
@@ -86,6 +87,7 @@ impl Failures {
             self.first_asked = Some(case_id.clone());
         }
         *self.by_class.entry(failure.class.as_str()).or_default() += 1;
+        *self.by_name.entry(failure.name).or_default() += 1;
         let status = failure.status.map(|status| format!(" {status}")).unwrap_or_default();
         self.first.insert(case_id.clone(), format!("{}{status}", failure.name));
         if self.first.len() > NAMED {
@@ -99,10 +101,15 @@ impl Failures {
         self.first_asked.as_ref()
     }
 
-    /// A line for each of the first failures, and one for the others.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+    /// The one name that so many failures have, where they have one.
+    pub(crate) fn all_as_one(&self, count: usize) -> Option<&'static str> {
+        self.by_name.iter().find(|(_, of_name)| **of_name == count).map(|(name, _)| *name)
+    }
+
+    /// A line for each of the first failures, with what `more` knows of a case, and one for the others.
+    pub(crate) fn lines(&self, more: impl Fn(&CaseId) -> String) -> impl Iterator<Item = String> {
         let others = (self.others > 0).then(|| format!("and {} more", self.others));
-        self.first.iter().map(|(case_id, failure)| format!("{case_id}: {failure}")).chain(others)
+        self.first.iter().map(move |(case_id, failure)| format!("{case_id}: {failure}{}", more(case_id))).chain(others)
     }
 }
 

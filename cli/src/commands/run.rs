@@ -1,6 +1,7 @@
 //! `counterproof run`: what was typed becomes the settings of a run, and its summary becomes text and an exit code.
 
 mod ending;
+mod hints;
 
 use std::env;
 use std::num::NonZeroU32;

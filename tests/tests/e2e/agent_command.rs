@@ -94,6 +94,27 @@ fn a_program_that_cannot_be_started_is_told_with_the_reason() {
     }
 }
 
+#[test]
+fn where_every_case_fails_the_same_way_its_standard_error_is_named() {
+    let sandbox = sandbox(2, "echo 'no key' >&2\nexit 3\n");
+    let (code, stderr) = run_of(&sandbox, "sh agent.sh");
+    assert_eq!(code, Some(0), "{stderr}");
+    for line in [
+        "  c0: agent_exit 3\n  c1: agent_exit 3\n",
+        "hint: every case failed as `agent_exit`; c0 wrote to its standard error: runs/new/r1/assets/c0.attempt1.stderr.txt\n",
+    ] {
+        assert!(stderr.contains(line), "{stderr}");
+    }
+    assert_eq!(std::fs::read(sandbox.path("runs/new/r1/assets/c0.attempt1.stderr.txt")).unwrap(), b"no key\n");
+}
+
+#[test]
+fn a_signal_is_named_and_one_case_of_two_is_no_reason_for_a_hint() {
+    let sandbox = sandbox(2, &format!("grep -q c0 && kill -TERM $$\necho no >&2\necho '{}'\n", minimal_answer()));
+    let (_, stderr) = run_of(&sandbox, "sh agent.sh");
+    assert!(stderr.contains("  c0: agent_signal 15\n") && !stderr.contains("hint: "), "{stderr}");
+}
+
 /// Runs below a limit that a shell sets; gives the exit code and standard error.
 fn limited(sandbox: &Sandbox, limit: &str, more: &[&str]) -> (Option<i32>, String) {
     let script = format!("{limit}; exec \"$@\"");

@@ -1,10 +1,11 @@
 //! What is said at the end of a run: how it went, what failed, what is done next, and why it could not go on.
 
+use counterproof_artifact::CaseId;
 use counterproof_artifact::lock::LockError;
 use counterproof_artifact::store::{CreateError, ReopenError, RunReader};
-use counterproof_runner::{ResumeError, RunError, Settings, Summary};
+use counterproof_runner::{ResumeError, RunError, Settings, Summary, Target};
 
-use super::Args;
+use super::{Args, hints};
 use crate::command_error::CommandError;
 use crate::passes::Passes;
 use crate::streams::Streams;
@@ -34,7 +35,9 @@ pub(super) fn tell(
     streams.note(line);
     // A log has named each when it ended.
     if args.reporter == Style::Human {
-        for failure in failures.lines() {
+        let is_program = matches!(settings.target, Target::Command(_));
+        let ended = |case_id: &CaseId| if is_program { hints::ended(&summary.folder, case_id) } else { String::new() };
+        for failure in failures.lines(ended) {
             streams.note(format_args!("  {failure}"));
         }
     }
@@ -46,6 +49,9 @@ pub(super) fn tell(
     }
     if args.reporter != Style::Jsonl {
         streams.say(format_args!("run folder: {}", summary.folder))?;
+    }
+    for hint in hints::all(summary, failures) {
+        streams.note(format_args!("hint: {hint}"));
     }
     if !summary.interrupted && !summary.reached && counts.selected > 0 {
         return Err(unreached::error(&settings.target, &summary.folder, failures.first_asked())

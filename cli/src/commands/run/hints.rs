@@ -1,0 +1,33 @@
+//! What helps with the failures of a run, from their names and from the artifacts of the first of them.
+
+use camino::Utf8Path;
+use counterproof_artifact::CaseId;
+use counterproof_runner::Summary;
+use serde_json::Value;
+
+use crate::told::Failures;
+use crate::unreached;
+
+/// How the program that failed in a case ended: its exit code or signal, behind a space; empty where it did not end by itself.
+pub(super) fn ended(folder: &Utf8Path, case_id: &CaseId) -> String {
+    let failure = unreached::failure(folder, case_id);
+    let number = failure.as_ref().and_then(|failure| {
+        let ending = ["exit_code", "signal"].into_iter().find_map(|field| failure.extra.get(field));
+        ending.and_then(Value::as_i64).filter(|number| *number != 0)
+    });
+    number.map(|number| format!(" {number}")).unwrap_or_default()
+}
+
+/// What can be said of all failures together.
+pub(super) fn all(summary: &Summary, failures: &Failures) -> Vec<String> {
+    stderr_of_first(summary, failures).into_iter().collect()
+}
+
+/// Where every case failed the same way, the first of them has usually said why.
+fn stderr_of_first(summary: &Summary, failures: &Failures) -> Option<String> {
+    let name = failures.all_as_one(summary.counts.selected)?;
+    let case_id = failures.first_asked()?;
+    let failure = unreached::failure(&summary.folder, case_id)?;
+    let file = failure.extra.get("stderr_saved_to")?.as_str()?;
+    Some(format!("every case failed as `{name}`; {case_id} wrote to its standard error: {}", summary.folder.join(file)))
+}
