@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use counterproof_artifact::CaseId;
-use counterproof_runner::{EventKind, FailureNote, JsonLines, Plain, Reporter, RunEvent};
+use counterproof_runner::{EventKind, FailureNote, JsonLines, Plain, Reason, Reporter, RunEvent};
 
 use crate::command_error::CommandError;
 use crate::progress::Progress;
@@ -99,6 +99,11 @@ impl Failures {
     /// The first case that was asked and failed.
     pub(crate) const fn first_asked(&self) -> Option<&CaseId> {
         self.first_asked.as_ref()
+    }
+
+    /// True where a failure has this name.
+    pub(crate) fn has(&self, reason: Reason) -> bool {
+        self.by_name.contains_key(reason.name())
     }
 
     /// The one name that so many failures have, where they have one.

@@ -217,6 +217,17 @@ impl Fault {
         Self { reason, message: message.into(), violations: Vec::new() }
     }
 
+    /// The same of a program, which has an output and no response.
+    #[must_use]
+    pub(crate) fn in_output(self) -> Self {
+        let message = match self.reason {
+            Reason::EmptyBody => "the program printed nothing on standard output".to_owned(),
+            Reason::NotJson => format!("{}; standard output has to hold the answer alone", self.message),
+            _ => return self,
+        };
+        Self { message, ..self }
+    }
+
     /// What the HTTP client says, for a request without a response.
     pub(crate) fn of_request(error: &reqwest::Error) -> Self {
         if error.is_timeout() {

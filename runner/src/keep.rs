@@ -63,7 +63,10 @@ impl Keeper {
         let answering = Answering { case_id, side: self.run.side(), received: tried.ended.at };
         let judged = match (&tried.fault, &tried.reply, &held) {
             (Some(fault), _, _) => Err(fault.clone()),
-            (None, Some(_), Held::Memory(bytes)) => self.read_answer(bytes, answering),
+            (None, Some(_), Held::Memory(bytes)) => {
+                let read = self.read_answer(bytes, answering);
+                if tried.program.is_some() { read.map_err(Fault::in_output) } else { read }
+            }
             (None, _, _) => Err(Fault::new(Reason::RequestFailed, "there was no response")),
         };
         let mut record = record(&tried);

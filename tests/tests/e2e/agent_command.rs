@@ -115,6 +115,15 @@ fn a_signal_is_named_and_one_case_of_two_is_no_reason_for_a_hint() {
     assert!(stderr.contains("  c0: agent_signal 15\n") && !stderr.contains("hint: "), "{stderr}");
 }
 
+#[test]
+fn output_that_is_no_answer_or_too_long_for_one_is_told_with_what_helps() {
+    let (_, stderr) = run_of(&sandbox(1, "echo starting\n"), "sh agent.sh");
+    assert!(stderr.contains("hint: a program's standard output has to hold the answer alone"), "{stderr}");
+    let sandbox = sandbox(1, &answering());
+    let finished = sandbox.run(RUN.iter().copied().chain(["--max-answer-bytes", "9"]));
+    assert!(finished.stderr.contains("hint: `--max-body-bytes` and `--max-answer-bytes`"), "{finished}");
+}
+
 /// Runs below a limit that a shell sets; gives the exit code and standard error.
 fn limited(sandbox: &Sandbox, limit: &str, more: &[&str]) -> (Option<i32>, String) {
     let script = format!("{limit}; exec \"$@\"");

@@ -50,7 +50,7 @@ pub(super) fn tell(
     if args.reporter != Style::Jsonl {
         streams.say(format_args!("run folder: {}", summary.folder))?;
     }
-    for hint in hints::all(summary, failures) {
+    for hint in hints::all(&settings.target, summary, failures) {
         streams.note(format_args!("hint: {hint}"));
     }
     if !summary.interrupted && !summary.reached && counts.selected > 0 {

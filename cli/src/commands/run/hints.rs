@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::CaseId;
-use counterproof_runner::Summary;
+use counterproof_runner::{Reason, Summary, Target};
 use serde_json::Value;
 
 use crate::told::Failures;
@@ -19,8 +19,15 @@ pub(super) fn ended(folder: &Utf8Path, case_id: &CaseId) -> String {
 }
 
 /// What can be said of all failures together.
-pub(super) fn all(summary: &Summary, failures: &Failures) -> Vec<String> {
-    stderr_of_first(summary, failures).into_iter().collect()
+pub(super) fn all(target: &Target, summary: &Summary, failures: &Failures) -> Vec<String> {
+    let mut hints: Vec<_> = stderr_of_first(summary, failures).into_iter().collect();
+    if matches!(target, Target::Command(_)) && failures.has(Reason::NotJson) {
+        hints.push("a program's standard output has to hold the answer alone; logs go to standard error".to_owned());
+    }
+    if failures.has(Reason::BodyTooLarge) {
+        hints.push("`--max-body-bytes` and `--max-answer-bytes` say how large an answer may be".to_owned());
+    }
+    hints
 }
 
 /// Where every case failed the same way, the first of them has usually said why.
