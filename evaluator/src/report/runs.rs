@@ -8,10 +8,12 @@ use super::changes::{self, ChangesShown};
 use super::shown::{self, Budget};
 use crate::diff::json;
 
-/// What names a run or tells how it went; everything else is a setting.
-const NOT_SETTINGS: [&str; 11] = [
+/// What names a run or its group, or tells how it went; everything else is a setting.
+const NOT_SETTINGS: [&str; 13] = [
     "schema_version",
     "run_id",
+    "group_id",
+    "repeat",
     "version",
     "generated_at",
     "out_dir",
@@ -93,4 +95,26 @@ pub(super) fn settings_that_differ(baseline: &Run, new: &Run) -> ChangesShown {
         value
     };
     changes::show(&json::diff(&settings(baseline), &settings(new)), &Budget::of_page())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(id: &str, repeat: u32, repeats: u32) -> Run {
+        serde_json::from_value(json!({
+            "schema_version": "run.v1", "run_id": format!("{id}-r{repeat}"), "version": "new",
+            "generated_at": "2026-01-01T00:00:00Z", "base_url": "http://a", "cases_path": "c.json", "out_dir": "..",
+            "selected_case_ids": [], "runner_version": "v", "group_id": id, "repeat": repeat, "repeats": repeats,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_names_a_run_or_its_group_is_no_setting() {
+        assert!(settings_that_differ(&run("a", 1, 3), &run("b", 2, 3)).places.is_empty());
+        assert_eq!(settings_that_differ(&run("a", 1, 3), &run("b", 1, 5)).places.len(), 1);
+    }
 }
