@@ -10,6 +10,7 @@ use counterproof_runner::{Part, Repeat, Rounds, Settings, Shard, ShardError, Sta
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
+use crate::values::at_least_one;
 
 /// Which runs to make, and from where.
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,7 @@ pub(crate) struct Options {
     shard: Option<ShardChoice>,
 
     /// Make N runs, one after the other, called ID-r1 to ID-rN
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     repeat: Option<NonZeroU32>,
 
     /// Make runs of the side `new`, called ID-r1, ID-r2 and so on, until every case is decided against the baseline: the first
@@ -48,7 +49,7 @@ pub(crate) struct Options {
     pub(crate) against: Vec<Utf8PathBuf>,
 
     /// With --repeat-until-decided: make at most N runs
-    #[arg(long, value_name = "N", requires = "repeat_until_decided")]
+    #[arg(long, value_name = "N", requires = "repeat_until_decided", value_parser = at_least_one)]
     pub(crate) max: Option<NonZeroU32>,
 }
 
@@ -194,6 +195,12 @@ mod tests {
         let rounds = ["--run-id", "n", "--repeat-until-decided", "--max", "2", "--against", "b1", "b2"];
         assert_eq!(ids(&rounds).unwrap(), ["n-r1", "n-r2"]);
         assert_eq!(ids(&[]).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn no_runs_at_all_are_refused_in_words() {
+        let error = ids(&["--repeat", "0"]).unwrap_err();
+        assert!(error.contains("invalid value '0' for '--repeat <N>': it has to be at least 1"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Values of options, as they are typed.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -11,6 +12,12 @@ pub(crate) fn time_span(text: &str) -> Result<Duration, String> {
         Ok(span) if span >= Duration::from_millis(1) => Ok(span),
         _ => Err("a time-out is at least one millisecond, such as 15s or 500ms".to_owned()),
     }
+}
+
+/// Reads a number of things of which there has to be one.
+pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
+    let number: u32 = text.parse().map_err(|_| format!("a whole number from 1 to {}", u32::MAX))?;
+    NonZeroU32::new(number).ok_or_else(|| "it has to be at least 1".to_owned())
 }
 
 /// Reads a number of bytes.
@@ -29,6 +36,15 @@ mod tests {
         assert_eq!(time_span("1m 30s"), Ok(Duration::from_secs(90)));
         for text in ["", "15", "0s", "-1s", "soon"] {
             assert!(time_span(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_may_not_be_zero_is_refused_in_words() {
+        assert_eq!(at_least_one("3"), Ok(NonZeroU32::MIN.saturating_add(2)));
+        assert_eq!(at_least_one("0"), Err("it has to be at least 1".to_owned()));
+        for text in ["", "-1", "1.5", "many", "4294967296"] {
+            assert!(at_least_one(text).unwrap_err().starts_with("a whole number from 1"), "{text:?}");
         }
     }
 

@@ -27,7 +27,7 @@ use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::suite;
 use crate::told::{Style, Told};
-use crate::values::{bytes, time_span};
+use crate::values::{at_least_one, bytes, time_span};
 
 use ending::{counted, next, run_error, tell};
 
@@ -106,7 +106,7 @@ pub(crate) struct Args {
 
     /// Give the agent up after so many cases in a row that ended in silence: no connection, no response in time, or status
     /// 502 to 504. The cases that are left are kept as failures named `not_run`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     fail_fast: Option<NonZeroU32>,
 
     /// Send this header with every request; `env:VARIABLE` as the value reads it from the environment. Values are never kept
