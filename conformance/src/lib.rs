@@ -15,11 +15,13 @@ mod process;
 pub mod report;
 mod run;
 mod snapshot;
+mod stop;
 mod subject;
 mod template;
 mod trial;
 mod vectors;
 
 pub use run::{Request, RunError, Verdict, conform};
+pub use stop::Stop;
 pub use subject::{Kind, Subject};
 pub use vectors::{Vectors, VectorsError};

@@ -1,14 +1,15 @@
 //! The process of a trial: it gets its input, is sent its signal, and is read to its end. On Unix it has a process group of its
-//! own, so that what fails or takes too long is killed together with what it has started.
+//! own, so that what fails, takes too long or shall end is killed together with what it has started.
 
 use std::io::{self, Read, Write as _};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 
+use crate::stop::Stop;
 use crate::vectors::Signal;
 
 /// The time between two looks at a process.
@@ -23,6 +24,21 @@ pub(crate) struct Course<'a> {
     pub(crate) signal: Option<(Signal, &'a Utf8Path)>,
     /// How long all of it may take.
     pub(crate) limit: Duration,
+    /// Whether it shall end before that.
+    pub(crate) stop: &'a Stop,
+}
+
+impl Course<'_> {
+    /// An error where the process may not go on.
+    fn check(&self, end: Instant) -> Result<(), String> {
+        if self.stop.is_triggered() {
+            return Err("interrupted".to_owned());
+        }
+        if Instant::now() > end {
+            return Err(format!("the program did not end within {} s", self.limit.as_secs()));
+        }
+        Ok(())
+    }
 }
 
 /// Runs a program to its end, and reads what it prints.
@@ -52,22 +68,22 @@ fn watch(child: &mut Child, course: &Course<'_>) -> Result<Output, String> {
     }
     let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
     if let Some((signal, ready)) = course.signal {
-        wait_for(ready, child, end)?;
+        wait_for(ready, child, (course, end))?;
         send(child, signal)?;
     }
-    let late = || format!("the program did not end within {} s", course.limit.as_secs());
-    let all = |stream: Receiver<io::Result<Vec<u8>>>| {
-        let read = stream.recv_timeout(end.saturating_duration_since(Instant::now())).map_err(|_| late())?;
-        read.map_err(|error| error.to_string())
+    let all = |stream: Receiver<io::Result<Vec<u8>>>| loop {
+        match stream.recv_timeout(PAUSE) {
+            Ok(read) => return read.map_err(|error| error.to_string()),
+            Err(RecvTimeoutError::Timeout) => course.check(end)?,
+            Err(RecvTimeoutError::Disconnected) => return Err("a stream of the program could not be read".to_owned()),
+        }
     };
     let (stdout, stderr) = (all(stdout)?, all(stderr)?);
     loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             return Ok(Output { status, stdout, stderr });
         }
-        if Instant::now() > end {
-            return Err(late());
-        }
+        course.check(end)?;
         thread::sleep(PAUSE);
     }
 }
@@ -84,9 +100,9 @@ fn read(stream: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u
     receiver
 }
 
-fn wait_for(ready: &Utf8Path, child: &mut Child, end: Instant) -> Result<(), String> {
+fn wait_for(ready: &Utf8Path, child: &mut Child, (course, end): (&Course<'_>, Instant)) -> Result<(), String> {
     while !ready.exists() {
-        if has_ended(child)? || Instant::now() > end {
+        if has_ended(child)? || course.check(end).is_err() {
             return Err("the command did not get to where it waits for a signal".to_owned());
         }
         thread::sleep(PAUSE);
@@ -148,7 +164,8 @@ mod tests {
     #[test]
     fn input_is_written_while_output_is_read() {
         let text = "0123456\n".repeat(1 << 20);
-        let output = run(Command::new("cat"), &Course { stdin: Some(&text), signal: None, limit: MINUTE }).unwrap();
+        let course = Course { stdin: Some(&text), signal: None, limit: MINUTE, stop: &Stop::default() };
+        let output = run(Command::new("cat"), &course).unwrap();
         assert!(output.stdout == text.as_bytes(), "{} bytes", output.stdout.len());
     }
 
@@ -157,7 +174,7 @@ mod tests {
         let mut command = Command::new("sleep");
         command.arg("300");
         let text = "0123456\n".repeat(1 << 20);
-        let course = Course { stdin: Some(&text), signal: None, limit: Duration::from_secs(1) };
+        let course = Course { stdin: Some(&text), signal: None, limit: Duration::from_secs(1), stop: &Stop::default() };
         assert_eq!(run(command, &course).unwrap_err(), "the program did not end within 1 s");
     }
 
@@ -166,7 +183,8 @@ mod tests {
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("exec 3>&0; (sleep 20; echo alive >&3) & {script}")).stdin(writer);
-        let error = run(command, &Course { stdin: None, signal, limit }).err().unwrap_or_default();
+        let error =
+            run(command, &Course { stdin: None, signal, limit, stop: &Stop::default() }).err().unwrap_or_default();
         Ok((error, io::read_to_string(reader)?))
     }
 

@@ -12,6 +12,7 @@ use crate::golden::{File, Golden, Text};
 use crate::judge::judge;
 use crate::ledger;
 use crate::snapshot::Contents;
+use crate::stop::Stop;
 use crate::subject::{Kind, Subject};
 use crate::trial::{Outcome, Trial};
 use crate::vectors::{Command, Equivalence, Group, Vector, Vectors};
@@ -29,6 +30,8 @@ pub struct Request<'a> {
     pub environment: BTreeMap<String, String>,
     /// The golden outputs are written anew, from what the first tool does.
     pub writes_golden: bool,
+    /// Once it is triggered, what runs is killed, its folder goes, and nothing more is begun.
+    pub stop: Stop,
 }
 
 /// What became of a vector with a program.
@@ -55,6 +58,9 @@ pub enum RunError {
     /// There is nothing to run.
     #[error("no vector is in scope")]
     Nothing,
+    /// It was told to end.
+    #[error("interrupted")]
+    Interrupted,
     /// A golden output could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -78,7 +84,12 @@ pub fn conform(request: &Request<'_>) -> Result<Vec<Verdict>, RunError> {
             if verdict.skipped.is_some() {
                 return Ok(verdict);
             }
-            Ok(Verdict { wrong: tried(request, tool, subject, (*group, vector))?, ..verdict })
+            if request.stop.is_triggered() {
+                return Err(RunError::Interrupted);
+            }
+            let wrong = tried(request, tool, subject, (*group, vector))?;
+            // What was killed for it says nothing about the program.
+            if request.stop.is_triggered() { Err(RunError::Interrupted) } else { Ok(Verdict { wrong, ..verdict }) }
         });
         let tried = tried.collect::<Result<Vec<_>, RunError>>()?;
         let is_idle = tried.iter().all(|verdict| verdict.skipped.is_some());
@@ -137,8 +148,8 @@ fn tried(
     }
     for (command, file) in &commands {
         let trial = |subject| {
-            let environment = &request.environment;
-            Trial { subject, tool: &tool.path, group, setup: &vector.setup, command, environment }.run()
+            let (environment, stop) = (&request.environment, &request.stop);
+            Trial { subject, tool: &tool.path, group, setup: &vector.setup, command, environment, stop }.run()
         };
         let outcome = match trial(subject) {
             Ok(outcome) => outcome,

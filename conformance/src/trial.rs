@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::process::{self, Course};
 use crate::snapshot::{self, Snapshot};
+use crate::stop::Stop;
 use crate::subject::{Kind, Subject};
 use crate::template::{self, READY};
 use crate::vectors::{Command as Asked, Group, Setup};
@@ -45,6 +46,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) command: &'a Asked,
     pub(crate) environment: &'a BTreeMap<String, String>,
+    pub(crate) stop: &'a Stop,
 }
 
 impl Trial<'_> {
@@ -75,7 +77,7 @@ impl Trial<'_> {
         }
         command.envs(self.environment).envs(&self.command.env);
         let signal = self.command.interrupt_signal.map(|signal| (signal, ready.as_path()));
-        let course = Course { stdin: self.command.stdin.as_deref(), signal, limit: LIMIT };
+        let course = Course { stdin: self.command.stdin.as_deref(), signal, limit: LIMIT, stop: self.stop };
         let output = process::run(command, &course)?;
         let variable = |name: &str| self.command.env.get(name).or_else(|| self.environment.get(name));
         let log_folder = variable("SAFE_LOG_DIR").map_or(".agent/FAIL-LOGS", String::as_str).into();

@@ -6,9 +6,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use counterproof_artifact::Exit;
 use counterproof_conformance::report::{self, Report};
-use counterproof_conformance::{Kind, Request, RunError, Subject, Vectors, VectorsError, conform};
+use counterproof_conformance::{Kind, Request, RunError, Stop, Subject, Vectors, VectorsError, conform};
 
 use crate::command_error::CommandError;
+use crate::signals::on_signal;
 use crate::streams::Streams;
 
 /// Hold implementations of safe-run against vectors, and wrappers against the tool.
@@ -20,7 +21,7 @@ use crate::streams::Streams;
 /// Vectors of groups that are none of safe-run's are listed as out of scope, and count as nothing.
 ///
 /// Exit code 0: everything passes. 1: something fails, or no vector is for this system. 2: the vectors or the options cannot be used. 3: a file cannot be read or
-/// written, or a program is not there.
+/// written, or a program is not there. 4: it was interrupted; the programs that ran and their folders are gone, and nothing is told of the vectors.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The file of vectors; golden outputs lie in `expected/` beside it
@@ -72,19 +73,30 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let tools = args.tool.iter().map(|path| (Kind::Tool, path));
     let programs = tools.chain(args.wrapper.iter().map(|path| (Kind::Wrapper, path)));
     let subjects = programs.map(|(kind, path)| subject(kind, path)).collect::<Result<Vec<_>, _>>()?;
+    let stop = Stop::default();
+    let trigger = stop.clone();
+    on_signal(move || trigger.trigger()).map_err(CommandError::io)?;
     let request = Request {
         vectors: &vectors,
         expected: &args.vectors.parent().unwrap_or(Utf8Path::new("")).join("expected"),
         subjects: &subjects,
         environment: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
         writes_golden: args.write_expected,
+        stop,
     };
-    let verdicts = conform(&request).map_err(|error| match error {
-        RunError::Write(error) => CommandError::io(error),
-        RunError::Nothing => CommandError::usage(format!("`{}`: {error}", args.vectors))
-            .hint("vectors are in scope below `safe_run`, `safe_archive` and `safe_check`"),
-        RunError::NoTool => CommandError::usage(error),
-    })?;
+    let verdicts = match conform(&request) {
+        Ok(verdicts) => verdicts,
+        Err(RunError::Interrupted) => {
+            streams.note("interrupted: the programs that ran were killed, and no verdict is told");
+            return Ok(Exit::Interrupted);
+        }
+        Err(RunError::Write(error)) => return Err(CommandError::io(error)),
+        Err(error @ RunError::Nothing) => {
+            return Err(CommandError::usage(format!("`{}`: {error}", args.vectors))
+                .hint("vectors are in scope below `safe_run`, `safe_archive` and `safe_check`"));
+        }
+        Err(error @ RunError::NoTool) => return Err(CommandError::usage(error)),
+    };
     let report = Report { vectors: &vectors, subjects: &subjects, verdicts: &verdicts };
     streams.print(&match args.format {
         Format::Text => report::text(&report),

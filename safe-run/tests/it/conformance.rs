@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_conformance::{Kind, Request, Subject, Vectors, conform};
+use counterproof_conformance::{Kind, Request, Stop, Subject, Vectors, conform};
 use serde_json::json;
 
 use crate::kit::Place;
@@ -42,7 +42,8 @@ fn wrappers() -> Vec<(&'static str, &'static str)> {
 fn wrong(vectors: &Vectors, subjects: &[Subject]) -> Vec<String> {
     let expected = conformance().join("expected");
     let environment = BTreeMap::new();
-    let request = Request { vectors, expected: &expected, subjects, environment, writes_golden: false };
+    let request =
+        Request { vectors, expected: &expected, subjects, environment, writes_golden: false, stop: Stop::default() };
     let told = |verdict: counterproof_conformance::Verdict| {
         let Subject { path, .. } = &subjects[verdict.subject];
         verdict.wrong.into_iter().map(move |wrong| format!("{path} {}: {wrong}", verdict.id)).collect::<Vec<_>>()

@@ -2,6 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+#[cfg(target_os = "linux")]
+use std::process::{Command, Stdio};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
 
 use counterproof_tests::{Finished, Sandbox, safe_run};
 use serde_json::{Value, json};
@@ -158,6 +162,50 @@ fn no_variable_of_the_caller_that_begins_like_ours_reaches_a_vector() {
     assert_eq!(finished.code, Some(0), "{finished}");
     let finished = conformance(&sandbox, &["--env", "SAFE_OF_THE_OPTIONS=1"]);
     assert!(finished.code == Some(1) && finished.stdout.contains("expected 7, found 9"), "{finished}");
+}
+
+/// True while the process has not ended.
+#[cfg(target_os = "linux")]
+fn is_alive(process: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+#[cfg(target_os = "linux")]
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_mins(1);
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_ends_what_runs_with_all_that_it_started_and_takes_its_folder_away() {
+    let mut vectors = vectors();
+    let script = "sleep 600 & echo $! > \"$CHILD.new\"; mv \"$CHILD.new\" \"$CHILD\"; wait";
+    vectors["vectors"]["safe_run"][0]["command"] = json!({"args": ["sh", "-c", script]});
+    let tool = safe_run().canonicalize().unwrap();
+    for (tool, signal) in [(tool.to_str().unwrap(), "-TERM"), ("wrapper", "-INT")] {
+        let sandbox = sandbox().with_file("vectors.json", &vectors.to_string()).with_file("temporary/kept", "");
+        let sandbox = sandbox.with_file("wrapper", "#!/bin/sh\nshift\n\"$@\"\n");
+        fs::set_permissions(sandbox.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
+        let child = sandbox.path("child");
+        let mut command = sandbox.command(["conformance", "--vectors", "vectors.json", "--tool", tool]);
+        command.env("CHILD", &child).env("TMPDIR", sandbox.path("temporary"));
+        let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until("the trial runs", || child.exists());
+        let process = fs::read_to_string(&child).unwrap().trim().to_owned();
+        assert!(is_alive(&process), "{tool}");
+        assert!(Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap().success());
+        let output = running.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(4), 0), "{tool}: {stderr}");
+        assert!(stderr.contains("interrupted"), "{tool}: {stderr}");
+        wait_until("what the trial started is gone", || !is_alive(&process));
+        assert_eq!(fs::read_dir(sandbox.path("temporary")).unwrap().count(), 1, "{tool}: its folder is gone");
+    }
 }
 
 #[test]
