@@ -36,14 +36,22 @@ impl Events {
             };
         }
         let path = Utf8Path::from_path(path).ok_or_else(|| told(&"the path is no UTF-8 text"))?;
-        let file = write::create_new(path).map_err(|error| told(&error.source))?;
+        let file = write::create_new(path).map_err(|error| match error.source.kind() {
+            io::ErrorKind::AlreadyExists => told(&left_over(path)),
+            _ => told(&error.source),
+        })?;
         Ok(Self { out: BufWriter::new(file), made: Some(path.to_owned()) })
     }
 
     /// Writes all of them.
-    pub(super) fn write(mut self, record: &Record) -> io::Result<()> {
-        record.write_json_lines(&mut self.out)?;
-        self.out.flush()
+    pub(super) fn write(mut self, record: &Record) -> Result<(), String> {
+        let written = record.write_json_lines(&mut self.out).and_then(|()| self.out.flush());
+        let Err(error) = written else { return Ok(()) };
+        let told = format!("failed to write the events: {error}");
+        Err(match self.made {
+            Some(path) => format!("{told}; `{path}` is no whole record: remove it before the next run"),
+            None => told,
+        })
     }
 
     /// Takes away what was made, for there are no events: the next call finds the name free. What cannot be taken away stays, and
@@ -56,5 +64,15 @@ impl Events {
         if matches!((ours, there), (Ok(ours), Ok(there)) if ours == there) {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// What to do about a file that is there already.
+fn left_over(path: &Utf8Path) -> &'static str {
+    match path.symlink_metadata() {
+        Ok(there) if there.is_file() && there.len() == 0 => {
+            "the file is there already, and empty, as a safe-run leaves it that was killed or is still at work; remove it, or name another"
+        }
+        _ => "the file is there already, and is not overwritten; remove it, or name another",
     }
 }

@@ -103,7 +103,7 @@ fn tell(record: &Record, settings: &Settings, events: Option<Events>) {
         say(format_args!("safe-run: the record is incomplete: {error}"));
     }
     if let Some(Err(error)) = events.map(|events| events.write(record)) {
-        say(format_args!("safe-run: failed to write the events: {error}"));
+        say(format_args!("safe-run: {error}"));
     }
     if record.ending.is_success() {
         return;

@@ -4,8 +4,11 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use counterproof_safe_run::EVENT_SCHEMA_SOURCE;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
+#[cfg(target_os = "linux")]
+use crate::kit::Finished;
 use crate::kit::Place;
 
 fn events(place: &Place) -> Vec<Value> {
@@ -74,8 +77,41 @@ fn a_file_that_is_there_is_not_overwritten_and_nothing_is_run() {
     let finished = place.run(["--events", "events.jsonl", "touch", "ran"]);
     assert_eq!(finished.code, Some(125));
     assert!(finished.stderr.starts_with("safe-run: failed to write the events to `events.jsonl`: "), "{finished:?}");
+    assert!(
+        finished.stderr.ends_with("the file is there already, and is not overwritten; remove it, or name another\n")
+    );
     assert_eq!(fs::read_to_string(place.path("events.jsonl")).unwrap(), "mine");
     assert!(!place.path("ran").exists());
+}
+
+#[test]
+fn a_file_that_a_killed_safe_run_left_empty_is_told_as_such() {
+    let place = Place::new();
+    let running = place.start(["--events", "events.jsonl", "sh", "-c", "echo ready > ready; sleep 600"]);
+    place.wait_for("ready");
+    running.send(Signal::KILL);
+    running.finish();
+    let finished = place.run(["--events", "events.jsonl", "true"]);
+    assert_eq!(finished.code, Some(125));
+    assert!(
+        finished.stderr.contains("`events.jsonl`: the file is there already, and empty, as a safe-run"),
+        "{finished:?}"
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn events_that_could_not_all_be_written_are_told_with_their_file() {
+    let place = Place::new();
+    // A limit of the size of files stands for a disk without room; the log is over it too.
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --events events.jsonl sh -c 'yes | head -n 50000'";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_safe-run")]).current_dir(place.path(""));
+    let finished: Finished = command.stdin(Stdio::null()).output().unwrap().into();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let told = "safe-run: failed to write the events: File too large (os error 27); `events.jsonl` is no whole record: \
+        remove it before the next run\n";
+    assert_eq!(finished.stderr, told);
 }
 
 #[test]
