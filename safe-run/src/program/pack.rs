@@ -59,7 +59,8 @@ pub(super) fn pack(source: &Path, format: Format, own_folder: Option<&Path>, out
     }
 }
 
-/// The entries below a folder with their paths relative to it.
+/// The entries below a folder with their paths relative to it. One that is no file, folder or link is an error: a format that cannot
+/// hold it would leave it out without a word.
 fn entries<'a>(
     source: &'a Path,
     own_folder: Option<&'a Path>,
@@ -75,6 +76,11 @@ fn entries<'a>(
         let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX);
         let is_own = is_temporary && entry.path().parent().and_then(|folder| folder.canonicalize().ok()) == own;
         let relative = entry.path().strip_prefix(source).unwrap_or(entry.path()).to_string_lossy().into_owned();
+        let kind = entry.file_type();
+        if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
+            let wrong = format!("`{}` is a pipe, a socket or a device, which is not packed", entry.path().display());
+            return Some(Err(io::Error::other(wrong)));
+        }
         (!is_own).then_some(Ok((entry, relative)))
     })
 }
@@ -102,7 +108,7 @@ fn zip(source: &Path, own_folder: Option<&Path>, out: File) -> io::Result<File> 
             archive.add_directory(relative, options)?;
         } else if kind.is_symlink() {
             archive.add_symlink(relative, std::fs::read_link(entry.path())?.to_string_lossy(), options)?;
-        } else if kind.is_file() {
+        } else {
             archive.start_file(relative, options)?;
             io::copy(&mut File::open(entry.path())?.take(u64::MAX), &mut archive)?;
         }

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixListener;
+use std::process::Command;
 
 use crate::kit::{Finished, Place};
 
@@ -132,4 +134,28 @@ fn a_secret_that_is_not_there_is_told_where_something_is_kept() {
     assert_eq!(place.logs().len(), 1);
     assert_eq!(place.shell("exit 0").stderr, "");
     assert_eq!(place.run(["--events", "events", "true"]).stderr, told);
+}
+
+#[test]
+fn a_folder_with_what_is_no_file_is_refused_in_every_format_and_leaves_no_archive() {
+    for kind in ["pipe", "socket"] {
+        let place = Place::new();
+        place.folder("folder/inner");
+        place.put("folder/inner/file", "text");
+        let special = place.path(&format!("folder/inner/{kind}"));
+        let _socket = if kind == "socket" {
+            Some(UnixListener::bind(&special).unwrap())
+        } else {
+            assert!(Command::new("mkfifo").arg(&special).status().unwrap().success());
+            None
+        };
+        for name in ["a.tgz", "a.tar.gz", "a.tar.bz2", "a.tbz2", "a.zip"] {
+            let finished = place.run(["archive", "folder", name]);
+            let told = format!("ERROR: `folder/inner/{kind}` is a pipe, a socket or a device, which is not packed\n");
+            assert_eq!((finished.code, finished.stderr), (Some(41), told), "{name}");
+        }
+        assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1, "{kind}: nothing but the folder");
+        fs::remove_file(&special).unwrap();
+        assert_eq!(place.run(["archive", "folder", "a.zip"]).code, Some(0));
+    }
 }
