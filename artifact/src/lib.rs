@@ -59,7 +59,7 @@ pub use inside::ResolveError;
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
 pub use number::{Count, Millis};
-pub use run::{Accepted, Backoff, Limits, RetryPolicy, Run, RunSchema, ShardOf, Stats, UntilDecided};
+pub use run::{Accepted, Backoff, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats, UntilDecided};
 pub use share::{Share, ShareError};
 pub use side::Side;
 pub use tri::Tri;

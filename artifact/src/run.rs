@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CaseId, Count, Extra, Millis, RunId, Sha256Digest, Side};
 
+/// What a base URL begins with where the agent is a program and no server.
+pub const PROGRAM: &str = "cmd:";
+
 /// The version of the run document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum RunSchema {
@@ -31,7 +34,7 @@ pub struct Run {
     pub version: Side,
     /// When the run started, in ISO 8601.
     pub generated_at: String,
-    /// Where the agent was reached, without credentials.
+    /// Where the agent was reached, without credentials; of a program, [`PROGRAM`] and its name.
     pub base_url: String,
     /// The cases file, relative to the folder that holds this document.
     pub cases_path: String,

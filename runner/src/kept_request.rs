@@ -2,7 +2,7 @@
 
 use counterproof_artifact::redact::Applied;
 use counterproof_artifact::write::WriteError;
-use counterproof_artifact::{AssetKind, CaseId, Href};
+use counterproof_artifact::{AssetKind, CaseId, Href, PROGRAM};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub struct KeptRequest {
 impl KeptRequest {
     /// The name of the program that was asked, where the agent was one. Its arguments are kept nowhere.
     pub fn program(&self) -> Option<&str> {
-        self.url.strip_prefix("cmd:")
+        self.url.strip_prefix(PROGRAM)
     }
 }
 

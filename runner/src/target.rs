@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use counterproof_artifact::PROGRAM;
+
 use crate::endpoint::BaseUrl;
 use crate::secret::Secret;
 
@@ -78,7 +80,7 @@ impl AgentCommand {
     fn recorded(&self) -> String {
         // Where the program lies is the machine's business, and no path in a run folder is absolute.
         let name = self.program.rsplit(['/', '\\']).next().unwrap_or_default();
-        format!("cmd:{name}")
+        format!("{PROGRAM}{name}")
     }
 }
 

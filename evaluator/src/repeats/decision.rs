@@ -89,14 +89,12 @@ impl Repeated {
         let rose: Vec<_> = concluded(Tier::Improvement).collect();
         let maybe: Vec<_> = concluded(Tier::Likely).chain(concluded(Tier::Watch)).collect();
         let undecided: Vec<_> = concluded(Tier::Unknown).filter(|measure| sentences::is_lower(measure)).collect();
-        // What always held in the baseline is nothing that the baseline also does.
-        let is_new = |measure: &&&CaseMeasure| measure.baseline.passed == measure.baseline.runs;
         let verdict = match () {
             () if fell.iter().any(|measure| measure.code != MeasureCode::Answered) => Verdict::Regressed,
             () if !fell.is_empty() => Verdict::Broken,
             () if !rose.is_empty() => Verdict::Improved,
             () if !maybe.is_empty() || case.places.iter().any(|place| !place.noise) => Verdict::Changed,
-            () if undecided.iter().any(|measure| is_new(&measure)) => Verdict::Changed,
+            () if undecided.iter().any(|measure| always_held(measure)) => Verdict::Changed,
             () if case.places.is_empty() => Verdict::Unchanged,
             () => Verdict::Noisy,
         };
@@ -191,6 +189,11 @@ impl CaseDecision {
         let noise: f64 = self.places.iter().filter(|place| place.noise).map(|place| certainty(place.basis)).sum();
         if self.places.is_empty() { 0.0 } else { noise / self.places.len() as f64 }
     }
+}
+
+/// True for what held in every run of the baseline: that it does not in one of new's is nothing that the baseline also does.
+const fn always_held(measure: &CaseMeasure) -> bool {
+    measure.baseline.passed == measure.baseline.runs
 }
 
 /// How much a place counts as noise that is held to be noise by this.

@@ -5,7 +5,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::write::{self, Durability};
-use counterproof_artifact::{CaseId, Href, Side};
+use counterproof_artifact::{CaseId, Href, PROGRAM, Side};
 
 use super::names;
 use super::shown;
@@ -15,9 +15,6 @@ use crate::runs::SideRuns;
 
 /// The folder of the copies, within the report.
 pub(super) const ARTIFACTS_FOLDER: &str = "artifacts";
-
-/// What a run's base URL begins with where its agent is a program.
-const PROGRAM: &str = "cmd:";
 
 /// A link to a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
