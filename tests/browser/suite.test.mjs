@@ -117,6 +117,22 @@ for (const root of REPORTS) {
       });
     }
 
+    test("no two fields of the filter touch, whatever the width", async () => {
+      await inside(root, {}, async (page) => {
+        await page.goto(addressOf(root, "index.html"));
+        for (let width = 320; width <= 1600; width += 8) {
+          await page.setViewportSize({ width, height: 800 });
+          const boxes = await page.evaluate(() =>
+            [...document.querySelectorAll("#find input, #find select, #find button")].map((field) => field.getBoundingClientRect().toJSON()),
+          );
+          boxes.forEach((one, index) => {
+            const touches = (other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+            assert.ok(!boxes.slice(index + 1).some(touches), `field ${index} at ${width} pixels`);
+          });
+        }
+      });
+    });
+
     test("the keyboard reaches everything", async () => {
       await inside(root, {}, async (page) => {
         for (const name of kinds) {
