@@ -1,24 +1,25 @@
-//! The command line: what was typed becomes a call into the crates that do the work, and what they say becomes text and
-//! an exit code. Nothing about a case is decided here.
+//! The command line of Counterproof: parses arguments, calls the crates that do the work, and turns their results into
+//! text and an exit code. It decides nothing about a case.
 
-mod agent;
+mod agent_args;
+mod cases_file;
 mod command_error;
 mod commands;
+mod comparison_summary;
 mod config;
-mod curl;
+mod connect_error;
 mod findings;
 mod open_files;
-mod passes;
-mod progress;
-mod retold;
-mod rounds;
+mod program;
+mod progress_bar;
+mod report_context;
+mod reporter;
+mod request_command;
+mod resume_command;
+mod run_plan;
 mod signals;
 mod streams;
-mod suite;
-mod summary;
-mod surroundings;
-mod told;
-mod unreached;
-mod values;
+mod until_decided;
+mod value_parsers;
 
-pub use commands::run;
+pub use program::run;

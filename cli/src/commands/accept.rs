@@ -7,6 +7,7 @@ use counterproof_evaluator::words;
 use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock};
 
 use crate::command_error::CommandError;
+use crate::commands::compare;
 use crate::streams::Streams;
 
 /// Make a new run the baseline that the next ones are compared with.
@@ -46,7 +47,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let folder = match &args.new {
         Some(folder) => folder.clone(),
         None => latest(args, streams)?,
@@ -78,7 +79,7 @@ fn latest(args: &Args, streams: &mut Streams) -> Result<Utf8PathBuf, CommandErro
         ReadError::NoRun { .. } => {
             CommandError::usage(error).hint("`counterproof run --side new …` makes one; or name a run folder")
         }
-        ReadError::OnlyShards { .. } => CommandError::usage(error).hint(super::compare::MERGE_FIRST),
+        ReadError::OnlyShards { .. } => CommandError::usage(error).hint(compare::MERGE_FIRST),
         ReadError::Io { .. } | ReadError::Document { .. } => CommandError::io(error),
     })?;
     let chosen = latest.run.folder().to_owned();

@@ -23,7 +23,7 @@ use crate::streams::Streams;
 /// Exit code 0: everything passes. 1: something fails, or no vector is for this system. 2: the vectors or the options cannot be used. 3: a file cannot be read or
 /// written, or a program is not there. 4: it was interrupted; the programs that ran and their folders are gone, and nothing is told of the vectors.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The file of vectors; golden outputs lie in `expected/` beside it
     #[arg(long, value_name = "FILE")]
     vectors: Utf8PathBuf,
@@ -65,7 +65,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let vectors = Vectors::read(&args.vectors).map_err(|error| match error {
         VectorsError::Read { .. } => CommandError::io(error),
         VectorsError::Format { .. } | VectorsError::Vector { .. } => CommandError::usage(error),

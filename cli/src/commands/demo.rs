@@ -13,13 +13,13 @@ use counterproof_demo::{CASES, PLANTED, Variant};
 use counterproof_runner::{Environment, Interrupt, Settings};
 use uuid::Uuid;
 
-use super::compare;
 use crate::command_error::CommandError;
+use crate::commands::compare;
 use crate::config::Config;
-use crate::progress::Progress;
+use crate::progress_bar::Progress;
 use crate::signals::on_signal;
 use crate::streams::Streams;
-use crate::{suite, summary};
+use crate::{cases_file, comparison_summary};
 
 /// One case never answers, and the demo waits for it this long, twice.
 const TIMEOUT: Duration = Duration::from_millis(1500);
@@ -51,12 +51,12 @@ fn refuse_foreign(out: &Utf8Path, cases_path: &Utf8Path) -> Result<(), CommandEr
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let cases_path = args.out.join("cases.json");
     refuse_foreign(&args.out, &cases_path)?;
     write::create_folder(&args.out).map_err(CommandError::io)?;
     write::write(&cases_path, CASES.as_bytes(), Durability::Cached).map_err(CommandError::io)?;
-    let cases = suite::load(&cases_path, streams)?.cases;
+    let cases = cases_file::load(&cases_path, streams)?.cases;
 
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         report_url: None,
     };
     let evaluation = compare::compare(&request, Config::default(), streams)?;
-    streams.say(summary::render(&evaluation))?;
+    streams.say(comparison_summary::render(&evaluation))?;
     finish(&evaluation, &report, streams)
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let interrupted = Arc::new(Notify::new());
     let notify = interrupted.clone();
     on_signal(move || notify.notify_one()).map_err(CommandError::io)?;

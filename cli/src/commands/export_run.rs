@@ -18,7 +18,7 @@ use crate::streams::Streams;
 ///
 /// Exit code 0: done. 2: a record is not whole, or the run is there already. 3: a file could not be read or written.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Logs with a ledger, or files that `safe-run --events` wrote
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<Utf8PathBuf>,
@@ -45,7 +45,7 @@ pub(super) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     if args.logs.len() > 1 && (args.events.is_some() || args.case_id.is_some()) {
         return Err(CommandError::usage("`--events` and `--case-id` are for one LOG")
             .hint("a file of events is a LOG too, and says all that its log says"));

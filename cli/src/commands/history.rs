@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (files, mut left_out) = history::find(&args.folders);
     if files.is_empty() {
         warn(&left_out, streams);

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let merged = counterproof_runner::merge(&args.shards, &args.out).map_err(|error| match error {
         MergeError::Refused(_) => CommandError::usage(error),
         MergeError::Create(counterproof_artifact::store::CreateError::Exists(_)) => {

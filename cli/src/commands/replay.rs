@@ -16,13 +16,13 @@ use counterproof_runner::{
     Silent,
 };
 
-use crate::agent;
+use crate::agent_args;
 use crate::command_error::CommandError;
 use crate::config::Config;
-use crate::curl;
+use crate::connect_error;
+use crate::request_command;
 use crate::streams::Streams;
-use crate::unreached;
-use crate::values::time_span;
+use crate::value_parsers::time_span;
 
 /// Send the request of a case again and show how the answer differs.
 ///
@@ -78,7 +78,7 @@ struct Recorded {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let recorded = Recorded::read(&args.case)?;
     if args.curl {
         streams.say(args.printed(&recorded.request)?)?;
@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         counterproof_runner::run(&settings, &[spec(&recorded.case_id)], Environment::of_system(), &mut Silent)
             .map_err(CommandError::io)?;
     if !summary.reached {
-        return Err(unreached::error(&settings.target, &summary.folder, Some(&recorded.case_id)));
+        return Err(connect_error::error(&settings.target, &summary.folder, Some(&recorded.case_id)));
     }
     let replayed = RunReader::open(&summary.folder).map_err(CommandError::io)?;
     let baseline = ComparedRun::new(recorded.reader).load(&recorded.case_id);
@@ -143,10 +143,10 @@ impl Args {
             (Some(text), _) => {
                 text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?;
                 let words = shell_words::split(text.expose()).map_err(CommandError::usage)?;
-                Ok(curl::pipe(request, &words))
+                Ok(request_command::pipe(request, &words))
             }
             (None, Some(program)) => Err(unnamed(program)),
-            (None, None) => Ok(curl::command(request)),
+            (None, None) => Ok(request_command::command(request)),
         }
     }
 
@@ -171,7 +171,7 @@ impl Args {
         }
         settings.protocol = recorded.request.protocol.parse().map_err(CommandError::usage)?;
         let Config { agent, risk, secrets, .. } = config;
-        settings.agent = agent::options(agent, risk, None)?;
+        settings.agent = agent_args::options(agent, risk, None)?;
         // What was masked on record is masked in the answer that comes now, or it would show as a difference.
         let values = secrets.values(|name| env::var(name).ok()).into_iter();
         settings.secrets = values.map(|(_, value)| Secret::from(value)).collect();

@@ -9,11 +9,11 @@ use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_evaluator::runs::SideRuns;
 
-use super::compare::{self, Pages};
 use crate::command_error::CommandError;
+use crate::commands::compare::{self, Pages};
 use crate::config::Config;
 use crate::streams::Streams;
-use crate::{suite, surroundings};
+use crate::{cases_file, report_context};
 
 /// Render the report of a comparison again, without comparing again.
 ///
@@ -59,15 +59,15 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let config = Config::load(args.config.as_deref())?;
     let (evaluation, bytes) =
         store::read_evaluation(&args.evaluation).map_err(|error| evaluation_error(&args.evaluation, error))?;
     let cases = match &args.cases {
-        Some(path) => suite::load(path, streams)?.cases,
+        Some(path) => cases_file::load(path, streams)?.cases,
         None => Vec::new(),
     };
-    let surroundings = surroundings::of(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
+    let surroundings = report_context::of(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
     if args.new_runs.is_empty() && has_more(args) {
         let message = format!("`{}` is this report with its cases' pages, which would be lost", args.out);
         return Err(CommandError::usage(message)

@@ -10,7 +10,7 @@ use crate::streams::Streams;
 
 /// Print the JSON Schema (draft 2020-12) of a document, or list the documents.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The document, by its version; without it, all are listed
     #[arg(value_parser = kind_parser())]
     kind: Option<Kind>,
@@ -22,7 +22,7 @@ fn kind_parser() -> impl clap::builder::TypedValueParser<Value = Kind> {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     if let Some(kind) = args.kind {
         streams.print(kind.source())?;
         return Ok(Exit::Done);

@@ -22,7 +22,7 @@ use crate::streams::Streams;
 ///
 /// Exit code 0: everything is valid. 1: there are findings. 3: a path is not there or cannot be read.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Files, run folders, or folders that hold some
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<Utf8PathBuf>,
@@ -33,7 +33,7 @@ pub(super) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (mut report, mut errors) = (Report::default(), Vec::new());
     for path in &args.paths {
         match look_at(path) {

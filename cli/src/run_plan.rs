@@ -10,7 +10,7 @@ use counterproof_runner::{Part, Repeat, Rounds, Settings, Shard, ShardError, Sta
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
-use crate::values::at_least_one;
+use crate::value_parsers::at_least_one;
 
 /// Which runs to make, and from where.
 #[derive(Debug, clap::Args)]

@@ -5,12 +5,12 @@ use counterproof_artifact::CaseId;
 use counterproof_runner::{Reason, Summary, Target};
 use serde_json::Value;
 
-use crate::told::Failures;
-use crate::unreached;
+use crate::connect_error;
+use crate::reporter::Failures;
 
 /// How the program that failed in a case ended: its exit code or signal, behind a space; empty where it did not end by itself.
 pub(super) fn ended(folder: &Utf8Path, case_id: &CaseId) -> String {
-    let failure = unreached::failure(folder, case_id);
+    let failure = connect_error::failure(folder, case_id);
     let number = failure.as_ref().and_then(|failure| {
         let ending = ["exit_code", "signal"].into_iter().find_map(|field| failure.extra.get(field));
         ending.and_then(Value::as_i64).filter(|number| *number != 0)
@@ -34,7 +34,7 @@ pub(super) fn all(target: &Target, summary: &Summary, failures: &Failures) -> Ve
 fn stderr_of_first(summary: &Summary, failures: &Failures) -> Option<String> {
     let name = failures.all_as_one(summary.counts.selected)?;
     let case_id = failures.first_asked()?;
-    let failure = unreached::failure(&summary.folder, case_id)?;
+    let failure = connect_error::failure(&summary.folder, case_id)?;
     let file = failure.extra.get("stderr_saved_to")?.as_str()?;
     Some(format!("every case failed as `{name}`; {case_id} wrote to its standard error: {}", summary.folder.join(file)))
 }

@@ -5,12 +5,13 @@ use counterproof_artifact::lock::LockError;
 use counterproof_artifact::store::{CreateError, ReopenError, RunReader};
 use counterproof_runner::{ResumeError, RunError, Settings, Summary, Target};
 
-use super::{Args, hints};
+use super::command::Args;
+use super::failure_hints;
 use crate::command_error::CommandError;
-use crate::passes::Passes;
+use crate::connect_error;
+use crate::reporter::{Failures, Style};
+use crate::run_plan::Passes;
 use crate::streams::Streams;
-use crate::told::{Failures, Style};
-use crate::unreached;
 
 /// Says how one run went.
 pub(super) fn tell(
@@ -36,7 +37,8 @@ pub(super) fn tell(
     // A log has named each when it ended.
     if args.reporter == Style::Human {
         let is_program = matches!(settings.target, Target::Command(_));
-        let ended = |case_id: &CaseId| if is_program { hints::ended(&summary.folder, case_id) } else { String::new() };
+        let ended =
+            |case_id: &CaseId| if is_program { failure_hints::ended(&summary.folder, case_id) } else { String::new() };
         for failure in failures.lines(ended) {
             streams.note(format_args!("  {failure}"));
         }
@@ -50,11 +52,11 @@ pub(super) fn tell(
     if args.reporter != Style::Jsonl {
         streams.say(format_args!("run folder: {}", summary.folder))?;
     }
-    for hint in hints::all(&settings.target, summary, failures) {
+    for hint in failure_hints::all(&settings.target, summary, failures) {
         streams.note(format_args!("hint: {hint}"));
     }
     if !summary.interrupted && !summary.reached && counts.selected > 0 {
-        return Err(unreached::error(&settings.target, &summary.folder, failures.first_asked())
+        return Err(connect_error::error(&settings.target, &summary.folder, failures.first_asked())
             .hint("the artifacts in the run folder tell of each attempt"));
     }
     if !summary.interrupted && counts.not_asked > 0 {

@@ -15,7 +15,7 @@ use counterproof_evaluator::statistics::Thresholds;
 use counterproof_evaluator::words;
 
 use crate::command_error::CommandError;
-use crate::commands::{read_error, warn_of_other_side};
+use crate::commands::compare::{read_error, warn_of_other_side};
 use crate::streams::Streams;
 
 /// Cases that are named after a round; the others are counted.

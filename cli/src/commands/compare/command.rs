@@ -17,9 +17,9 @@ use counterproof_evaluator::{sentences, words};
 
 use crate::command_error::CommandError;
 use crate::config::Config;
+use crate::report_context::{self, STEP_SUMMARY};
 use crate::streams::Streams;
-use crate::surroundings::{self, STEP_SUMMARY};
-use crate::{suite, summary};
+use crate::{cases_file, comparison_summary};
 
 /// Compare a new run with a baseline, write a report, and say whether the new version may go out.
 ///
@@ -104,7 +104,7 @@ impl From<Pages> for PageSelection {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut config = Config::load(args.config.as_deref())?;
     if args.allow_unpaired {
         config.gate = config.gate.with(Measure::Unpaired, Limit::None);
@@ -117,21 +117,21 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     }
     let evaluation = compare(args, config, streams)?;
     if let Some(path) = env::var(STEP_SUMMARY).ok().filter(|path| !path.is_empty()) {
-        let around = surroundings::of(&evaluation, None, args.report_url.as_ref());
-        let added = surroundings::append_to_step(path.as_str().into(), &evaluation, &around, args.pages.into());
+        let around = report_context::of(&evaluation, None, args.report_url.as_ref());
+        let added = report_context::append_to_step(path.as_str().into(), &evaluation, &around, args.pages.into());
         if let Err(error) = added {
             streams.note(format_args!("warning: the step has no summary of this: {error}"));
         }
     }
-    streams.say(summary::render(&evaluation))?;
+    streams.say(comparison_summary::render(&evaluation))?;
     streams.say(format_args!("report: {}", args.out.join("index.html")))?;
     Ok(if evaluation.gate.passed { Exit::Done } else { Exit::Findings })
 }
 
 /// Compares, and writes everything that is to be written.
-pub(super) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Result<Evaluation, CommandError> {
+pub(crate) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Result<Evaluation, CommandError> {
     let cases = match &args.cases {
-        Some(path) => suite::load(path, streams)?.cases,
+        Some(path) => cases_file::load(path, streams)?.cases,
         None => Vec::new(),
     };
     let request = Request {
@@ -260,7 +260,7 @@ fn cases_of(runs: &SideRuns) -> Option<Utf8PathBuf> {
 fn write_report(request: &Request<'_>, args: &Args) -> Result<Evaluation, CommandError> {
     let report = ReportWriter::create(&args.out, request).map_err(report_error)?.with_pages(args.pages.into());
     let evaluation = comparison::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
-    let around = surroundings::of(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
+    let around = report_context::of(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
     report.finish_within(&evaluation, &around).map_err(report_error)?;
     Ok(evaluation)
 }

@@ -1,8 +1,5 @@
 //! `counterproof run`: what was typed becomes the settings of a run, and its summary becomes text and an exit code.
 
-mod ending;
-mod hints;
-
 use std::env;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -16,20 +13,20 @@ use counterproof_runner::{
     ResolveRule, Secret, Settings, Urgency,
 };
 
-use crate::agent::AgentArgs;
+use crate::agent_args::AgentArgs;
+use crate::cases_file;
 use crate::command_error::CommandError;
 use crate::config::{self, Config};
 use crate::open_files;
-use crate::passes::{self, Passes};
-use crate::retold::Retold;
-use crate::rounds::{self, Rounds};
+use crate::reporter::{Style, Told};
+use crate::resume_command::Retold;
+use crate::run_plan::{self, Passes};
 use crate::signals::on_signal;
 use crate::streams::Streams;
-use crate::suite;
-use crate::told::{Style, Told};
-use crate::values::{at_least_one, bytes, time_span};
+use crate::until_decided::{self, Rounds};
+use crate::value_parsers::{at_least_one, bytes, time_span};
 
-use ending::{counted, next, run_error, tell};
+use super::outcome::{counted, next, run_error, tell};
 
 /// Ask every case of an agent and keep what came back.
 ///
@@ -43,7 +40,7 @@ use ending::{counted, next, run_error, tell};
 pub(crate) struct Args {
     /// The cases: a file (.json, .jsonl, .yaml) or a folder of them
     #[arg(long, value_name = "PATH")]
-    cases: Utf8PathBuf,
+    pub(super) cases: Utf8PathBuf,
 
     /// Where the agent is. Credentials and query strings are sent, but never kept
     // Not parsed by clap, whose messages quote what was typed.
@@ -58,11 +55,11 @@ pub(crate) struct Args {
     side: Side,
 
     #[command(flatten)]
-    passes: passes::Options,
+    passes: run_plan::Options,
 
     /// Where the runs are kept
     #[arg(long, value_name = "RUNS", default_value = "runs")]
-    out: Utf8PathBuf,
+    pub(super) out: Utf8PathBuf,
 
     /// Ask only these cases, in the order of the cases file; can be given several times
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
@@ -145,7 +142,7 @@ pub(crate) struct Args {
     /// How the run is told: `human` with a bar on a terminal, `plain` with a line for each event on standard error, `jsonl`
     /// with events as JSON Lines on standard output and nothing else there
     #[arg(long, value_name = "human|plain|jsonl", value_enum, hide_possible_values = true, default_value = "human")]
-    reporter: Style,
+    pub(super) reporter: Style,
 
     /// Print what would be asked, and neither ask nor write anything
     #[arg(long)]
@@ -153,10 +150,10 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, typed: &Retold, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, typed: &Retold, streams: &mut Streams) -> Result<Exit, CommandError> {
     let passes = args.passes.passes(|name| env::var(name).ok())?;
     let shared = args.settings(passes.id.clone())?;
-    let suite = suite::load(&args.cases, streams)?;
+    let suite = cases_file::load(&args.cases, streams)?;
     let cases = args.select(suite)?;
     if args.dry_run {
         return plan(&shared, &passes, &cases, streams);
@@ -249,9 +246,9 @@ fn until_decided(
         folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
         let standings = rounds.judge(&folders)?;
         rounds.tell(round, &standings, asking.streams);
-        undecided = rounds::undecided(&standings);
+        undecided = until_decided::undecided(&standings);
         if round >= design.full {
-            open = rounds::open_cases(cases, &standings);
+            open = until_decided::open_cases(cases, &standings);
         }
         if open.is_empty() {
             break;

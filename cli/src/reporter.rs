@@ -8,7 +8,7 @@ use counterproof_artifact::CaseId;
 use counterproof_runner::{EventKind, FailureNote, JsonLines, Plain, Reason, Reporter, RunEvent};
 
 use crate::command_error::CommandError;
-use crate::progress::Progress;
+use crate::progress_bar::Progress;
 
 /// Failed cases that are named at the end.
 const NAMED: usize = 10;
