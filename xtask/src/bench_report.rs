@@ -1,19 +1,19 @@
-//! What a report of very many cases weighs, and how soon a reader can use it.
+//! The size of large reports, and the time until a reader can use them.
 
 use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
 
 use crate::browser;
-use crate::step::{Failure, Step, root, say};
+use crate::step::{Failure, Step, progress, root};
 
-/// How many cases, where the caller does not say.
+/// Default numbers of cases.
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
 const BENCH: [&str; 8] =
     ["run", "--quiet", "--release", "--package", "counterproof-evaluator", "--example", "bench_compare", "--"];
 
-/// For each size: the report of generated runs is written and weighed, and its first page is opened from disk.
+/// For each size, writes the report of generated runs, measures its size, and opens its first page from disk.
 pub(crate) fn run(sizes: &[usize]) -> Result<(), Failure> {
     let sizes = if sizes.is_empty() { &SIZES } else { sizes };
     let browser = browser::install()?;
@@ -29,14 +29,14 @@ pub(crate) fn run(sizes: &[usize]) -> Result<(), Failure> {
     clear(&scratch)
 }
 
-/// Opens the first page in the browser, and says how soon it can be used.
+/// Opens the first page in the browser and prints the time until it is interactive.
 fn open(browser: &str, report: &Utf8Path) -> Result<(), Failure> {
     let mut command = Command::new("node");
     command.arg("interactive.mjs").arg(report).current_dir(browser::suite_folder()).env("CHROMIUM", browser);
     browser::finish(command, "node tests/browser/interactive.mjs")
 }
 
-/// Removes the folder, which may hold millions of files, by the system's own program where there is one.
+/// Removes the folder, which may contain millions of files, with the system's `rm` if there is one.
 fn clear(folder: &Utf8Path) -> Result<(), Failure> {
     if !folder.exists() {
         return Ok(());
@@ -45,6 +45,6 @@ fn clear(folder: &Utf8Path) -> Result<(), Failure> {
     if removed.is_ok_and(|status| status.success()) {
         return Ok(());
     }
-    say(&format!("    removing {folder}"));
+    progress(&format!("    removing {folder}"));
     std::fs::remove_dir_all(folder).map_err(|source| Failure::File { path: folder.to_owned(), source })
 }

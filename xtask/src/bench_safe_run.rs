@@ -1,5 +1,5 @@
-//! What `safe-run` costs. Nothing is held against a limit, and the figures mean something only beside each other: what is
-//! compared is run in turns, so that both meet the same load.
+//! The cost of `safe-run`. There is no limit to pass. The compared commands run in turns under the same load, so only the
+//! ratios are meaningful.
 
 use std::fs;
 use std::io;
@@ -9,26 +9,26 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::machine;
-use crate::step::{Failure, Step, root, say};
+use crate::step::{Failure, Step, progress, root};
 
-/// How often a command that does nothing is run.
+/// Runs of a command that does nothing.
 const RUNS: usize = 400;
 
-/// How much is printed, in bytes, in lines of a hundred: a file, so many times.
+/// Output in bytes, in lines of 100 bytes. One file of a tenth of the size is read ten times.
 const BYTES: usize = 1_000_000_000;
 const TIMES: usize = 10;
 
-/// How often that is done.
+/// Repetitions of the output measurement.
 const PASSES: usize = 5;
 
-/// Builds the program and measures it.
+/// Builds the release program and measures it.
 pub(crate) fn run() -> Result<(), Failure> {
     Step::cargo(["build", "--quiet", "--release", "--package", "counterproof-safe-run", "--bins", "--locked"]).run()?;
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Utf8PathBuf::from);
     let program = root().join(target).join("release/safe-run");
     let scratch = tempfile::tempdir().map_err(|error| failed(Utf8Path::new("a temporary folder"), error))?;
     let folder = Utf8PathBuf::from(scratch.path().to_string_lossy().into_owned());
-    say(&format!("machine: {}", machine::notes()));
+    progress(&format!("machine: {}", machine::notes()));
     starts(&program, &folder).and_then(|()| output(&program, &folder)).map_err(|error| failed(&program, error))
 }
 
@@ -36,7 +36,7 @@ fn failed(path: &Utf8Path, source: io::Error) -> Failure {
     Failure::Measure { path: path.to_owned(), source }
 }
 
-/// A command that does nothing, bare and recorded.
+/// Measures the start of a command that does nothing, bare and recorded.
 fn starts(program: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
     let (mut bare, mut version, mut recorded, mut added) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
@@ -47,7 +47,7 @@ fn starts(program: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
         bare.push(without);
         recorded.push(with);
     }
-    say(&format!("/bin/true, {RUNS} times in turns         median    fastest tenth"));
+    progress(&format!("/bin/true, {RUNS} times in turns         median    fastest tenth"));
     let all = [
         ("bare", bare),
         ("safe-run --version (one start)", version),
@@ -56,15 +56,15 @@ fn starts(program: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
     ];
     for (name, times) in all {
         let [tenth, half] = quantiles(times);
-        say(&format!("  {name:<32} {:>8.2} ms {:>10.2} ms", milliseconds(half), milliseconds(tenth)));
+        progress(&format!("  {name:<32} {:>8.2} ms {:>10.2} ms", milliseconds(half), milliseconds(tenth)));
     }
     Ok(())
 }
 
-/// A gigabyte through `cat`, and through safe-run with and without a log.
+/// Measures a gigabyte through `cat`, and through safe-run with and without a log.
 fn output(program: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
     let file = "lines";
-    #[expect(clippy::disallowed_methods, reason = "gone with the measurement, and a torn one would end it")]
+    #[expect(clippy::disallowed_methods, reason = "a temporary file of this measurement need not survive a crash")]
     fs::write(folder.join(file), [&[b'x'; 99][..], b"\n"].concat().repeat(BYTES / TIMES / 100))?;
     let ways = ["into cat", "through safe-run, no log", "through safe-run, with its log"];
     let mut times = [const { Vec::new() }; 3];
@@ -77,8 +77,8 @@ fn output(program: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
             memory[way] = memory[way].max(peak);
         }
     }
-    say(&format!("{BYTES} bytes in lines of 100, {PASSES} times in turns"));
-    say("                                       median       best   of cat    peak memory");
+    progress(&format!("{BYTES} bytes in lines of 100, {PASSES} times in turns"));
+    progress("                                       median       best   of cat    peak memory");
     let mut cat = 0.0;
     for ((way, times), memory) in ways.into_iter().zip(times).zip(memory) {
         let best = times.iter().copied().min().unwrap_or_default();
@@ -88,7 +88,7 @@ fn output(program: &Utf8Path, folder: &Utf8Path) -> io::Result<()> {
         }
         let memory = if memory == 0 { String::new() } else { format!("{:>8.1} MiB", memory as f64 / 1024.0) };
         let (best, of_cat) = (rate(best), median / cat);
-        say(&format!("  {way:<32} {median:>5.0} MB/s {best:>5.0} MB/s {of_cat:>7.2} {memory}"));
+        progress(&format!("  {way:<32} {median:>5.0} MB/s {best:>5.0} MB/s {of_cat:>7.2} {memory}"));
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ fn time(command: &mut Command) -> io::Result<Duration> {
     let start = Instant::now();
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
     let took = start.elapsed();
-    if status.success() { Ok(took) } else { Err(io::Error::other(format!("{command:?} ended with {status}"))) }
+    if status.success() { Ok(took) } else { Err(io::Error::other(format!("{command:?} exited with {status}"))) }
 }
 
 fn through_cat(file: &str, folder: &Utf8Path) -> io::Result<Duration> {
@@ -108,7 +108,7 @@ fn through_cat(file: &str, folder: &Utf8Path) -> io::Result<Duration> {
     if status.success() && source.wait()?.success() { Ok(start.elapsed()) } else { Err(io::Error::other("cat failed")) }
 }
 
-/// How long a pass took until safe-run had ended, and the most memory that one of its processes had, in KiB.
+/// Returns the duration until safe-run exits and the peak memory of its largest process, in KiB.
 fn through_safe_run(program: &Utf8Path, file: &str, folder: &Utf8Path, code: i32) -> io::Result<(Duration, u64)> {
     let script = format!("cat \"$@\"; exit {code}");
     let mut command = Command::new(program);
@@ -125,7 +125,7 @@ fn through_safe_run(program: &Utf8Path, file: &str, folder: &Utf8Path, code: i32
     };
     let took = start.elapsed();
     if status.code() != Some(code) {
-        return Err(io::Error::other(format!("safe-run ended with {status}")));
+        return Err(io::Error::other(format!("safe-run exited with {status}")));
     }
     let logs = folder.join(".agent");
     if logs.exists() {
@@ -134,7 +134,7 @@ fn through_safe_run(program: &Utf8Path, file: &str, folder: &Utf8Path, code: i32
     Ok((took, memory))
 }
 
-/// The most memory that safe-run or its supervisor has had so far, in KiB.
+/// Returns the peak memory so far of safe-run or its supervisor, whichever is larger, in KiB.
 fn peak(child: &Child) -> u64 {
     let id = child.id();
     let below = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
@@ -147,10 +147,10 @@ fn peak(child: &Child) -> u64 {
     of(id).max(supervisor.map_or(0, of))
 }
 
-/// The tenth and the half of the times that were fastest.
+/// Returns the 10 % quantile and the median.
 fn quantiles(mut times: Vec<Duration>) -> [Duration; 2] {
     times.sort_unstable();
-    [times.len() / 10, times.len() / 2].map(|place| times.get(place).copied().unwrap_or_default())
+    [times.len() / 10, times.len() / 2].map(|index| times.get(index).copied().unwrap_or_default())
 }
 
 fn milliseconds(time: Duration) -> f64 {

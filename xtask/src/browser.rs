@@ -1,19 +1,19 @@
-//! The report in a real browser: reports are written, and the suite in `tests/browser/` opens them from disk.
+//! Browser tests: writes reports and runs the suite in `tests/browser/` on them, from disk.
 //!
-//! What the suite needs is installed by its own script. Where that cannot be, for want of node, a browser or a network, it is
-//! skipped in a line that says so. What is installed and does not work is a failure.
+//! A script installs the dependencies of the suite. Without node, a browser or a network, the task prints one line and is
+//! skipped. A failure of installed software fails the task.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::step::{Failure, Step, root, say};
+use crate::step::{Failure, Step, progress, root};
 
-/// Where the browser's path stands once everything is installed.
+/// The file with the browser's path; written at the end of the installation.
 const INSTALLED: &str = "node_modules/.browser";
 
-/// Opens the demo's report, one of hostile answers, one with repeats, the history of all three, and those in the folders that are named.
+/// Tests the demo's report, one of hostile answers, one with repeats, the history of all three, and the reports in `folders`.
 pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let Some(browser) = install()? else { return Ok(()) };
     Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
@@ -33,15 +33,15 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     finish(suite, "node --test tests/browser/suite.test.mjs")
 }
 
-/// Installs what the suite needs, and gives the path of the browser; `None` where this machine cannot.
+/// Installs the dependencies and returns the path of the browser. Returns `None` if the installation fails.
 pub(crate) fn install() -> Result<Option<String>, Failure> {
     let script = suite_folder().join("install.sh");
-    say(&format!("==> {script}"));
+    progress(&format!("==> {script}"));
     let mut command = Command::new("bash");
     command.arg(&script).stdin(Stdio::null()).stdout(Stdio::null());
     if !command.status().is_ok_and(|status| status.success()) {
-        say(
-            "==> SKIPPED: cargo xtask browser (node, its packages or Chromium are not there and could not be installed)",
+        progress(
+            "==> SKIPPED: cargo xtask browser (node, its packages or Chromium are missing and cannot be installed)",
         );
         return Ok(None);
     }
@@ -50,12 +50,11 @@ pub(crate) fn install() -> Result<Option<String>, Failure> {
     Ok(Some(browser.trim().to_owned()))
 }
 
-/// The folder of the suite.
 pub(crate) fn suite_folder() -> Utf8PathBuf {
     root().join("tests/browser")
 }
 
-/// An empty folder for what is looked at.
+/// Creates an empty folder for the tested reports.
 fn scratch() -> Result<Utf8PathBuf, Failure> {
     let scratch = root().join("target/browser");
     if scratch.exists() {
@@ -65,7 +64,7 @@ fn scratch() -> Result<Utf8PathBuf, Failure> {
     Ok(scratch)
 }
 
-/// Writes the reports that are looked at, and gives their folders.
+/// Writes the reports to test and returns their folders.
 fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     let mut fixtures = Command::new("node");
     fixtures.arg(suite_folder().join("fixtures.mjs")).arg(scratch);
@@ -79,10 +78,10 @@ fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     Ok(["demo/report", "hostile/report", "repeats/report"].map(|report| scratch.join(report)).to_vec())
 }
 
-/// Runs the program; it ends with 1 where the gate fails, and has written a report all the same.
+/// Runs the program. Exit code 1 is accepted: a failed gate writes a report too.
 fn counterproof(folder: &Utf8Path, report: &str, arguments: &[&str]) -> Result<(), Failure> {
     let line = format!("counterproof {}", arguments.join(" "));
-    say(&format!("==> {line}"));
+    progress(&format!("==> {line}"));
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Utf8PathBuf::from);
     let program = target.join("debug").join(format!("counterproof{}", std::env::consts::EXE_SUFFIX));
     let mut command = Command::new(program);
@@ -91,15 +90,15 @@ fn counterproof(folder: &Utf8Path, report: &str, arguments: &[&str]) -> Result<(
     if matches!(status.code(), Some(0 | 1)) && folder.join(report).exists() { Ok(()) } else { Err(Failure::Step(line)) }
 }
 
-/// Runs a command to its end.
+/// Runs a command and waits for it.
 pub(crate) fn finish(mut command: Command, line: &str) -> Result<(), Failure> {
-    say(&format!("==> {line}"));
+    progress(&format!("==> {line}"));
     let start = Instant::now();
     let status = command.stdin(Stdio::null()).status();
     let status = status.map_err(|source| Failure::Start { line: line.to_owned(), source })?;
     if !status.success() {
         return Err(Failure::Step(line.to_owned()));
     }
-    say(&format!("    done in {:.1} s", start.elapsed().as_secs_f64()));
+    progress(&format!("    done in {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Third-party servers, installed from the package registries into a scratch folder, and the runner against them.
+//! Interoperability: the runner against third-party servers, installed from the package registries.
 //!
-//! Whatever is missing on the machine — Python, pip, the registry — is a reason to skip, told in a line. What is there and does
+//! If Python, pip or the registry is missing, the task prints one line and is skipped. A server that is installed and does
 //! not work is a failure.
 
 use std::ffi::OsStr;
@@ -13,23 +13,23 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::NamedTempFile;
 
-use crate::step::{Failure, Step, root, say};
+use crate::step::{Failure, Step, progress, root};
 
-/// The version that is tried; another one is a change of ours.
+/// The tested version. An update is a commit of its own.
 const LITELLM: &str = "litellm[proxy]==1.106.2";
 
-/// Beyond this it is skipped: the CI has more to do.
+/// A slower installation is skipped, so that CI ends in time.
 const INSTALL_WITHIN: Duration = Duration::from_mins(8);
 const START_WITHIN: Duration = Duration::from_mins(3);
 const RUN_WITHIN: Duration = Duration::from_mins(2);
 
-/// Known to the mock server alone.
+/// The API key of the mock server.
 const KEY: &str = "sk-interop-0123456789abcdef0123456789abcdef";
 
-/// Each form is asked for a text and for a call of a tool. The server mocks calls for the Responses form only where it builds
-/// on chat completions, hence the other provider.
+/// One model answers with text and one with a tool call. The server mocks tool calls for the Responses API only with a
+/// provider that it maps to chat completions, hence the second provider.
 const MODELS: &str = r#"model_list:
-  - model_name: says
+  - model_name: text
     litellm_params: {model: openai/gpt-4o-mini, api_key: none, mock_response: "Your refund is on its way."}
   - model_name: calls
     litellm_params:
@@ -48,14 +48,14 @@ const CASES: &str = r#"[
 
 const CONFIG: &str = "[agent]\nsystem_prompt = \"Be brief.\"\n\n[risk]\n\"issue_*\" = \"high\"\n";
 
-/// Runs both OpenAI forms against litellm's mock server.
+/// Runs both OpenAI protocols against litellm's mock server.
 pub(crate) fn run() -> Result<(), Failure> {
     let folder = root().join("target/interop");
     let Some(litellm) = install(&folder)? else { return Ok(()) };
     for (name, text) in [("models.yaml", MODELS), ("cases.json", CASES), ("counterproof.toml", CONFIG)] {
-        place(&folder.join(name), text)?;
+        write(&folder.join(name), text)?;
     }
-    // As for the tests, so that the features of shared dependencies stay as they are and nothing is built twice.
+    // The same command as for the tests: other features of shared dependencies would build them twice.
     Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
     let server = Server::start(&litellm, &folder)?;
     let runs = folder.join("runs");
@@ -63,20 +63,20 @@ pub(crate) fn run() -> Result<(), Failure> {
         std::fs::remove_dir_all(&runs).map_err(|source| Failure::File { path: runs.clone(), source })?;
     }
     for protocol in ["openai-chat", "openai-responses"] {
-        for model in ["says", "calls"] {
-            ask(&folder, &server.base_url(), protocol, model)?;
+        for model in ["text", "calls"] {
+            run_cases(&folder, &server.base_url(), protocol, model)?;
         }
     }
     counterproof(&folder, ["validate", "runs"])?;
     for protocol in ["openai-chat", "openai-responses"] {
-        expect(&folder, protocol, "says", "Your refund is on its way.")?;
+        expect(&folder, protocol, "text", "Your refund is on its way.")?;
         expect(&folder, protocol, "calls", "\"risk_level\": \"high\"")?;
     }
-    say("    both forms of litellm gave artifacts that validate passes");
+    progress("    both protocols produced valid artifacts");
     Ok(())
 }
 
-/// Installs the server, unless it is there from an earlier time; `None` where the machine cannot.
+/// Installs the server unless it is already installed. Returns `None` if the machine cannot install it.
 fn install(folder: &Utf8Path) -> Result<Option<Utf8PathBuf>, Failure> {
     let program = folder.join("venv/bin/litellm");
     let marker = folder.join("venv/installed.txt");
@@ -86,28 +86,28 @@ fn install(folder: &Utf8Path) -> Result<Option<Utf8PathBuf>, Failure> {
     let start = Instant::now();
     std::fs::create_dir_all(folder).map_err(|source| Failure::File { path: folder.to_owned(), source })?;
     let skip = |why: &str| {
-        say(&format!("==> skipped: cargo xtask interop ({why})"));
+        progress(&format!("==> skipped: cargo xtask interop ({why})"));
         Ok(None)
     };
     if !succeeds(folder, "python3", ["-m", "venv", "venv"], START_WITHIN) {
-        return skip("python3 with its module venv is not there");
+        return skip("python3 with its module venv is not installed");
     }
-    say(&format!("==> pip install {LITELLM} into {folder}/venv"));
+    progress(&format!("==> pip install {LITELLM} into {folder}/venv"));
     let fixed = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"];
     let pip = fixed.into_iter().chain(["--retries", "1", "--timeout", "20", LITELLM]);
     if !succeeds(folder, folder.join("venv/bin/python"), pip, INSTALL_WITHIN) {
         let within = INSTALL_WITHIN.as_secs() / 60;
         return skip(&format!(
-            "pip could not install {LITELLM}, or not within {within} minutes: is the package registry reachable?"
+            "pip could not install {LITELLM} within {within} minutes: is the package registry reachable?"
         ));
     }
-    say(&format!("    installed in {:.1} s", start.elapsed().as_secs_f64()));
-    place(&marker, LITELLM)?;
+    progress(&format!("    installed in {:.1} s", start.elapsed().as_secs_f64()));
+    write(&marker, LITELLM)?;
     Ok(Some(program))
 }
 
-/// Puts a file of ours into the scratch folder, whole or not at all.
-fn place(path: &Utf8Path, text: &str) -> Result<(), Failure> {
+/// Writes a file atomically, so that an interrupted run leaves no partial file.
+fn write(path: &Utf8Path, text: &str) -> Result<(), Failure> {
     let failed = |source| Failure::File { path: path.to_owned(), source };
     let mut file = NamedTempFile::new_in(path.parent().unwrap_or(root())).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
@@ -115,7 +115,7 @@ fn place(path: &Utf8Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn ask(folder: &Utf8Path, base_url: &str, protocol: &str, model: &str) -> Result<(), Failure> {
+fn run_cases(folder: &Utf8Path, base_url: &str, protocol: &str, model: &str) -> Result<(), Failure> {
     let run_id = format!("{protocol}-{model}");
     let fixed = ["run", "--cases", "cases.json", "--side", "new", "--timeout", "60s"];
     let header = ["--header", "authorization:env:AUTHORIZATION"];
@@ -126,25 +126,25 @@ fn ask(folder: &Utf8Path, base_url: &str, protocol: &str, model: &str) -> Result
 fn counterproof<'a>(folder: &Utf8Path, arguments: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let line = format!("counterproof {}", arguments.join(" "));
-    say(&format!("==> {line}"));
+    progress(&format!("==> {line}"));
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Utf8PathBuf::from);
     let program = target.join("debug").join(format!("counterproof{}", std::env::consts::EXE_SUFFIX));
     if succeeds(folder, &program, arguments, RUN_WITHIN) { Ok(()) } else { Err(Failure::Step(line)) }
 }
 
-/// Every case of a run was answered, and its artifact holds a text.
+/// Checks that every case of a run has an answer and that its artifact contains `text`.
 fn expect(folder: &Utf8Path, protocol: &str, model: &str, text: &str) -> Result<(), Failure> {
     for case in ["refund_001", "refund_002"] {
         let path = folder.join(format!("runs/new/{protocol}-{model}/{case}.json"));
         let artifact = std::fs::read_to_string(&path).map_err(|source| Failure::File { path: path.clone(), source })?;
         if !artifact.contains("\"status\": \"ok\"") || !artifact.contains(text) {
-            return Err(Failure::Interop(format!("`{path}` is no answer that holds {text}:\n{artifact}")));
+            return Err(Failure::Interop(format!("`{path}` is not an answer that contains {text}:\n{artifact}")));
         }
     }
     Ok(())
 }
 
-/// Runs a program in the folder; false where it cannot be started, fails, or is not done in time. It is then killed.
+/// Runs a program in the folder. Returns false if it cannot be started, fails, or exceeds the time limit and is killed.
 fn succeeds(
     folder: &Utf8Path,
     program: impl AsRef<OsStr>,
@@ -168,12 +168,12 @@ fn succeeds(
 }
 
 fn stop(child: &mut Child) {
-    // It fails where the program has ended, which is as well.
+    // Fails if the program has already ended, which needs no action.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// The server; it is stopped when this is dropped.
+/// The running server, stopped on drop.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -182,11 +182,11 @@ struct Server {
 impl Server {
     fn start(litellm: &Utf8Path, folder: &Utf8Path) -> Result<Self, Failure> {
         let failed = |source| Failure::Start { line: litellm.to_string(), source };
-        // The port is free again when the listener goes; nobody else is likely to take it within the moment.
+        // Dropping the listener frees the port; another process is unlikely to take it before the server starts.
         let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         drop(listener);
-        say(&format!("==> {litellm} on {address}"));
+        progress(&format!("==> {litellm} on {address}"));
         let start = Instant::now();
         let port = address.port().to_string();
         let arguments = ["--config", "models.yaml", "--host", "127.0.0.1", "--port", &port, "--telemetry", "False"];
@@ -197,11 +197,11 @@ impl Server {
         let mut server = Self { child: command.spawn().map_err(failed)?, address };
         while start.elapsed() < START_WITHIN {
             if TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok() {
-                say(&format!("    up after {:.1} s", start.elapsed().as_secs_f64()));
+                progress(&format!("    up after {:.1} s", start.elapsed().as_secs_f64()));
                 return Ok(server);
             }
             if let Ok(Some(status)) = server.child.try_wait() {
-                return Err(Failure::Interop(format!("litellm ended before it listened: {status}")));
+                return Err(Failure::Interop(format!("litellm exited before it listened: {status}")));
             }
             thread::sleep(Duration::from_millis(200));
         }

@@ -1,8 +1,8 @@
-//! What figures are measured on, as far as Linux says; elsewhere less is known.
+//! Describes the machine that figures are measured on. Only Linux reports all fields.
 
 use std::fs;
 
-/// Processor, cores, memory and load in one line.
+/// Returns processor, cores, memory and load in one line.
 pub(crate) fn notes() -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let (processor, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));

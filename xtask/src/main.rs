@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask …`. Needs nothing but cargo, and builds none of the project to start.
+//! The project's own commands: `cargo xtask …`. They need only cargo. The program itself depends on no crate of the project.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -11,10 +11,13 @@ mod browser;
 mod check;
 mod cross;
 mod interop;
+mod language;
 mod machine;
 mod samples;
 mod step;
+mod structure;
 mod tree;
+mod width;
 
 use step::{Failure, Step};
 
@@ -30,48 +33,50 @@ struct Cli {
 enum Command {
     /// Build the programs and run all tests.
     Test {
-        /// Passed on to `cargo test`, such as the name of a test.
+        /// Arguments for `cargo test`, such as the name of a test.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Format all code.
     Fmt,
-    /// Hold everything but the tests against the rules: formatting, clippy, documentation, licences, samples.
+    /// Run all checks that are not tests: import cycles, wording, formatting, clippy, documentation, licences, samples.
     Check,
-    /// What the CI does: `check`, then `cross`, then `test`, then `browser`, then `interop`.
+    /// Run the part of `check` that needs no compiler: import cycles, wording, width of documents.
+    Source,
+    /// Run what CI runs: `check`, then `cross`, then `test`, then `browser`, then `interop`.
     Ci,
-    /// Measure the runner against a trivial local server. Takes about two minutes; `docs/performance.md` has the figures.
+    /// Measure the runner against a trivial local server. Takes about two minutes.
     BenchRunner,
-    /// Measure what comparing costs beyond reading and parsing. Takes some minutes; `docs/performance.md` has the figures.
+    /// Measure the cost of a comparison relative to reading and parsing. Takes several minutes.
     BenchCompare {
-        /// How many case pairs: 10000 and 100000 where nothing is said.
+        /// Number of case pairs [default: 10000 and 100000]
         cases: Vec<usize>,
     },
-    /// Measure what safe-run costs beside running a command bare, and beside `cat`. Takes about a minute; `docs/performance.md`
-    /// has the figures.
+    /// Measure the cost of safe-run relative to the bare command and to `cat`. Takes about a minute.
     BenchSafeRun,
-    /// Write reports of generated runs, weigh them, and open them in a browser. 100,000 cases take some ten GB of disk and as
-    /// many minutes; `docs/performance.md` has the figures.
+    /// Measure the size of reports of generated runs and the time until a browser can use them. 100,000 cases need about
+    /// 10 GB of disk and 10 minutes.
     BenchReport {
-        /// How many case pairs: 1000, 10000 and 100000 where nothing is said.
+        /// Number of case pairs [default: 1000, 10000 and 100000]
         cases: Vec<usize>,
     },
-    /// Open reports from disk in Chromium: links, keys, filters, accessibility, injections. Installs what it needs; skipped
-    /// where that cannot be.
+    /// Test reports in Chromium: links, keys, filters, accessibility, injections. Installs its dependencies, and is skipped
+    /// if that fails.
     Browser {
-        /// Another report to open, beside those that it writes itself; can be given several times.
+        /// Another report to test, in addition to the generated ones; may be repeated
         #[arg(long = "report", value_name = "DIR")]
         reports: Vec<camino::Utf8PathBuf>,
     },
-    /// Check that safe-run compiles for Windows and macOS; a target that is not there and cannot be added is skipped.
+    /// Check that safe-run compiles for Windows and macOS. A target that is not installed and cannot be added is skipped.
     Cross,
-    /// Write `docs/cli.md` again, from the program's own help.
+    /// Regenerate `docs/cli.md` from the help of the program.
     Docs,
-    /// Install litellm into `target/interop/` and run both OpenAI forms against its mock server; skipped where that cannot be.
+    /// Run both OpenAI protocols against litellm's mock server. Installs litellm into `target/interop/`, and is skipped if
+    /// that fails.
     Interop,
-    /// Record `sample-runs/` again.
+    /// Regenerate `sample-runs/`.
     Samples {
-        /// Change nothing; fail where what is checked in would come out different.
+        /// Change nothing, and fail if the checked-in files differ from a new recording
         #[arg(long)]
         check: bool,
     },
@@ -92,6 +97,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Test { arguments } => test(&arguments),
         Command::Fmt => Step::cargo(["fmt", "--all"]).run(),
         Command::Check => check::all(),
+        Command::Source => check::source(),
         Command::Ci => {
             check::all()?;
             cross::run()?;
@@ -118,15 +124,15 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs a benchmark, an example of its package, and says first on what.
+/// Runs a benchmark, which is an example of its package. Prints the machine first.
 fn bench(package: &str, example: &str, arguments: &[String]) -> Result<(), Failure> {
     let _ = writeln!(io::stdout(), "machine: {}", machine::notes());
     let run = ["run", "--quiet", "--release", "--package", package, "--example", example, "--"];
     Step::cargo(run).with(arguments).run()
 }
 
-/// The end-to-end tests start the programs, which `cargo test` alone would not build. This program is left out: it runs,
-/// and some systems do not let a running program be replaced.
+/// Builds the programs first: the end-to-end tests start them, and `cargo test` alone does not build them. This program is
+/// excluded, because some systems do not allow a running program to be replaced.
 fn test(arguments: &[String]) -> Result<(), Failure> {
     Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
     Step::cargo(["test", "--workspace", "--locked"]).with(arguments).run()

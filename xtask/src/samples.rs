@@ -1,13 +1,13 @@
-//! `sample-runs/`: recorded by a program in `demo/`, and held against what that program would record today.
+//! `sample-runs/`: recorded by an example of `demo/`, and compared with a new recording.
 
 use camino::Utf8Path;
 
-use crate::step::{Failure, Step, root, say};
+use crate::step::{Failure, Step, progress, root};
 use crate::tree;
 
 const FOLDER: &str = "sample-runs";
 
-/// Records the samples in place of those that are there.
+/// Records the samples and replaces the checked-in files.
 pub(crate) fn record() -> Result<(), Failure> {
     let runs = root().join(FOLDER).join("runs");
     if runs.exists() {
@@ -16,7 +16,7 @@ pub(crate) fn record() -> Result<(), Failure> {
     record_into(&root().join(FOLDER))
 }
 
-/// Records the samples elsewhere and compares.
+/// Records the samples into a temporary folder and compares them with the checked-in files.
 pub(crate) fn check() -> Result<(), Failure> {
     let failed = |source| Failure::File { path: "the temporary folder".into(), source };
     let temporary = tempfile::tempdir().map_err(failed)?;
@@ -26,7 +26,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     record_into(&fresh)?;
     let differences = tree::differences(&root().join(FOLDER), &fresh)?;
     if differences.is_empty() {
-        say("    the samples would come out the same");
+        progress("    the samples are current");
         return Ok(());
     }
     Err(Failure::Samples(differences.join("\n")))

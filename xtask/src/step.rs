@@ -1,4 +1,4 @@
-//! One command that is run on the way: shown before, timed after. Its output goes where ours goes.
+//! One external command of a task. The command line is printed before it runs and the time after it. Output is inherited.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// Why a task did not get to its end.
+/// The reason why a task failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// A command ended badly.
+    /// A command exited with a failure status.
     #[error("`{0}` failed")]
     Step(String),
     /// A command could not be started.
@@ -19,36 +19,48 @@ pub(crate) enum Failure {
     /// A file or folder could not be read, written or removed.
     #[error("failed to read, write or remove `{path}`: {source}")]
     File { path: Utf8PathBuf, source: io::Error },
-    /// What is to be measured does not run as it should.
+    /// The program under measurement does not run as expected.
     #[error("failed to measure `{path}`: {source}")]
     Measure { path: Utf8PathBuf, source: io::Error },
-    /// A server of somebody else does not do what it should.
+    /// A third-party server does not behave as expected.
     #[error("{0}")]
     Interop(String),
-    /// What is checked in is not what would be recorded.
+    /// A source file does not parse.
+    #[error("failed to parse `{path}`: {error}")]
+    Syntax { path: Utf8PathBuf, error: syn::Error },
+    /// Folders of a crate import each other.
+    #[error("import cycles between folders; move the shared part to where both may import it:\n{0}")]
+    Cycles(String),
+    /// Words that the project does not use.
+    #[error("words that are not plain, standard English:\n{0}")]
+    Language(String),
+    /// Lines of documents that are too wide.
+    #[error("lines of documents over 120 columns:\n{0}")]
+    Width(String),
+    /// One or more checks of the source files failed.
+    #[error("{0}")]
+    Source(String),
+    /// The files that are checked in differ from a new recording.
     #[error("sample-runs/ is not what `cargo xtask samples` records:\n{0}")]
     Samples(String),
 }
 
-/// A command to be run at the root of the workspace.
+/// A command that runs at the root of the workspace.
 pub(crate) struct Step {
     arguments: Vec<String>,
     environment: Vec<(&'static str, &'static str)>,
 }
 
 impl Step {
-    /// A cargo command.
     pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Self {
         Self { arguments: arguments.map(str::to_owned).to_vec(), environment: Vec::new() }
     }
 
-    /// Adds arguments.
     pub(crate) fn with(mut self, arguments: &[String]) -> Self {
         self.arguments.extend_from_slice(arguments);
         self
     }
 
-    /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
         self.environment.push((name, value));
         self
@@ -57,24 +69,24 @@ impl Step {
     /// Runs the command and waits for it.
     pub(crate) fn run(self) -> Result<(), Failure> {
         let line = format!("cargo {}", self.arguments.join(" "));
-        say(&format!("==> {line}"));
+        progress(&format!("==> {line}"));
         let start = Instant::now();
         let status = self.command().status().map_err(|source| Failure::Start { line: line.clone(), source })?;
         if !status.success() {
             return Err(Failure::Step(line));
         }
-        say(&format!("    done in {:.1} s", start.elapsed().as_secs_f64()));
+        progress(&format!("    done in {:.1} s", start.elapsed().as_secs_f64()));
         Ok(())
     }
 
-    /// True where the command can be run; its output is not shown.
+    /// Returns true if the command succeeds. Its output is discarded.
     pub(crate) fn works(self) -> bool {
         let status = self.command().stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     }
 
     fn command(&self) -> Command {
-        // Cargo tells the programs that it runs where it is itself.
+        // Cargo sets this variable to its own path in the programs that it runs.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = Command::new(cargo);
         command.args(&self.arguments).envs(self.environment.iter().copied());
@@ -83,8 +95,8 @@ impl Step {
     }
 }
 
-/// Says what happens, in the order in which it happens.
-pub(crate) fn say(line: &str) {
+/// Prints a progress line to standard error.
+pub(crate) fn progress(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 

@@ -1,4 +1,4 @@
-//! Two folders, compared byte for byte.
+//! Byte-for-byte comparison of two folders.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,19 +8,21 @@ use walkdir::WalkDir;
 
 use crate::step::Failure;
 
-/// What differs, one line for each file.
+/// Returns one line for each file that differs.
 pub(crate) fn differences(checked_in: &Utf8Path, fresh: &Utf8Path) -> Result<Vec<String>, Failure> {
     let (old, new) = (read(checked_in)?, read(fresh)?);
     let mut lines = Vec::new();
     for (path, bytes) in &old {
         match new.get(path) {
-            None => lines.push(format!("  {path}: there, but not recorded")),
+            None => lines.push(format!("  {path}: checked in, but not recorded")),
             Some(fresh) if fresh != bytes => lines.push(format!("  {path}: {}", first_difference(bytes, fresh))),
             Some(_) => {}
         }
     }
     lines.extend(
-        new.keys().filter(|path| !old.contains_key(*path)).map(|path| format!("  {path}: recorded, but not there")),
+        new.keys()
+            .filter(|path| !old.contains_key(*path))
+            .map(|path| format!("  {path}: recorded, but not checked in")),
     );
     Ok(lines)
 }
@@ -33,8 +35,8 @@ fn read(root: &Utf8Path) -> Result<BTreeMap<Utf8PathBuf, Vec<u8>>, Failure> {
         if !entry.file_type().is_file() {
             continue;
         }
-        let path = Utf8Path::from_path(entry.path())
-            .ok_or_else(|| failed(io::Error::other("it holds a name that is not UTF-8")))?;
+        let path =
+            Utf8Path::from_path(entry.path()).ok_or_else(|| failed(io::Error::other("a file name is not UTF-8")))?;
         let bytes = std::fs::read(path).map_err(failed)?;
         files.insert(path.strip_prefix(root).unwrap_or(path).to_owned(), bytes);
     }
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_differs_is_told() {
+    fn the_first_line_that_differs_is_reported() {
         assert_eq!(first_difference(b"a\nb\n", b"a\nc\n"), "line 2 is \"b\", recorded \"c\"");
         assert_eq!(first_difference(b"a", b"a\nb"), "line 2 is \"\", recorded \"b\"");
     }

@@ -1,0 +1,202 @@
+//! Words that the project does not use where a user reads them: messages, help, the report, the docs.
+//!
+//! Each word comes with the term to use instead. Tests and source comments are not checked.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens as _;
+use walkdir::WalkDir;
+
+use crate::step::{Failure, root};
+use crate::structure::{attributes, is_test_only};
+
+/// A phrase, in lower case, and what to write instead.
+const BANNED: [(&str, &str); 37] = [
+    ("told", "reported, printed, shown"),
+    ("tells", "reports, shows, says"),
+    ("beside", "next to, in addition to"),
+    ("nobody", "no one, or name the actor"),
+    ("whoever", "name the actor"),
+    ("whatever", "name the thing, or any"),
+    ("held against", "compared with, validated against"),
+    ("hold against", "compare with, validate against"),
+    ("holds against", "compares with, validates against"),
+    ("good enough", "gate passed"),
+    ("limits kept", "rules met"),
+    ("limits are kept", "rules are met"),
+    ("limits are not kept", "rules are violated"),
+    ("may go out", "passes the gate"),
+    ("cannot be meant", "is invalid"),
+    ("means nothing", "is invalid, is not used"),
+    ("mean nothing", "are invalid, are not used"),
+    ("stands for", "means"),
+    ("stands in", "is in, replaces"),
+    ("stands below", "is below"),
+    ("by itself", "on its own, automatically"),
+    ("is to be", "must be"),
+    ("are to be", "must be"),
+    ("is none", "is not one"),
+    ("the way back", "trace, recovery"),
+    ("looks like a slip", "is probably a typing error"),
+    ("what moved", "changes"),
+    ("where it comes from", "root cause"),
+    ("new could not be run", "runner error"),
+    ("so many", "too many"),
+    ("no say", "no effect"),
+    ("lose patience", "reach the deadline"),
+    ("purse", "retry tokens"),
+    ("settled", "committed"),
+    ("unasked", "not run"),
+    ("giving the agent up", "agent looks down"),
+    ("no more than that", "state the limit"),
+];
+
+/// Folders whose files users read as they are.
+const TEXT_FOLDERS: [&str; 2] = ["docs", "templates"];
+/// Documents at the root that users read.
+const TEXT_FILES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+/// Folders of production code. Doc comments in `cli/` are the help of the program.
+const CODE_FOLDERS: [&str; 14] = [
+    "artifact",
+    "cases",
+    "cli",
+    "conformance",
+    "contracts",
+    "demo",
+    "evaluator",
+    "expression",
+    "guard",
+    "redaction",
+    "runner",
+    "safe-run",
+    "store",
+    "validation",
+];
+
+/// A banned phrase that was found.
+struct Found {
+    file: Utf8PathBuf,
+    line: usize,
+    phrase: &'static str,
+    instead: &'static str,
+}
+
+/// Checks docs, templates and the string literals of production code. Returns the number of files.
+pub(crate) fn check() -> Result<usize, Failure> {
+    let mut found = Vec::new();
+    let mut files = 0;
+    for file in text_files() {
+        let text = read(&file)?;
+        text.lines().enumerate().for_each(|(index, line)| search(line, &file, index + 1, &mut found));
+        files += 1;
+    }
+    for folder in CODE_FOLDERS {
+        for file in below(&root().join(folder).join("src"), &["rs"]) {
+            let syntax =
+                syn::parse_file(&read(&file)?).map_err(|error| Failure::Syntax { path: file.clone(), error })?;
+            let help = folder == "cli";
+            let production = syntax.items.iter().filter(|item| !is_test_only(attributes(item)));
+            production.for_each(|item| literals(item.to_token_stream(), help, &file, &mut found));
+            files += 1;
+        }
+    }
+    if found.is_empty() {
+        return Ok(files);
+    }
+    let line = |found: &Found| {
+        let file = found.file.strip_prefix(root()).unwrap_or(&found.file);
+        format!("  {file}:{}: `{}` (write: {})", found.line, found.phrase, found.instead)
+    };
+    Err(Failure::Language(found.iter().map(line).collect::<Vec<_>>().join("\n")))
+}
+
+fn text_files() -> Vec<Utf8PathBuf> {
+    let mut files: Vec<_> = TEXT_FILES.map(|name| root().join(name)).to_vec();
+    for folder in TEXT_FOLDERS {
+        files.extend(below(&root().join(folder), &["md", "html", "js", "css"]));
+    }
+    files
+}
+
+/// Files below a folder with one of these extensions, sorted. A folder that does not exist has none.
+pub(crate) fn below(folder: &Utf8Path, extensions: &[&str]) -> Vec<Utf8PathBuf> {
+    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
+    let paths = entries.filter_map(|entry| Utf8PathBuf::from_path_buf(entry.into_path()).ok());
+    paths.filter(|path| path.extension().is_some_and(|extension| extensions.contains(&extension))).collect()
+}
+
+pub(crate) fn read(file: &Utf8Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|source| Failure::File { path: file.to_owned(), source })
+}
+
+/// Searches the string literals of a token stream, and its doc comments where they are help.
+fn literals(stream: TokenStream, help: bool, file: &Utf8Path, found: &mut Vec<Found>) {
+    let mut tokens = stream.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Group(group) => literals(group.stream(), help, file, found),
+            TokenTree::Ident(name) if name == "doc" && !help => {
+                // `doc = "…"`: skip the text of the comment.
+                if matches!(tokens.peek(), Some(TokenTree::Punct(mark)) if mark.as_char() == '=') {
+                    tokens.next();
+                    tokens.next();
+                }
+            }
+            TokenTree::Literal(literal) => {
+                let line = literal.span().start().line;
+                if let syn::Lit::Str(text) = syn::Lit::new(literal) {
+                    search(&text.value(), file, line, found);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn search(text: &str, file: &Utf8Path, line: usize, found: &mut Vec<Found>) {
+    let text = text.to_lowercase();
+    for (phrase, instead) in BANNED {
+        if contains_phrase(&text, phrase) {
+            found.push(Found { file: file.to_owned(), line, phrase, instead });
+        }
+    }
+}
+
+/// True where the phrase is there as whole words.
+fn contains_phrase(text: &str, phrase: &str) -> bool {
+    let is_word = |character: Option<char>| character.is_some_and(|it| it.is_alphanumeric() || it == '_' || it == '-');
+    text.match_indices(phrase).any(|(start, _)| {
+        !is_word(text[..start].chars().next_back()) && !is_word(text[start + phrase.len()..].chars().next())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phrases(source: &str, help: bool) -> Vec<&'static str> {
+        let mut found = Vec::new();
+        literals(source.parse().unwrap(), help, Utf8Path::new("x.rs"), &mut found);
+        found.iter().map(|found| found.phrase).collect()
+    }
+
+    #[test]
+    fn whole_phrases_are_found_in_any_case() {
+        assert!(contains_phrase("it is good enough.", "good enough"));
+        assert!(!contains_phrase("besides", "beside"));
+        assert!(!contains_phrase("reimbursed", "purse"));
+    }
+
+    #[test]
+    fn literals_inside_macros_and_attributes_are_searched() {
+        assert_eq!(phrases("fn f() { println!(\"Told {}\", 1) }", false), ["told"]);
+        assert_eq!(phrases("#[error(\"held against\")] struct E;", false), ["held against"]);
+    }
+
+    #[test]
+    fn doc_comments_count_only_where_they_are_help() {
+        let source = "/// What is told.\nfn f() {}";
+        assert!(phrases(source, false).is_empty());
+        assert_eq!(phrases(source, true), ["told"]);
+    }
+}
