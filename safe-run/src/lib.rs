@@ -18,35 +18,27 @@
 
 pub mod program;
 
-mod event;
+mod capture;
 mod export;
-mod jsonl;
-mod log;
 mod options;
+mod parse;
 mod record;
-mod redacted;
-mod reread;
 #[cfg(unix)]
 mod session;
-mod shell;
-mod spool;
 #[cfg(unix)]
-mod stage;
-mod tail;
-mod tape;
+mod supervision;
 
-pub use event::{Event, EventKind, Line, LineEnd};
+pub use capture::Stream;
 pub use export::{Destination, ExportError, Exported, Source, export};
-pub use jsonl::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
-pub use log::{BASE64, View};
 pub use options::{Options, Output};
-pub use record::{Ending, Record, StartError};
-pub use reread::{EndDetails, RecordKind, Recorded, RereadError, Wrong};
+pub use parse::{EndDetails, RecordKind, Recorded, RereadError, Wrong};
+pub use record::{
+    BASE64, EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, Line, LineEnd, Record, StartError, View,
+};
 #[cfg(unix)]
 pub use session::{Input, Observer, Signals, Wires, record};
 #[cfg(unix)]
-pub use stage::enter;
-pub use tape::Stream;
+pub use supervision::enter;
 
 /// The contract that logs, exit codes and the names of artifacts follow.
 pub const CONTRACT: &str = "M0-v0.1.0";

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::write::{AtomicFile, Durability};
 
+use super::archive_format::{self as pack, Format};
 use super::arguments::Archive;
-use super::pack::{self, Format};
-use super::{code, print, say};
+use super::dispatch::{code, print, say};
 
 /// The exit code where the destination is there and must not be touched.
 const TAKEN: i32 = 40;

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::say;
+use super::dispatch::say;
 
 /// The exit code where there is no such command.
 const NOT_FOUND: i32 = 2;

@@ -6,9 +6,10 @@ use std::io::{self, Write as _};
 use jiff::Timestamp;
 
 use super::arguments::Run;
-use super::events::Events;
+use super::dispatch::{code, say, unwritten};
+use super::events_file::Events;
+use super::log_file as place;
 use super::settings::{Masks, Settings};
-use super::{code, place, say, unwritten};
 use crate::{Input, Options, Output, Record, Signals, StartError, Stream, Wires, record};
 
 /// Runs the command, and gives the code to exit with.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use counterproof_artifact::redact::{RedactError, Redactor, SHORTEST};
 
-use crate::log::View;
+use crate::View;
 
 /// Where records go if nothing is said.
 const LOG_FOLDER: &str = ".agent/FAIL-LOGS";

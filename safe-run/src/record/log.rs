@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::event::{Event, EventKind, Line};
-use crate::record::Record;
-use crate::tape::Stream;
+use super::Record;
+use super::event::{Event, EventKind, Line};
+use crate::capture::Stream;
 
 /// What a text begins with whose bytes are not UTF-8, and stand in base64 behind it. A text that begins so by itself is
 /// written in base64 too, so that none is taken for another.

@@ -6,14 +6,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use crate::event::{Event, EventKind, Line, LineEnd};
-use crate::record::{Ending, Record};
+use super::event::{Event, EventKind, Line, LineEnd};
+use super::{Ending, Record};
 
 /// The version of the schema.
 pub const EVENT_SCHEMA: &str = "safe-run-event.v1";
 
 /// The schema as it is published.
-pub const EVENT_SCHEMA_SOURCE: &str = include_str!("../../schemas/safe-run-event.v1.schema.json");
+pub const EVENT_SCHEMA_SOURCE: &str = include_str!("../../../schemas/safe-run-event.v1.schema.json");
 
 #[derive(Serialize)]
 struct Head<'a> {

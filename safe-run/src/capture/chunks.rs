@@ -6,7 +6,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::time::Duration;
 
-use crate::spool::Spool;
+use super::Spool;
 
 /// One of the two streams of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,7 +103,7 @@ fn number(mut value: u64, out: &mut Vec<u8>) {
 
 /// See [`Tape::pieces`].
 pub(crate) struct Pieces<'a> {
-    order: BufReader<crate::spool::Reader<'a>>,
+    order: BufReader<super::Reader<'a>>,
     at: u64,
 }
 

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal as Number;
 use rustix::process::{Pid, Signal};
 
-use super::wait::Ready;
-use super::{Session, pty, terminal, wait};
+use super::poll::Ready;
+use super::start::Session;
+use super::{poll as wait, pty, terminal};
+use crate::capture::Stream;
 use crate::record::Ending;
-use crate::stage::{self, Said};
-use crate::tape::Stream;
+use crate::supervision::{self as stage, Said};
 
 /// How long the supervisor may take to kill what is left.
 const KILLING: Duration = Duration::from_secs(5);
@@ -52,7 +53,7 @@ impl Session<'_> {
 
     fn is_over(&self) -> bool {
         let is_drained = self.sources.iter().all(Option::is_none);
-        let is_passed_on = !self.passages.iter().any(super::Passage::is_waiting);
+        let is_passed_on = !self.passages.iter().any(super::output_pipe::Passage::is_waiting);
         self.control.is_none() && is_drained && is_passed_on || self.not_started.is_some()
     }
 

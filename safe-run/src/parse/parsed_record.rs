@@ -8,9 +8,6 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 
-mod json_lines;
-mod ledger;
-
 /// What a log or a file of events tells of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
@@ -135,30 +132,30 @@ pub enum Wrong {
 }
 
 /// A line, counted from 1, and what is wrong there.
-type At = (usize, Wrong);
+pub(super) type At = (usize, Wrong);
 
 /// An event where it stands.
 #[derive(Debug)]
-struct Told {
-    line: usize,
-    seq: u64,
-    source: Source,
+pub(super) struct Told {
+    pub(super) line: usize,
+    pub(super) seq: u64,
+    pub(super) source: Source,
     /// As the ledger writes it.
-    text: String,
-    started_at: Option<Timestamp>,
-    at: Option<Duration>,
-    end: EndDetails,
+    pub(super) text: String,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) at: Option<Duration>,
+    pub(super) end: EndDetails,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+pub(super) enum Source {
     Stdout,
     Stderr,
     Meta,
 }
 
 impl Source {
-    fn of(name: &str) -> Option<Self> {
+    pub(super) fn of(name: &str) -> Option<Self> {
         match name {
             "STDOUT" => Some(Source::Stdout),
             "STDERR" => Some(Source::Stderr),
@@ -185,21 +182,21 @@ impl Recorded {
     fn parse(bytes: &[u8]) -> Result<Self, At> {
         // A log begins with the header of a section.
         if bytes.starts_with(b"{") {
-            assemble(RecordKind::Events, json_lines::parse(bytes)?)
+            assemble(RecordKind::Events, super::json_lines::parse(bytes)?)
         } else {
-            ledger::parse(bytes)
+            super::log::parse(bytes)
         }
     }
 }
 
 /// How the text of the first event begins.
-const START: &str = "safe-run start: cmd=\"";
+pub(super) const START: &str = "safe-run start: cmd=\"";
 
 /// How the text of the last event begins.
-const EXIT: &str = "safe-run exit: code=";
+pub(super) const EXIT: &str = "safe-run exit: code=";
 
 /// A record of its events.
-fn assemble(kind: RecordKind, events: Vec<Told>) -> Result<Recorded, At> {
+pub(super) fn assemble(kind: RecordKind, events: Vec<Told>) -> Result<Recorded, At> {
     for (expected, event) in (1..).zip(&events) {
         if event.seq != expected {
             return Err((event.line, Wrong::Number { expected, found: event.seq }));
@@ -233,7 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tape::Tape;
+    use crate::capture::Tape;
     use crate::{Ending, Record, Stream, View};
 
     fn record(printed: &[(Stream, &[u8])]) -> Record {
@@ -431,10 +428,10 @@ mod tests {
             let from_log = Recorded::parse(&log(&record)).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
             prop_assert_eq!(&without_details(from_events), &from_log);
             let mut lines = [Vec::new(), Vec::new()];
-            crate::event::lines(&record.tape, |stream, _, line| {
+            crate::record::lines(&record.tape, |stream, _, line| {
                 let mut bytes = Vec::new();
                 line.write_to(&mut bytes)?;
-                lines[stream as usize].push(crate::log::text_of(&bytes));
+                lines[stream as usize].push(crate::record::text_of(&bytes));
                 Ok::<_, io::Error>(())
             }).unwrap();
             prop_assert_eq!([from_log.stdout, from_log.stderr], lines);

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memchr_iter;
 use memchr::memmem;
 
-use super::{At, EndDetails, RecordKind, Recorded, Source, Told, Wrong, assemble};
-use crate::log::{BASE64, BEGIN, END, header, text_of};
-use crate::tape::Stream;
+use super::parsed_record::{At, EndDetails, RecordKind, Recorded, Source, Told, Wrong, assemble};
+use crate::capture::Stream;
+use crate::record::{BASE64, BEGIN, END, header, text_of};
 
 /// The record of a log.
 pub(super) fn parse(log: &[u8]) -> Result<Recorded, At> {

@@ -12,24 +12,15 @@
 //!
 //! A library that runs in another program has them as soon as that program calls [`enter`] first thing.
 
-mod control;
-mod descendants;
-mod launcher;
-mod supervisor;
-
 use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::{SigSet, Signal};
 
-pub(crate) use control::{Control, Said};
-pub(crate) use descendants::kill_all;
-pub(crate) use supervisor::{Streams, Supervised, supervise};
-
 /// The program names by which a process knows that it is one of the two.
-const SUPERVISOR: &str = "safe-run: supervisor";
-const LAUNCHER: &str = "safe-run: launcher";
+pub(super) const SUPERVISOR: &str = "safe-run: supervisor";
+pub(super) const LAUNCHER: &str = "safe-run: launcher";
 
 /// Whether this program has called [`enter`]. One that has not would start itself all over.
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -52,7 +43,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// As an argument.
-    fn word(&self) -> String {
+    pub(super) fn word(&self) -> String {
         let signals: Vec<_> = self.blocked.iter().map(|signal| (signal as i32).to_string()).collect();
         let placement = match self.placement {
             Placement::Group => "group",
@@ -61,7 +52,7 @@ impl Place {
         format!("{placement}:{}", signals.join(","))
     }
 
-    fn of(word: Option<&OsStr>) -> Self {
+    pub(super) fn of(word: Option<&OsStr>) -> Self {
         let (placement, signals) = word.and_then(|word| word.to_str()?.split_once(':')).unwrap_or_default();
         let signals = signals.split(',').filter_map(|number| Signal::try_from(number.parse::<i32>().ok()?).ok());
         let placement = if placement == "terminal" { Placement::Terminal } else { Placement::Group };
@@ -76,9 +67,9 @@ pub fn enter() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
     let name = arguments.next()?;
     if name == SUPERVISOR {
-        Some(supervisor::enter(arguments))
+        Some(super::supervisor::enter(arguments))
     } else if name == LAUNCHER {
-        Some(launcher::enter(arguments))
+        Some(super::launcher::enter(arguments))
     } else {
         None
     }
@@ -90,7 +81,7 @@ pub(crate) fn is_entered() -> bool {
 }
 
 /// This very program, even where its file has been replaced or removed meanwhile.
-fn this_program() -> std::io::Result<std::path::PathBuf> {
+pub(super) fn this_program() -> std::io::Result<std::path::PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 

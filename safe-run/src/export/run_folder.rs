@@ -20,7 +20,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use crate::reread::{EndDetails, RecordKind, Recorded, RereadError};
+use crate::parse::{EndDetails, RecordKind, Recorded, RereadError};
 
 /// The longest payload that stands in the artifact, as compact JSON in bytes; a longer one becomes an asset.
 const INLINE: usize = 64 * 1024;

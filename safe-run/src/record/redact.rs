@@ -7,9 +7,9 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use counterproof_artifact::redact::{Applied, RedactingStream, Redactor};
 use memchr::memchr_iter;
 
-use crate::record::Record;
-use crate::spool::{Reader, Spool};
-use crate::tape::{Piece, Stream, Tape};
+use super::Record;
+use crate::capture::{Piece, Stream, Tape};
+use crate::capture::{Reader, Spool};
 
 impl Record {
     /// The same record with a mask for every secret in the command and in what it printed. As many lines are left as there

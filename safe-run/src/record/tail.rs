@@ -4,8 +4,8 @@ use std::io;
 
 use memchr::memrchr_iter;
 
-use crate::record::Record;
-use crate::tape::Stream;
+use super::Record;
+use crate::capture::Stream;
 
 /// The most that is shown of one stream, in bytes.
 const SHOWN: u64 = 64 * 1024;

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::{Input, Session};
+use super::Input;
+use super::start::Session;
+use crate::capture::Stream;
 use crate::options::Output;
-use crate::tape::Stream;
 
 /// The most that one read takes, in bytes.
 pub(super) const READ: usize = 256 * 1024;

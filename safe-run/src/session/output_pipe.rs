@@ -10,7 +10,7 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use crate::tape::Stream;
+use crate::capture::Stream;
 
 /// One of our own streams.
 #[derive(Debug)]

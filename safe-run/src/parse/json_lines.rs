@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{At, EXIT, EndDetails, START, Source, Told, Wrong};
-use crate::jsonl::EVENT_SCHEMA;
-use crate::log::text_of;
-use crate::shell;
+use super::parsed_record::{At, EXIT, EndDetails, START, Source, Told, Wrong};
+use crate::record::EVENT_SCHEMA;
+use crate::record::quote_bytes;
+use crate::record::text_of;
 
 /// The fields as they stand there: each is read on its own, so that one that cannot be used is told by its name.
 #[derive(Deserialize)]
@@ -150,9 +150,7 @@ fn command_fits(args: Vec<Word>, text: &str) -> Result<(), Wrong> {
     let words = args.into_iter().map(Word::into_bytes).collect::<Result<Vec<_>, _>>()?;
     let line = text.strip_prefix(START).and_then(|line| line.strip_suffix('"'));
     match line {
-        Some(line) if line != shell::quote_bytes(words.iter().map(Vec::as_slice)) => {
-            Err(Wrong::Contradiction("args", "text"))
-        }
+        Some(line) if line != quote_bytes(words.iter().map(Vec::as_slice)) => Err(Wrong::Contradiction("args", "text")),
         _ => Ok(()),
     }
 }

@@ -8,8 +8,8 @@ use std::process::{Command, ExitCode, Stdio};
 use rustix::fd::BorrowedFd;
 use rustix::process::{Pid, Signal};
 
-use super::control::{Control, Said};
-use super::{LAUNCHER, Place, Placement, this_program};
+use super::connection::{Control, Said};
+use super::process_setup::{LAUNCHER, Place, Placement, this_program};
 
 /// Starts a launcher with the supervisor's standard output and standard error. Gives the process that is now the command.
 pub(super) fn launch(place: &Place, stdin: BorrowedFd<'_>, command: impl Iterator<Item = OsString>) -> io::Result<Pid> {

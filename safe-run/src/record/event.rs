@@ -11,10 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use memchr::memchr_iter;
 
-use crate::record::Record;
-use crate::shell;
-use crate::spool::Spool;
-use crate::tape::{Stream, Tape};
+use super::Record;
+use super::shell;
+use crate::capture::Spool;
+use crate::capture::{Stream, Tape};
 
 /// Lines up to this length are held in memory while they are told, in bytes.
 const HELD: usize = 1024 * 1024;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::tape::{Stream, Tape};
+use crate::capture::{Stream, Tape};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,9 @@ use std::thread;
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions};
 
-use super::control::{Control, Said};
-use super::{Place, SUPERVISOR, kill_all, launcher, this_program};
+use super::connection::{Control, Said};
+use super::process_setup::{Place, SUPERVISOR, this_program};
+use super::{kill_all, launcher};
 
 /// A command under supervision.
 #[derive(Debug)]
