@@ -7,21 +7,15 @@
 //!
 //! It knows nothing of how the tool works inside, and runs any implementation.
 
-mod drift;
-mod golden;
-mod judge;
-mod ledger;
-mod process;
+mod cancellation;
+mod check;
+mod conform;
 pub mod report;
-mod run;
-mod snapshot;
-mod stop;
 mod subject;
-mod template;
 mod trial;
 mod vectors;
 
-pub use run::{Request, RunError, Verdict, conform};
-pub use stop::Stop;
+pub use cancellation::Stop;
+pub use conform::{Request, RunError, Verdict, conform};
 pub use subject::{Kind, Subject};
 pub use vectors::{Vectors, VectorsError};

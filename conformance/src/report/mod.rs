@@ -1,48 +1,11 @@
-//! What was found, for a person, for a program, and for a build server.
+//! The report of a conformance run as text, JSON and `JUnit` XML.
 
 mod json;
 mod junit;
+mod summary;
 mod text;
-
-use std::fmt;
-
-use crate::{Kind, Subject, Vectors, Verdict};
 
 pub use json::json;
 pub use junit::junit;
+pub use summary::Report;
 pub use text::text;
-
-/// Everything that is reported.
-#[derive(Debug)]
-pub struct Report<'a> {
-    /// The vectors.
-    pub vectors: &'a Vectors,
-    /// The programs.
-    pub subjects: &'a [Subject],
-    /// What became of each vector with each program.
-    pub verdicts: &'a [Verdict],
-}
-
-impl Report<'_> {
-    /// True where nothing is wrong.
-    pub fn passes(&self) -> bool {
-        self.verdicts.iter().all(|verdict| verdict.wrong.is_empty())
-    }
-
-    /// Passed, failed and skipped.
-    fn counts(&self) -> (usize, usize, usize) {
-        let skipped = self.verdicts.iter().filter(|verdict| verdict.skipped.is_some()).count();
-        let failed = self.verdicts.iter().filter(|verdict| !verdict.wrong.is_empty()).count();
-        (self.verdicts.len() - skipped - failed, failed, skipped)
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::Tool => "tool",
-            Kind::Wrapper => "wrapper",
-        };
-        write!(f, "{kind} {}", self.path)
-    }
-}

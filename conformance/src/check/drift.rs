@@ -3,8 +3,8 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::golden::{File, Golden, Text};
-use crate::ledger;
+use super::golden::{File, Golden, Text};
+use super::ledger;
 
 /// The most lines of a difference that are told.
 const TOLD: usize = 12;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 
-use crate::stop::Stop;
+use crate::cancellation::Stop;
 use crate::vectors::Signal;
 
 /// The time between two looks at a process.

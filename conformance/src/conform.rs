@@ -7,14 +7,10 @@ use counterproof_artifact::write::{Durability, WriteError, create_folder, write_
 
 use rayon::prelude::*;
 
-use crate::drift::drift;
-use crate::golden::{File, Golden, Text};
-use crate::judge::judge;
-use crate::ledger;
-use crate::snapshot::Contents;
-use crate::stop::Stop;
+use crate::cancellation::Stop;
+use crate::check::{File, Golden, Text, drift, judge, ledger};
 use crate::subject::{Kind, Subject};
-use crate::trial::{Outcome, Trial};
+use crate::trial::{Contents, Outcome, Trial};
 use crate::vectors::{Command, Equivalence, Group, Vector, Vectors};
 
 /// What is to be tried, and how.

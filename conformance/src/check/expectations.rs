@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 use regex::Regex;
 
-use crate::snapshot::Contents;
+use crate::trial::Contents;
 use crate::trial::Outcome;
 use crate::vectors::{Command, Expected};
 
@@ -123,7 +123,7 @@ fn text(contents: &Contents) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::Snapshot;
+    use crate::trial::Snapshot;
 
     /// What is wrong where these files were there before and after.
     fn wrong(expected: &Expected, before: &[&str], after: &[&str]) -> Vec<String> {

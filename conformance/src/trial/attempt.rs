@@ -11,11 +11,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::write::{Durability, create_folder, write};
 use tempfile::TempDir;
 
-use crate::process::{self, Course};
-use crate::snapshot::{self, Snapshot};
-use crate::stop::Stop;
+use super::process::{self, Course};
+use super::snapshot::{self, Snapshot};
+use super::template::{self, READY};
+use crate::cancellation::Stop;
 use crate::subject::{Kind, Subject};
-use crate::template::{self, READY};
 use crate::vectors::{Command as Asked, Group, Setup};
 
 /// How long a program may take.

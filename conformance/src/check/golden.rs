@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::Contents;
+use crate::trial::Contents;
 use crate::trial::Outcome;
 
 /// What a program did.
