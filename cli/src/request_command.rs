@@ -1,14 +1,14 @@
 //! A kept request as a command line. Values of headers are not known, so a variable of the shell stands for each.
 
-use counterproof_runner::KeptRequest;
+use counterproof_runner::SavedRequest;
 
 /// The pipe that asks a program, which is given as its words.
-pub(crate) fn pipe(request: &KeptRequest, words: &[String]) -> String {
+pub(crate) fn pipe(request: &SavedRequest, words: &[String]) -> String {
     format!("printf '%s\\n' {} | {}", shell_words::quote(&request.body.to_string()), shell_words::join(words))
 }
 
 /// The `curl` command that sends the request to a server.
-pub(crate) fn command(request: &KeptRequest) -> String {
+pub(crate) fn command(request: &SavedRequest) -> String {
     let body = request.body.to_string();
     let body = shell_words::quote(&body);
     let mut lines = vec![
@@ -31,8 +31,8 @@ mod tests {
 
     use super::*;
 
-    fn request(url: &str) -> KeptRequest {
-        KeptRequest {
+    fn request(url: &str) -> SavedRequest {
+        SavedRequest {
             protocol: "native".to_owned(),
             url: url.to_owned(),
             headers: vec!["authorization".to_owned(), "x-`id`".to_owned()],

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::RunId;
-use counterproof_runner::{Part, Repeat, Rounds, Settings, Shard, ShardError, Start, array};
+use counterproof_runner::{Part, Repeat, Rounds, Settings, Shard, ShardError, Start};
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
@@ -117,9 +117,11 @@ impl Options {
         let shard = match self.shard {
             None => None,
             Some(ShardChoice::Named(shard)) => Some(shard),
-            Some(ShardChoice::Detected { count }) => Some(array::detect(environment, count).map_err(|error| {
-                CommandError::usage(error).hint("say it yourself, such as `--shard 2/4`, or `--shard auto/4`")
-            })?),
+            Some(ShardChoice::Detected { count }) => {
+                Some(counterproof_runner::detect_shard(environment, count).map_err(|error| {
+                    CommandError::usage(error).hint("say it yourself, such as `--shard 2/4`, or `--shard auto/4`")
+                })?)
+            }
         };
         let id = match self.resume.as_ref().or(self.run_id.as_ref()) {
             Some(id) => id.clone(),

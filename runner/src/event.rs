@@ -1,4 +1,4 @@
-//! What happens during a run, told as it happens. How it is shown is up to a [`crate::Reporter`].
+//! What happens during a run, told as it happens. How it is shown is up to a [`Reporter`].
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use counterproof_artifact::{CaseId, FailureClass, RunId, Side};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::clock::{Clock, Moment};
-use crate::record::millis;
+use crate::record::run_document::millis;
+use crate::system::clock::{Clock, Moment};
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,12 @@ impl RunEvent {
         let Moment { at, elapsed } = clock.read();
         Self { at, elapsed, kind }
     }
+}
+
+/// Takes the events of a run, on the thread that called [`crate::run()`] and in the order in which they happened.
+pub trait Reporter {
+    /// Takes one event. The run waits for this to return.
+    fn report(&mut self, event: &RunEvent);
 }
 
 /// What happened. Names and fields as they are serialised are an interface: see `docs/events.md`.

@@ -12,7 +12,7 @@ use counterproof_evaluator::load::{Artifact, ComparedRun};
 use counterproof_evaluator::rules::Rules;
 use counterproof_evaluator::{divergence, evidence, sentences};
 use counterproof_runner::{
-    AgentCommand, BaseUrl, Environment, Header, HeaderError, KeptRequest, REQUEST_HREF, ResolveRule, Secret, Settings,
+    AgentCommand, BaseUrl, Environment, Header, HeaderError, REQUEST_HREF, ResolveRule, SavedRequest, Secret, Settings,
     Silent,
 };
 
@@ -74,7 +74,7 @@ struct Recorded {
     folder: Utf8PathBuf,
     reader: RunReader,
     case_id: CaseId,
-    request: KeptRequest,
+    request: SavedRequest,
 }
 
 /// Runs the command.
@@ -138,7 +138,7 @@ impl Recorded {
 
 impl Args {
     /// The command that sends the request.
-    fn printed(&self, request: &KeptRequest) -> Result<String, CommandError> {
+    fn printed(&self, request: &SavedRequest) -> Result<String, CommandError> {
         match (&self.agent_cmd, request.program()) {
             (Some(text), _) => {
                 text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?;

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::document::{self, bounded};
 use super::options::RiskTable;
 use super::{Answering, document::kind_of};
-use crate::fault::{Fault, Reason, Violation};
-use crate::record::millis;
+use crate::failure::fault::{Fault, Reason, Violation};
+use crate::record::run_document::millis;
 
 /// Where arguments that are no JSON object are kept, within `params` and `args`.
 pub(super) const RAW_ARGUMENTS: &str = "raw_arguments";

@@ -6,7 +6,7 @@ use counterproof_artifact::check::{self, Code};
 use serde_json::{Map, Value};
 
 use super::Answering;
-use crate::fault::{Fault, Reason, Violation};
+use crate::failure::fault::{Fault, Reason, Violation};
 
 /// Levels of nesting that every reader of the artifact takes.
 pub(super) const MAX_DEPTH: usize = 127;

@@ -9,7 +9,7 @@ use counterproof_safe_run::{Ending, Input, Options, Output, Signals, StartError,
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
-use super::{Came, Watched};
+use super::agent_process::{Came, Watched};
 
 /// Ends everything at once.
 const KILL: u8 = 9;

@@ -6,9 +6,8 @@ use std::io::{self, Write};
 use counterproof_artifact::RunId;
 use serde::Serialize;
 
-use crate::event::{EventKind, RunEvent};
-use crate::record::millis;
-use crate::reporter::Reporter;
+use crate::event::{EventKind, Reporter, RunEvent};
+use crate::record::run_document::millis;
 
 /// Writes every event as a line of JSON.
 #[derive(Debug)]

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::io::Write;
 
-use crate::event::{EventKind, FailureNote, RunEvent};
-use crate::reporter::Reporter;
+use crate::event::{EventKind, FailureNote, Reporter, RunEvent};
 
 /// Writes a line for each event that a person would want to read of afterwards.
 #[derive(Debug)]

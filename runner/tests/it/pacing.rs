@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use counterproof_artifact::check;
-use counterproof_runner::retry::RetryBudget;
+use counterproof_runner::RetryBudget;
 use counterproof_runner::{Concurrency, EventKind};
 use serde_json::json;
 

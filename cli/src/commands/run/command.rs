@@ -7,10 +7,9 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, Exit, RunId, Side, check, redact};
 use counterproof_cases::{CaseSpec, Suite};
-use counterproof_runner::retry::{Policy, RetryBudget};
 use counterproof_runner::{
     BaseUrl, ByteLimits, Checkout, Concurrency, Environment, Header, HeaderError, Interrupt, PhaseTimeouts, Rate,
-    ResolveRule, Secret, Settings, Urgency,
+    ResolveRule, RetryBudget, RetryPolicy, Secret, Settings, Urgency,
 };
 
 use crate::agent_args::AgentArgs;
@@ -288,11 +287,11 @@ impl Args {
                 first_byte: self.first_byte_timeout,
                 idle: self.idle_timeout,
             },
-            retry: Policy {
+            retry: RetryPolicy {
                 retries: self.retries,
                 rate_limited: !self.no_retry_429,
                 budget: self.retry_budget,
-                ..Policy::default()
+                ..RetryPolicy::default()
             },
             fail_fast: self.fail_fast,
             limits: ByteLimits {

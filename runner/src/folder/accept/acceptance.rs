@@ -1,0 +1,362 @@
+//! A new run, made the baseline: copied to the other side, whole or not at all. Nothing is asked, and nothing is judged but
+//! whether the run is one that others can be held against.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::check::{self, Code, PathError};
+use counterproof_artifact::lock::{LockError, RunLock};
+use counterproof_artifact::store::{EVALUATION_FILE, RUN_FILE, ReadError, RunReader};
+use counterproof_artifact::write::{self, Durability, TEMPORARY_PREFIX, WriteError};
+use counterproof_artifact::{Accepted, Outcome, Run, RunId, Side};
+
+use crate::folder::relative_path::{absolute, moved};
+
+/// Findings that are named where a run is refused for them.
+const FINDINGS_NAMED: usize = 3;
+
+/// What is said of a run that becomes the baseline.
+#[derive(Debug, Clone)]
+pub struct Acceptance {
+    /// Why.
+    pub reason: String,
+    /// Who says so.
+    pub by: Option<String>,
+    /// When, in ISO 8601.
+    pub at: String,
+    /// The baseline's id, where it is not the run's own; that of the group, where the run is a repeat.
+    pub run_id: Option<RunId>,
+    /// Whether cases that the runner got no answer for are taken along.
+    pub allow_failures: bool,
+}
+
+/// Why a run cannot be the baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// A file could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The run folder could not be looked at.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// A runner is at work in it.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The name of a new folder is none.
+    #[error("the baseline cannot be called `{name}`: {message}")]
+    Name {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The run is of the baseline's side.
+    #[error("`{0}` is a run of side `baseline` already")]
+    IsBaseline(Utf8PathBuf),
+    /// The run is a part of one.
+    #[error("`{0}` is a shard, and a part of a run cannot be the baseline")]
+    IsShard(Utf8PathBuf),
+    /// The run was stopped, or never asked anything.
+    #[error("`{folder}` is not complete: {what}")]
+    Incomplete {
+        /// The run folder.
+        folder: Utf8PathBuf,
+        /// What is missing.
+        what: String,
+    },
+    /// The run breaks the contract.
+    #[error("`{folder}` breaks the contract in {count} places: {first}")]
+    Invalid {
+        /// The run folder.
+        folder: Utf8PathBuf,
+        /// How many findings there are.
+        count: usize,
+        /// The first of them.
+        first: String,
+    },
+    /// Cases of the run have no answer.
+    #[error(
+        "`{folder}` has no answer for {failed} of {cases} cases: whatever new does there could never count as worse"
+    )]
+    Failures {
+        /// The run folder.
+        folder: Utf8PathBuf,
+        /// Cases without an answer.
+        failed: usize,
+        /// All cases.
+        cases: usize,
+    },
+    /// Repeats of the run's group are not there, or twice there.
+    #[error("the group `{group}` does not have each of its {of} repeats once: {what}")]
+    Repeats {
+        /// The group.
+        group: RunId,
+        /// How many repeats it has.
+        of: u64,
+        /// What is missing or too much.
+        what: String,
+    },
+    /// A baseline has this name.
+    #[error("there is a baseline `{0}` already")]
+    Exists(Utf8PathBuf),
+}
+
+impl AcceptError {
+    /// What to do about it.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            AcceptError::Name { .. } => Some("choose another name with `--run-id`".to_owned()),
+            AcceptError::IsBaseline(_) => Some("`counterproof compare` uses the latest baseline as it is".to_owned()),
+            AcceptError::IsShard(_) => Some("`counterproof merge` joins the shards of a run".to_owned()),
+            AcceptError::Incomplete { folder, .. } => {
+                let id = folder.file_name().unwrap_or("ID");
+                Some(format!("`counterproof run --resume {id} …` asks what is missing"))
+            }
+            AcceptError::Invalid { folder, .. } => {
+                Some(format!("`counterproof validate {folder}` tells all that is wrong with it"))
+            }
+            AcceptError::Failures { folder, .. } => {
+                let id = folder.file_name().unwrap_or("ID");
+                Some(format!(
+                    "`counterproof run --resume {id} --retry-errors …` asks them again; `--allow-failures` accepts the run as it is"
+                ))
+            }
+            AcceptError::Repeats { group, of, .. } => {
+                Some(format!("`counterproof run --resume {group} --repeat {of} …` makes those that are missing"))
+            }
+            AcceptError::Exists(_) => Some("name the new one with `--run-id`".to_owned()),
+            AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => None,
+        }
+    }
+}
+
+/// What became the baseline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Baseline {
+    /// The run folders: one, or one for each repeat.
+    pub folders: Vec<Utf8PathBuf>,
+    /// Cases of each.
+    pub cases: usize,
+    /// Evidence refs that lead nowhere: they are the agent's, and the run is accepted with them.
+    pub unresolved: usize,
+}
+
+/// A run on its way to the other side.
+struct Candidate {
+    reader: RunReader,
+    /// Kept until all is copied, so that no runner changes it meanwhile; not on a disk where nobody can write anyway.
+    _lock: Option<RunLock>,
+    unresolved: usize,
+    /// What its document becomes.
+    run: Run,
+    target: Utf8PathBuf,
+}
+
+/// Copies a run of side `new` to `<runs>/baseline/`, with all repeats of its group; the run itself stays as it is.
+///
+/// Every copy is there whole or not at all, and no earlier baseline is touched. Where the copies of a group could not all be
+/// put in place, those of this call are taken back.
+pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Result<Baseline, AcceptError> {
+    let parent = runs.join(Side::Baseline.as_str());
+    let mut candidates = Vec::new();
+    for reader in repeats(RunReader::open(folder)?)? {
+        candidates.push(candidate(reader, &parent, acceptance)?);
+    }
+    let taken: Vec<bool> = candidates.iter().map(is_taken).collect::<Result<_, _>>()?;
+    if taken.iter().all(|taken| *taken) {
+        return Err(AcceptError::Exists(candidates.swap_remove(0).target));
+    }
+    write::create_folder(&parent)?;
+    // What a call that was killed left of a group is completed.
+    let open: Vec<_> = candidates.iter().zip(taken).filter(|(_, taken)| !taken).map(|(it, _)| it).collect();
+    let copies = Copies::new(&parent, &open);
+    let placed = copies.fill().and_then(|()| copies.publish());
+    if let Err(error) = placed {
+        copies.remove();
+        return Err(error);
+    }
+    Ok(Baseline {
+        cases: candidates[0].reader.run().selected_case_ids.len(),
+        unresolved: candidates.iter().map(|candidate| candidate.unresolved).sum(),
+        folders: candidates.into_iter().map(|candidate| candidate.target).collect(),
+    })
+}
+
+/// The run alone, or every repeat of its group, in their order.
+fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
+    let (Some(group), Some(of)) = (run.run().group_id.clone(), run.run().repeats) else { return Ok(vec![run]) };
+    let mut found: BTreeMap<u64, Vec<RunReader>> = BTreeMap::new();
+    // Whatever cannot be read is missed below, if it is a repeat of this group.
+    for reader in run.beside()? {
+        let document = reader.run();
+        // The shards that a repeat was merged from may still lie beside it.
+        let is_repeat = document.group_id.as_ref() == Some(&group) && document.shard.is_none();
+        if let Some(repeat) = document.repeat.filter(|_| is_repeat && document.version == run.run().version) {
+            found.entry(repeat.get()).or_default().push(reader);
+        }
+    }
+    // A group that stops when all is decided has as many repeats as that took.
+    let last = match &run.run().until_decided {
+        Some(_) => found.keys().next_back().copied().unwrap_or(1),
+        None => of.get(),
+    };
+    let missing: Vec<_> = (1..=last).filter(|number| !found.contains_key(number)).take(10).collect();
+    let several = found.iter().find(|(_, readers)| readers.len() > 1);
+    let what = match (missing.as_slice(), several) {
+        ([], None) => return Ok(found.into_values().flatten().collect()),
+        ([], Some((number, readers))) => {
+            format!("`{}` and `{}` are both repeat {number}", readers[0].folder(), readers[1].folder())
+        }
+        (missing, _) => {
+            let missing: Vec<_> = missing.iter().map(u64::to_string).collect();
+            format!("missing in `{}`: {}", run.lies_in(), missing.join(", "))
+        }
+    };
+    Err(AcceptError::Repeats { group, of: last, what })
+}
+
+/// Judges whether a run can be a baseline, and works out what it becomes.
+fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> Result<Candidate, AcceptError> {
+    let (folder, run) = (reader.folder().to_owned(), reader.run());
+    if run.version == Side::Baseline {
+        return Err(AcceptError::IsBaseline(folder));
+    }
+    if run.shard.is_some() {
+        return Err(AcceptError::IsShard(folder));
+    }
+    let lock = match RunLock::take(&folder) {
+        Ok(lock) => Some(lock),
+        Err(error @ LockError::Held(_)) => return Err(error.into()),
+        Err(LockError::Io { .. }) => None,
+    };
+    let incomplete = |what: String| AcceptError::Incomplete { folder: folder.clone(), what };
+    if run.selected_case_ids.is_empty() {
+        return Err(incomplete("it has no case".to_owned()));
+    }
+    if run.stats.is_none() || run.extra.get("interrupted").is_some_and(|value| value == true) {
+        return Err(incomplete("it was stopped before its end".to_owned()));
+    }
+    let missing: Vec<_> = run.selected_case_ids.iter().filter(|case| !reader.case_path(case).exists()).collect();
+    if let Some(first) = missing.first() {
+        let count = run.selected_case_ids.len();
+        return Err(incomplete(format!("{} of {count} cases have no artifact, such as `{first}`", missing.len())));
+    }
+    let unresolved = hold_against_contract(&folder)?;
+    let mut failed = 0;
+    for case in &run.selected_case_ids {
+        failed += usize::from(matches!(reader.read_case(case)?.outcome, Outcome::RunnerError(_)));
+    }
+    if failed > 0 && !acceptance.allow_failures {
+        return Err(AcceptError::Failures { folder, failed, cases: run.selected_case_ids.len() });
+    }
+    let run_id = run_id(run, acceptance)?;
+    let target = parent.join(run_id.as_str());
+    let (from, to) = (absolute(&folder), absolute(&target));
+    let run = Run {
+        run_id,
+        version: Side::Baseline,
+        cases_path: moved(&run.cases_path, &from, &to),
+        out_dir: moved("../..", &to, &to),
+        group_id: run.group_id.as_ref().map(|group| acceptance.run_id.as_ref().unwrap_or(group).clone()),
+        accepted: Some(Accepted {
+            at: acceptance.at.clone(),
+            reason: acceptance.reason.clone(),
+            from_run_id: run.run_id.clone(),
+            by: acceptance.by.clone(),
+            extra: counterproof_artifact::Extra::new(),
+        }),
+        ..run.clone()
+    };
+    Ok(Candidate { reader, _lock: lock, unresolved, run, target })
+}
+
+/// Refuses a run that breaks the contract; gives the number of evidence refs that lead nowhere, which an agent that is good
+/// enough may well have. What an earlier comparison wrote there is not accepted, and so not judged.
+fn hold_against_contract(folder: &Utf8Path) -> Result<usize, AcceptError> {
+    let mut findings = check::path(folder)?.findings;
+    findings.retain(|finding| finding.file.file_name() != Some(EVALUATION_FILE));
+    let (unresolved, broken): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.code == Code::EvidenceUnresolved);
+    if broken.is_empty() {
+        return Ok(unresolved.len());
+    }
+    let first = broken.iter().take(FINDINGS_NAMED).map(|finding| {
+        let name = finding.file.strip_prefix(folder).unwrap_or(&finding.file);
+        format!("{name}: {} ({})", check::visible(&finding.message), finding.code)
+    });
+    let mut first = first.collect::<Vec<_>>().join("; ");
+    if broken.len() > FINDINGS_NAMED {
+        first.push_str("; …");
+    }
+    Err(AcceptError::Invalid { folder: folder.to_owned(), count: broken.len(), first })
+}
+
+/// The id that the copy has: its own, or the one that was chosen, with the number of its repeat.
+fn run_id(run: &Run, acceptance: &Acceptance) -> Result<RunId, AcceptError> {
+    let Some(chosen) = &acceptance.run_id else { return Ok(run.run_id.clone()) };
+    let name = match run.repeat.filter(|_| run.group_id.is_some()) {
+        Some(repeat) => format!("{chosen}-r{}", repeat.get()),
+        None => chosen.to_string(),
+    };
+    name.parse().map_err(|error| AcceptError::Name { name, message: format!("{error}") })
+}
+
+/// True where the copy is there already, made by an earlier call; any other folder of that name is an error.
+fn is_taken(candidate: &Candidate) -> Result<bool, AcceptError> {
+    if !candidate.target.exists() {
+        return Ok(false);
+    }
+    let made_of = RunReader::open(&candidate.target).ok().and_then(|there| there.run().accepted.clone());
+    if made_of.is_some_and(|accepted| accepted.from_run_id == candidate.reader.run().run_id) {
+        return Ok(true);
+    }
+    Err(AcceptError::Exists(candidate.target.clone()))
+}
+
+/// Copies under construction. Nobody takes a folder with such a name for a run, so one that stays behind after a crash does
+/// no harm.
+struct Copies<'a> {
+    candidates: Vec<(&'a Candidate, Utf8PathBuf)>,
+}
+
+impl<'a> Copies<'a> {
+    fn new(parent: &Utf8Path, candidates: &[&'a Candidate]) -> Self {
+        let temporary = |candidate: &Candidate| {
+            parent.join(format!("{TEMPORARY_PREFIX}accept-{}-{}", candidate.run.run_id, std::process::id()))
+        };
+        Self { candidates: candidates.iter().map(|candidate| (*candidate, temporary(candidate))).collect() }
+    }
+
+    fn fill(&self) -> Result<(), AcceptError> {
+        for (candidate, temporary) in &self.candidates {
+            write::create_new_folder(temporary)?;
+            super::copy::copy(&candidate.reader, temporary)?;
+            write::write_json(&temporary.join(RUN_FILE), &candidate.run, Durability::Synced)?;
+        }
+        Ok(())
+    }
+
+    /// Gives all copies their names; where one cannot have it, the names of the others are taken back.
+    fn publish(&self) -> Result<(), AcceptError> {
+        for (done, (candidate, temporary)) in self.candidates.iter().enumerate() {
+            if let Err(error) = write::publish_folder(temporary, &candidate.target) {
+                for (candidate, temporary) in &self.candidates[..done] {
+                    // The cause is told; a folder that cannot be taken back either is completed by the next call.
+                    let _ = write::publish_folder(&candidate.target, temporary);
+                }
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what has no name yet. The cause is told already; what cannot be removed is not worth another message.
+    fn remove(&self) {
+        for (_, temporary) in &self.candidates {
+            let _ = std::fs::remove_dir_all(temporary);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The copy of a run: everything but the run document, and what says of itself which side it belongs to says `baseline`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+use camino::Utf8Path;
+use counterproof_artifact::store::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader};
+use counterproof_artifact::write::{self, Durability, TEMPORARY_PREFIX};
+use counterproof_artifact::{AssetKind, Sha256Digest, Side, inside, locate};
+use serde_json::Value;
+
+use super::acceptance::AcceptError;
+
+/// Metadata of bodies are far smaller; a larger asset is none, and is copied without being looked into.
+const META_UP_TO_BYTES: usize = 1024 * 1024;
+
+/// Copies everything but the run document. What says of itself which side it belongs to says `baseline` in the copy, and is
+/// the same byte for byte otherwise.
+pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError> {
+    let from = reader.folder();
+    let write = |name: &str, bytes: &[u8]| write::write(&to.join(name), bytes, Durability::Synced);
+    for case in &reader.run().selected_case_ids {
+        let name = format!("{case}.json");
+        let text = text(from, &name)?;
+        write(&name, replaced(&text, &[("/version".to_owned(), baseline())]).as_bytes())?;
+    }
+    let manifest_items = reader.manifest()?.map(|manifest| manifest.items).unwrap_or_default();
+    let metadata_of: HashSet<&str> = manifest_items
+        .iter()
+        .filter(|item| item.kind == AssetKind::FailureMeta)
+        .map(|item| item.href.as_str())
+        .collect();
+    let mut changed = BTreeMap::new();
+    for href in files_below(from, ASSETS_FOLDER)? {
+        let place = to.join(&href);
+        if let Some(folder) = place.parent() {
+            write::create_folder(folder)?;
+        }
+        if href == MANIFEST_FILE {
+            continue;
+        }
+        // What an agent returned may look like metadata, and stays as it is.
+        let meta = if metadata_of.contains(href.as_str()) { metadata(from, &href)? } else { None };
+        if let Some(meta) = meta {
+            let copied = replaced(&meta, &[("/version".to_owned(), baseline())]);
+            write(&href, copied.as_bytes())?;
+            changed.insert(href, (Sha256Digest::of(copied.as_bytes()), copied.len()));
+        } else {
+            let source = inside::resolve(from, &href).map_err(|error| failed(from, &href, error))?;
+            write::copy(&source, &place, Durability::Synced)?;
+        }
+    }
+    if from.join(MANIFEST_FILE).exists() {
+        let text = text(from, MANIFEST_FILE)?;
+        write(MANIFEST_FILE, manifest(&text, &changed).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The manifest with the other side, and with what became of the assets that name a side.
+fn manifest(text: &str, changed: &BTreeMap<String, (Sha256Digest, usize)>) -> String {
+    let document: Value = serde_json::from_str(text).unwrap_or_default();
+    let mut edits = Vec::new();
+    for (index, item) in document["items"].as_array().into_iter().flatten().enumerate() {
+        let at = |field: &str| format!("/items/{index}/{field}");
+        if item["side"].is_string() {
+            edits.push((at("side"), baseline()));
+        }
+        if let Some((digest, size)) = item["href"].as_str().and_then(|href| changed.get(href)) {
+            edits.push((at("size_bytes"), size.to_string()));
+            edits.push((at("sha256"), format!("\"{digest}\"")));
+        }
+    }
+    replaced(text, &edits)
+}
+
+/// The baseline's side as it stands in JSON.
+fn baseline() -> String {
+    format!("\"{}\"", Side::Baseline)
+}
+
+/// A JSON text with other values at some pointers; where there is no value, none is put.
+fn replaced(text: &str, changes: &[(String, String)]) -> String {
+    let pointers: Vec<&str> = changes.iter().map(|(pointer, _)| pointer.as_str()).collect();
+    let spans = locate::spans(text, &pointers);
+    let mut places: Vec<(Range<usize>, String)> =
+        spans.into_iter().zip(changes).filter_map(|(span, (_, value))| Some((span?, value.clone()))).collect();
+    places.sort_by_key(|(span, _)| span.start);
+    let mut copied = String::with_capacity(text.len() + 16);
+    let mut done = 0;
+    for (span, value) in places {
+        copied.push_str(&text[done..span.start]);
+        copied.push_str(&value);
+        done = span.end;
+    }
+    copied.push_str(&text[done..]);
+    copied
+}
+
+/// An asset's text, where it is the metadata of a body: those name the side that was asked.
+fn metadata(folder: &Utf8Path, href: &str) -> Result<Option<String>, AcceptError> {
+    let path = folder.join(href);
+    let is_small = path.metadata().is_ok_and(|file| file.len() <= META_UP_TO_BYTES as u64);
+    if path.extension() != Some("json") || !is_small {
+        return Ok(None);
+    }
+    let bytes = inside::read(folder, href).map_err(|error| failed(folder, href, error))?;
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
+    let document: Value = serde_json::from_str(&text).unwrap_or_default();
+    Ok((document["schema_version"] == "failure-meta.v1").then_some(text))
+}
+
+fn text(folder: &Utf8Path, name: &str) -> Result<String, AcceptError> {
+    let bytes = inside::read(folder, name).map_err(|error| failed(folder, name, error))?;
+    String::from_utf8(bytes).map_err(|error| failed(folder, name, std::io::Error::other(error)))
+}
+
+fn failed(folder: &Utf8Path, name: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> AcceptError {
+    ReadError::Io { path: folder.join(name), source: std::io::Error::other(error) }.into()
+}
+
+/// The hrefs of all files below a folder of the run, sorted; none where the folder is not there.
+fn files_below(root: &Utf8Path, folder: &str) -> Result<Vec<String>, ReadError> {
+    let path = root.join(folder);
+    let read = |source| ReadError::Io { path: path.clone(), source };
+    let entries = match path.read_dir_utf8() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(read(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(read)?;
+        let href = format!("{folder}/{}", entry.file_name());
+        if entry.file_type().map_err(read)?.is_dir() {
+            files.append(&mut files_below(root, &href)?);
+        } else if !entry.file_name().starts_with(TEMPORARY_PREFIX) {
+            files.push(href);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_replaced_where_they_stand_and_nothing_else_is() {
+        let text = "{ \"version\":\"new\", \"n\": 1.50e1,\n \"other\": {\"version\": \"new\"}}";
+        let copied = replaced(text, &[("/version".to_owned(), baseline()), ("/absent".to_owned(), "1".to_owned())]);
+        assert_eq!(copied, text.replacen("\"new\"", "\"baseline\"", 1));
+    }
+
+    #[test]
+    fn a_manifest_follows_the_assets_that_name_their_side() {
+        let text = r#"{"items": [{"href": "assets/a.json", "side": "new", "size_bytes": 1, "sha256": "00"}, {"href": "assets/b.bin", "side": null, "size_bytes": 2}]}"#;
+        let digest = Sha256Digest::of(b"x");
+        let copied = manifest(text, &BTreeMap::from([("assets/a.json".to_owned(), (digest, 17))]));
+        let expected = format!(
+            r#"{{"items": [{{"href": "assets/a.json", "side": "baseline", "size_bytes": 17, "sha256": "{digest}"}}, {{"href": "assets/b.bin", "side": null, "size_bytes": 2}}]}}"#
+        );
+        assert_eq!(copied, expected);
+    }
+}
