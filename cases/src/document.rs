@@ -1,4 +1,4 @@
-//! From the bytes of a file to its JSON values, by the format that the file's name tells.
+//! Parses a cases file into JSON values. The file extension selects the format.
 
 use std::cell::OnceCell;
 use std::iter;
@@ -13,7 +13,7 @@ use serde_saphyr::Error as YamlError;
 use crate::positions::Positions;
 use crate::problem::Problem;
 
-/// How a cases file is written.
+/// The format of a cases file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
@@ -22,8 +22,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format that the ending of a name stands for.
-    pub(crate) fn of(path: &Utf8Path) -> Option<Self> {
+    /// Returns the format for a file extension, or `None` for an unknown one.
+    pub(crate) fn from_path(path: &Utf8Path) -> Option<Self> {
         match path.extension()?.to_ascii_lowercase().as_str() {
             "json" => Some(Format::Json),
             "jsonl" | "ndjson" => Some(Format::JsonLines),
@@ -33,15 +33,15 @@ impl Format {
     }
 }
 
-/// A file as it was read.
+/// The name and text of a file.
 #[derive(Debug)]
 struct Source {
     file: Utf8PathBuf,
     text: String,
 }
 
-/// The text that one JSON value was read from: a whole file, or a line of JSON Lines. It holds little beside the text, since
-/// there may be one for each case.
+/// The text of one JSON value: a whole file, or one line of JSON Lines. It shares the text of its file, because a suite can
+/// have one document for each case.
 #[derive(Debug)]
 pub(crate) struct Document {
     source: Rc<Source>,
@@ -50,7 +50,7 @@ pub(crate) struct Document {
     positions: OnceCell<Box<Positions>>,
 }
 
-/// Which part of a field a problem is about.
+/// The part of a field that a problem points at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
     Key,
@@ -62,7 +62,6 @@ impl Document {
         Self { source: source.clone(), range, first_line, positions: OnceCell::new() }
     }
 
-    /// The file.
     pub(crate) fn file(&self) -> &Utf8Path {
         &self.source.file
     }
@@ -71,9 +70,9 @@ impl Document {
         self.source.text.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// Where a field stands in the file.
+    /// Returns the position of a field in the file.
     pub(crate) fn position(&self, pointer: &str, part: Part) -> Option<Position> {
-        let positions = self.positions.get_or_init(|| Box::new(Positions::of(self.text())));
+        let positions = self.positions.get_or_init(|| Box::new(Positions::parse(self.text())));
         let within = match part {
             Part::Key => positions.key(pointer),
             Part::Value => positions.value(pointer),
@@ -81,13 +80,13 @@ impl Document {
         within.map(|Position { line, column }| Position { line: line + self.first_line - 1, column })
     }
 
-    /// Where a part of a text value stands in the file: exactly, where the value is written as it is; else where the value
-    /// starts.
+    /// Returns the position of a byte offset inside a string value. Falls back to the start of the value if the source
+    /// spells the value differently, for example with escapes.
     pub(crate) fn position_within(&self, pointer: &str, value: &str, offset: usize) -> Option<Position> {
         let start = self.position(pointer, Part::Value)?;
         let exact = || {
             let line = self.text().lines().nth(start.line - self.first_line)?;
-            let rest = line.char_indices().nth(start.column - 1).map(|(place, _)| &line[place..])?;
+            let rest = line.char_indices().nth(start.column - 1).map(|(index, _)| &line[index..])?;
             let quotes = usize::from(rest.starts_with(['"', '\'']));
             rest[quotes..].starts_with(value).then(|| {
                 let before = quotes + value[..offset].chars().count();
@@ -98,10 +97,10 @@ impl Document {
     }
 }
 
-/// A document with its value, or what is wrong with its syntax.
+/// A document with its value, or its syntax errors.
 pub(crate) type Parsed = Result<(Document, Value), Vec<Problem>>;
 
-/// Reads the documents of a file, one after another: the value of a line need not wait for that of the last.
+/// Parses the documents of a file lazily, so that JSON Lines are processed line by line.
 pub(crate) fn parse(file: &Utf8Path, format: Format, bytes: Vec<u8>) -> Box<dyn Iterator<Item = Parsed>> {
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -126,39 +125,39 @@ fn with_value(document: Document, value: Result<Value, Vec<Problem>>) -> Parsed 
 
 fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, Vec<Problem>> {
     let value = serde_json::from_str(text).map_err(|error| {
-        // At the end of the text serde_json counts column 0, or from bytes: good enough to find the place.
+        // serde_json counts columns in bytes and reports column 0 at the end of the text. The position may be a few columns
+        // off after non-ASCII text, but it stays on the right line.
         let position = Position { line: error.line().max(1) + first_line - 1, column: error.column().max(1) };
         let what = error.to_string();
         let what = what.split(" at line ").next().unwrap_or(&what);
-        syntax(file, Some(position), format!("the JSON cannot be read: {what}"), "correct the JSON there")
+        syntax(file, Some(position), format!("invalid JSON: {what}"), "correct the JSON at this position")
     })?;
-    let twice = keys_that_are_there_twice(file, text, first_line);
-    if twice.is_empty() { Ok(value) } else { Err(twice) }
+    let duplicates = duplicate_keys(file, text, first_line);
+    if duplicates.is_empty() { Ok(value) } else { Err(duplicates) }
 }
 
-/// The JSON reader keeps the last of two values and says nothing; a person meant one of them.
-fn keys_that_are_there_twice(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem> {
-    let twice = locate::duplicate_keys(text);
-    let DuplicateKeys { listed: twice, left_out } = twice;
-    let offsets: Vec<usize> = twice.iter().map(|duplicate| duplicate.span.start).collect();
-    let places = locate::positions(text.as_bytes(), &offsets);
+/// Reports duplicate keys. The JSON parser keeps the last value silently, and the author may have meant the other one.
+fn duplicate_keys(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem> {
+    let DuplicateKeys { listed, left_out } = locate::duplicate_keys(text);
+    let offsets: Vec<usize> = listed.iter().map(|duplicate| duplicate.span.start).collect();
+    let positions = locate::positions(text.as_bytes(), &offsets);
     let problem = |(duplicate, Position { line, column }): (DuplicateKey, Position)| Problem {
         file: file.to_owned(),
         position: Some(Position { line: line + first_line - 1, column }),
         pointer: duplicate.pointer,
         case_id: None,
-        message: format!("the key {} is there twice", shortened(text.get(duplicate.span).unwrap_or_default())),
+        message: format!("duplicate key {}", shortened(text.get(duplicate.span).unwrap_or_default())),
         remedy: "keep one of the two".to_owned(),
         marked: None,
     };
-    let mut problems: Vec<Problem> = twice.into_iter().zip(places).map(problem).collect();
+    let mut problems: Vec<Problem> = listed.into_iter().zip(positions).map(problem).collect();
     if left_out > 0 {
-        problems.append(&mut syntax(file, None, format!("{left_out} more keys are there twice"), "keep one of each"));
+        problems.append(&mut syntax(file, None, format!("{left_out} more duplicate keys"), "keep one of each"));
     }
     problems
 }
 
-/// A key as it is written, cut where it is longer than anyone reads.
+/// Returns a key as it is written, truncated to 80 characters.
 fn shortened(key: &str) -> String {
     match key.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &key[..end]),
@@ -167,7 +166,7 @@ fn shortened(key: &str) -> String {
 }
 
 fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
-    // YAML 1.2: `no` is a word and `007` is an id.
+    // YAML 1.2: `no` is a string, and an id such as `007` keeps its zeros.
     let options = serde_saphyr::options! {
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
@@ -179,17 +178,18 @@ fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
             let (line, column) = (usize::try_from(location.line()).ok()?, usize::try_from(location.column()).ok()?);
             (line > 0).then_some(Position { line, column: column.max(1) })
         });
-        // The parser's own words for these two are about its options.
+        // The parser's own messages for these two errors refer to its options.
         let (what, remedy) = match error.without_snippet() {
             YamlError::DuplicateMappingKey { key: Some(key), .. } => {
-                (format!("the key \"{key}\" is there twice"), "keep one of the two")
+                (format!("duplicate key \"{key}\""), "keep one of the two")
             }
-            YamlError::MultipleDocuments { .. } => {
-                ("a second YAML document starts".to_owned(), "write the cases as one list, without `---` between them")
-            }
-            other => (format!("the YAML cannot be read: {other}"), "correct the YAML there"),
+            YamlError::MultipleDocuments { .. } => (
+                "a second YAML document starts here".to_owned(),
+                "write the cases as one list, without `---` between them",
+            ),
+            other => (format!("invalid YAML: {other}"), "correct the YAML at this position"),
         };
-        // The position is told apart from the message, so it need not be told within.
+        // The problem has the position in a field of its own, so the message does not repeat it.
         let what = what.split(" at line ").next().unwrap_or(&what);
         syntax(file, position, what.to_owned(), remedy)
     })

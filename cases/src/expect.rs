@@ -1,21 +1,21 @@
-//! `expected.expect`: a list of expressions, compiled where they are read, so that what is wrong with one is told with its
-//! place in the file.
+//! `expected.expect`: a list of expressions. They are compiled while the file is read, so that an error has its position in
+//! the file.
 
 use counterproof_expression::Expression;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::fields::kind;
+use crate::fields::describe;
 
-/// What an expression may speak of, in the order in which [`Expression::evaluate`] takes their values.
+/// The variables of an expression, in the order in which [`Expression::evaluate`] takes their values.
 pub const VARIABLES: [&str; 4] = ["final_output", "proposed_actions", "events", "input"];
 
-/// An expression that has to hold.
+/// An expression that must be true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expect {
-    /// What it is about, for people.
+    /// A name for people.
     pub name: Option<String>,
-    /// What has to hold, over [`VARIABLES`].
+    /// The condition, over [`VARIABLES`].
     pub expression: Expression,
 }
 
@@ -28,63 +28,65 @@ impl Serialize for Expect {
     }
 }
 
-/// What is wrong with an element of the list.
-pub(crate) struct Wrong {
-    /// The field within the element, where it is in one.
+/// An invalid element of the list.
+pub(crate) struct InvalidExpect {
+    /// The field within the element, if the error is in one.
     pub(crate) field: Option<&'static str>,
     pub(crate) message: String,
     pub(crate) remedy: String,
-    /// The expression and the part of it that is wrong, in bytes.
+    /// The expression and the byte range of the error.
     pub(crate) marked: Option<(String, std::ops::Range<usize>)>,
 }
 
-impl Wrong {
-    fn plain(message: String, remedy: &str) -> Self {
+impl InvalidExpect {
+    fn new(message: String, remedy: &str) -> Self {
         Self { field: None, message, remedy: remedy.to_owned(), marked: None }
     }
 }
 
-/// Reads an element of the list: an expression, or an object with a name for it.
-pub(crate) fn expect(item: Value) -> Result<Expect, Wrong> {
+/// Parses an element of the list: an expression, or an object with `name` and `expr`.
+pub(crate) fn parse(item: Value) -> Result<Expect, InvalidExpect> {
     match item {
         Value::String(source) => compile(&source, None).map(|expression| Expect { name: None, expression }),
         Value::Object(fields) => named(fields),
-        other => Err(Wrong::plain(
-            format!("is {}; expected an expression, or an object with `name` and `expr`", kind(&other)),
-            "write a text such as \"final_output.content.contains('refund')\"",
+        other => Err(InvalidExpect::new(
+            format!("is {}; expected an expression, or an object with `name` and `expr`", describe(&other)),
+            "write a string such as \"final_output.content.contains('refund')\"",
         )),
     }
 }
 
-fn named(mut fields: Map<String, Value>) -> Result<Expect, Wrong> {
+fn named(mut fields: Map<String, Value>) -> Result<Expect, InvalidExpect> {
     const FORM: &str = "write it as {name: …, expr: …}";
     let name = match fields.shift_remove("name") {
         None => None,
         Some(Value::String(name)) => Some(name),
         Some(other) => {
-            let wrong = Wrong::plain(format!("is {}; expected a text", kind(&other)), "say what it is about");
-            return Err(Wrong { field: Some("name"), ..wrong });
+            let invalid =
+                InvalidExpect::new(format!("is {}; expected a string", describe(&other)), "write a short name");
+            return Err(InvalidExpect { field: Some("name"), ..invalid });
         }
     };
     let expression = match fields.shift_remove("expr") {
         Some(Value::String(source)) => compile(&source, Some("expr"))?,
         Some(other) => {
-            let wrong = Wrong::plain(format!("is {}; expected an expression, which is a text", kind(&other)), FORM);
-            return Err(Wrong { field: Some("expr"), ..wrong });
+            let invalid =
+                InvalidExpect::new(format!("is {}; expected an expression, which is a string", describe(&other)), FORM);
+            return Err(InvalidExpect { field: Some("expr"), ..invalid });
         }
-        None => return Err(Wrong::plain("has no `expr`".to_owned(), FORM)),
+        None => return Err(InvalidExpect::new("has no `expr`".to_owned(), FORM)),
     };
-    // What it asks would be silently left out.
+    // An unknown key would be ignored silently, and with it a condition that the author expects.
     match fields.keys().next() {
-        Some(key) => Err(Wrong::plain(format!("has `{key}`, which means nothing here"), FORM)),
+        Some(key) => Err(InvalidExpect::new(format!("has the unknown key `{key}`"), FORM)),
         None => Ok(Expect { name, expression }),
     }
 }
 
-fn compile(source: &str, field: Option<&'static str>) -> Result<Expression, Wrong> {
-    Expression::compile(source, &VARIABLES).map_err(|error| Wrong {
+fn compile(source: &str, field: Option<&'static str>) -> Result<Expression, InvalidExpect> {
+    Expression::compile(source, &VARIABLES).map_err(|error| InvalidExpect {
         field,
-        message: format!("is no expression that can be used: {}", error.message),
+        message: format!("is not a valid expression: {}", error.message),
         remedy: error.remedy,
         marked: Some((source.to_owned(), error.span)),
     })

@@ -1,30 +1,29 @@
-//! `expected.json_schema`: what the output has to look like. It is compiled where it is read, so that what is wrong with it is
-//! told with its place in the file, and again where outputs are judged: a compiled schema is large, and a run needs none.
+//! `expected.json_schema`: a schema for the final output. It is compiled while the file is read, so that an error has its
+//! position in the file. The evaluator compiles it again: a compiled schema is large, and a run does not need it.
 
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
 
-/// Longest message about a schema, in characters.
-const MESSAGE_UP_TO: usize = 200;
+/// Maximum length of a message about a schema, in characters.
+const MAX_MESSAGE_CHARS: usize = 200;
 
-/// What is wrong with a schema.
+/// An invalid JSON Schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it is no JSON Schema that can be used: {message}")]
+#[error("not a valid JSON Schema: {message}")]
 pub struct SchemaError {
     /// A JSON Pointer into the schema.
     pub pointer: String,
-    /// What is wrong there.
+    /// The error of the schema compiler.
     pub message: String,
 }
 
-/// A schema that outputs can be held against. Agents' cases are written for draft-07, unless the schema itself says
-/// otherwise; nothing is fetched.
+/// Compiles a schema. The draft is draft-07 unless the schema has `$schema`. Remote references are not fetched.
 pub fn validator(schema: &Value) -> Result<Validator, SchemaError> {
     let options = jsonschema::options();
     let options = if schema.get("$schema").is_some() { options } else { options.with_draft(Draft::Draft7) };
     options.build(schema).map_err(|error| {
         let message = error.to_string();
-        let message = match message.char_indices().nth(MESSAGE_UP_TO) {
+        let message = match message.char_indices().nth(MAX_MESSAGE_CHARS) {
             Some((end, _)) => format!("{}…", &message[..end]),
             None => message,
         };

@@ -1,10 +1,10 @@
-//! The cases file: what is asked of an agent, and what is expected of it.
+//! The cases file: inputs for an agent, and the expectations for its answers.
 //!
-//! Data flows one way. A path becomes a list of files, a file becomes documents (JSON, YAML or one JSON value a line), a
-//! document becomes [`CaseSpec`]s, and these become one [`Suite`] in which every id is there once. Whatever is wrong on
-//! the way is told with file, line, column, field and remedy, and everything that is wrong is told at once.
+//! Data flows one way. A path becomes a list of files, a file becomes documents (JSON, YAML, or one JSON value per line), a
+//! document becomes [`CaseSpec`]s, and these become one [`Suite`] with unique ids. All problems of a suite are reported at
+//! once, each with file, line, column, field and remedy.
 //!
-//! This crate neither asks an agent nor judges an answer.
+//! This crate does not call an agent and does not evaluate an answer.
 //!
 //! ```
 //! # use camino::Utf8Path;
@@ -30,6 +30,6 @@ mod spec;
 
 pub use expect::{Expect, VARIABLES};
 pub use json_schema::{SchemaError, validator};
-pub use load::{Place, Suite, load, places};
+pub use load::{CaseLocation, Suite, load, locate};
 pub use problem::{LoadError, Marked, Problem};
 pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired};

@@ -1,4 +1,4 @@
-//! From a path to a suite: which files are read, and that every id is there once.
+//! Loads a suite from a path: finds the cases files, reads them, and checks that ids are unique.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,22 +10,22 @@ use counterproof_artifact::{CaseId, pointer};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::document::{Document, Format, Part, parse};
-use crate::fields::{Log, nearest};
+use crate::fields::{ProblemLog, nearest};
 use crate::interpret::interpret;
 use crate::problem::{LoadError, Problem};
 use crate::spec::CaseSpec;
 
-/// All cases below a path, in the order of the files' names and of their places within.
+/// All cases of a file or folder, in the order of the file names and of the cases in each file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// The cases, at least one. No two ids are equal, not even but for letter case.
+    /// The cases, at least one. Ids are unique even if letter case is ignored.
     pub cases: Vec<CaseSpec>,
-    /// What the author may not have meant, such as expectations that this version does not know.
+    /// Probable mistakes, such as unknown expectations.
     pub warnings: Vec<Problem>,
 }
 
 impl Suite {
-    /// The id of a case that another id may be a slip of the pen for.
+    /// Returns the id that is closest to a misspelt one.
     pub fn nearest(&self, id: &CaseId) -> Option<&CaseId> {
         let ids: Vec<&str> = self.cases.iter().map(|case| case.id.as_str()).collect();
         let near = nearest(id.as_str(), &ids)?;
@@ -35,20 +35,20 @@ impl Suite {
 
 /// Loads a cases file, or all cases files below a folder.
 ///
-/// The name of a file tells its format: `.json`, `.jsonl` or `.ndjson`, `.yaml` or `.yml`. In a folder, other files and
-/// those whose names start with a dot are left alone.
+/// The file extension selects the format: `.json`, `.jsonl` or `.ndjson`, `.yaml` or `.yml`. In a folder, files with other
+/// extensions and files whose names start with a dot are ignored.
 pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
     let mut documents = Vec::new();
-    // What keeps a file from being read at all is told first.
+    // Syntax errors are reported first, because they hide the other errors of their file.
     let (mut syntax, mut errors) = (Vec::new(), Vec::new());
     let mut suite = Suite { cases: Vec::new(), warnings: Vec::new() };
-    let mut taken = Taken::default();
+    let mut used = UsedIds::default();
     for (file, format) in files(path)? {
         let bytes = std::fs::read(&file).map_err(|source| LoadError::Read { path: file.clone(), source })?;
         let (syntax_before, errors_before) = (syntax.len(), errors.len());
         for parsed in parse(&file, format, bytes) {
             match parsed {
-                // In a file that cannot be read whole, nothing but its syntax counts.
+                // After a syntax error, only the syntax of the file is checked.
                 Ok(_) if syntax.len() > syntax_before => {}
                 Ok((document, value)) => {
                     let mut found = interpret(&document, value);
@@ -56,7 +56,7 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
                     suite.warnings.append(&mut found.warnings);
                     documents.push(document);
                     for (case, pointer) in found.cases {
-                        match taken.claim(&case.id, &documents, pointer) {
+                        match used.insert(&case.id, &documents, pointer) {
                             Ok(()) => suite.cases.push(case),
                             Err(problem) => errors.push(*problem),
                         }
@@ -76,88 +76,89 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
     if suite.cases.is_empty() {
         return Err(LoadError::Empty(path.to_owned()));
     }
-    // It lives as long as the run.
+    // The suite stays in memory for the whole run.
     suite.cases.shrink_to_fit();
     Ok(suite)
 }
 
-/// Where a case stands.
+/// The file and line of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The case.
+pub struct CaseLocation {
+    /// The id of the case.
     pub id: CaseId,
-    /// The file, below the path that was asked for.
+    /// The file, at or below the loaded path.
     pub file: Utf8PathBuf,
-    /// The line of its id, counted from 1.
+    /// The line of the `id` field, counted from 1.
     pub line: usize,
 }
 
-/// Where the cases below a path stand: those in files of at most so many bytes, since finding the lines of a file takes many
-/// times its size in memory. What is wrong with a file is [`load`]'s to tell.
-pub fn places(path: &Utf8Path, file_up_to_bytes: usize) -> Result<Vec<Place>, LoadError> {
-    let mut places = Vec::new();
+/// Locates the cases of a file or folder. Files larger than `max_file_bytes` are skipped, because locating lines takes many
+/// times the file's size in memory. Invalid files are skipped too; [`load`] reports their problems.
+pub fn locate(path: &Utf8Path, max_file_bytes: usize) -> Result<Vec<CaseLocation>, LoadError> {
+    let mut locations = Vec::new();
     for (file, format) in files(path)? {
         let bytes = std::fs::read(&file).map_err(|source| LoadError::Read { path: file.clone(), source })?;
-        if bytes.len() > file_up_to_bytes {
+        if bytes.len() > max_file_bytes {
             continue;
         }
         for (document, value) in parse(&file, format, bytes).flatten() {
             for (case, pointer) in interpret(&document, value).cases {
                 let position = document.position(&pointer::child(&pointer, "id"), Part::Value);
-                let place = |position: Position| Place { id: case.id, file: file.clone(), line: position.line };
-                places.extend(position.map(place));
+                let location =
+                    |position: Position| CaseLocation { id: case.id, file: file.clone(), line: position.line };
+                locations.extend(position.map(location));
             }
         }
     }
-    Ok(places)
+    Ok(locations)
 }
 
-/// The ids that are taken, by what they become where letter case does not count.
+/// The ids in use, by their form with letter case folded.
 #[derive(Default)]
-struct Taken {
-    ids: HashMap<String, Claim>,
+struct UsedIds {
+    first: HashMap<String, FirstUse>,
 }
 
-/// Where an id stands: the number of the document, and the pointer to the case.
-struct Claim {
+/// The first case with an id: the index of its document, and the pointer to the case.
+struct FirstUse {
     id: CaseId,
     document: usize,
     pointer: String,
 }
 
-impl Taken {
-    /// Takes an id for a case of the last of the documents.
-    fn claim(&mut self, id: &CaseId, documents: &[Document], pointer: String) -> Result<(), Box<Problem>> {
-        let claim = match self.ids.entry(id.collision_key()) {
-            Entry::Occupied(claim) => claim.into_mut(),
-            Entry::Vacant(free) => {
-                free.insert(Claim { id: id.clone(), document: documents.len() - 1, pointer });
+impl UsedIds {
+    /// Adds the id of a case in the last document. Fails if the id is in use.
+    fn insert(&mut self, id: &CaseId, documents: &[Document], pointer: String) -> Result<(), Box<Problem>> {
+        let first_use = match self.first.entry(id.collision_key()) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                entry.insert(FirstUse { id: id.clone(), document: documents.len() - 1, pointer });
                 return Ok(());
             }
         };
-        let first = &documents[claim.document];
-        let position = first.position(&claim.pointer, Part::Value);
+        let first = &documents[first_use.document];
+        let position = first.position(&first_use.pointer, Part::Value);
         let line = position.map(|position| format!(":{}", position.line)).unwrap_or_default();
-        let place = format!("{}{line}", first.file());
-        let message = if claim.id == *id {
-            format!("the id `{id}` is taken by the case at {place}")
+        let location = format!("{}{line}", first.file());
+        let message = if first_use.id == *id {
+            format!("the id `{id}` is already used at {location}")
         } else {
             format!(
-                "the id `{id}` differs from `{}` at {place} by letter case alone, which some systems fold",
-                claim.id
+                "the id `{id}` differs from `{}` at {location} only in letter case, which some file systems ignore",
+                first_use.id
             )
         };
-        let mut log = Log::new(&documents[documents.len() - 1], Some(id.to_string()));
-        log.error(&pointer::child(&pointer, "id"), message, "give one of the two another id");
+        let mut log = ProblemLog::new(&documents[documents.len() - 1], Some(id.to_string()));
+        log.error(&pointer::child(&pointer, "id"), message, "change one of the two ids");
         Err(Box::new(log.errors.remove(0)))
     }
 }
 
-/// The files to read, each with its format.
+/// Returns the files to read, each with its format.
 fn files(path: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Format)>, LoadError> {
     let read = |source| LoadError::Read { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(read)?.is_dir() {
-        let format = Format::of(path).ok_or_else(|| LoadError::UnknownFormat(path.to_owned()))?;
+        let format = Format::from_path(path).ok_or_else(|| LoadError::UnknownFormat(path.to_owned()))?;
         return Ok(vec![(path.to_owned(), format)]);
     }
     let visible = |entry: &DirEntry| entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.');
@@ -171,7 +172,7 @@ fn files(path: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Format)>, LoadError> {
             let name = entry.path().to_string_lossy().into_owned();
             return Err(read(io::Error::other(format!("the name of `{name}` is not UTF-8"))));
         };
-        if let Some(format) = Format::of(file) {
+        if let Some(format) = Format::from_path(file) {
             files.push((file.to_owned(), format));
         }
     }

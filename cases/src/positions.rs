@@ -1,7 +1,7 @@
-//! JSON Pointer → line and column, for YAML and for JSON, which is nearly a part of it.
+//! Maps JSON Pointers to lines and columns. One YAML parser serves both formats, because JSON is almost a subset of YAML.
 //!
-//! An index is built only once something is wrong. It serves messages alone: where the parser gives up, positions above
-//! the place stand in, and nothing fails.
+//! The index is built only to report a problem. Where the parser stops, the position of the nearest parent is used, so a
+//! lookup never fails a load.
 
 use std::collections::HashMap;
 
@@ -9,27 +9,27 @@ use counterproof_artifact::check::Position;
 use counterproof_artifact::pointer;
 use serde_saphyr::granit_parser::{Event, Marker, Parser};
 
-/// Where the values of a document stand.
+/// Positions of the values of a document, by JSON Pointer.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
-    places: HashMap<String, Place>,
+    nodes: HashMap<String, NodePosition>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct NodePosition {
     key: Option<Position>,
     value: Position,
 }
 
-/// A collection whose end has not come yet.
+/// A collection that is not closed yet.
 enum Open {
     Sequence { pointer: String, next: usize },
     Mapping { pointer: String, key: Option<(String, Position)> },
 }
 
 impl Positions {
-    /// Reads a whole text for the places of its values.
-    pub(crate) fn of(text: &str) -> Self {
+    /// Parses a text and records the positions of all values.
+    pub(crate) fn parse(text: &str) -> Self {
         let mut positions = Self::default();
         let mut open: Vec<Open> = Vec::new();
         for event in Parser::new_from_str(text) {
@@ -57,7 +57,7 @@ impl Positions {
                 Event::SequenceEnd | Event::MappingEnd => {
                     open.pop();
                 }
-                // A second document would overwrite the places of the first.
+                // A second document would overwrite the positions of the first.
                 Event::DocumentEnd => break,
                 _ => {}
             }
@@ -65,7 +65,7 @@ impl Positions {
         positions
     }
 
-    /// Notes where the next value stands, and gives its pointer.
+    /// Records the position of the next value and returns its pointer.
     fn enter(&mut self, open: &mut [Open], value: Position) -> String {
         let (pointer, key) = match open.last_mut() {
             None => (String::new(), None),
@@ -76,28 +76,28 @@ impl Positions {
             }
             Some(Open::Mapping { pointer, key }) => match key.take() {
                 Some((name, at)) => (pointer::child(pointer, &name), Some(at)),
-                // A collection as a key: no JSON has it, so no pointer leads here.
+                // A collection as a key does not exist in JSON, so no pointer refers to it.
                 None => (pointer::child(pointer, "?"), None),
             },
         };
-        self.places.insert(pointer.clone(), Place { key, value });
+        self.nodes.insert(pointer.clone(), NodePosition { key, value });
         pointer
     }
 
-    /// Where a value stands, or else the nearest value around it.
+    /// Returns the position of a value, or of its nearest parent.
     pub(crate) fn value(&self, pointer: &str) -> Option<Position> {
-        self.nearest(pointer).map(|place| place.value)
+        self.nearest(pointer).map(|node| node.value)
     }
 
-    /// Where the key of a value stands, or else the value.
+    /// Returns the position of the key of a value, or of the value if it has no key.
     pub(crate) fn key(&self, pointer: &str) -> Option<Position> {
-        self.nearest(pointer).map(|place| place.key.unwrap_or(place.value))
+        self.nearest(pointer).map(|node| node.key.unwrap_or(node.value))
     }
 
-    fn nearest(&self, mut pointer: &str) -> Option<Place> {
+    fn nearest(&self, mut pointer: &str) -> Option<NodePosition> {
         loop {
-            if let Some(place) = self.places.get(pointer) {
-                return Some(*place);
+            if let Some(node) = self.nodes.get(pointer) {
+                return Some(*node);
             }
             pointer = &pointer[..pointer.rfind('/')?];
         }
@@ -113,14 +113,14 @@ fn position(marker: Marker) -> Position {
 mod tests {
     use super::*;
 
-    #[expect(clippy::unnecessary_wraps, reason = "lookups give options, and are compared with this")]
+    #[expect(clippy::unnecessary_wraps, reason = "the helper is compared with lookups, which return options")]
     fn at(line: usize, column: usize) -> Option<Position> {
         Some(Position { line, column })
     }
 
     #[test]
     fn values_and_keys_of_yaml_are_found() {
-        let positions = Positions::of("# cases\n- id: a\n  input:\n    user: hi\n- id: b\n");
+        let positions = Positions::parse("# cases\n- id: a\n  input:\n    user: hi\n- id: b\n");
         assert_eq!(positions.value("/0/input/user"), at(4, 11));
         assert_eq!(positions.key("/0/input/user"), at(4, 5));
         assert_eq!(positions.value("/1/id"), at(5, 7));
@@ -128,16 +128,17 @@ mod tests {
 
     #[test]
     fn values_of_json_are_found_with_tabs_and_escapes() {
-        let positions = Positions::of("[\n\t{\n\t\t\"id\": \"a\",\n\t\t\"a/b\": {\"x\":[1,{\"\\u0079\":2}]}\n\t}\n]\n");
+        let positions =
+            Positions::parse("[\n\t{\n\t\t\"id\": \"a\",\n\t\t\"a/b\": {\"x\":[1,{\"\\u0079\":2}]}\n\t}\n]\n");
         assert_eq!(positions.value("/0/id"), at(3, 9));
         assert_eq!(positions.key("/0/a~1b"), at(4, 3));
         assert_eq!(positions.value("/0/a~1b/x/1/y"), at(4, 28));
     }
 
     #[test]
-    fn a_value_without_a_place_of_its_own_has_that_of_its_parent() {
-        let positions = Positions::of("base: &b {x: 1}\ncopy: *b\n");
+    fn a_value_without_its_own_position_has_that_of_its_parent() {
+        let positions = Positions::parse("base: &b {x: 1}\ncopy: *b\n");
         assert_eq!(positions.value("/copy/x"), at(2, 7));
-        assert_eq!(Positions::of("").value("/x"), None);
+        assert_eq!(Positions::parse("").value("/x"), None);
     }
 }

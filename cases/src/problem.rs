@@ -1,4 +1,4 @@
-//! What can be wrong with a cases file, in a form that a renderer can show beside the source line.
+//! Problems of a cases file, with the data to render them next to the source line.
 
 use std::fmt;
 use std::io;
@@ -7,48 +7,48 @@ use std::ops::Range;
 use camino::Utf8PathBuf;
 use counterproof_artifact::check::{Position, visible};
 
-/// One place of a cases file that is wrong, or that its author may not have meant.
+/// An error or a warning at one position of a cases file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, as it was named or as it was found below the folder that was named.
+    /// The file: the given path, or a path below the given folder.
     pub file: Utf8PathBuf,
-    /// Where in the file, if that is known.
+    /// The position in the file, if known.
     pub position: Option<Position>,
-    /// A JSON Pointer to the field; in JSON Lines it starts at the line's own value.
+    /// A JSON Pointer to the field. In JSON Lines it is relative to the value of the line.
     pub pointer: String,
-    /// The id of the case, as it is written, if it has one.
+    /// The id of the case as it is written, if there is one.
     pub case_id: Option<String>,
-    /// What is there, and what was expected.
+    /// The actual and the expected content.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub remedy: String,
-    /// The expression that is wrong, where one is.
+    /// The invalid expression, if the problem is in one.
     pub marked: Option<Marked>,
 }
 
-/// An expression, and the part of it that is wrong.
+/// An expression with an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marked {
     /// The whole expression.
     pub text: String,
-    /// The part, in bytes.
+    /// The byte range of the error.
     pub span: Range<usize>,
 }
 
-/// Characters shown on each side of the part that is wrong.
-const AROUND: usize = 60;
+/// Characters shown on each side of the error.
+const CONTEXT_CHARS: usize = 60;
 
-/// The line of the expression, with its part underlined.
+/// Formats the line of the expression with the error underlined.
 impl fmt::Display for Marked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let start = self.text[..self.span.start].rfind('\n').map_or(0, |newline| newline + 1);
         let end = self.text[self.span.start..].find('\n').map_or(self.text.len(), |newline| self.span.start + newline);
         let (before, rest) = self.text[start..end].split_at(self.span.start - start);
         let (part, after) = rest.split_at(self.span.len().min(rest.len()));
-        let skipped = before.chars().count().saturating_sub(AROUND);
+        let skipped = before.chars().count().saturating_sub(CONTEXT_CHARS);
         let before: String =
             if skipped > 0 { "…".chars().chain(before.chars().skip(skipped)).collect() } else { before.to_owned() };
-        let cut = |text: &str| match text.char_indices().nth(AROUND) {
+        let cut = |text: &str| match text.char_indices().nth(CONTEXT_CHARS) {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text.to_owned(),
         };
@@ -76,7 +76,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a suite could not be loaded.
+/// The reason why a suite cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A file or folder could not be read.
@@ -84,30 +84,30 @@ pub enum LoadError {
     Read {
         /// The file or folder.
         path: Utf8PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file whose name does not say how to read it.
-    #[error("`{0}` is no cases file: expected a name that ends in .json, .jsonl, .ndjson, .yaml or .yml")]
+    /// A file with an unknown extension.
+    #[error("`{0}` is not a cases file: expected the extension .json, .jsonl, .ndjson, .yaml or .yml")]
     UnknownFormat(Utf8PathBuf),
-    /// A folder without a single cases file.
-    #[error("the folder `{0}` holds no cases file: expected .json, .jsonl, .ndjson, .yaml or .yml files")]
+    /// A folder without cases files.
+    #[error("the folder `{0}` contains no cases file: expected .json, .jsonl, .ndjson, .yaml or .yml files")]
     NoFiles(Utf8PathBuf),
-    /// Files that can be read, but hold no case.
-    #[error("`{0}` holds no case: expected at least one with an `id` and an `input`")]
+    /// Valid files without cases.
+    #[error("`{0}` contains no case: expected at least one with an `id` and an `input`")]
     Empty(Utf8PathBuf),
-    /// Files that cannot be understood.
+    /// Files with errors.
     #[error("{}", summary(.problems))]
     Invalid {
-        /// Everything that is wrong with them, at least one problem.
+        /// All errors, at least one.
         problems: Vec<Problem>,
-        /// What their author may not have meant either.
+        /// All warnings.
         warnings: Vec<Problem>,
     },
 }
 
 impl LoadError {
-    /// The places that are wrong, where the error is about places.
+    /// Returns the errors of the files. Empty for other kinds of error.
     pub fn problems(&self) -> &[Problem] {
         match self {
             LoadError::Invalid { problems, .. } => problems,
@@ -115,7 +115,7 @@ impl LoadError {
         }
     }
 
-    /// What the author may not have meant, beside what is wrong.
+    /// Returns the warnings of the files. Empty for other kinds of error.
     pub fn warnings(&self) -> &[Problem] {
         match self {
             LoadError::Invalid { warnings, .. } => warnings,

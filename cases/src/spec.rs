@@ -1,4 +1,4 @@
-//! The types of a case. How they come out of a file is not their business.
+//! The types of a case. Reading them from a file is in other modules.
 
 use counterproof_artifact::{CaseId, Extra};
 use serde::Serialize;
@@ -6,77 +6,77 @@ use serde_json::Value;
 
 use crate::expect::Expect;
 
-/// One case: what is asked, and what is expected of the answer.
+/// One case: an input, and expectations for the answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseSpec {
-    /// Names the case and the file of its artifact.
+    /// The id, which is also the name of the artifact's file.
     pub id: CaseId,
-    /// What the case is about, for people.
+    /// A title for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the agent is asked.
+    /// The input of the agent.
     pub input: Input,
-    /// What the answer is held against.
+    /// The expectations for the answer.
     #[serde(skip_serializing_if = "Expected::is_empty")]
     pub expected: Expected,
-    /// What the case is sorted by.
+    /// Metadata for filters and groups.
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
-    /// The suite that the case belongs to.
+    /// The name of the suite that the case belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// What this version does not know.
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What the agent is asked. Serialised, it is the `input` of the request.
+/// The input of the agent. Its serialised form is the `input` of the request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Input {
-    /// What the user says.
+    /// The message of the user.
     pub user: String,
-    /// What the agent is told beside it, in whatever shape it takes.
+    /// Further context for the agent, of any JSON type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Value>,
-    /// What this version does not know; it is sent along.
+    /// Unknown fields, which are sent to the agent too.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What a case is sorted by.
+/// Metadata for filters and groups.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Metadata {
-    /// Free words.
+    /// Free-form tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// How much a failure would weigh, in the author's own words.
+    /// The severity of a failure, as free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
-    /// What kind of case it is, in the author's own words.
+    /// The kind of case, as free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What this version does not know.
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Metadata {
-    /// True where nothing is said.
+    /// Returns true if no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What the answer to a case is held against. An expectation that is absent is not judged.
+/// The expectations for the answer to a case. An absent expectation is not evaluated.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Expected {
-    /// Types of action that the agent must propose.
+    /// Action types that the agent must propose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_required: Option<Vec<String>>,
     /// Tools that the agent must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_required: Option<Vec<String>>,
-    /// The tools that the agent must call first, in this order.
+    /// Tools that the agent must call first, in this order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_sequence: Option<Vec<String>>,
     /// A JSON Schema for the content of the final output.
@@ -85,25 +85,25 @@ pub struct Expected {
     /// Documents that the agent must retrieve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retrieval_required: Option<RetrievalRequired>,
-    /// Phrases that the final output must hold, in any letter case.
+    /// Phrases that the final output must contain. Letter case is ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub must_include: Option<Vec<String>>,
-    /// Phrases that the final output must not hold, in any letter case.
+    /// Phrases that the final output must not contain. Letter case is ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub must_not_include: Option<Vec<String>>,
-    /// Whether every action of weight must rest on evidence that resolves.
+    /// If true, every action above low risk must have evidence that resolves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_required_for_actions: Option<bool>,
-    /// Expressions over the answer that must hold.
+    /// Expressions over the answer that must be true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Vec<Expect>>,
-    /// Expectations that this version does not know, and so does not judge.
+    /// Unknown expectations, which are not evaluated.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Expected {
-    /// The names of the expectations that this version knows.
+    /// The names of all known expectations.
     pub const KEYS: [&str; 9] = [
         "action_required",
         "tool_required",
@@ -116,7 +116,7 @@ impl Expected {
         "expect",
     ];
 
-    /// True where nothing is expected.
+    /// Returns true if there is no expectation.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -125,9 +125,9 @@ impl Expected {
 /// Documents that the agent must retrieve.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct RetrievalRequired {
-    /// Their ids, in any order.
+    /// The document ids, in any order.
     pub doc_ids: Vec<String>,
-    /// What this version does not know.
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Extra,
 }

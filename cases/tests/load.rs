@@ -1,9 +1,9 @@
-//! Loading suites in every format, and being told what is wrong with them.
+//! Loads suites in every format, and reports their problems.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test writes its own input, and panics where it cannot"
+    reason = "a test writes its own input, and panics if it cannot"
 )]
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -11,7 +11,7 @@ use counterproof_cases::{LoadError, Problem, Suite, load};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// A folder with files, gone with the value.
+/// A temporary folder with files.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -33,7 +33,7 @@ impl Folder {
         load(&self.path().join(name))
     }
 
-    /// What the load says, without the folder's own path.
+    /// The messages of a failed load, without the path of the folder.
     fn refusal(&self, name: &str) -> String {
         let error = self.load(name).unwrap_err();
         let text = match error.problems() {
@@ -73,35 +73,35 @@ fn a_json_list_with_every_field_is_loaded() {
 }
 
 #[test]
-fn an_expression_that_is_wrong_is_told_with_its_place_and_underlined() {
+fn an_invalid_expression_is_underlined_at_its_position() {
     let yaml = "- id: a\n  input: {user: x}\n  expected:\n    expect:\n      - size(events) > 0 && output.ok\n      \
                 - {name: n, expr: \"events.len() > 0\"}\n      - 7\n      - {nam: n, expr: 'true'}\n      - |\n        \
                 size(events) > 0 &&\n        input.user == who\n";
     insta::assert_snapshot!(refusal("cases.yaml", yaml), @r#"
-    cases.yaml:5:29: case `a`: `expected.expect[0]` is no expression that can be used: there is no variable `output` (known here: final_output, proposed_actions, events, input)
+    cases.yaml:5:29: case `a`: `expected.expect[0]` is not a valid expression: there is no variable `output` (known here: final_output, proposed_actions, events, input)
       | size(events) > 0 && output.ok
       |                     ^^^^^^
-    cases.yaml:6:33: case `a`: `expected.expect[1].expr` is no expression that can be used: there is no function `len` (write `size(x)`)
+    cases.yaml:6:33: case `a`: `expected.expect[1].expr` is not a valid expression: there is no function `len` (write `size(x)`)
       | events.len() > 0
       |        ^^^
-    cases.yaml:7:9: case `a`: `expected.expect[2]` is the number 7; expected an expression, or an object with `name` and `expr` (write a text such as "final_output.content.contains('refund')")
-    cases.yaml:8:9: case `a`: `expected.expect[3]` has `nam`, which means nothing here (write it as {name: …, expr: …})
-    cases.yaml:10:9: case `a`: `expected.expect[4]` is no expression that can be used: there is no variable `who` (known here: final_output, proposed_actions, events, input)
+    cases.yaml:7:9: case `a`: `expected.expect[2]` is the number 7; expected an expression, or an object with `name` and `expr` (write a string such as "final_output.content.contains('refund')")
+    cases.yaml:8:9: case `a`: `expected.expect[3]` has the unknown key `nam` (write it as {name: …, expr: …})
+    cases.yaml:10:9: case `a`: `expected.expect[4]` is not a valid expression: there is no variable `who` (known here: final_output, proposed_actions, events, input)
       | input.user == who
       |               ^^^
     "#);
     let json = r#"[{"id": "a", "input": {"user": "x"}, "expected": {"expect": ["input.user ="]}}]"#;
-    insta::assert_snapshot!(refusal("cases.json", json), @r"
-    cases.json:1:74: case `a`: `expected.expect[0]` is no expression that can be used: it cannot be parsed: token recognition error at: '=' (correct the CEL there)
+    insta::assert_snapshot!(refusal("cases.json", json), @"
+    cases.json:1:74: case `a`: `expected.expect[0]` is not a valid expression: it cannot be parsed: token recognition error at: '=' (correct the CEL there)
       | input.user =
       |            ^
     ");
     let one = "- id: a\n  input: {user: x}\n  expected: {expect: 'true'}\n";
-    insta::assert_snapshot!(refusal("cases.yaml", one), @"cases.yaml:3:22: case `a`: `expected.expect` is a text; expected a list of expressions (write it as a list: [\"true\"])");
+    insta::assert_snapshot!(refusal("cases.yaml", one), @r#"cases.yaml:3:22: case `a`: `expected.expect` is a string; expected a list of expressions (write it as a list: ["true"])"#);
 }
 
 #[test]
-fn the_expressions_of_the_docs_can_be_used() {
+fn the_expressions_in_the_docs_are_valid() {
     let docs = include_str!("../../docs/cases.md");
     let block = docs.split("```yaml\n").nth(2).and_then(|rest| rest.split("```").next()).unwrap();
     let cases = format!("- id: a\n  input: {{user: x}}\n{block}");
@@ -141,7 +141,7 @@ fn a_folder_is_read_whole_in_the_order_of_its_names() {
 }
 
 #[test]
-fn yaml_words_and_numbers_with_leading_zeros_stay_texts() {
+fn yaml_words_and_numbers_with_leading_zeros_stay_strings() {
     let text = "- id: 007\n  input: {user: yes}\n  expected: {must_include: [no, 1_000, on]}\n";
     let suite = Folder::with(&[("cases.yaml", text)]).load("cases.yaml").unwrap();
     assert_eq!(ids(&suite), ["007"]);
@@ -149,24 +149,24 @@ fn yaml_words_and_numbers_with_leading_zeros_stay_texts() {
 }
 
 #[test]
-fn expectations_that_are_not_known_are_kept_and_told() {
+fn unknown_expectations_are_stored_and_reported() {
     let text = "- id: a\n  inputs: 1\n  owner: ana\n  input: {user: x}\n  expected:\n    must_inclde: [x]\n    semantic: {}\n    \
                 retrieval_required: {doc_ids: [], min: 1}\n";
     let suite = Folder::with(&[("cases.yaml", text)]).load("cases.yaml").unwrap();
-    let told: Vec<String> =
+    let messages: Vec<String> =
         suite.warnings.iter().map(|it| it.to_string().rsplit_once('/').unwrap().1.to_owned()).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
-    cases.yaml:2:3: case `a`: `inputs` is kept, but has no meaning to this version (did you mean `input`?)
-    cases.yaml:6:5: case `a`: `expected.must_inclde` is no expectation that this version knows; it is not judged (did you mean `must_include`?)
-    cases.yaml:7:5: case `a`: `expected.semantic` is no expectation that this version knows; it is not judged (known here: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions, expect)
-    cases.yaml:8:39: case `a`: `expected.retrieval_required.min` is no field that this version knows; it is not judged (known here: doc_ids)
-    "#);
+    insta::assert_snapshot!(messages.join("\n"), @"
+    cases.yaml:2:3: case `a`: `inputs` is not a known field; it is stored but not used (did you mean `input`?)
+    cases.yaml:6:5: case `a`: `expected.must_inclde` is not a known expectation and is not evaluated (did you mean `must_include`?)
+    cases.yaml:7:5: case `a`: `expected.semantic` is not a known expectation and is not evaluated (known names: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions, expect)
+    cases.yaml:8:39: case `a`: `expected.retrieval_required.min` is not a known field and is not evaluated (known names: doc_ids)
+    ");
     let extra = &suite.cases[0].expected.extra;
     assert_eq!(extra.keys().collect::<Vec<_>>(), ["must_inclde", "semantic"]);
 }
 
 #[test]
-fn fields_of_the_wrong_type_are_all_told_at_once() {
+fn all_fields_of_the_wrong_type_are_reported_at_once() {
     let text = r#"[
   {"id": 42, "title": null, "input": {"user": ["hi"]}},
   {"id": "b", "input": "hi", "expected": {"must_include": "x", "tool_required": ["a", 1],
@@ -176,39 +176,39 @@ fn fields_of_the_wrong_type_are_all_told_at_once() {
   {"id": "../d", "input": {"user": "x"}, "metadata": {"tags": null}}
 ]"#;
     insta::assert_snapshot!(refusal("cases.json", text), @r#"
-    cases.json:2:10: case `42`: `id` is the number 42; expected a text (put it in quotes: "42")
-    cases.json:2:23: case `42`: `title` is null; expected a text (give it a value, or leave the field out)
-    cases.json:2:47: case `42`: `input.user` is a list; expected a text (write a text)
-    cases.json:3:24: case `b`: `input` is a text; expected an object (write an object, such as {user: Where is my money?})
-    cases.json:3:59: case `b`: `expected.must_include` is a text; expected a list of texts (write it as a list: ["x"])
-    cases.json:3:87: case `b`: `expected.tool_required[1]` is the number 1; expected a text (put it in quotes: "1")
-    cases.json:4:38: case `b`: `expected.evidence_required_for_actions` is a text; expected true or false (write true or false)
-    cases.json:4:60: case `b`: `expected.json_schema` is a text; expected a JSON Schema (write a JSON Schema)
+    cases.json:2:10: case `42`: `id` is the number 42; expected a string (put it in quotes: "42")
+    cases.json:2:23: case `42`: `title` is null; expected a string (give it a value, or remove the field)
+    cases.json:2:47: case `42`: `input.user` is a list; expected a string (write a string)
+    cases.json:3:24: case `b`: `input` is a string; expected an object (write an object, such as {user: Where is my money?})
+    cases.json:3:59: case `b`: `expected.must_include` is a string; expected a list of strings (write it as a list: ["x"])
+    cases.json:3:87: case `b`: `expected.tool_required[1]` is the number 1; expected a string (put it in quotes: "1")
+    cases.json:4:38: case `b`: `expected.evidence_required_for_actions` is a string; expected true or false (write true or false)
+    cases.json:4:60: case `b`: `expected.json_schema` is a string; expected a JSON Schema (write a JSON Schema)
     cases.json:4:87: case `b`: `expected.retrieval_required.doc_ids` is missing (list the ids of the documents)
-    cases.json:5:3: `id` is missing (give the case an `id` that no other case has)
-    cases.json:5:13: `input.user` is missing (write what the user says)
-    cases.json:5:44: `expected` is null; expected an object (give it a value, or leave the field out)
-    cases.json:6:3: there is a text; expected a case, which is an object (write an object with an `id` and an `input`)
-    cases.json:7:10: case `../d`: `id` cannot name a file: the id holds '/' at byte 2; only ASCII letters, digits and ._-+=@,~()[] are safe in a file name on every system (write an id of letters, digits, `_` and `-`)
-    cases.json:7:63: case `../d`: `metadata.tags` is null; expected a list of texts (give it a value, or leave the field out)
+    cases.json:5:3: `id` is missing (give the case a unique `id`)
+    cases.json:5:13: `input.user` is missing (add the message of the user)
+    cases.json:5:44: `expected` is null; expected an object (give it a value, or remove the field)
+    cases.json:6:3: found a string; expected a case, which is an object (write an object with an `id` and an `input`)
+    cases.json:7:10: case `../d`: `id` cannot be used as a file name: the id holds '/' at byte 2; only ASCII letters, digits and ._-+=@,~()[] are safe in a file name on every system (write an id of letters, digits, `_` and `-`)
+    cases.json:7:63: case `../d`: `metadata.tags` is null; expected a list of strings (give it a value, or remove the field)
     "#);
 }
 
 #[test]
-fn ids_that_are_taken_are_told_with_the_place_of_the_first() {
+fn duplicate_ids_are_reported_with_the_position_of_the_first() {
     let folder = Folder::with(&[
         ("a.yaml", "- id: refund\n  input: {user: x}\n- id: refund\n  input: {user: x}\n"),
         ("b.jsonl", "\n{\"id\":\"Refund\",\"input\":{\"user\":\"x\"}}\n"),
     ]);
-    insta::assert_snapshot!(folder.refusal(""), @r#"
-    a.yaml:3:7: case `refund`: the id `refund` is taken by the case at a.yaml:1 (give one of the two another id)
-    b.jsonl:2:7: case `Refund`: the id `Refund` differs from `refund` at a.yaml:1 by letter case alone, which some systems fold (give one of the two another id)
-    "#);
+    insta::assert_snapshot!(folder.refusal(""), @"
+    a.yaml:3:7: case `refund`: the id `refund` is already used at a.yaml:1 (change one of the two ids)
+    b.jsonl:2:7: case `Refund`: the id `Refund` differs from `refund` at a.yaml:1 only in letter case, which some file systems ignore (change one of the two ids)
+    ");
 }
 
 #[test]
-fn files_that_cannot_be_parsed_are_told_with_line_and_column() {
-    let told = [
+fn syntax_errors_are_reported_with_line_and_column() {
+    let messages = [
         refusal("a.json", "[\n  {\"id\": }\n]"),
         refusal("b.json", ""),
         refusal("c.jsonl", "{\"id\":\"a\",\"input\":{\"user\":\"x\"}}\n{\n}{"),
@@ -220,18 +220,18 @@ fn files_that_cannot_be_parsed_are_told_with_line_and_column() {
         refusal("i.yaml", "cases: 7"),
         refusal("j.json", "[{\"id\": \"a\",\n \"id\": \"b\", \"input\": {\"user\": \"x\"}}]"),
     ];
-    insta::assert_snapshot!(told.join("\n"), @r#"
-    a.json:2:10: the JSON cannot be read: expected value (correct the JSON there)
-    b.json:1:1: the JSON cannot be read: EOF while parsing a value (correct the JSON there)
-    c.jsonl:2:1: the JSON cannot be read: EOF while parsing an object (correct the JSON there)
-    c.jsonl:3:1: the JSON cannot be read: expected value (correct the JSON there)
-    d.yaml:2:10: the YAML cannot be read: unclosed bracket '{' (correct the YAML there)
-    e.yaml:2:3: the key "id" is there twice (keep one of the two)
-    f.yaml:3:1: a second YAML document starts (write the cases as one list, without `---` between them)
-    g.json:1:128: the JSON cannot be read: recursion limit exceeded (correct the JSON there)
-    h.json:1:1: there is the number 7; expected a list of cases, or an object with a list called `cases` (put the cases between [ and ])
-    i.yaml:1:8: there is the number 7; expected a list of cases (put the cases between [ and ])
-    j.json:2:2: the key "id" is there twice (keep one of the two)
+    insta::assert_snapshot!(messages.join("\n"), @r#"
+    a.json:2:10: invalid JSON: expected value (correct the JSON at this position)
+    b.json:1:1: invalid JSON: EOF while parsing a value (correct the JSON at this position)
+    c.jsonl:2:1: invalid JSON: EOF while parsing an object (correct the JSON at this position)
+    c.jsonl:3:1: invalid JSON: expected value (correct the JSON at this position)
+    d.yaml:2:10: invalid YAML: unclosed bracket '{' (correct the YAML at this position)
+    e.yaml:2:3: duplicate key "id" (keep one of the two)
+    f.yaml:3:1: a second YAML document starts here (write the cases as one list, without `---` between them)
+    g.json:1:128: invalid JSON: recursion limit exceeded (correct the JSON at this position)
+    h.json:1:1: found the number 7; expected a list of cases, or an object with a list named `cases` (write the cases as a list)
+    i.yaml:1:8: found the number 7; expected a list of cases (write the cases as a list)
+    j.json:2:2: duplicate key "id" (keep one of the two)
     "#);
 }
 
@@ -243,32 +243,32 @@ fn aliases_that_grow_without_bounds_are_refused() {
         format!("a{level}: &a{level} [{}]\n", [item; 9].join(", "))
     };
     let text: String = (0..12).map(level).collect();
-    let told = refusal("cases.yaml", &text);
-    assert!(told.starts_with("cases.yaml:") && told.contains("the YAML cannot be read"), "{told}");
+    let messages = refusal("cases.yaml", &text);
+    assert!(messages.starts_with("cases.yaml:") && messages.contains("invalid YAML"), "{messages}");
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told_with_line_and_column() {
+fn bytes_that_are_not_utf8_are_reported_with_line_and_column() {
     let folder = Folder::with(&[]);
     std::fs::write(folder.path().join("a.json"), b"[\n \"\xff\"]").unwrap();
     insta::assert_snapshot!(folder.refusal("a.json"), @"a.json:2:3: the file is not UTF-8 text (save the file as UTF-8)");
 }
 
 #[test]
-fn paths_without_cases_are_told() {
+fn paths_without_cases_are_reported() {
     let folder = Folder::with(&[("a.json", "[]"), ("b.yaml", "# nothing yet\n"), ("c.txt", "x"), ("d/readme.md", "")]);
-    let told = ["a.json", "b.yaml", "c.txt", "d", "none.json"].map(|name| folder.refusal(name));
-    insta::assert_snapshot!(told.join("\n"), @r#"
-    `a.json` holds no case: expected at least one with an `id` and an `input`
-    `b.yaml` holds no case: expected at least one with an `id` and an `input`
-    `c.txt` is no cases file: expected a name that ends in .json, .jsonl, .ndjson, .yaml or .yml
-    the folder `d` holds no cases file: expected .json, .jsonl, .ndjson, .yaml or .yml files
+    let messages = ["a.json", "b.yaml", "c.txt", "d", "none.json"].map(|name| folder.refusal(name));
+    insta::assert_snapshot!(messages.join("\n"), @"
+    `a.json` contains no case: expected at least one with an `id` and an `input`
+    `b.yaml` contains no case: expected at least one with an `id` and an `input`
+    `c.txt` is not a cases file: expected the extension .json, .jsonl, .ndjson, .yaml or .yml
+    the folder `d` contains no cases file: expected .json, .jsonl, .ndjson, .yaml or .yml files
     failed to read `none.json`
-    "#);
+    ");
 }
 
 #[test]
-fn the_manual_shows_what_is_read_and_what_is_told() {
+fn the_manual_quotes_the_actual_messages() {
     let manual = include_str!("../../docs/cases.md");
     let example = manual.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let suite = Folder::with(&[("cases.yaml", example)]).load("cases.yaml").unwrap();

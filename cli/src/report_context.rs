@@ -26,8 +26,8 @@ pub(crate) fn of(evaluation: &Evaluation, cases: Option<&Utf8Path>, report_url: 
     let places = cases.filter(|_| is_told).and_then(|path| {
         let root = env::current_dir().ok().and_then(|folder| Utf8PathBuf::from_path_buf(folder).ok())?;
         // What cannot be read was told when the cases were loaded.
-        let places = counterproof_cases::places(path, CASES_UP_TO_BYTES).ok()?;
-        let place = |place: counterproof_cases::Place| {
+        let places = counterproof_cases::locate(path, CASES_UP_TO_BYTES).ok()?;
+        let place = |place: counterproof_cases::CaseLocation| {
             Some((place.id, CasePlace { file: below(&place.file, &root)?, line: place.line }))
         };
         Some(places.into_iter().filter_map(place).collect())
