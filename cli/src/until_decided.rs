@@ -7,12 +7,12 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::store::RunReader;
 use counterproof_artifact::{CaseId, RunId, Side};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::expectations::Expectations;
+use counterproof_evaluator::judge::Expectations;
 use counterproof_evaluator::load::ComparedRun;
+use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::repeats::{CaseStanding, Standing, standings};
-use counterproof_evaluator::runs::SideRuns;
 use counterproof_evaluator::statistics::Thresholds;
-use counterproof_evaluator::words;
+use counterproof_evaluator::values::text;
 
 use crate::command_error::CommandError;
 use crate::commands::compare::{read_error, warn_of_other_side};
@@ -89,7 +89,7 @@ impl Rounds {
             let of_standing = || cases.iter().filter(move |case| case.standing == standing);
             for case in of_standing().take(CASES_NAMED) {
                 let why = case.why.as_deref().unwrap_or("nothing to count yet");
-                streams.note(format_args!("  {name:<8}  {}  {}", case.case_id, words::text(why, 160)));
+                streams.note(format_args!("  {name:<8}  {}  {}", case.case_id, text::one_line(why, 160)));
             }
             let more = of_standing().count().saturating_sub(CASES_NAMED);
             if more > 0 {

@@ -6,34 +6,16 @@
 //!
 //! This crate never asks an agent: it reads what any producer wrote to the contract.
 
-pub mod again;
-pub mod alignment;
-mod alike;
-pub mod asked;
 pub mod cause;
 pub mod comparison;
-pub mod counterparts;
 pub mod diff;
-pub mod differences;
-pub mod divergence;
-pub mod evidence;
-pub mod expectations;
-pub mod findings;
 pub mod gate;
 pub mod grounding;
-mod hashed;
-pub mod index;
+pub mod judge;
 pub mod load;
-mod outcomes;
-pub mod payload;
+pub mod messages;
 pub mod repeats;
 pub mod report;
 pub mod rules;
-pub mod runs;
-pub mod sentences;
-pub mod severity;
 pub mod statistics;
-mod tools;
-pub mod trail;
-pub mod verdict;
-pub mod words;
+pub mod values;

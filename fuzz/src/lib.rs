@@ -14,8 +14,8 @@ use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::load::ComparedRun;
+use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::report::ReportWriter;
-use counterproof_evaluator::runs::SideRuns;
 use serde_json::json;
 use tempfile::TempDir;
 

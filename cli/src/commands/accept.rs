@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 use counterproof_artifact::store::{ReadError, RunReader};
 use counterproof_artifact::{Exit, RunId, Side};
-use counterproof_evaluator::words;
+use counterproof_evaluator::values::text;
 use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock};
 
 use crate::command_error::CommandError;
@@ -64,10 +64,10 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Err(error) => return refused(error, streams),
     };
     for folder in &baseline.folders {
-        streams.say(format_args!("baseline: {folder} ({})", words::count(baseline.cases, "case", "cases")))?;
+        streams.say(format_args!("baseline: {folder} ({})", text::count(baseline.cases, "case", "cases")))?;
     }
     if baseline.unresolved > 0 {
-        let refs = words::count(baseline.unresolved, "evidence ref leads", "evidence refs lead");
+        let refs = text::count(baseline.unresolved, "evidence ref leads", "evidence refs lead");
         streams.note(format_args!("note: {refs} nowhere, and will not count as lost when new has none either"));
     }
     streams.note("next: run the side new again, then counterproof compare");

@@ -3,8 +3,9 @@
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_artifact::store::{self, ReadError};
+use counterproof_evaluator::report;
 use counterproof_evaluator::report::history::{self, History, HistoryError, LeftOut, Place};
-use counterproof_evaluator::{report, words};
+use counterproof_evaluator::values::text;
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         return Err(CommandError::io("no evaluation could be read"));
     }
     let page = history::write(&args.out, &history, &left_out).map_err(history_error)?;
-    streams.say(format_args!("history of {}: {page}", words::count(history.len(), "night", "nights")))?;
+    streams.say(format_args!("history of {}: {page}", text::count(history.len(), "night", "nights")))?;
     Ok(Exit::Done)
 }
 

@@ -7,10 +7,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::store::{ASSETS_FOLDER, RunReader};
 use counterproof_artifact::{Case, CaseId, Exit, Href, check};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
-use counterproof_evaluator::differences::{Differences, WithEvidence};
+use counterproof_evaluator::diff::{Differences, WithEvidence};
+use counterproof_evaluator::load::evidence;
 use counterproof_evaluator::load::{Artifact, ComparedRun};
+use counterproof_evaluator::messages;
+use counterproof_evaluator::messages::divergence;
 use counterproof_evaluator::rules::Rules;
-use counterproof_evaluator::{divergence, evidence, sentences};
 use counterproof_runner::{
     AgentCommand, BaseUrl, Environment, Header, HeaderError, REQUEST_HREF, ResolveRule, SavedRequest, Secret, Settings,
     Silent,
@@ -229,9 +231,9 @@ fn show(baseline: &Artifact, new: &Artifact, rules: &Rules, streams: &mut Stream
         streams.say(format_args!("  first: {}", first.message))?;
     }
     for row in found.actions.iter().filter(|row| !row.is_same()) {
-        let sentence = sentences::action(row, &old.answer.proposed_actions, &other.answer.proposed_actions);
+        let sentence = messages::action(row, &old.answer.proposed_actions, &other.answer.proposed_actions);
         streams.say(format_args!("  action: {sentence}"))?;
     }
-    streams.say(format_args!("  {}", sentences::output(&found.output)))?;
+    streams.say(format_args!("  {}", messages::output(&found.output)))?;
     Ok(Exit::Findings)
 }

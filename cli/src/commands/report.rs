@@ -4,10 +4,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::store::{self, EVALUATION_FILE, ReadError, RunReader};
 use counterproof_artifact::{Exit, Side};
-use counterproof_evaluator::again::{self, Again};
+use counterproof_evaluator::comparison::rerender::{self, Again};
 use counterproof_evaluator::load::ComparedRun;
+use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::report::{PageSelection, ReportUrl, ReportWriter};
-use counterproof_evaluator::runs::SideRuns;
 
 use crate::command_error::CommandError;
 use crate::commands::compare::{self, Pages};
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         let pages = PageSelection::from(args.pages);
         let report = ReportWriter::again(&args.out, &evaluation, &again.baseline, &again.new);
         let report = report.map_err(compare::report_error)?.with_pages(pages);
-        again::show(&again, &evaluation, |verdict| pages.includes(verdict), |case| report.write_case(case))
+        rerender::show(&again, &evaluation, |verdict| pages.includes(verdict), |case| report.write_case(case))
             .map_err(compare::report_error)?;
         report.finish_again(&evaluation, &bytes, &surroundings)
     };
@@ -124,7 +124,7 @@ fn has_more(args: &Args) -> bool {
 fn runs(evaluation: &Evaluation, side: Side, folders: &[Utf8PathBuf]) -> Result<SideRuns, CommandError> {
     let opened = folders.iter().map(|folder| RunReader::open(folder).map(ComparedRun::new));
     let opened = opened.collect::<Result<Vec<_>, _>>().map_err(|error| compare::read_error(error, side))?;
-    again::runs_of(evaluation, side, opened).map_err(|error| {
+    rerender::runs_of(evaluation, side, opened).map_err(|error| {
         CommandError::usage(error)
             .hint("name the run folders that were compared; `counterproof compare` compares others")
     })

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{EventBody, RiskLevel, Side};
 
-use super::Inquiry;
+use super::inquiry::Inquiry;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::grounding::Holder;
-use crate::outcomes::{self, Outcomes};
+use crate::judge::outcomes::{self, Outcomes};
 
 /// What is to be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

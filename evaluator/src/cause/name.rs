@@ -4,17 +4,20 @@ use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{EventBody, Side, ToolStatus};
 use serde_json::Value;
 
-use super::Inquiry;
 use super::effect::{self, Effect};
+use super::inquiry::Inquiry;
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
-use crate::diff::json::{ChangeKind, JsonChange, type_name};
+use crate::diff::json::{ChangeKind, JsonChange};
+use crate::diff::pointers::row_pointers;
 use crate::diff::steps;
-use crate::divergence::{row_pointers, step_name};
-use crate::findings::UNGROUNDED;
 use crate::grounding::Holder;
-use crate::payload::Payload;
-use crate::{sentences, words};
+use crate::judge::findings::UNGROUNDED;
+use crate::load::payload::Payload;
+use crate::messages;
+use crate::messages::step_name;
+use crate::values::text;
+use crate::values::type_name;
 
 /// A cause before it has an identity.
 #[derive(Debug)]
@@ -38,14 +41,14 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
     let event = &loaded.answer.events[index];
     let step = step_name(event, loaded);
     let tool = match &event.body {
-        EventBody::ToolCall(call) => words::text(&call.tool, 60),
+        EventBody::ToolCall(call) => text::one_line(&call.tool, 60),
         EventBody::ToolResult(result) => {
             let call = loaded.index.call(&loaded.answer.events, &result.call_id);
-            call.map_or_else(|| "an unknown call".to_owned(), |call| words::text(&call.tool, 60))
+            call.map_or_else(|| "an unknown call".to_owned(), |call| text::one_line(&call.tool, 60))
         }
         EventBody::Retrieval(_) => "retrieval".to_owned(),
         EventBody::FinalOutput(_) => "output".to_owned(),
-        EventBody::Unknown { kind, .. } => words::text(kind, 60),
+        EventBody::Unknown { kind, .. } => text::one_line(kind, 60),
     };
     let pointers = row_pointers("/events", row.row);
     let named = |code, place, shape, message| Named { code, place, shape, message, pointers: pointers.clone() };
@@ -60,34 +63,35 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
     match (&event.body, alone) {
         (EventBody::ToolResult(result), None) if failed_only_here(inquiry, row.row, result.status) => {
             let error = loaded.payload(index).map(error_text).unwrap_or_default();
-            let said = if error.is_empty() { String::new() } else { format!(": “{}”", words::text(&error, 120)) };
+            let said =
+                if error.is_empty() { String::new() } else { format!(": “{}”", text::one_line(&error, 120)) };
             let message = format!("{step}: it failed, and did not in baseline{said}");
-            named("tool-error", tool, without_digits(&words::text(&error, 80)), message)
+            named("tool-error", tool, without_digits(&text::one_line(&error, 80)), message)
         }
         (EventBody::ToolResult(_), None) => {
-            let message = format!("{step}: {}", sentences::changes(&row.changes));
+            let message = format!("{step}: {}", messages::changes(&row.changes));
             named("tool-result-changed", place(&format!("{tool} result"), first), shape(first), message)
         }
         (EventBody::Retrieval(_), None) if !is_query => {
-            let message = format!("{step}: {}", sentences::changes(&row.changes));
+            let message = format!("{step}: {}", messages::changes(&row.changes));
             named("retrieval-changed", place(&tool, first), shape(first), message)
         }
         (EventBody::ToolCall(_), None) => arguments(inquiry, index).unwrap_or_else(|| {
-            let message = format!("{step}: {}", sentences::changes(&row.changes));
+            let message = format!("{step}: {}", messages::changes(&row.changes));
             named("arguments", place(&tool, first), shape(first), message)
         }),
         (EventBody::Retrieval(_), None) => {
-            let message = format!("{step}: {}", sentences::changes(&row.changes));
+            let message = format!("{step}: {}", messages::changes(&row.changes));
             named("arguments", place(&tool, first), shape(first), message)
         }
         (EventBody::ToolCall(_) | EventBody::ToolResult(_) | EventBody::Retrieval(_), Some(alone)) => {
             named("tool-choice", tool, alone.to_owned(), format!("{step}: {alone}"))
         }
         (EventBody::FinalOutput(_), _) => {
-            named("output-only", tool, String::new(), sentences::output(&inquiry.differences.output))
+            named("output-only", tool, String::new(), messages::output(&inquiry.differences.output))
         }
         (EventBody::Unknown { .. }, alone) => {
-            let what = alone.map_or_else(|| sentences::changes(&row.changes), str::to_owned);
+            let what = alone.map_or_else(|| messages::changes(&row.changes), str::to_owned);
             named("event-changed", place(&tool, first), shape(first), format!("{step}: {what}"))
         }
     }
@@ -107,7 +111,7 @@ pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
                 code: "output-only",
                 place: "output".to_owned(),
                 shape: String::new(),
-                message: format!("{same}another {}", sentences::output(&inquiry.differences.output)),
+                message: format!("{same}another {}", messages::output(&inquiry.differences.output)),
                 pointers: pointers.to_vec(),
             }
         }
@@ -117,14 +121,14 @@ pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
 fn of_action(inquiry: &Inquiry<'_>, row: usize) -> Named {
     let row = &inquiry.differences.actions[row];
     let (old, new) = (&inquiry.baseline.loaded.answer.proposed_actions, &inquiry.new.loaded.answer.proposed_actions);
-    let message = sentences::action(row, old, new);
+    let message = messages::action(row, old, new);
     let pointers = row_pointers("/proposed_actions", row.row);
     let named = |code, place, shape| Named { code, place, shape, message: message.clone(), pointers: pointers.clone() };
     let (action, invented) = match row.row {
         Row::Both { new: index, .. } | Row::Added(index) => (&new[index], invented(inquiry, Holder::Action(index))),
         Row::Removed(index) => (&old[index], None),
     };
-    let tool = words::text(&action.tool_name, 60);
+    let tool = text::one_line(&action.tool_name, 60);
     if let Some(invented) = invented {
         return invented;
     }
@@ -160,7 +164,7 @@ fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<Named> {
     let pointer = finding.pointers.last().map_or("", |place| &place.pointer);
     Some(Named {
         code: UNGROUNDED,
-        place: format!("{}.{}", words::text(tool, 60), shared_name(pointer)),
+        place: format!("{}.{}", text::one_line(tool, 60), shared_name(pointer)),
         shape: String::new(),
         message: finding.message.clone(),
         pointers: finding.pointers.clone(),
@@ -193,7 +197,7 @@ pub(super) fn place(name: &str, change: Option<&JsonChange>) -> String {
 }
 
 fn shared_name(pointer: &str) -> String {
-    let name = sentences::place_name(pointer);
+    let name = messages::place_name(pointer);
     let shared =
         |segment: &str| if segment.bytes().any(|byte| byte.is_ascii_digit()) { "*" } else { segment }.to_owned();
     name.split('.').map(shared).collect::<Vec<_>>().join(".")

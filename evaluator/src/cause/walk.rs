@@ -7,14 +7,14 @@ use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{Content, EventBody, EvidenceTarget, Side};
 use serde_json::Value;
 
-use super::Inquiry;
 use super::effect::{self, Effect};
+use super::inquiry::Inquiry;
 use crate::diff::align::Row;
-use crate::diff::json::meaning_hash;
 use crate::diff::output::OutputChange;
-use crate::evidence::Resolved;
 use crate::grounding::{self, Holder, Leaf, Origin};
-use crate::outcomes::Outcomes;
+use crate::judge::outcomes::Outcomes;
+use crate::load::evidence::Resolved;
+use crate::values::meaning_hash;
 
 /// The earliest difference, and the way to it.
 #[derive(Debug)]

@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 
 use super::align::Row;
 use super::assign::Cost;
-use super::json::{JsonChanges, ObjectMeaning, hash_object, hash_text, hash_texts};
-use super::order;
+use super::json::JsonChanges;
 use super::rows::{self, Operation};
 use super::sets::{self, Sets};
 use super::steps::{Compared, Part, sorted};
-use crate::evidence::{self, FollowedRef};
+use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules, Subject};
+use crate::values::order;
+use crate::values::{ObjectMeaning, hash_object, hash_text, hash_texts};
 
 /// A row of the aligned actions.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,8 +3,7 @@
 //!
 //! Costs are whole numbers, so that no sum depends on the order in which it is made.
 
-/// What a pair or an element costs, in ten-thousandths of one element left out.
-pub type Cost = u64;
+pub use crate::values::distance::Cost;
 
 /// What it costs to leave out one element.
 pub const LEFT_OUT: Cost = 10_000;

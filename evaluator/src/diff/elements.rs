@@ -7,10 +7,10 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 use similar::{Algorithm, DiffOp};
 
-use super::json::meaning_hash;
 use super::lcs;
-use super::order;
 use crate::rules::{Notes, Scope, view};
+use crate::values::meaning_hash;
+use crate::values::order;
 
 /// Elements to be compared, by their indexes; one that only one side has stands alone.
 pub(super) type Matched = (Option<usize>, Option<usize>);

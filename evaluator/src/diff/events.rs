@@ -8,12 +8,12 @@ use counterproof_artifact::EventBody;
 use super::align::{self, List, Lists, Row};
 use super::assign::{Cost, LEFT_OUT};
 use super::json::JsonChanges;
-use super::order;
 use super::rows::{self, Operation};
 use super::sets::{self, Sets};
 use super::steps::{self, Part, Step};
 use crate::load::LoadedAnswer;
 use crate::rules::{Notes, Renaming, Rules};
+use crate::values::order;
 
 /// A row of the aligned events.
 #[derive(Debug, Clone, PartialEq)]

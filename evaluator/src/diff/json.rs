@@ -1,17 +1,13 @@
 //! Differences of two JSON values, place by place. Key order never matters, and `50` equals `50.0`.
 
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::ops::Deref;
-use std::sync::LazyLock;
 
 use counterproof_artifact::pointer;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::elements::{self, Compared, Matched};
 use crate::rules::{Renaming, Scope};
-
-/// Below this, floats that are whole become whole numbers without loss of meaning.
-const WHOLE_FLOATS: f64 = 1e36;
+use crate::values::{same, type_name};
 
 /// Most places that are listed: who has read a thousand has seen enough.
 const MOST_PLACES: usize = 1_000;
@@ -107,57 +103,6 @@ impl JsonChange {
     pub fn pointer(&self) -> &str {
         self.new.as_ref().or(self.baseline.as_ref()).map_or("", |place| &place.pointer)
     }
-}
-
-/// The JSON name of a value's type.
-pub const fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-/// True where two values mean the same.
-pub fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => worth(a) == worth(b),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => same_object(a, b),
-        _ => a == b,
-    }
-}
-
-/// True where two objects mean the same.
-pub fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
-    // Nearly always the keys stand in the same order, and none has to be looked up.
-    let is_same = |((key, value), (other_key, other)): ((&String, &Value), (&String, &Value))| {
-        let other = if key == other_key { Some(other) } else { b.get(key) };
-        other.is_some_and(|other| same(value, other))
-    };
-    a.len() == b.len() && a.iter().zip(b).all(is_same)
-}
-
-/// A number by its value: whole numbers exactly, since a float folds those beyond 2^53 together.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Worth {
-    Whole(i128),
-    Fraction(u64),
-}
-
-pub(super) fn worth(number: &Number) -> Worth {
-    if let Some(whole) = number.as_i128() {
-        return Worth::Whole(whole);
-    }
-    let float = number.as_f64().unwrap_or(f64::MAX);
-    if float.fract() == 0.0 && float.abs() < WHOLE_FLOATS {
-        #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
-        return Worth::Whole(float as i128);
-    }
-    Worth::Fraction(float.to_bits())
 }
 
 /// All places at which two values differ, in the order of the baseline's keys and then of new's.
@@ -277,116 +222,6 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// Equal for values that mean the same, within one process.
-///
-/// It is keyed anew in each, so that no agent can make two values collide on purpose.
-pub fn meaning_hash(value: &Value) -> u64 {
-    let mut hasher = KEY.build_hasher();
-    hash_meaning(value, &mut hasher);
-    hasher.finish()
-}
-
-/// The hash of keys that are hashes themselves, and of what goes with them: keyed as they are.
-pub(crate) fn key_of(parts: impl Hash) -> u64 {
-    KEY.hash_one(parts)
-}
-
-/// The meaning of a text: [`meaning_hash`] of it as a value.
-pub fn text_hash(text: &str) -> u64 {
-    let mut hasher = KEY.build_hasher();
-    hash_text(text, &mut hasher);
-    hasher.finish()
-}
-
-/// The meaning of an object: [`meaning_hash`] of it as a value.
-pub fn object_hash(fields: &Map<String, Value>) -> u64 {
-    ObjectMeaning::default().fields(fields).finish()
-}
-
-/// The meaning of an object that is not put together: [`meaning_hash`] of it as a value.
-#[derive(Debug, Default)]
-pub struct ObjectMeaning {
-    /// Order must not matter, so the fields' hashes are added up.
-    sum: u64,
-}
-
-impl ObjectMeaning {
-    /// Adds a field.
-    #[must_use]
-    pub fn field(self, key: &str, meaning: impl FnOnce(&mut DefaultHasher)) -> Self {
-        let mut field = KEY.build_hasher();
-        key.hash(&mut field);
-        meaning(&mut field);
-        Self { sum: self.sum.wrapping_add(field.finish()) }
-    }
-
-    /// Adds all fields of an object.
-    #[must_use]
-    pub fn fields(self, fields: &Map<String, Value>) -> Self {
-        fields.iter().fold(self, |all, (key, value)| all.field(key, |hasher| hash_meaning(value, hasher)))
-    }
-
-    /// The meaning of the whole.
-    pub fn finish(self) -> u64 {
-        let mut hasher = KEY.build_hasher();
-        self.hash_into(&mut hasher);
-        hasher.finish()
-    }
-
-    fn hash_into(self, hasher: &mut DefaultHasher) {
-        Tag::Object.hash(hasher);
-        self.sum.hash(hasher);
-    }
-}
-
-static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-
-/// The type of a value, as it is hashed.
-#[derive(Hash)]
-enum Tag {
-    Null,
-    Bool,
-    Number,
-    String,
-    Array,
-    Object,
-}
-
-/// Adds a value's meaning to a hash.
-pub(crate) fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
-    match value {
-        Value::Null => Tag::Null.hash(hasher),
-        Value::Bool(flag) => (Tag::Bool, flag).hash(hasher),
-        Value::String(text) => hash_text(text, hasher),
-        Value::Number(number) => (Tag::Number, worth(number)).hash(hasher),
-        Value::Array(items) => {
-            (Tag::Array, items.len()).hash(hasher);
-            for item in items {
-                hash_meaning(item, hasher);
-            }
-        }
-        Value::Object(fields) => hash_object(fields, hasher),
-    }
-}
-
-/// Adds the meaning of a text as a value.
-pub(crate) fn hash_text(text: &str, hasher: &mut DefaultHasher) {
-    (Tag::String, text).hash(hasher);
-}
-
-/// Adds the meaning of a list of texts as a value.
-pub(crate) fn hash_texts<'a>(texts: impl ExactSizeIterator<Item = &'a str>, hasher: &mut DefaultHasher) {
-    (Tag::Array, texts.len()).hash(hasher);
-    for text in texts {
-        hash_text(text, hasher);
-    }
-}
-
-/// Adds the meaning of an object as a value.
-pub(crate) fn hash_object(fields: &Map<String, Value>, hasher: &mut DefaultHasher) {
-    ObjectMeaning::default().fields(fields).hash_into(hasher);
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -398,25 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn key_order_and_number_form_do_not_matter() {
+    fn key_order_and_number_form_are_no_difference() {
         let (a, b) = (json!({"x": 50, "y": [1.0]}), json!({"y": [1], "x": 50.0}));
         assert!(same(&a, &b));
-        assert_eq!(meaning_hash(&a), meaning_hash(&b));
-        assert_ne!(meaning_hash(&json!([[1], 2])), meaning_hash(&json!([[1, 2]])));
         assert!(diff(&a, &b).is_empty());
-    }
-
-    #[test]
-    fn what_is_not_put_together_has_the_meaning_of_the_whole() {
-        let (fields, texts) = (json!({"b": [1, "x"], "c": {"d": null}}), ["x", "y"]);
-        let meaning = ObjectMeaning::default()
-            .field("a", |hasher| hash_text("t", hasher))
-            .fields(fields.as_object().unwrap())
-            .field("e", |hasher| hash_object(fields.as_object().unwrap(), hasher))
-            .field("f", |hasher| hash_texts(texts.into_iter(), hasher));
-        let whole = json!({"f": texts, "e": fields, "c": {"d": null}, "b": [1.0, "x"], "a": "t"});
-        assert_eq!(meaning.finish(), meaning_hash(&whole));
-        assert_eq!(text_hash("t"), meaning_hash(&json!("t")));
     }
 
     #[test]

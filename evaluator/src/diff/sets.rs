@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::assign::{self, Cost};
-use crate::hashed::HashedMap;
+use crate::values::hashed::HashedMap;
 
 /// How much one assignment may cost, in steps: some three hundred elements a side that are not equal.
 pub const WORK: usize = 64_000_000;

@@ -13,13 +13,15 @@ use counterproof_artifact::{
 };
 use serde_json::{Value, json};
 
+use super::actions;
 use super::assign::Cost;
-use super::distance::{Leaves, leaves_below, leaves_of, leaves_of_object};
-use super::json::{self, JsonChanges, ObjectMeaning, hash_object, hash_text, hash_texts};
-use super::{actions, order};
+use super::json::{self, JsonChanges};
 use crate::load::LoadedAnswer;
-use crate::payload::Payload;
+use crate::load::payload::Payload;
 use crate::rules::{self, Notes, Renaming, Rules, Scope, Subject};
+use crate::values::distance::{Leaves, leaves_below, leaves_of, leaves_of_object};
+use crate::values::order;
+use crate::values::{self, ObjectMeaning, hash_object, hash_text, hash_texts};
 
 /// What it costs at least and at most when two calls of one tool stand for each other.
 const CALL: (Cost, Cost) = (1_000, 12_500);
@@ -101,11 +103,11 @@ impl<'a> Part<'a> {
         let (essence, mut view) = (OnceCell::new(), None);
         let key = if scope.is_empty() {
             let key = compared.meaning();
-            debug_assert_eq!(key, json::meaning_hash(&compared.essence()), "what is hashed is what is compared");
+            debug_assert_eq!(key, values::meaning_hash(&compared.essence()), "what is hashed is what is compared");
             key
         } else {
             let seen = rules::view(essence.get_or_init(|| compared.essence()), &scope, notes).unwrap_or_default();
-            json::meaning_hash(view.insert(seen))
+            values::meaning_hash(view.insert(seen))
         };
         Self { compared, essence, scope, key, view, coarse: OnceCell::new() }
     }
@@ -168,7 +170,7 @@ impl<'a> Part<'a> {
                 return (arguments(self.essence()), self.key);
             }
             let coarse = rules::coarse_view(self.essence(), &self.scope).unwrap_or_default();
-            (arguments(&coarse), json::meaning_hash(&coarse))
+            (arguments(&coarse), values::meaning_hash(&coarse))
         })
     }
 }
@@ -279,7 +281,7 @@ pub(super) fn of<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Not
         };
         let parts = [Some(part(index)), result.map(&mut part)];
         let keys = parts.each_ref().map(|part| part.as_ref().map(|part| part.key));
-        let key = json::key_of((kind, keys));
+        let key = values::key_of((kind, keys));
         steps.push(Step { event: index, result, group, key, kind, parts });
     }
     steps.sort_by_key(|step: &Step<'_>| step.group);

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::{each_holder, each_leaf, root};
-use crate::diff::json::meaning_hash;
-use crate::hashed::HashedMap;
+use super::origins::{each_holder, each_leaf, root};
 use crate::load::LoadedAnswer;
+use crate::values::hashed::HashedMap;
+use crate::values::meaning_hash;
 
 /// A place with more values than this holds anything.
 const FEW: usize = 8;

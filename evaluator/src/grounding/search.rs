@@ -4,12 +4,12 @@ use counterproof_artifact::{EventBody, ToolStatus};
 use serde_json::{Map, Value};
 
 use super::arithmetic::is_arithmetic;
+use super::origins::{LONG, Origin, SMALL, each_leaf, is_prose};
 use super::tokens::{self, Reader, Token};
-use super::{LONG, Origin, SMALL, each_leaf, is_prose};
-use crate::asked::Asked;
-use crate::hashed::{HashedMap, HashedSet};
 use crate::load::LoadedAnswer;
-use crate::payload::Payload;
+use crate::load::case_input::Asked;
+use crate::load::payload::Payload;
+use crate::values::hashed::{HashedMap, HashedSet};
 
 /// What is looked for of a value.
 #[derive(Debug)]

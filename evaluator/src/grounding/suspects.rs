@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use counterproof_artifact::Side;
 
 use super::{Holder, Leaf, Origin, Origins};
-use crate::counterparts::Counterparts;
-use crate::diff::json::meaning_hash;
+use crate::diff::counterparts::Counterparts;
+use crate::values::meaning_hash;
 
 /// A value of the new side that comes from nowhere.
 #[derive(Debug, Clone, Copy)]

@@ -15,16 +15,33 @@ use super::marks;
 use super::measures::Measures;
 use super::noise::{self, DifferingPlace};
 use super::sentences;
-use super::shown;
+use super::shown::{self, Shown};
 use super::survey::{CaseSurvey, JudgedBy, Lost};
-use crate::comparison::{Request, Shown};
-use crate::differences::{Differences, WithEvidence};
+use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, GateLimits};
+use crate::judge::Expectations;
+use crate::judge::severity::OverRuns;
+use crate::load::SideRuns;
 use crate::rules::Rules;
-use crate::severity::OverRuns;
+use crate::statistics::Thresholds;
 
 /// Places that are listed of a case; the others are counted.
 const PLACES_LISTED: usize = 50;
+
+/// What repeated runs are judged by.
+#[derive(Debug, Clone, Copy)]
+pub struct RepeatInputs<'a> {
+    /// The baseline's runs.
+    pub baseline: &'a SideRuns,
+    /// The new version's runs.
+    pub new: &'a SideRuns,
+    /// The expectations of all cases.
+    pub expectations: &'a Expectations,
+    /// The rules of comparison.
+    pub rules: &'a Rules,
+    /// The statistical thresholds.
+    pub thresholds: &'a Thresholds,
+}
 
 /// What repeated runs say, of every case and of all together.
 #[derive(Debug)]
@@ -51,14 +68,14 @@ pub struct CaseDecision {
 
 impl Repeated {
     /// Looks at every run of these cases, and judges them all. The same runs give the same result.
-    pub fn of(request: &Request<'_>, case_ids: &[CaseId]) -> Self {
-        let judged_by = JudgedBy { expectations: &request.expectations, rules: &request.rules };
-        let survey = |id: &CaseId| CaseSurvey::of(&request.baseline, &request.new, judged_by, id);
+    pub fn of(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
+        let judged_by = JudgedBy { expectations: inputs.expectations, rules: inputs.rules };
+        let survey = |id: &CaseId| CaseSurvey::of(inputs.baseline, inputs.new, judged_by, id);
         let (surveyed, learnt): (Vec<CaseSurvey>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let names = learnt.into_iter().fold(Names::default(), Names::and);
-        let design = Design::of(&request.baseline, &request.new);
-        let Measures { by_case, suite, .. } = Measures::of(&surveyed, &design, &request.thresholds);
-        let places = noise::differing(&surveyed, &names, request.thresholds.alpha.value());
+        let design = Design::of(inputs.baseline, inputs.new);
+        let Measures { by_case, suite, .. } = Measures::of(&surveyed, &design, inputs.thresholds);
+        let places = noise::differing(&surveyed, &names, inputs.thresholds.alpha.value());
         let decide = |((case, measures), places): ((&CaseSurvey, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
             let shown = if runs_decide { shown::of_answers(case, &measures, &places) } else { shown::of_states(case) };

@@ -3,7 +3,7 @@
 
 use counterproof_artifact::{Count, Run};
 
-use crate::runs::SideRuns;
+use crate::load::SideRuns;
 
 /// How the runs of both sides came about.
 #[derive(Debug)]

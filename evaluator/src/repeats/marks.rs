@@ -12,8 +12,8 @@ use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;
-use crate::differences::{Differences, WithEvidence};
-use crate::divergence;
+use crate::diff::pointers;
+use crate::diff::{Differences, WithEvidence};
 use crate::rules::Rules;
 
 /// Places that are told of a case.
@@ -78,8 +78,8 @@ pub(super) fn mark(
 pub(super) fn told(found: &Differences) -> (Vec<SidePointer>, u64) {
     let events = found.events.iter().filter(|row| row.noise).map(|row| ("/events", row.row));
     let actions = found.actions.iter().filter(|row| row.noise).map(|row| ("/proposed_actions", row.row));
-    let output = found.output_is_noise.then(divergence::output_pointers).into_iter().flatten();
-    let rows = actions.chain(events).flat_map(|(list, row)| divergence::row_pointers(list, row));
+    let output = found.output_is_noise.then(pointers::output_pointers).into_iter().flatten();
+    let rows = actions.chain(events).flat_map(|(list, row)| pointers::row_pointers(list, row));
     let mut told: Vec<_> = output.chain(rows).collect();
     let omitted = told.len().saturating_sub(MARKS_TOLD);
     told.truncate(MARKS_TOLD);

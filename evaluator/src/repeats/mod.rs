@@ -17,5 +17,6 @@ mod standing;
 mod survey;
 pub mod unplaced;
 
-pub use decision::{CaseDecision, Repeated};
+pub use decision::{CaseDecision, RepeatInputs, Repeated};
+pub use shown::Shown;
 pub use standing::{CaseStanding, Standing, standings};

@@ -9,12 +9,12 @@ use std::fmt;
 use counterproof_artifact::EventBody;
 use serde_json::{Map, Value, json};
 
-use crate::diff::json::meaning_hash;
 use crate::diff::{actions, output, steps};
-use crate::evidence::{self, FollowedRef};
 use crate::load::LoadedAnswer;
+use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{self, Rules, Scope, Subject};
-use crate::words;
+use crate::values::meaning_hash;
+use crate::values::text;
 
 /// Leaves of one call or action beyond this many share one place: who writes thousands of arguments names no places.
 const LEAVES_NAMED: usize = 200;
@@ -105,8 +105,8 @@ impl Place<'_> {
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tool = |tool: &str| words::text(tool, 60);
-        let within = |path: &str| words::text(&path.trim_start_matches('/').replace('/', "."), 80);
+        let tool = |tool: &str| text::one_line(tool, 60);
+        let within = |path: &str| text::one_line(&path.trim_start_matches('/').replace('/', "."), 80);
         match *self {
             Place::ToolSequence => f.write_str("tool sequence"),
             Place::Argument { tool: name, path } => write!(f, "call of {} {}", tool(name), within(path)),

@@ -6,7 +6,8 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, NoiseBasis, PlaceNoise, Rate, Reason, Tier};
 
 use super::survey::Lost;
-use crate::{sentences, words};
+use crate::messages;
+use crate::values::text;
 
 /// Places that one sentence names.
 const PLACES_NAMED: usize = 3;
@@ -29,7 +30,7 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
     let mut message = measured(measure);
     match (measure.tier, measure.more_runs) {
         (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
-            let more = words::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
+            let more = text::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
             let _ = write!(message, "; {more} a side would decide");
         }
         (Tier::Unknown, None) => message.push_str("; too few runs to say"),
@@ -43,9 +44,9 @@ pub(super) fn measured(measure: &CaseMeasure) -> String {
     let (old, new) = (&measure.baseline, &measure.new);
     format!(
         "{} in {} of {}, baseline in {} of {} ({})",
-        sentences::measure(measure.code),
+        messages::measure(measure.code),
         new.passed,
-        words::count(usize::try_from(new.runs).unwrap_or(usize::MAX), "run", "runs"),
+        text::count(usize::try_from(new.runs).unwrap_or(usize::MAX), "run", "runs"),
         old.passed,
         old.runs,
         chance(measure),
@@ -56,12 +57,12 @@ fn chance(measure: &CaseMeasure) -> String {
     if measure.tier == Tier::Improvement {
         return "a rise that chance hardly gives".to_owned();
     }
-    format!("p {}, corrected {}", sentences::probability(measure.p), sentences::probability(measure.corrected))
+    format!("p {}, corrected {}", messages::probability(measure.p), messages::probability(measure.corrected))
 }
 
 /// In how many runs of a side a case has no artifact.
 pub(super) fn lost_reason(side: Side, lost: Lost) -> Reason {
-    let of = words::count(lost.of, "run that set out to ask it", "runs that set out to ask it");
+    let of = text::count(lost.of, "run that set out to ask it", "runs that set out to ask it");
     let message =
         format!("{side} has no artifact of the case in {} of {of}: what it would have said is not known", lost.runs);
     Reason { code: "artifact-absent".to_owned(), message, pointers: Vec::new() }
@@ -75,23 +76,23 @@ pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
         (0, Some(first)) => {
             let others = match places.len() - 1 {
                 0 => String::new(),
-                others => format!(", and so at {}", words::count(others, "other place", "other places")),
+                others => format!(", and so at {}", text::count(others, "other place", "other places")),
             };
             ("noise", format!("no more than baseline differs from itself: {}{others}", place_words(first)))
         }
         (beyond, Some(_)) => {
             let mut named: Vec<_> = places[..beyond].iter().take(PLACES_NAMED).map(place_words).collect();
             if beyond > named.len() {
-                named.push(words::count(beyond - named.len(), "more place", "more places"));
+                named.push(text::count(beyond - named.len(), "more place", "more places"));
             }
             let noise = match places.len() - beyond {
                 0 => String::new(),
-                noise => format!("; noise at {}", words::count(noise, "other place", "other places")),
+                noise => format!("; noise at {}", text::count(noise, "other place", "other places")),
             };
             // One run of the baseline has nothing to differ from.
             let is_known = places[..beyond].iter().any(|place| place.basis != NoiseBasis::NotKnown);
             let differs = if is_known { "differs more than baseline from itself" } else { "differs from baseline" };
-            ("beyond-noise", format!("{differs}: {}{noise}", words::list(&named)))
+            ("beyond-noise", format!("{differs}: {}{noise}", text::list(&named)))
         }
     };
     Some(Reason { code: code.to_owned(), message, pointers: Vec::new() })

@@ -1,12 +1,31 @@
 //! Which pair of runs is shown of a case: one in which what decided it is to be seen. Nothing is decided here.
 
+use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
 
 use super::measures::outcome;
 use super::noise::DifferingPlace;
 use super::sentences;
 use super::survey::{CaseSurvey, RunOutcome};
-use crate::comparison::Shown;
+
+/// Which run of each side is shown of a case, by its place among the side's runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// The baseline's.
+    pub baseline: usize,
+    /// New's.
+    pub new: usize,
+}
+
+impl Shown {
+    /// The run of a side.
+    pub const fn of(self, side: Side) -> usize {
+        match side {
+            Side::Baseline => self.baseline,
+            Side::New => self.new,
+        }
+    }
+}
 
 /// For a case that its artifacts decide: a broken artifact before an answer, an answer before a failure.
 pub(super) fn of_states(case: &CaseSurvey) -> Shown {

@@ -8,9 +8,9 @@ use super::design::Design;
 use super::measures::Measures;
 use super::sentences;
 use super::survey::{CaseSurvey, JudgedBy, RunOutcome};
-use crate::expectations::Expectations;
+use crate::judge::Expectations;
+use crate::load::SideRuns;
 use crate::rules::Rules;
-use crate::runs::SideRuns;
 use crate::statistics::Thresholds;
 
 /// What another round would be good for in a case.

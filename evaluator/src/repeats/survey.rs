@@ -6,12 +6,12 @@ use counterproof_artifact::{CaseId, ProposedAction, RiskLevel};
 
 use super::labels::{Labels, Names};
 use super::places::Visited;
-use crate::evidence::{self, FollowedRef};
-use crate::expectations::{Expectations, Judged};
+use crate::judge::verdict;
+use crate::judge::{Expectations, Judged};
+use crate::load::SideRuns;
+use crate::load::evidence::{self, FollowedRef};
 use crate::load::{Artifact, ComparedRun};
 use crate::rules::Rules;
-use crate::runs::SideRuns;
-use crate::verdict;
 
 /// What every run of both sides has of a case, in the order of the runs.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! Differences of a pair of answers at which several runs cannot be held against each other: what runs have at a place is
 //! compared letter by letter, and a number with a tolerance or an id that may be renamed says nothing by itself.
 
+use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::json::{JsonChange, JsonChanges};
 use crate::diff::output::{self, OutputChange};
 use crate::diff::steps;
-use crate::differences::Differences;
 use crate::load::LoadedAnswer;
 use crate::rules::{self, Rules, Scope, Subject};
 

@@ -14,9 +14,10 @@ use super::writer::ReportError;
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::json::JsonChanges;
-use crate::divergence;
-use crate::evidence::{FollowedRef, Resolved};
-use crate::words;
+use crate::diff::pointers;
+use crate::load::evidence::{FollowedRef, Resolved};
+use crate::messages;
+use crate::values::text;
 
 /// Most rows of a page.
 const MOST_ROWS: usize = 500;
@@ -43,7 +44,7 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<ActionsShown, ReportError> {
         && !rows.is_empty()
         && rows.iter().all(|row| row.is_same() && !endings.differ(row.row));
     let summary = if all_same {
-        format!("{}, the same on both sides", words::count(rows.len(), "action", "actions"))
+        format!("{}, the same on both sides", text::count(rows.len(), "action", "actions"))
     } else {
         String::new()
     };
@@ -87,7 +88,7 @@ fn show_row(view: &CaseView<'_>, row: &ActionRow, endings: &Endings) -> Result<R
     };
     let told = Side::BOTH.into_iter().zip(&marks).all(|(side, marks)| marks.tell_all(&row.changes, side));
     let changes = if told { ChangesShown::default() } else { changes::show(&row.changes, &view.budget) };
-    let noise = !row.is_same() && view.is_noise(&divergence::row_pointers("/proposed_actions", row.row));
+    let noise = !row.is_same() && view.is_noise(&pointers::row_pointers("/proposed_actions", row.row));
     let note =
         [ended, note, if noise { NOISE } else { "" }].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
     Ok(RowShown { class, cells, changes, note: note.join(" "), is_first: false })
@@ -171,7 +172,7 @@ fn show_ref(view: &CaseView<'_>, side: Side, followed: &FollowedRef) -> Result<E
         Some(Resolved::Event(index)) => {
             let name = view
                 .answer(side)
-                .and_then(|loaded| loaded.answer.events.get(*index).map(|event| divergence::step_name(event, loaded)));
+                .and_then(|loaded| loaded.answer.events.get(*index).map(|event| messages::step_name(event, loaded)));
             let href = view.anchors.href(&places::event(side, *index));
             (href.or_else(|| Some("#events".to_owned())), format!("step {}: {}", index + 1, name.unwrap_or_default()))
         }

@@ -7,7 +7,7 @@ use super::names;
 use super::shown;
 use super::verdicts::{self, VerdictShown};
 use super::writer::ReportWriter;
-use crate::words;
+use crate::values::text;
 
 /// A case in a list.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl CaseRow {
             severity: severity(case),
             reason: reason(case),
             more: if more > 0 {
-                format!("and {}", words::count(more, "more reason", "more reasons"))
+                format!("and {}", text::count(more, "more reason", "more reasons"))
             } else {
                 String::new()
             },

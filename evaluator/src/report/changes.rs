@@ -6,7 +6,7 @@ use super::diff_lines::{self, DiffShown};
 use super::shown::{self, Budget, Shown};
 use crate::diff::json::{ChangeKind, JsonChange, JsonChanges, Place};
 use crate::diff::text;
-use crate::sentences;
+use crate::messages;
 
 /// Most places of one pair that are listed.
 const MOST_PLACES: usize = 100;
@@ -62,11 +62,11 @@ fn place(change: &JsonChange, budget: &Budget) -> ChangeShown {
     };
     let word = match (&change.baseline, &change.new) {
         (Some(Place { value: Value::Array(old), .. }), Some(Place { value: Value::Array(new), .. })) => {
-            format!("{word}: {}", shown::visible(&sentences::reordering(old, new)))
+            format!("{word}: {}", shown::visible(&messages::reordering(old, new)))
         }
         _ => word.to_owned(),
     };
-    let place = sentences::place_name(change.pointer());
+    let place = messages::place_name(change.pointer());
     if let Some((old, new)) = long_texts(change) {
         let text = Some(diff_lines::show(&text::diff(old, new), "", budget));
         return ChangeShown { place, word, baseline: None, new: None, text };

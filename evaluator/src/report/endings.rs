@@ -4,8 +4,8 @@ use counterproof_artifact::Side;
 
 use super::case_page::CaseView;
 use crate::diff::align::Row;
+use crate::judge::outcomes::{self, Outcomes};
 use crate::load::LoadedAnswer;
-use crate::outcomes::{self, Outcomes};
 
 /// How the calls of all actions of a case ended.
 #[derive(Debug, Default)]

@@ -14,9 +14,9 @@ use super::writer::ReportError;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::json::JsonChanges;
-use crate::divergence::row_pointers;
+use crate::diff::pointers::row_pointers;
 use crate::load::LoadedAnswer;
-use crate::payload::Payload;
+use crate::load::payload::Payload;
 
 /// Most rows of a page.
 const MOST_ROWS: usize = 2_000;

@@ -7,7 +7,7 @@ use super::files::FileLink;
 use super::places;
 use super::shown::{self, Shown};
 use super::writer::ReportError;
-use crate::sentences;
+use crate::messages;
 
 /// Longest snippet that is shown; the contract keeps snippets far shorter.
 const LONGEST_SNIPPET: usize = 16 * 1024;
@@ -82,7 +82,7 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<Vec<FailureShown>, ReportError
                 side: side.as_str(),
                 anchor: view.anchors.add(places::failure(side)),
                 facts: facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect(),
-                violations: sentences::violations(failure).iter().map(|violation| shown::visible(violation)).collect(),
+                violations: messages::violations(failure).iter().map(|violation| shown::visible(violation)).collect(),
                 snippet: failure.body_snippet.as_deref().map(|body| view.budget.text(body, LONGEST_SNIPPET)),
                 files: links,
             })

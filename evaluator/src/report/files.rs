@@ -11,7 +11,7 @@ use super::names;
 use super::shown;
 use super::writer::ReportError;
 use crate::load::ComparedRun;
-use crate::runs::SideRuns;
+use crate::load::SideRuns;
 
 /// The folder of the copies, within the report.
 pub(super) const ARTIFACTS_FOLDER: &str = "artifacts";

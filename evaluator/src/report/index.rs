@@ -13,7 +13,8 @@ use super::runs::{self, FactShown};
 use super::search::{self, Filter};
 use super::shown;
 use super::writer::{ReportError, ReportWriter};
-use crate::{sentences, words};
+use crate::comparison::evaluation_text;
+use crate::values::text;
 
 /// The page, ready to be shown.
 #[derive(Debug, Template)]
@@ -65,9 +66,9 @@ impl IndexPage {
             new_id: evaluation.new.run_id.to_string(),
             compared: compared(evaluation, settings.as_ref()),
             outcome: overview::outcome(evaluation),
-            besides: sentences::besides(evaluation),
-            repeats: sentences::repeats(evaluation),
-            suite: sentences::suite(evaluation),
+            besides: evaluation_text::besides(evaluation),
+            repeats: evaluation_text::repeats(evaluation),
+            suite: evaluation_text::suite(evaluation),
             rules: overview::rules(evaluation),
             facts: runs::facts(evaluation, documents),
             settings,
@@ -75,7 +76,7 @@ impl IndexPage {
             comparing: overview::comparing(evaluation),
             runs: report.run_links()?,
             bar,
-            bar_words: words::list(&bar_words),
+            bar_words: text::list(&bar_words),
             filters: search::filters(evaluation),
             shards: search::shard_count(evaluation),
             moved: moved::show(report, groups, false),

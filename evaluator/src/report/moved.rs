@@ -9,7 +9,7 @@ use super::lists;
 use super::shown;
 use super::verdicts::{self, VerdictShown};
 use super::writer::ReportWriter;
-use crate::words;
+use crate::values::text;
 
 /// Rows of the first page; what comes after is on the pages of its verdict.
 const GROUPS_SHOWN: usize = 150;
@@ -132,7 +132,7 @@ impl Group<'_> {
 
     /// How many cases there are; where their verdicts differ, how many of each.
     pub(super) fn count(&self) -> String {
-        let all = words::count(self.cases.len(), "case", "cases");
+        let all = text::count(self.cases.len(), "case", "cases");
         let runs: Vec<_> = self.cases.chunk_by(|a, b| a.verdict == b.verdict).collect();
         if runs.len() < 2 {
             return all;
@@ -140,7 +140,7 @@ impl Group<'_> {
         let of = |run: &&[&CaseEvaluation]| {
             run.first().map(|case| format!("{} {}", run.len(), verdicts::show(case.verdict).word)).unwrap_or_default()
         };
-        format!("{all}: {}", words::list(&runs.iter().map(of).collect::<Vec<_>>()))
+        format!("{all}: {}", text::list(&runs.iter().map(of).collect::<Vec<_>>()))
     }
 }
 

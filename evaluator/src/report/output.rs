@@ -10,7 +10,7 @@ use super::files::FileLink;
 use super::shown::Shown;
 use super::writer::ReportError;
 use crate::diff::output::OutputChange;
-use crate::divergence;
+use crate::diff::pointers;
 use crate::load::LoadedAnswer;
 
 /// Longest output that is shown whole.
@@ -74,7 +74,7 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<OutputShown, ReportError> {
 fn difference(view: &CaseView<'_>) -> OutputShown {
     let whole = |side: Side, name| view.answer(side).map(|loaded| content(view, name, &loaded.answer.final_output));
     let both = || [whole(Side::Baseline, "baseline"), whole(Side::New, "new")].into_iter().flatten().collect();
-    let noise = if view.is_noise(&divergence::output_pointers()) { NOISE } else { "" };
+    let noise = if view.is_noise(&pointers::output_pointers()) { NOISE } else { "" };
     match view.case.differences.as_ref().map(|differences| &differences.output) {
         None => OutputShown { contents: both(), ..OutputShown::default() },
         Some(OutputChange::Same) => {

@@ -5,7 +5,7 @@ use counterproof_artifact::evaluation::{Evaluation, GateOutcome, Verdict};
 use super::lists;
 use super::shown;
 use super::verdicts::{self, VerdictShown};
-use crate::sentences;
+use crate::comparison::evaluation_text;
 
 /// Width of the bar of counts, in its own units.
 const BAR_WIDTH: u64 = 1000;
@@ -72,15 +72,15 @@ pub(super) fn outcome(evaluation: &Evaluation) -> OutcomeShown {
         GateOutcome::Failed => ("failed", "✗"),
         GateOutcome::NotEnoughData => ("undecided", "?"),
     };
-    OutcomeShown { class, sign, sentence: sentences::outcome(evaluation) }
+    OutcomeShown { class, sign, sentence: evaluation_text::outcome(evaluation) }
 }
 
 /// Every rule of the gate.
 pub(super) fn rules(evaluation: &Evaluation) -> Vec<RuleShown> {
     let rules = evaluation.gate.rules.iter().map(|rule| RuleShown {
-        code: shown::visible(&sentences::rule(rule)),
+        code: shown::visible(&evaluation_text::rule(rule)),
         actual: shown::number(rule.actual),
-        limit: shown::visible(&sentences::limit(rule)),
+        limit: shown::visible(&evaluation_text::limit(rule)),
         passed: rule.passed,
         word: match (rule.passed, rule.limit) {
             (true, None) => "",

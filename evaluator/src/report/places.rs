@@ -8,7 +8,7 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::SidePointer;
 
 use super::shown;
-use crate::sentences;
+use crate::messages;
 
 /// The ids of a page's steps and actions, as far as they are shown.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ impl Anchors {
             _ => (shown::visible(&place.pointer), artifact(side), "#files"),
         };
         let within = match (list, index) {
-            ("events" | "proposed_actions", Some(_)) => sentences::place_name(&place.pointer),
+            ("events" | "proposed_actions", Some(_)) => messages::place_name(&place.pointer),
             _ => String::new(),
         };
         let within = if within.is_empty() { within } else { format!(" · {within}") };

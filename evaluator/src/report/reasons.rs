@@ -7,7 +7,7 @@ use super::case_page::CaseView;
 use super::places::PlaceLink;
 use super::shown;
 use crate::load::Artifact;
-use crate::words;
+use crate::values::text;
 
 /// A reason, or the first divergence.
 #[derive(Debug, Clone)]
@@ -113,7 +113,7 @@ pub(super) fn all_met(results: &[ExpectationResult]) -> String {
     if results.is_empty() || !results.iter().all(|result| met(&result.baseline) && met(&result.new)) {
         return String::new();
     }
-    format!("{}, met on both sides", words::count(results.len(), "expectation", "expectations"))
+    format!("{}, met on both sides", text::count(results.len(), "expectation", "expectations"))
 }
 
 /// What is to be said of a side that has no answer and no failure to show.

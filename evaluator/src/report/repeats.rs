@@ -5,7 +5,8 @@ use counterproof_artifact::evaluation::{CaseMeasure, DifferingPairs, NoiseBasis,
 
 use super::case_page::CaseView;
 use super::shown;
-use crate::{sentences, words};
+use crate::messages;
+use crate::values::text;
 
 /// The section, ready to be shown.
 #[derive(Debug, Clone)]
@@ -78,19 +79,19 @@ pub(super) fn show(view: &CaseView<'_>) -> Option<RepeatsShown> {
 fn measure(measure: &CaseMeasure) -> MeasureShown {
     let conclusion = match (measure.tier, measure.more_runs) {
         (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
-            let more = words::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
+            let more = text::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
             format!("{}; {more} a side would decide", measure.tier.as_str())
         }
         (tier, _) => tier.as_str().to_owned(),
     };
     MeasureShown {
-        name: sentences::measure(measure.code),
+        name: messages::measure(measure.code),
         baseline: rate(&measure.baseline),
         new: rate(&measure.new),
         chance: format!(
             "p {}, corrected {}",
-            sentences::probability(measure.p),
-            sentences::probability(measure.corrected)
+            messages::probability(measure.p),
+            messages::probability(measure.corrected)
         ),
         conclusion,
     }

@@ -22,7 +22,7 @@ use super::neighbours::{Placed, Waiting};
 use super::search;
 use super::verdicts;
 use crate::comparison::{self, CaseComparison, Request};
-use crate::runs::SideRuns;
+use crate::load::SideRuns;
 
 /// Which cases get a page of their own; the index lists every case, and links to the pages that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

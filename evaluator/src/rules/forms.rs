@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::Form;
+use super::rule::Form;
 
 /// Stands in a view for what a form leaves open. No JSON text of an agent's own begins like this by chance.
 const TIMESTAMP: &str = "\u{0}timestamp";

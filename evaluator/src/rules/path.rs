@@ -8,8 +8,8 @@ use counterproof_artifact::pointer;
 use serde_json::Value;
 
 use super::forms::{self, Renaming};
-use super::{Effect, Form, Rule, Tolerance};
-use crate::diff::json;
+use super::rule::{Effect, Form, Rule, Tolerance};
+use crate::values;
 
 /// A pattern of JSON Pointers (RFC 6901): `*` stands for any one segment, `**` for any number of them, none included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub(crate) struct Here<'r> {
 impl Here<'_> {
     /// True where two leaves are the same by the rules.
     pub(crate) fn same(&self, old: &Value, new: &Value, renaming: &mut Renaming) -> bool {
-        if json::same(old, new) && self.form.is_none() {
+        if values::same(old, new) && self.form.is_none() {
             return true;
         }
         if let (Some(tolerance), Value::Number(old), Value::Number(new)) = (self.tolerance, old, new) {
@@ -104,7 +104,7 @@ impl Here<'_> {
                 let fit = ids.iter().zip(&new_ids).filter(|(old, new)| renaming.meet(old, new)).count();
                 old == new && fit == ids.len() && fit == new_ids.len()
             }
-            _ => json::same(old, new),
+            _ => values::same(old, new),
         }
     }
 }
@@ -189,7 +189,7 @@ mod tests {
 
     fn fits(pattern: &str, path: &str) -> bool {
         let rule = Rule {
-            selector: super::super::Selector::Everything,
+            selector: super::super::rule::Selector::Everything,
             path: pattern.parse().unwrap(),
             effect: Effect::Ignore,
         };

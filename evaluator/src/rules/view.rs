@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::forms;
 use super::path::Scope;
-use crate::diff::json;
-use crate::diff::order;
+use crate::values;
+use crate::values::order;
 
 /// What is noted on the way.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +63,7 @@ fn seen(value: &Value, scope: &Scope<'_>, notes: &mut Option<&mut Notes>) -> Opt
             let mut left = Map::new();
             for (key, value) in fields {
                 let below = scope.below(key);
-                let absent = below.here().default.is_some_and(|default| json::same(default, value));
+                let absent = below.here().default.is_some_and(|default| values::same(default, value));
                 let value = seen(value, &below, notes);
                 left.extend(value.filter(|_| !absent).map(|value| (key.clone(), value)));
             }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use toml::Spanned;
 
 use super::path::Pattern;
-use super::{Effect, Form, Rule, Rules, Selector, Tolerance};
+use super::rule::{Effect, Form, Rule, Rules, Selector, Tolerance};
 
 const EFFECTS: &str = "`ignore`, `normalise`, `tolerance`, `unordered`, `key` and `default`";
 

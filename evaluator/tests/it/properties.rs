@@ -8,9 +8,9 @@ use counterproof_evaluator::diff::actions::ActionRow;
 use counterproof_evaluator::diff::align::Row;
 use counterproof_evaluator::diff::events::EventRow;
 use counterproof_evaluator::diff::json::{JsonChange, JsonChanges};
-use counterproof_evaluator::differences::{Differences, WithEvidence};
-use counterproof_evaluator::evidence;
-use counterproof_evaluator::index::EventIndex;
+use counterproof_evaluator::diff::{Differences, WithEvidence};
+use counterproof_evaluator::load::evidence;
+use counterproof_evaluator::load::index::EventIndex;
 use counterproof_evaluator::rules::Rules;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -125,7 +125,7 @@ pub(crate) fn reordered(value: &Value) -> Value {
 fn both_ways(old: &Value, new: &Value) -> Option<(Differences, Differences)> {
     let pair = Pair::of(old, new);
     let request = pair.request();
-    let load = |side: &counterproof_evaluator::runs::SideRuns| side.first().load(&CASE.parse().unwrap());
+    let load = |side: &counterproof_evaluator::load::SideRuns| side.first().load(&CASE.parse().unwrap());
     let (old, new) = (load(&request.baseline), load(&request.new));
     let (old, new) = (old.answer()?, new.answer()?);
     let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(new));

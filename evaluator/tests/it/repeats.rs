@@ -8,12 +8,12 @@ use counterproof_artifact::evaluation::{
 };
 use counterproof_artifact::store::RunWriter;
 use counterproof_artifact::write::{self, Durability};
+use counterproof_evaluator::comparison::evaluation_text;
 use counterproof_evaluator::comparison::{self, Request};
-use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::GateLimits;
+use counterproof_evaluator::judge::Expectations;
+use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::rules::Rules;
-use counterproof_evaluator::runs::SideRuns;
-use counterproof_evaluator::sentences;
 use counterproof_evaluator::statistics::Thresholds;
 use serde_json::{Value, json};
 
@@ -211,7 +211,7 @@ fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_cas
 fn a_gate_that_passes_says_what_fell_on_too_few_runs_to_tell() {
     let expected = json!({"must_include": ["50"]});
     let runs = |said: &[&str]| said.iter().map(|said| vec![case(CASE, saying(said))]).collect::<Vec<_>>();
-    let said = |new: &[&str]| sentences::gate(&of_runs(&runs(&["50", "50", "50"]), &runs(new), &expected).gate);
+    let said = |new: &[&str]| evaluation_text::gate(&of_runs(&runs(&["50", "50", "50"]), &runs(new), &expected).gate);
     assert_eq!(said(&["50"]), "Good enough: all 6 limits are kept");
     assert_eq!(said(&["40"]), "Good enough so far: all 6 limits are kept, but 1 case fell on too few runs to tell");
 }

@@ -7,13 +7,14 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::store::{EVALUATION_FILE, Latest, RUN_FILE, ReadError, RunReader};
 use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
+use counterproof_evaluator::comparison::evaluation_text;
 use counterproof_evaluator::comparison::{self, CompareError, Request};
-use counterproof_evaluator::expectations::Expectations;
 use counterproof_evaluator::gate::{self, Limit, Measure};
+use counterproof_evaluator::judge::Expectations;
 use counterproof_evaluator::load::ComparedRun;
+use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::report::{PageSelection, ReportError, ReportUrl, ReportWriter};
-use counterproof_evaluator::runs::SideRuns;
-use counterproof_evaluator::{sentences, words};
+use counterproof_evaluator::values::text;
 
 use crate::command_error::CommandError;
 use crate::config::Config;
@@ -147,7 +148,7 @@ pub(crate) fn compare(args: &Args, config: Config, streams: &mut Streams) -> Res
     expect_cases(args, &request, streams)?;
     let evaluation = write_report(&request, args)?;
     for unknown in gate::unknown_scopes(&request.limits, &cases, &evaluation.cases) {
-        streams.note(format_args!("warning: {}", sentences::unknown_scope(&unknown)));
+        streams.note(format_args!("warning: {}", evaluation_text::unknown_scope(&unknown)));
     }
     if !args.no_write_back {
         for run in request.baseline.iter().chain(request.new.iter()) {
@@ -224,7 +225,7 @@ fn warn_of_other_repeats(runs: &[RunReader], side: Side, streams: &mut Streams) 
 fn expect_cases(args: &Args, request: &Request<'_>, streams: &mut Streams) -> Result<(), CommandError> {
     let Some(path) = &args.cases else {
         if let Some(cases) = cases_of(&request.new) {
-            let cases = words::text(cases.as_str(), PATH_NAMED);
+            let cases = text::one_line(cases.as_str(), PATH_NAMED);
             streams.note(format_args!(
                 "note: no expectation is judged; new was asked with `{cases}`, which `--cases` names"
             ));
@@ -235,7 +236,7 @@ fn expect_cases(args: &Args, request: &Request<'_>, streams: &mut Streams) -> Re
         comparison::pair(&request.baseline, &request.new).map_err(|error| compare_error(CompareError::Read(error)))?;
     let known: HashSet<_> = request.cases.iter().map(|case| &case.id).collect();
     let unknown = ids.iter().filter(|id| !known.contains(id)).count();
-    let compared = words::count(ids.len(), "compared case", "compared cases");
+    let compared = text::count(ids.len(), "compared case", "compared cases");
     if unknown > 0 && unknown == ids.len() {
         let message = format!("none of the {compared} is in `{path}`, so no expectation could be judged");
         return Err(CommandError::usage(message).hint("name the cases that the runs were asked with `--cases`"));
@@ -342,9 +343,9 @@ fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Vec<RunR
 fn left_out(latest: &Latest) -> String {
     let repeats = match latest.repeats.len() {
         0 => String::new(),
-        repeats => format!(" with its {}", words::count(repeats, "repeat", "repeats")),
+        repeats => format!(" with its {}", text::count(repeats, "repeat", "repeats")),
     };
-    let others = words::count(latest.others.len(), "other is not", "others are not");
+    let others = text::count(latest.others.len(), "other is not", "others are not");
     format!(
         "note: of the baselines in `{}` the latest is taken, `{}`{repeats}; {others}: `--baseline DIR…` names which to take",
         latest.run.lies_in(),

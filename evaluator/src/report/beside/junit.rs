@@ -6,9 +6,11 @@ use std::fmt::Write as _;
 use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateRule, Verdict};
 use counterproof_artifact::xml::{attribute, content};
 
+use crate::comparison::evaluation_text;
 use crate::gate::{self, GateCase};
+use crate::messages;
 use crate::report::{cause, verdicts};
-use crate::{sentences, words};
+use crate::values::text;
 
 /// Characters of a message.
 const MESSAGE: usize = 400;
@@ -59,7 +61,7 @@ pub(super) fn render(evaluation: &Evaluation) -> String {
     let about = [
         ("baseline", evaluation.baseline.run_id.to_string()),
         ("new", evaluation.new.run_id.to_string()),
-        ("gate", sentences::outcome(evaluation)),
+        ("gate", evaluation_text::outcome(evaluation)),
         ("evaluator", evaluation.evaluator_version.clone()),
     ];
     properties(&mut xml, &about);
@@ -108,8 +110,8 @@ fn properties(xml: &mut String, properties: &[(&str, String)]) {
 }
 
 fn of_rule(rule: &GateRule) -> Test {
-    let said = format!("{}, {}", rule.actual, sentences::limit(rule));
-    let name = sentences::rule(rule);
+    let said = format!("{}, {}", rule.actual, evaluation_text::limit(rule));
+    let name = evaluation_text::rule(rule);
     let went = if rule.passed {
         Went::Passed
     } else {
@@ -135,7 +137,7 @@ fn went(case: &CaseEvaluation, evaluation: &Evaluation) -> Went {
     let broken: Vec<_> = evaluation.gate.rules.iter().filter(|rule| !rule.passed).filter(counting).collect();
     let word = verdicts::show(case.verdict).word;
     let reason = case.reasons.first();
-    let message = reason.map(|reason| words::text(&reason.message, MESSAGE)).or_else(|| unmet(case));
+    let message = reason.map(|reason| text::one_line(&reason.message, MESSAGE)).or_else(|| unmet(case));
     if !broken.is_empty() {
         let kind = reason.map_or_else(|| broken[0].code.clone(), |reason| reason.code.clone());
         let message = message.map_or_else(|| word.to_owned(), |message| format!("{word}: {message}"));
@@ -159,7 +161,7 @@ fn went(case: &CaseEvaluation, evaluation: &Evaluation) -> Went {
 fn unmet(case: &CaseEvaluation) -> Option<String> {
     let unmet = case.unmet_on_new();
     let first = unmet.first()?;
-    let found = first.new.as_ref().map(|new| words::text(&new.found, MESSAGE)).unwrap_or_default();
+    let found = first.new.as_ref().map(|new| text::one_line(&new.found, MESSAGE)).unwrap_or_default();
     Some(format!("{} not met: {found}", first.code))
 }
 
@@ -171,12 +173,14 @@ fn facts(case: &CaseEvaluation) -> Vec<(&'static str, String)> {
     facts.extend(verdicts::risk(case.risk_level).map(|risk| ("risk", risk.to_owned())));
     facts.extend(case.severity.as_ref().map(|severity| ("severity", cause::score(severity.score))));
     facts.extend(
-        case.cause.as_ref().map(|cause| ("cause", format!("{}: {}", cause.code, words::text(&cause.place, MESSAGE)))),
+        case.cause
+            .as_ref()
+            .map(|cause| ("cause", format!("{}: {}", cause.code, text::one_line(&cause.place, MESSAGE)))),
     );
     for measure in case.repeats.iter().flat_map(|repeats| &repeats.measures) {
         let (old, new) = (&measure.baseline, &measure.new);
         let counts = format!("{} of {}, baseline {} of {}", new.passed, new.runs, old.passed, old.runs);
-        facts.push((sentences::measure(measure.code), format!("{counts}: {}", measure.tier.as_str())));
+        facts.push((messages::measure(measure.code), format!("{counts}: {}", measure.tier.as_str())));
     }
     facts
 }
@@ -187,13 +191,13 @@ fn said(case: &CaseEvaluation) -> String {
         .reasons
         .iter()
         .take(REASONS_LISTED)
-        .map(|reason| format!("{}: {}", reason.code, words::text(&reason.message, MESSAGE)))
+        .map(|reason| format!("{}: {}", reason.code, text::one_line(&reason.message, MESSAGE)))
         .collect();
     if case.reasons.len() > REASONS_LISTED {
-        lines.push(words::count(case.reasons.len() - REASONS_LISTED, "more reason", "more reasons"));
+        lines.push(text::count(case.reasons.len() - REASONS_LISTED, "more reason", "more reasons"));
     }
     if let Some(title) = case.title.as_deref().filter(|_| !lines.is_empty()) {
-        lines.insert(0, words::text(title, MESSAGE));
+        lines.insert(0, text::one_line(title, MESSAGE));
     }
     lines.join("\n")
 }

@@ -6,14 +6,14 @@
 
 use std::fmt::Write as _;
 
-use crate::words;
+use crate::values::text;
 
 /// Breaks what a code host would take for a name or an address, and is not seen.
 const BREAK: &str = "&#8203;";
 
 /// A text of at most so many characters in a sentence or in the cell of a table. It must not stand at the start of a line.
 pub(super) fn text(text: &str, longest: usize) -> String {
-    let short = words::text(text, longest);
+    let short = text::one_line(text, longest);
     let mut safe = String::with_capacity(short.len() + short.len() / 4);
     let characters: Vec<char> = short.chars().collect();
     for (index, c) in characters.iter().copied().enumerate() {
@@ -124,14 +124,14 @@ mod tests {
         fn any_text_is_one_cell_that_says_the_same(said in any::<String>(), longest in 0_usize..200) {
             let safe = text(&said, longest);
             prop_assert!(!safe.contains(['\n', '\r', '|', '`', '<', '>', '\\', '*', '[', ']', '@']), "{safe}");
-            prop_assert_eq!(read(&safe), words::text(&said, longest));
+            prop_assert_eq!(read(&safe), text::one_line(&said, longest));
         }
 
         #[test]
         fn the_signs_of_markdown_are_all_text(said in "[-!\"#$%&'()*+,./:;<=>?@\\[\\]^_`{|}~a1 \n\\\\]{0,60}") {
             let safe = text(&said, 200);
             prop_assert!(!safe.contains(['\n', '|', '`', '<', '>', '\\', '*', '[', ']', '@', '{', '}']), "{safe}");
-            prop_assert_eq!(read(&safe), words::text(&said, 200));
+            prop_assert_eq!(read(&safe), text::one_line(&said, 200));
         }
     }
 }

@@ -15,7 +15,7 @@ use self::log::{
 };
 use super::CasePlace;
 use crate::report::{names, verdicts};
-use crate::words;
+use crate::values::text;
 
 /// Results of one run that GitHub takes.
 const RESULTS_AT_MOST: usize = 25_000;
@@ -75,7 +75,7 @@ fn left_out(omitted: usize) -> Vec<Notification> {
     if omitted == 0 {
         return Vec::new();
     }
-    let results = words::count(omitted, "result is", "results are");
+    let results = text::count(omitted, "result is", "results are");
     let text = format!("{results} left out, the least bad: code hosts take no more; evaluation.json has them all");
     vec![Notification { level: Level::Warning, message: Text { text } }]
 }
@@ -131,12 +131,12 @@ fn finding<'a>(
         None => (artifact(case, evaluation, pointers), None),
     };
     let pointer = pointers.iter().find(|at| at.side == Side::New).or(pointers.first());
-    let pointer = pointer.map(|at| words::text(&at.pointer, MESSAGE)).unwrap_or_default();
+    let pointer = pointer.map(|at| text::one_line(&at.pointer, MESSAGE)).unwrap_or_default();
     Finding {
         rule_id,
         rule_index: 0,
         level,
-        message: Text { text: said(&format!("{id}: {}", words::text(message, MESSAGE))) },
+        message: Text { text: said(&format!("{id}: {}", text::one_line(message, MESSAGE))) },
         locations: [Location {
             physical_location: PhysicalLocation { artifact_location: ArtifactLocation { uri }, region },
             logical_locations: [LogicalLocation {

@@ -6,12 +6,13 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome,
 use super::markdown;
 use super::rows::{self, Row};
 use super::url::ReportUrl;
+use crate::comparison::evaluation_text;
 use crate::report::folder::CASES_FOLDER;
 use crate::report::names::Pages;
 use crate::report::shown;
 use crate::report::verdicts;
 use crate::report::writer::PageSelection;
-use crate::{sentences, words};
+use crate::values::text;
 
 /// Bytes of a summary: GitHub cuts that of a check here.
 pub const SUMMARY_UP_TO_BYTES: usize = 65_535;
@@ -66,10 +67,10 @@ pub(super) fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usi
     let mut rules: Vec<_> = evaluation.gate.rules.iter().collect();
     rules.sort_by_key(|rule| rule.passed);
     page.table("\n| | Rule | Cases | Limit |\n|---|---|---:|---|\n", rules.into_iter().map(rule), half, |left| {
-        format!("\n{} not shown.\n", words::count(left, "more rule is", "more rules are"))
+        format!("\n{} not shown.\n", text::count(left, "more rule is", "more rules are"))
     });
     for idle in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
-        let rule = markdown::code(&words::text(&idle.rule, SENTENCE));
+        let rule = markdown::code(&text::one_line(&idle.rule, SENTENCE));
         page.put(&format!("\nA rule of comparison matched nothing: {rule}\n"));
     }
     let moved = rows::moved(evaluation);
@@ -87,8 +88,8 @@ pub(super) fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usi
             let cases: usize = sizes.iter().take(left).sum();
             format!(
                 "\n{} with {} not shown here; the report has them all.\n",
-                words::count(left, "more row", "more rows"),
-                words::count(cases, "case is", "cases are")
+                text::count(left, "more row", "more rows"),
+                text::count(cases, "case is", "cases are")
             )
         },
     );
@@ -156,24 +157,26 @@ fn headline(evaluation: &Evaluation) -> String {
     let mut named: Vec<_> = broken
         .iter()
         .take(RULES_NAMED)
-        .map(|rule| format!("{} {} of {}", markdown::text(&sentences::rule(rule), NAME), rule.actual, limit(rule)))
+        .map(|rule| {
+            format!("{} {} of {}", markdown::text(&evaluation_text::rule(rule), NAME), rule.actual, limit(rule))
+        })
         .collect();
     if broken.len() > RULES_NAMED {
         named.push(format!("{} more", broken.len() - RULES_NAMED));
     }
-    let named = if named.is_empty() { String::new() } else { format!(" ({})", words::list(&named)) };
-    format!("## {sign} {}{named}{}\n", sentences::gate(gate), sentences::unjudged(evaluation))
+    let named = if named.is_empty() { String::new() } else { format!(" ({})", text::list(&named)) };
+    format!("## {sign} {}{named}{}\n", evaluation_text::gate(gate), evaluation_text::unjudged(evaluation))
 }
 
 fn limit(rule: &GateRule) -> String {
-    markdown::text(&sentences::limit(rule), NAME)
+    markdown::text(&evaluation_text::limit(rule), NAME)
 }
 
 fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
     let runs = [&evaluation.baseline, &evaluation.new].map(|run| markdown::code(run.run_id.as_str()));
     let report = links.url.map(|url| format!(" · [the whole report]({})", url.first_page())).unwrap_or_default();
-    let mut said = vec![sentences::besides(evaluation), sentences::repeats(evaluation)];
-    said.extend(sentences::suite(evaluation));
+    let mut said = vec![evaluation_text::besides(evaluation), evaluation_text::repeats(evaluation)];
+    said.extend(evaluation_text::suite(evaluation));
     let said: Vec<_> = said.iter().map(|sentence| markdown::text(sentence, SENTENCE)).collect();
     format!("\nBaseline {}, new {}{report}\n\nIn short: {}.\n", runs[0], runs[1], said.join("; "))
 }
@@ -184,7 +187,7 @@ fn counts(evaluation: &Evaluation) -> String {
         Some(format!("{} {}", shown::number(count), verdicts::show(verdict).word))
     });
     let counted: Vec<_> = counted.collect();
-    let cases = words::count(evaluation.cases.len(), "case", "cases");
+    let cases = text::count(evaluation.cases.len(), "case", "cases");
     format!("\n**{cases}**: {}\n", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") })
 }
 
@@ -194,7 +197,7 @@ fn rule(rule: &GateRule) -> String {
         (true, Some(_)) => "✓ kept",
         (true, None) => "",
     };
-    format!("| {sign} | {} | {} | {} |\n", markdown::text(&sentences::rule(rule), NAME), rule.actual, limit(rule))
+    format!("| {sign} | {} | {} | {} |\n", markdown::text(&evaluation_text::rule(rule), NAME), rule.actual, limit(rule))
 }
 
 fn row(row: &Row<'_>, links: &Links<'_>) -> String {
@@ -219,6 +222,6 @@ fn row(row: &Row<'_>, links: &Links<'_>) -> String {
         verdict.join(", "),
         markdown::text(row.sentence(), SENTENCE),
         cause.unwrap_or_default(),
-        words::list(&cases)
+        text::list(&cases)
     )
 }

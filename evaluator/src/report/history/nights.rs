@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
 
-use crate::{sentences, words};
+use crate::comparison::evaluation_text;
+use crate::values::text;
 
 /// Characters of the reason that a case went wrong for.
 const REASON: usize = 160;
@@ -91,7 +92,7 @@ impl History {
             new: new_id,
             counts: [0; Verdict::WORST_FIRST.len()],
             gate: evaluation.gate.outcome,
-            sentence: sentences::outcome(evaluation),
+            sentence: evaluation_text::outcome(evaluation),
             cases: Vec::with_capacity(evaluation.cases.len()),
             reasons: HashMap::new(),
         };
@@ -171,10 +172,10 @@ impl History {
 
 fn reason(case: &CaseEvaluation) -> String {
     match (case.reasons.first(), case.unmet_on_new().first()) {
-        (Some(reason), _) => words::text(&reason.message, REASON),
+        (Some(reason), _) => text::one_line(&reason.message, REASON),
         (None, Some(unmet)) => {
             let found = unmet.new.as_ref().map_or("", |new| new.found.as_str());
-            words::text(&format!("{} not met, nor by the baseline: {found}", unmet.code), REASON)
+            text::one_line(&format!("{} not met, nor by the baseline: {found}", unmet.code), REASON)
         }
         (None, None) => String::new(),
     }

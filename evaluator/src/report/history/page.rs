@@ -11,7 +11,7 @@ use super::find::LeftOut;
 use super::nights::{History, Night, Stand};
 use crate::report::shown;
 use crate::report::verdicts::{self, VerdictShown};
-use crate::words;
+use crate::values::text;
 
 /// Cases whose nights are drawn.
 const DRAWN: usize = 200;
@@ -107,10 +107,9 @@ impl HistoryPage {
         wrong.sort_by(|a, b| (b.wrong_since, b.first_wrong).cmp(&(a.wrong_since, a.first_wrong)).then(a.id.cmp(b.id)));
         let more = |all: usize| match all.saturating_sub(LISTED) {
             0 => String::new(),
-            more => format!(
-                "{} not listed; the evaluations have them",
-                words::count(more, "more case is", "more cases are")
-            ),
+            more => {
+                format!("{} not listed; the evaluations have them", text::count(more, "more case is", "more cases are"))
+            }
         };
         let columns: Vec<Verdict> = Verdict::WORST_FIRST
             .into_iter()
@@ -120,9 +119,9 @@ impl HistoryPage {
             .collect();
         Self {
             root: "",
-            title: words::count(nights.len(), "night", "nights"),
+            title: text::count(nights.len(), "night", "nights"),
             span: if nights.len() > 1 { format!("{first} to {last}") } else { first.clone() },
-            gate: format!("The gate passed in {passed} of {}", words::count(nights.len(), "night", "nights")),
+            gate: format!("The gate passed in {passed} of {}", text::count(nights.len(), "night", "nights")),
             left_out: left_out.iter().take(LEFT_OUT_NAMED).map(|left| shown::visible(&left.to_string())).collect(),
             more_left_out: match left_out.len().saturating_sub(LEFT_OUT_NAMED) {
                 0 => String::new(),
@@ -192,8 +191,8 @@ fn show_case(history: &History, case: &CaseOverTime<'_>, is_drawn: bool) -> Case
     let path = |wanted, top, height| if is_drawn { outline(&case.stands, wanted, top, height) } else { String::new() };
     CaseShown {
         id: case.id.to_string(),
-        flips: words::count(case.flips, "time", "times"),
-        wrong: format!("{} of {}", case.wrong, words::count(case.known, "night", "nights")),
+        flips: text::count(case.flips, "time", "times"),
+        wrong: format!("{} of {}", case.wrong, text::count(case.known, "night", "nights")),
         wrong_path: path(Stand::Wrong, 0, 8),
         fine_path: path(Stand::Fine, 6, 2),
         first: link(case.first_wrong),

@@ -1,0 +1,114 @@
+//! Two answers that differ, and the cause of it.
+
+use counterproof_artifact::evaluation::{Cause, SidePointer};
+use counterproof_artifact::{Sha256Digest, Side};
+
+use crate::diff::json::{self, JsonChanges};
+use crate::diff::{Differences, WithEvidence};
+use crate::grounding::Trail;
+use crate::judge::findings::Findings;
+use crate::load::case_input::{self, Asked};
+use crate::load::{Artifact, LoadedFailure};
+use crate::messages;
+use crate::values::text;
+
+use super::effect::{self, Effect};
+use super::name::{self, Named};
+use super::walk;
+
+/// Two answers that differ, and all that connects them.
+#[derive(Clone, Copy)]
+pub struct Inquiry<'a> {
+    /// The baseline's answer.
+    pub baseline: WithEvidence<'a>,
+    /// New's answer.
+    pub new: WithEvidence<'a>,
+    /// In what they differ.
+    pub differences: &'a Differences,
+    /// Which element stands for which, and where values come from.
+    pub trail: &'a Trail<'a>,
+    /// What is wrong with new by itself.
+    pub findings: &'a Findings,
+    /// What the baseline and new were asked.
+    pub asked: [&'a Asked<'a>; 2],
+}
+
+impl<'a> Inquiry<'a> {
+    pub(super) const fn side(&self, side: Side) -> WithEvidence<'a> {
+        match side {
+            Side::Baseline => self.baseline,
+            Side::New => self.new,
+        }
+    }
+}
+
+/// The cause of what differs between two answers; `None` where nothing does.
+pub fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
+    let effect = effect::choose(&inquiry)?;
+    if case_input::is_same(inquiry.asked[0], inquiry.asked[1]) == Some(false) {
+        return Some(input_changed(&inquiry, effect));
+    }
+    let walked = walk::back(&inquiry, effect);
+    let named = match &walked {
+        Some(found) => name::of_event(&inquiry, found.place),
+        None => name::of_effect(&inquiry, effect),
+    };
+    let path = walked.map_or_else(|| vec![effect.pointer(&inquiry)], |found| found.path);
+    Some(cause(named, path))
+}
+
+/// The cause of a case that one side could not be run for.
+pub fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> {
+    let failed: Vec<(Side, &LoadedFailure)> = [(Side::New, new), (Side::Baseline, baseline)]
+        .into_iter()
+        .filter_map(|(side, artifact)| Some((side, artifact.failure()?)))
+        .collect();
+    let (side, first) = failed.first()?;
+    let failure = &first.failure;
+    let status = failure.status.map(|status| format!(" {}", status.get())).unwrap_or_default();
+    let pointers: Vec<_> =
+        failed.iter().map(|(side, _)| SidePointer { side: *side, pointer: "/runner_failure".to_owned() }).collect();
+    let named = Named {
+        code: "runner-failure",
+        place: format!("{}{status}", failure.class),
+        shape: format!("{} of {side}", failure.error_name.as_deref().unwrap_or_default()),
+        message: format!("{side} could not be run: {}", messages::failure(failure)),
+        pointers: pointers.clone(),
+    };
+    Some(cause(named, pointers))
+}
+
+fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
+    let requests = (inquiry.asked[0].request(), inquiry.asked[1].request());
+    let changes = match requests {
+        (Some(old), Some(new)) => json::diff(old, new),
+        _ => JsonChanges::default(),
+    };
+    let what = if changes.is_empty() { String::new() } else { format!(": {}", messages::changes(&changes)) };
+    let pointers =
+        Side::BOTH.into_iter().filter(|side| inquiry.asked[usize::from(*side == Side::New)].request().is_some());
+    let pointers: Vec<_> =
+        pointers.map(|side| SidePointer { side, pointer: "/request_asset_href".to_owned() }).collect();
+    let named = Named {
+        code: "input-changed",
+        place: name::place("input", changes.first()),
+        shape: name::shape(changes.first()),
+        message: format!("the two sides were not asked the same{what}"),
+        pointers: pointers.clone(),
+    };
+    let mut path = vec![effect.pointer(inquiry)];
+    path.extend(pointers);
+    cause(named, path)
+}
+
+fn cause(named: Named, path: Vec<SidePointer>) -> Cause {
+    let identity = [named.code, &named.place, &named.shape].join("\0");
+    Cause {
+        code: named.code.to_owned(),
+        place: text::one_line(&named.place, 120),
+        message: named.message,
+        pointers: named.pointers,
+        path,
+        cluster: Sha256Digest::of(identity.as_bytes()).short(),
+    }
+}

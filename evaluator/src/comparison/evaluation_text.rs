@@ -1,0 +1,174 @@
+//! Sentences about a whole evaluation: the gate, its rules, and what else was found.
+
+use counterproof_artifact::evaluation::{
+    Bound, CaseEvaluation, ComparedRun, Evaluation, Gate, GateOutcome, GateRule, GateScope, Rate, SuiteMeasure, Verdict,
+};
+
+use crate::gate::{UNDECIDED, UnknownScope};
+use crate::messages::{measure, probability};
+use crate::values::text;
+
+/// Characters of a tag's or a suite's name.
+const SCOPE_NAMED: usize = 60;
+
+/// How many tags or suites one sentence names.
+const SCOPES_NAMED: usize = 12;
+
+/// What is said first of a comparison: what the gate says, and what it rests on where that is less than a reader would think.
+pub fn outcome(evaluation: &Evaluation) -> String {
+    format!("{}{}", gate(&evaluation.gate), unjudged(evaluation))
+}
+
+/// What follows the gate's sentence where nothing was expected of any answer of new: such a gate cannot know right from wrong.
+pub fn unjudged(evaluation: &Evaluation) -> &'static str {
+    let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
+    if is_judged || evaluation.gate.outcome == GateOutcome::NotEnoughData {
+        return "";
+    }
+    "; no expectations were judged, only how new differs from baseline"
+}
+
+/// What the gate says, with its numbers. Rules without a limit have no say, but a pass names the cases that may turn out worse.
+pub fn gate(gate: &Gate) -> String {
+    let limits = gate.rules.iter().filter(|rule| rule.limit.is_some()).count();
+    let failed = gate.rules.iter().filter(|rule| !rule.passed).count();
+    match gate.outcome {
+        GateOutcome::Passed => match gate.rules.iter().find(|rule| rule.code == UNDECIDED && rule.actual > 0) {
+            None => format!("Good enough: all {limits} limits are kept"),
+            Some(rule) => {
+                let fell = text::count(usize::try_from(rule.actual).unwrap_or(usize::MAX), "case", "cases");
+                format!("Good enough so far: all {limits} limits are kept, but {fell} fell on too few runs to tell")
+            }
+        },
+        GateOutcome::Failed => {
+            let verb = if failed == 1 { "is" } else { "are" };
+            format!("Not good enough: {failed} of {limits} limits {verb} not kept")
+        }
+        GateOutcome::NotEnoughData => "Not enough data: too few cases were answered on both sides".to_owned(),
+    }
+}
+
+/// What a rule counts, and for which cases: `still broken`, `regressed, tag money`.
+pub fn rule(rule: &GateRule) -> String {
+    let code = rule.code.replace('_', " ");
+    match &rule.scope {
+        None => code,
+        Some(scope) => format!("{code}, {}", text::one_line(&scope.to_string(), SCOPE_NAMED)),
+    }
+}
+
+/// A rule's limit: `at most 0`, `at most 2 % of 150, so 3`.
+pub fn limit(rule: &GateRule) -> String {
+    let bound = match rule.bound {
+        Bound::AtMost => "at most",
+        Bound::AtLeast => "at least",
+    };
+    let of = rule.of.unwrap_or_default();
+    let mut sentence = match (rule.limit, rule.share) {
+        (None, _) => "no limit".to_owned(),
+        (Some(limit), None) => format!("{bound} {limit}"),
+        (Some(limit), Some(share)) => format!("{bound} {share} of {of}, so {limit}"),
+    };
+    // The rules over all cases say the same by what they count.
+    if rule.scope.is_some() && rule.of == Some(0) {
+        sentence.push_str("; there was no such case");
+    }
+    sentence
+}
+
+/// Limits that hold whatever happens, since no case is in their scope.
+pub fn unknown_scope(unknown: &UnknownScope) -> String {
+    let (table, lacking, known) = match &unknown.scope {
+        GateScope::Risk(level) => (format!("risk.{level}"), "no compared case has this risk", "their risks"),
+        GateScope::Tag(tag) => (format!("tag.{tag}"), "no case of the cases file has this tag", "the tags"),
+        GateScope::Suite(suite) => {
+            (format!("suite.{suite}"), "no case of the cases file is of this suite", "the suites")
+        }
+    };
+    let mut names: Vec<_> =
+        unknown.known.iter().take(SCOPES_NAMED).map(|name| text::one_line(name, SCOPE_NAMED)).collect();
+    if unknown.known.len() > SCOPES_NAMED {
+        names.push(format!("{} more", unknown.known.len() - SCOPES_NAMED));
+    }
+    let known =
+        if names.is_empty() { "there are none".to_owned() } else { format!("{known} are {}", text::list(&names)) };
+    format!("the limits of `[gate.{}]` hold whatever happens: {lacking}; {known}", text::one_line(&table, SCOPE_NAMED))
+}
+
+/// All the cases of which new has an answer to judge.
+fn all(judged: usize) -> String {
+    if judged == 1 { "the 1 case that was judged".to_owned() } else { format!("all {judged} cases that were judged") }
+}
+
+/// What was found besides the gate: how many cases moved, and how new did on what is expected of it.
+pub fn besides(evaluation: &Evaluation) -> String {
+    let judged = evaluation.cases.iter().filter(|case| case.is_judged_on_new()).count();
+    let unmet: Vec<_> =
+        evaluation.cases.iter().filter(|case| case.is_judged_on_new() && case.is_unmet_on_new()).collect();
+    let stays = |verdict: Verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy | Verdict::StillBroken);
+    let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
+    let total = evaluation.cases.len();
+    let moved = format!("{moved} of {} moved", text::count(total, "case", "cases"));
+    let expectations = match (judged, unmet.len()) {
+        // The first sentence says it.
+        (0, _) if !unjudged(evaluation).is_empty() => return moved,
+        (0, _) => "no expectations were judged".to_owned(),
+        (judged, 0) => format!("new meets the expectations of {}", all(judged)),
+        (judged, failed) => {
+            let old = unmet.iter().filter(|case| case.was_unmet_before()).count();
+            let old = if old > 0 { format!(", {old} of them as before") } else { String::new() };
+            format!("new does not meet the expectations of {failed} of {judged} cases that were judged{old}")
+        }
+    };
+    format!("{moved}; {expectations}")
+}
+
+/// Which runs were compared.
+pub fn compared(evaluation: &Evaluation) -> String {
+    let side = |one: &ComparedRun, all: Option<&Vec<ComparedRun>>| match all.map(Vec::as_slice) {
+        Some([first, others @ ..]) if !others.is_empty() => format!("{} and {} more", first.run_id, others.len()),
+        _ => one.run_id.to_string(),
+    };
+    let repeats = evaluation.repeats.as_ref();
+    let baseline = side(&evaluation.baseline, repeats.map(|repeats| &repeats.baseline));
+    format!("new {} against baseline {baseline}", side(&evaluation.new, repeats.map(|repeats| &repeats.new)))
+}
+
+/// How many runs there are of each side, and what one run cannot tell.
+pub fn repeats(evaluation: &Evaluation) -> String {
+    match &evaluation.repeats {
+        Some(repeats) => format!(
+            "{} of baseline and {} of new",
+            text::count(repeats.baseline.len(), "run", "runs"),
+            text::count(repeats.new.len(), "run", "runs")
+        ),
+        None => {
+            "one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell"
+                .to_owned()
+        }
+    }
+}
+
+/// The rates over all cases, one sentence a measure that is not the same on both sides.
+pub fn suite(evaluation: &Evaluation) -> Vec<String> {
+    let measures = evaluation.repeats.iter().flat_map(|repeats| &repeats.suite);
+    let part = |rate: &Rate| rate.passed as f64 / rate.runs.max(1) as f64;
+    let moved = measures.filter(|suite| (part(&suite.baseline) - part(&suite.new)).abs() > 1e-9);
+    let sentence = |suite: &SuiteMeasure| {
+        let fell = if suite.fell { ", which is a fall" } else { "" };
+        format!(
+            "{} in {}, baseline in {} (p {}){fell}",
+            measure(suite.code),
+            share(&suite.new),
+            share(&suite.baseline),
+            probability(suite.p)
+        )
+    };
+    moved.map(sentence).collect()
+}
+
+/// A rate over all cases. A share says nothing without the number that it is a share of: with runs that stopped when they had
+/// decided, only those count that asked every case.
+fn share(rate: &Rate) -> String {
+    format!("{} of {} runs ({:.1} %)", rate.passed, rate.runs, 100.0 * rate.passed as f64 / rate.runs.max(1) as f64)
+}

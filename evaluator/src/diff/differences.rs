@@ -1,0 +1,114 @@
+//! Everything in which two answers differ, before anything is said about it.
+
+use std::collections::HashMap;
+
+use super::fast_equal;
+use crate::diff::actions::{ActionRow, Actions, PreparedActions};
+use crate::diff::align::Row;
+use crate::diff::assign::Cost;
+use crate::diff::events::{AlignedEvents, EventRow, Events};
+use crate::diff::output::{self, OutputChange};
+use crate::load::LoadedAnswer;
+use crate::load::evidence::{self, FollowedRef};
+use crate::rules::{Notes, Renaming, Rules};
+
+/// Everything in which two answers differ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Differences {
+    /// The proposed actions, aligned.
+    pub actions: Vec<ActionRow>,
+    /// The events, aligned.
+    pub events: Vec<EventRow>,
+    /// The final outputs.
+    pub output: OutputChange,
+    /// True where the baseline is known to differ from itself in what differs of the outputs.
+    pub output_is_noise: bool,
+    /// What the alignment of the events costs, in ten-thousandths of one step left out.
+    pub cost: Cost,
+    /// The row of the events from which on every step is the same to the end, where something differs before it.
+    pub recovery: Option<usize>,
+    /// False where a list was too long for an alignment that is surely the cheapest.
+    pub exact: bool,
+    /// For each rule of comparison, at how many places of both answers it acted; none behind the last that did.
+    pub rules_matched: Vec<u64>,
+}
+
+/// An answer and where its evidence leads.
+#[derive(Debug, Clone, Copy)]
+pub struct WithEvidence<'a> {
+    /// The answer.
+    pub loaded: &'a LoadedAnswer,
+    /// The refs of each proposed action.
+    pub evidence: &'a [Vec<FollowedRef>],
+}
+
+impl Differences {
+    /// Compares two answers by the rules of comparison.
+    pub fn between(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
+        // Where rules act, what they act on is counted.
+        let alike = if rules.is_empty() { fast_equal::differences(baseline, new) } else { None };
+        alike.unwrap_or_else(|| Self::aligned(baseline, new, rules))
+    }
+
+    /// The same without a short cut for answers that are alike in every place.
+    pub fn aligned(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
+        let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
+        let mut notes = [Notes::default(), Notes::default()];
+        let events = Events::of([baseline.loaded, new.loaded], rules, &mut notes);
+        let actions = PreparedActions::of(
+            Actions { actions: &old.proposed_actions, evidence: baseline.evidence },
+            Actions { actions: &other.proposed_actions, evidence: new.evidence },
+            rules,
+            &mut notes,
+        );
+        let output_scope = output::scope(rules);
+        for (answer, notes) in [old, other].into_iter().zip(&mut notes) {
+            output::note(&answer.final_output, &output_scope, notes);
+        }
+        // Ids are met in the order in which a reader meets them: events, actions, output.
+        let mut renaming = Renaming::of(&notes[0].ids, &notes[1].ids);
+        let AlignedEvents { rows, cost, exact, recovery } = events.align(&mut renaming);
+        let paired = if rules.is_empty() { HashMap::new() } else { unchanged_calls(&rows) };
+        let meaning = |followed: &FollowedRef| {
+            let counterpart = evidence::call_of(new.loaded, followed).and_then(|call| paired.get(&call));
+            counterpart.map_or(followed.meaning, |call| evidence::event_meaning(baseline.loaded, *call))
+        };
+        let (actions, exact_actions) = actions.diff(meaning, &mut renaming);
+        let output = output::diff(&old.final_output, &other.final_output, &output_scope, &mut renaming);
+        let [mut all, of_new] = notes;
+        all.add(&of_new.matched);
+        Self {
+            actions,
+            events: rows,
+            output,
+            output_is_noise: false,
+            cost,
+            recovery,
+            exact: exact_actions && exact,
+            rules_matched: all.matched,
+        }
+    }
+
+    /// True where the outputs differ in more than noise.
+    pub fn output_counts(&self) -> bool {
+        self.output != OutputChange::Same && !self.output_is_noise
+    }
+
+    /// True where the answers mean the same.
+    pub fn is_empty(&self) -> bool {
+        self.actions.iter().all(ActionRow::is_same)
+            && self.events.iter().all(EventRow::is_same)
+            && self.output == OutputChange::Same
+    }
+}
+
+/// By its index in new, the counterpart of every event that differs in nothing by the rules.
+fn unchanged_calls(rows: &[EventRow]) -> HashMap<usize, usize> {
+    let unchanged = rows.iter().filter(|row| row.changes.is_empty());
+    unchanged
+        .filter_map(|row| match row.row {
+            Row::Both { baseline, new } => Some((new, baseline)),
+            Row::Removed(_) | Row::Added(_) => None,
+        })
+        .collect()
+}

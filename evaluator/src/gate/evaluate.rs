@@ -1,0 +1,312 @@
+//! Holds the cases against the limits, and decides.
+
+use counterproof_artifact::RiskLevel;
+use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, Verdict};
+use counterproof_cases::CaseSpec;
+
+use super::limits::{GateLimits, Limit, Measure, ScopeLimits};
+
+/// The rule that counts the cases which held less often on new, on too few runs to say whether that is chance.
+pub(crate) const UNDECIDED: &str = "undecided";
+
+/// What the gate knows of a case.
+#[derive(Debug, Clone, Copy)]
+pub struct GateCase<'a> {
+    /// What is said of it.
+    pub verdict: Verdict,
+    /// The highest risk of an action on either side.
+    pub risk: Option<RiskLevel>,
+    /// Whether new meets all that is expected of it; `None` where nothing could be judged.
+    pub met: Option<bool>,
+    /// Its tags in the cases file.
+    pub tags: &'a [String],
+    /// Its suite in the cases file.
+    pub suite: Option<&'a str>,
+}
+
+impl<'a> GateCase<'a> {
+    /// A case that was compared, and what the cases file says of it.
+    pub fn of(case: &CaseEvaluation, spec: Option<&'a CaseSpec>) -> Self {
+        let judged = case.is_judged_on_new();
+        Self {
+            verdict: case.verdict,
+            risk: case.risk_level,
+            met: judged.then(|| !case.is_unmet_on_new()),
+            tags: spec.map(|spec| spec.metadata.tags.as_slice()).unwrap_or_default(),
+            suite: spec.and_then(|spec| spec.suite.as_deref()),
+        }
+    }
+
+    fn is_in(&self, scope: &GateScope) -> bool {
+        match scope {
+            GateScope::Risk(level) => self.risk == Some(*level),
+            GateScope::Tag(tag) => self.tags.contains(tag),
+            GateScope::Suite(suite) => self.suite == Some(suite),
+        }
+    }
+}
+
+impl Measure {
+    /// True for the cases that are held against the limit.
+    fn counts(self, case: &GateCase<'_>) -> bool {
+        match self {
+            Measure::Regressed => case.verdict == Verdict::Regressed,
+            Measure::Broken => case.verdict == Verdict::Broken,
+            Measure::StillBroken => case.verdict == Verdict::StillBroken,
+            Measure::Invalid => case.verdict == Verdict::Invalid,
+            Measure::Unpaired => matches!(case.verdict, Verdict::Missing | Verdict::Added),
+            Measure::Missing => case.verdict == Verdict::Missing,
+            Measure::Added => case.verdict == Verdict::Added,
+            Measure::Changed => case.verdict == Verdict::Changed,
+            Measure::Noisy => case.verdict == Verdict::Noisy,
+            Measure::Improved => case.verdict == Verdict::Improved,
+            Measure::Recovered => case.verdict == Verdict::Recovered,
+            Measure::Unmet => case.met == Some(false),
+            Measure::Compared => is_compared(case.verdict),
+        }
+    }
+
+    /// True for the cases that could have counted: a share is a share of these.
+    fn looks_at(self, case: &GateCase<'_>) -> bool {
+        match self {
+            Measure::Regressed | Measure::Changed | Measure::Noisy | Measure::Improved => is_compared(case.verdict),
+            Measure::Broken | Measure::StillBroken | Measure::Recovered => {
+                !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
+            }
+            Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::Compared => true,
+            Measure::Unmet => case.met.is_some(),
+        }
+    }
+}
+
+/// True where both sides answered.
+const fn is_compared(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regressed | Verdict::Improved | Verdict::Changed | Verdict::Noisy | Verdict::Unchanged)
+}
+
+/// True for what is decided against a case, and what no gate lets pass unless it is told to.
+pub(crate) const fn is_convicted(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing | Verdict::Added)
+}
+
+/// Holds the cases against the limits. `of_repeats` are the rules that only several runs a side can be held against.
+pub fn judge(cases: &[GateCase<'_>], of_repeats: Vec<GateRule>, limits: &GateLimits) -> Gate {
+    let mut rules = rules(cases, limits);
+    // Whether there was enough to judge comes last of what is asked of all cases.
+    let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
+    rules.splice(overall..overall, of_repeats);
+    decide(rules)
+}
+
+/// A rule over all cases that holds where no more than the limit is counted, of so many that could have been.
+pub(crate) fn at_most(code: &str, limit: Limit, actual: u64, of: u64) -> GateRule {
+    let count = Counted { actual, of };
+    count.against(code, None, Bound::AtMost, limit)
+}
+
+/// Every rule that the limits ask: those for all cases first.
+pub fn rules(cases: &[GateCase<'_>], limits: &GateLimits) -> Vec<GateRule> {
+    let mut rules: Vec<_> =
+        limits.overall().iter().map(|(measure, limit)| rule(cases, None, *measure, *limit)).collect();
+    for ScopeLimits { scope, limits } in limits.scopes() {
+        let within: Vec<_> = cases.iter().filter(|case| case.is_in(scope)).copied().collect();
+        rules.extend(limits.iter().map(|(measure, limit)| rule(&within, Some(scope), *measure, *limit)));
+    }
+    rules
+}
+
+fn rule(cases: &[GateCase<'_>], scope: Option<&GateScope>, measure: Measure, limit: Limit) -> GateRule {
+    let count = |wanted: &dyn Fn(&GateCase<'_>) -> bool| cases.iter().filter(|case| wanted(case)).count() as u64;
+    let counted = Counted { actual: count(&|case| measure.counts(case)), of: count(&|case| measure.looks_at(case)) };
+    let bound = if measure == Measure::Compared { Bound::AtLeast } else { Bound::AtMost };
+    counted.against(measure.code(), scope, bound, limit)
+}
+
+/// What was counted for a rule, and of how many.
+#[derive(Clone, Copy)]
+struct Counted {
+    actual: u64,
+    of: u64,
+}
+
+impl Counted {
+    fn against(self, code: &str, scope: Option<&GateScope>, bound: Bound, limit: Limit) -> GateRule {
+        let Self { actual, of } = self;
+        let (limit, share) = match (limit, bound) {
+            (Limit::None, _) => (None, None),
+            (Limit::Count(count), _) => (Some(count), None),
+            (Limit::Share(share), Bound::AtMost) => (Some(share.floor_of(of)), Some(share)),
+            (Limit::Share(share), Bound::AtLeast) => (Some(share.ceil_of(of)), Some(share)),
+        };
+        let passed = limit.is_none_or(|limit| match bound {
+            Bound::AtMost => actual <= limit,
+            Bound::AtLeast => actual >= limit,
+        });
+        GateRule { code: code.to_owned(), scope: scope.cloned(), bound, limit, share, actual, of: Some(of), passed }
+    }
+}
+
+/// Whether a rule counts a case. One over a tag, a suite or all cases together counts none by itself: which cases those are is
+/// not for a case to tell.
+pub fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
+    let measure = Measure::ALL.into_iter().find(|measure| measure.code() == rule.code);
+    let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
+    is_within && measure.is_some_and(|measure| measure.counts(case))
+}
+
+/// What the rules say together: a limit that is exceeded fails, and too few cases are no answer.
+pub fn decide(rules: Vec<GateRule>) -> Gate {
+    let broken = |bound| rules.iter().any(|rule| rule.bound == bound && !rule.passed);
+    let outcome = match (broken(Bound::AtMost), broken(Bound::AtLeast)) {
+        (true, _) => GateOutcome::Failed,
+        (false, true) => GateOutcome::NotEnoughData,
+        (false, false) => GateOutcome::Passed,
+    };
+    Gate { passed: outcome == GateOutcome::Passed, outcome, rules }
+}
+
+/// A scope that no case is in: most likely its name is misspelt, and its limits hold whatever happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownScope {
+    /// The scope.
+    pub scope: GateScope,
+    /// The names that there are, sorted.
+    pub known: Vec<String>,
+}
+
+/// The scopes that have limits and that no case is in: no case of the cases file, for tags and suites; no case that was
+/// compared, for risks.
+pub fn unknown_scopes(limits: &GateLimits, specs: &[CaseSpec], cases: &[CaseEvaluation]) -> Vec<UnknownScope> {
+    let unknown = limits.scopes().iter().filter_map(|ScopeLimits { scope, .. }| {
+        let (name, mut known): (&str, Vec<&str>) = match scope {
+            GateScope::Risk(level) => {
+                (level.as_str(), cases.iter().filter_map(|case| case.risk_level).map(RiskLevel::as_str).collect())
+            }
+            GateScope::Tag(tag) => {
+                (tag, specs.iter().flat_map(|spec| &spec.metadata.tags).map(String::as_str).collect())
+            }
+            GateScope::Suite(suite) => (suite, specs.iter().filter_map(|spec| spec.suite.as_deref()).collect()),
+        };
+        known.sort_unstable();
+        known.dedup();
+        let is_known = known.binary_search(&name).is_ok();
+        (!is_known)
+            .then(|| UnknownScope { scope: scope.clone(), known: known.into_iter().map(str::to_owned).collect() })
+    });
+    unknown.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(verdict: Verdict) -> GateCase<'static> {
+        GateCase { verdict, risk: None, met: None, tags: &[], suite: None }
+    }
+
+    fn cases(counts: &[(Verdict, usize)]) -> Vec<GateCase<'static>> {
+        counts.iter().flat_map(|(verdict, count)| vec![case(*verdict); *count]).collect()
+    }
+
+    fn outcome(counts: &[(Verdict, usize)], limits: &GateLimits) -> GateOutcome {
+        judge(&cases(counts), Vec::new(), limits).outcome
+    }
+
+    fn limits(text: &str) -> GateLimits {
+        toml::from_str(text).unwrap()
+    }
+
+    fn find<'a>(gate: &'a Gate, code: &str, scope: Option<&GateScope>) -> &'a GateRule {
+        gate.rules.iter().find(|rule| rule.code == code && rule.scope.as_ref() == scope).unwrap()
+    }
+
+    #[test]
+    fn a_clean_comparison_passes_and_lists_every_rule() {
+        let mut cases = cases(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)]);
+        cases[0].met = Some(false);
+        let gate = judge(&cases, Vec::new(), &GateLimits::default());
+        assert!(gate.passed);
+        assert_eq!(gate.rules.len(), 8);
+        assert!(gate.rules.iter().all(|rule| rule.passed));
+        let (unmet, compared) = (find(&gate, "unmet", None), find(&gate, "compared", None));
+        assert_eq!((unmet.actual, unmet.of, compared.actual, compared.of), (1, Some(1), 5, Some(5)));
+    }
+
+    #[test]
+    fn each_kind_of_trouble_fails_it() {
+        for verdict in [Verdict::Regressed, Verdict::Broken, Verdict::Invalid, Verdict::Missing, Verdict::Added] {
+            let counts = [(Verdict::Unchanged, 9), (verdict, 1)];
+            assert_eq!(outcome(&counts, &GateLimits::default()), GateOutcome::Failed, "{verdict}");
+        }
+    }
+
+    #[test]
+    fn every_verdict_but_unchanged_can_have_a_limit_of_its_own() {
+        let none =
+            Measure::ALL.into_iter().fold(GateLimits::default(), |limits, measure| limits.with(measure, Limit::None));
+        for verdict in Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::Unchanged) {
+            let measure = Measure::ALL.into_iter().find(|measure| measure.code() == verdict.as_str()).unwrap();
+            let only = none.clone().with(measure, Limit::Count(1));
+            let with = |count| outcome(&[(Verdict::Unchanged, 1), (verdict, count)], &only);
+            assert_eq!((with(1), with(2)), (GateOutcome::Passed, GateOutcome::Failed), "{verdict}");
+        }
+    }
+
+    #[test]
+    fn nothing_compared_is_an_answer_of_its_own() {
+        assert_eq!(outcome(&[], &GateLimits::default()), GateOutcome::NotEnoughData);
+        assert_eq!(outcome(&[(Verdict::StillBroken, 4)], &GateLimits::default()), GateOutcome::NotEnoughData);
+    }
+
+    #[test]
+    fn unpaired_cases_pass_only_when_told_so() {
+        let counts = [(Verdict::Unchanged, 1), (Verdict::Missing, 1), (Verdict::Added, 1)];
+        let told = |limit| outcome(&counts, &GateLimits::default().with(Measure::Unpaired, limit));
+        assert_eq!((told(Limit::None), told(Limit::Count(1))), (GateOutcome::Passed, GateOutcome::Failed));
+    }
+
+    #[test]
+    fn a_share_is_of_the_cases_that_could_have_counted() {
+        let limits = limits("regressed = \"10 %\"\nbroken = \"10 %\"\nunpaired = \"10 %\"\nmin_compared = \"50 %\"");
+        // Of 10 compared cases one may regress; of 11 that both sides have one may be broken; of 12 one may be unpaired.
+        let at_limit = [(Verdict::Unchanged, 9), (Verdict::Regressed, 1), (Verdict::Broken, 1), (Verdict::Added, 1)];
+        let gate = judge(&cases(&at_limit), Vec::new(), &limits);
+        assert!(gate.passed, "{gate:?}");
+        let of = |code| find(&gate, code, None).of;
+        assert_eq!(
+            (of("regressed"), of("broken"), of("unpaired"), of("compared")),
+            (Some(10), Some(11), Some(12), Some(12))
+        );
+        let beyond = [(Verdict::Unchanged, 8), (Verdict::Regressed, 1), (Verdict::Broken, 1), (Verdict::Added, 1)];
+        let gate = judge(&cases(&beyond), Vec::new(), &limits);
+        assert_eq!((find(&gate, "regressed", None).limit, gate.outcome), (Some(0), GateOutcome::Failed));
+        assert_eq!(outcome(&[(Verdict::Unchanged, 1), (Verdict::StillBroken, 2)], &limits), GateOutcome::NotEnoughData);
+    }
+
+    #[test]
+    fn a_scope_has_rules_over_its_own_cases() {
+        let (money, smoke) = (["money".to_owned()], "smoke");
+        let mut cases = cases(&[(Verdict::Changed, 3), (Verdict::Unchanged, 1)]);
+        cases[0].tags = &money;
+        cases[1].risk = Some(RiskLevel::High);
+        cases[2].suite = Some(smoke);
+        for (table, scope, failed) in [
+            ("tag.money", GateScope::Tag("money".to_owned()), true),
+            ("tag.mony", GateScope::Tag("mony".to_owned()), false),
+            ("risk.high", GateScope::Risk(RiskLevel::High), true),
+            ("risk.low", GateScope::Risk(RiskLevel::Low), false),
+            ("suite.smoke", GateScope::Suite("smoke".to_owned()), true),
+        ] {
+            let gate = judge(&cases, Vec::new(), &limits(&format!("[{table}]\nchanged = 0")));
+            let rule = find(&gate, "changed", Some(&scope));
+            assert_eq!((rule.passed, rule.of == Some(0)), (!failed, !failed), "{table}");
+            assert_eq!(gate.passed, !failed, "{table}");
+        }
+    }
+
+    #[test]
+    fn a_scope_without_the_cases_that_it_needs_is_not_enough_data() {
+        let limits = limits("[tag.money]\nmin_compared = 1");
+        assert_eq!(outcome(&[(Verdict::Unchanged, 1)], &limits), GateOutcome::NotEnoughData);
+    }
+}

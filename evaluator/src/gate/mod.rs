@@ -1,0 +1,9 @@
+//! The gate on the whole comparison. It never passes silently: it lists every rule with its limit, with its count, and with
+//! the number of cases it looked at.
+
+mod evaluate;
+mod limits;
+
+pub use evaluate::{GateCase, UnknownScope, counts, decide, judge, rules, unknown_scopes};
+pub(crate) use evaluate::{UNDECIDED, at_most, is_convicted};
+pub use limits::{GateLimits, Limit, Measure, ScopeLimits};

@@ -1,0 +1,69 @@
+//! Expressions over an answer: what they see of it, and what they say in words.
+
+use counterproof_artifact::EventBody;
+use counterproof_artifact::evaluation::Judgement;
+use counterproof_cases::Expect;
+use counterproof_expression::{Outcome, STEPS};
+use serde_json::Value;
+
+use crate::load::LoadedAnswer;
+use crate::values::text;
+
+/// Characters of an expression in a sentence.
+const SHOWN: usize = 120;
+
+/// An answer as expressions see it: as it stands in the artifact, with the payloads that lie in assets in their places.
+#[derive(Debug)]
+pub(super) struct View {
+    final_output: Value,
+    proposed_actions: Value,
+    events: Value,
+}
+
+impl View {
+    pub(super) fn of(loaded: &LoadedAnswer) -> Self {
+        let answer = &loaded.answer;
+        // Types of ours, which always serialise.
+        let mut events = serde_json::to_value(&answer.events).unwrap_or_default();
+        let listed = events.as_array_mut().into_iter().flatten();
+        for (index, (event, known)) in listed.zip(&answer.events).enumerate() {
+            let field = match &known.body {
+                EventBody::ToolResult(result) if result.payload_asset_href.is_some() => "payload_summary",
+                EventBody::Retrieval(found) if found.snippets_asset_href.is_some() => "snippets",
+                _ => continue,
+            };
+            if let (Some(payload), Some(event)) = (loaded.payload(index), event.as_object_mut()) {
+                event.insert(field.to_owned(), payload.to_value());
+            }
+        }
+        Self {
+            final_output: serde_json::to_value(&answer.final_output).unwrap_or_default(),
+            proposed_actions: serde_json::to_value(&answer.proposed_actions).unwrap_or_default(),
+            events,
+        }
+    }
+}
+
+/// What is expected, in words.
+pub(super) fn expected(expect: &Expect) -> String {
+    let source = format!("`{}`", text::one_line(expect.expression.source(), SHOWN));
+    match &expect.name {
+        Some(name) => format!("{}: {source}", text::one_line(name, SHOWN)),
+        None => source,
+    }
+}
+
+/// Judges an answer by an expression.
+pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
+    let called = match &expect.name {
+        Some(name) => format!("“{}”", text::one_line(name, SHOWN)),
+        None => format!("`{}`", text::one_line(expect.expression.source(), SHOWN)),
+    };
+    // In the order of `counterproof_cases::VARIABLES`.
+    match expect.expression.evaluate(&[&view.final_output, &view.proposed_actions, &view.events, input]) {
+        Outcome::True => Judgement::met("it holds"),
+        Outcome::False => Judgement::unmet(format!("{called} does not hold")),
+        Outcome::Failed(why) => Judgement::unmet(format!("{called} does not hold: {}", text::one_line(&why, 200))),
+        Outcome::TooLong => Judgement::undecided(format!("{called} takes more than {STEPS} steps")),
+    }
+}

@@ -1,0 +1,287 @@
+//! Expectations of the cases file: eight checks of an answer, and expressions over it, each judged on both sides by the same
+//! code.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use counterproof_artifact::evaluation::{ExpectationResult, Judgement};
+use counterproof_artifact::{CaseId, Content, EventBody, ProposedAction, RiskLevel};
+use counterproof_cases::{CaseSpec, Expect, Expected};
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::expect::View;
+use crate::load::LoadedAnswer;
+use crate::load::evidence::FollowedRef;
+use crate::values::text;
+
+/// Longest list of schema violations in one sentence.
+const VIOLATIONS_SHOWN: usize = 5;
+
+/// The expectations of all cases, ready to be judged.
+#[derive(Debug, Default)]
+pub struct Expectations {
+    by_case: HashMap<CaseId, Vec<Check>>,
+}
+
+/// A `json_schema` that is none, in a case that did not come from a file.
+#[derive(Debug, thiserror::Error)]
+#[error("case `{case_id}`: `expected.json_schema`: {source}")]
+pub struct SchemaError {
+    /// The case.
+    pub case_id: CaseId,
+    /// What is wrong with it.
+    pub source: counterproof_cases::SchemaError,
+}
+
+#[derive(Debug)]
+enum Check {
+    ActionRequired(Vec<String>),
+    ToolRequired(Vec<String>),
+    ToolSequence(Vec<String>),
+    RetrievalRequired(Vec<String>),
+    MustInclude(Vec<String>),
+    MustNotInclude(Vec<String>),
+    JsonSchema(Box<Validator>),
+    EvidenceRequired,
+    Expect { expect: Expect, input: Arc<Value> },
+}
+
+impl Expectations {
+    /// Takes the expectations of the cases, compiling their schemas.
+    pub fn compile(cases: &[CaseSpec]) -> Result<Self, SchemaError> {
+        let mut by_case = HashMap::new();
+        for case in cases {
+            let mut checks =
+                compile(&case.expected).map_err(|source| SchemaError { case_id: case.id.clone(), source })?;
+            checks.extend(expressions(case));
+            if !checks.is_empty() {
+                by_case.insert(case.id.clone(), checks);
+            }
+        }
+        Ok(Self { by_case })
+    }
+
+    /// Judges an answer to a case, one judgement for each expectation.
+    pub fn judge_one(&self, case_id: &CaseId, answer: Judged<'_>) -> Vec<Judgement> {
+        let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
+        let view = OnceCell::new();
+        checks.iter().map(|check| check.judge(answer, &view)).collect()
+    }
+
+    /// Judges what each side has of a case; a side without an answer is not judged.
+    pub fn judge(
+        &self,
+        case_id: &CaseId,
+        baseline: Option<Judged<'_>>,
+        new: Option<Judged<'_>>,
+    ) -> Vec<ExpectationResult> {
+        let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
+        let (baseline_view, new_view) = (OnceCell::new(), OnceCell::new());
+        checks
+            .iter()
+            .map(|check| ExpectationResult {
+                code: check.code().to_owned(),
+                expected: check.expected(),
+                baseline: baseline.map(|answer| check.judge(answer, &baseline_view)),
+                new: new.map(|answer| check.judge(answer, &new_view)),
+            })
+            .collect()
+    }
+}
+
+/// An answer with its evidence followed.
+#[derive(Clone, Copy)]
+pub struct Judged<'a> {
+    /// The answer.
+    pub answer: &'a LoadedAnswer,
+    /// The refs of each action.
+    pub evidence: &'a [Vec<FollowedRef>],
+}
+
+fn compile(expected: &Expected) -> Result<Vec<Check>, counterproof_cases::SchemaError> {
+    let mut checks = Vec::new();
+    checks.extend(expected.action_required.clone().map(Check::ActionRequired));
+    checks.extend(expected.tool_required.clone().map(Check::ToolRequired));
+    checks.extend(expected.tool_sequence.clone().map(Check::ToolSequence));
+    checks.extend(expected.must_include.clone().map(Check::MustInclude));
+    checks.extend(expected.must_not_include.clone().map(Check::MustNotInclude));
+    checks.extend(
+        expected.retrieval_required.as_ref().map(|required| Check::RetrievalRequired(required.doc_ids.clone())),
+    );
+    if let Some(schema) = &expected.json_schema {
+        checks.push(Check::JsonSchema(Box::new(counterproof_cases::validator(schema)?)));
+    }
+    if expected.evidence_required_for_actions == Some(true) {
+        checks.push(Check::EvidenceRequired);
+    }
+    Ok(checks)
+}
+
+/// The expressions of a case, with what it asks.
+fn expressions(case: &CaseSpec) -> Vec<Check> {
+    let Some(expressions) = &case.expected.expect else { return Vec::new() };
+    // A type of ours, which always serialises.
+    let input = Arc::new(serde_json::to_value(&case.input).unwrap_or_default());
+    expressions.iter().map(|expect| Check::Expect { expect: expect.clone(), input: Arc::clone(&input) }).collect()
+}
+
+impl Check {
+    const fn code(&self) -> &'static str {
+        match self {
+            Check::ActionRequired(_) => "action_required",
+            Check::ToolRequired(_) => "tool_required",
+            Check::ToolSequence(_) => "tool_sequence",
+            Check::RetrievalRequired(_) => "retrieval_required",
+            Check::MustInclude(_) => "must_include",
+            Check::MustNotInclude(_) => "must_not_include",
+            Check::JsonSchema(_) => "json_schema",
+            Check::EvidenceRequired => "evidence_required_for_actions",
+            Check::Expect { .. } => "expect",
+        }
+    }
+
+    fn expected(&self) -> String {
+        match self {
+            Check::ActionRequired(types) => format!("proposes {}", text::list(types)),
+            Check::ToolRequired(tools) => format!("calls {}", text::list(tools)),
+            Check::ToolSequence(tools) => format!("calls first {}", tools.join(" → ")),
+            Check::RetrievalRequired(ids) => format!("retrieves {}", text::list(ids)),
+            Check::MustInclude(phrases) => format!("says {}", text::list(&quoted(phrases))),
+            Check::MustNotInclude(phrases) => format!("does not say {}", text::list(&quoted(phrases))),
+            Check::JsonSchema(_) => "the output fits the case's JSON Schema".to_owned(),
+            Check::EvidenceRequired => "every action above low risk rests on evidence that resolves".to_owned(),
+            Check::Expect { expect, .. } => super::expect::expected(expect),
+        }
+    }
+
+    /// Judges an answer; expressions see it in one form, which is made when the first of them asks for it.
+    fn judge(&self, judged: Judged<'_>, view: &OnceCell<View>) -> Judgement {
+        let answer = &judged.answer.answer;
+        match self {
+            Check::ActionRequired(types) => {
+                let present: Vec<_> =
+                    answer.proposed_actions.iter().map(|action| action.action_type.as_str()).collect();
+                all_present(types, &present, "proposed")
+            }
+            Check::ToolRequired(tools) => all_present(tools, &called_tools(judged.answer), "called"),
+            Check::ToolSequence(tools) => {
+                let called = called_tools(judged.answer);
+                let passed = called.len() >= tools.len() && tools.iter().zip(&called).all(|(want, is)| want == is);
+                let first: Vec<_> = called.iter().take(tools.len().max(1)).copied().collect();
+                let found = if first.is_empty() {
+                    "no tool called".to_owned()
+                } else {
+                    format!("called first {}", first.join(" → "))
+                };
+                Judgement::of(passed, found)
+            }
+            Check::RetrievalRequired(ids) => {
+                let found = answer.events.iter().filter_map(|event| match &event.body {
+                    EventBody::Retrieval(retrieval) => Some(&retrieval.doc_ids),
+                    _ => None,
+                });
+                let found: Vec<_> = found.flatten().map(String::as_str).collect();
+                all_present(ids, &found, "retrieved")
+            }
+            Check::MustInclude(phrases) => {
+                let output = searchable(&answer.final_output.content);
+                let missing: Vec<_> =
+                    phrases.iter().filter(|phrase| !output.contains(&phrase.to_lowercase())).collect();
+                let found = if missing.is_empty() {
+                    "all said".to_owned()
+                } else {
+                    format!("{} not said", text::list(&quoted(&missing)))
+                };
+                Judgement::of(missing.is_empty(), found)
+            }
+            Check::MustNotInclude(phrases) => {
+                let output = searchable(&answer.final_output.content);
+                let said: Vec<_> = phrases.iter().filter(|phrase| output.contains(&phrase.to_lowercase())).collect();
+                let found = if said.is_empty() {
+                    "none said".to_owned()
+                } else {
+                    format!("{} said", text::list(&quoted(&said)))
+                };
+                Judgement::of(said.is_empty(), found)
+            }
+            Check::JsonSchema(validator) => judge_schema(validator, &answer.final_output.content),
+            Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
+            Check::Expect { expect, input } => {
+                super::expect::judge(expect, view.get_or_init(|| View::of(judged.answer)), input)
+            }
+        }
+    }
+}
+
+fn quoted<S: AsRef<str>>(phrases: &[S]) -> Vec<String> {
+    phrases.iter().map(|phrase| format!("“{}”", text::one_line(phrase.as_ref(), 80))).collect()
+}
+
+fn all_present(wanted: &[String], present: &[&str], done: &str) -> Judgement {
+    let missing: Vec<_> = wanted.iter().filter(|name| !present.contains(&name.as_str())).collect();
+    let found = if missing.is_empty() { format!("all {done}") } else { format!("{} not {done}", text::list(&missing)) };
+    Judgement::of(missing.is_empty(), found)
+}
+
+fn called_tools(loaded: &LoadedAnswer) -> Vec<&str> {
+    let calls = loaded.answer.events.iter().filter_map(|event| match &event.body {
+        EventBody::ToolCall(call) => Some(call.tool.as_str()),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// The output as phrases are looked for in it: a text as it is, an object as indented JSON, both in lower case.
+fn searchable(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.to_lowercase(),
+        Content::Json(object) => serde_json::to_string_pretty(object).unwrap_or_default().to_lowercase(),
+    }
+}
+
+fn judge_schema(validator: &Validator, content: &Content) -> Judgement {
+    let value = match content {
+        Content::Text(text) => Value::String(text.clone()),
+        Content::Json(object) => Value::Object(object.clone()),
+    };
+    let mut violations = validator.iter_errors(&value);
+    let shown: Vec<_> = violations
+        .by_ref()
+        .take(VIOLATIONS_SHOWN)
+        .map(|error| {
+            let place = error.instance_path().as_str();
+            let place = if place.is_empty() { "the output" } else { place };
+            format!("{place}: {}", text::one_line(&error.masked().to_string(), 160))
+        })
+        .collect();
+    let more = violations.count();
+    let found = match (shown.is_empty(), more) {
+        (true, _) => "it fits".to_owned(),
+        (false, 0) => shown.join("; "),
+        (false, more) => format!("{}; and {more} more", shown.join("; ")),
+    };
+    Judgement::of(shown.is_empty(), found)
+}
+
+/// A risk that the agent does not state counts as medium; an action of low risk needs no evidence, but what it gives must resolve.
+fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> Judgement {
+    let lacking: Vec<_> = actions
+        .iter()
+        .zip(evidence)
+        .filter(|(action, refs)| {
+            let unresolved = refs.iter().any(|followed| followed.resolved.is_none());
+            unresolved || (refs.is_empty() && action.risk_level != RiskLevel::Low)
+        })
+        .map(|(action, _)| {
+            format!("{} ({})", text::one_line(&action.tool_name, 60), text::one_line(&action.action_id, 60))
+        })
+        .collect();
+    let found = if lacking.is_empty() {
+        "all have it".to_owned()
+    } else {
+        format!("no evidence that holds for {}", text::list(&lacking))
+    };
+    Judgement::of(lacking.is_empty(), found)
+}

@@ -1,0 +1,167 @@
+//! What is wrong with the new side by itself: values that were made up, and risky actions that rest on nothing. A finding
+//! that the baseline has too is shown and decides nothing; no rule of comparison hides one.
+
+use std::fmt::Write as _;
+
+use counterproof_artifact::evaluation::{CaseFinding, SidePointer};
+use counterproof_artifact::{ProposedAction, RiskLevel, Side};
+
+use crate::diff::align::Row;
+use crate::diff::{Differences, WithEvidence};
+use crate::grounding::{self, Holder, Origin, Places, Suspect, Usual};
+use crate::load::LoadedAnswer;
+use crate::load::evidence::{FollowedRef, resolved_count};
+use crate::messages::step_name;
+use crate::values::text;
+
+/// A value that was made up.
+pub const UNGROUNDED: &str = "ungrounded-argument";
+
+/// An action of high risk that rests on nothing.
+pub const WITHOUT_EVIDENCE: &str = "high-risk-without-evidence";
+
+/// More findings of one kind than this are counted, not listed.
+const LISTED: usize = 20;
+
+/// A finding and what it is about.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// As it is told.
+    pub finding: CaseFinding,
+    /// The call or the action.
+    pub holder: Holder,
+    /// True for a value that the baseline has in the same place.
+    pub is_kept: bool,
+}
+
+/// What was found in one case.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    /// In the order of their places.
+    pub list: Vec<Found>,
+    /// True where a value may be one that the baseline usually gives there, which only the other cases can tell.
+    pub undecided: bool,
+}
+
+impl Findings {
+    /// Those that the baseline does not have.
+    pub fn fresh(&self) -> impl Iterator<Item = &Found> {
+        self.list.iter().filter(|found| !found.finding.in_baseline)
+    }
+
+    /// True where a value that a call or an action was given is newly made up.
+    pub fn is_invented(&self, holder: Holder) -> bool {
+        self.fresh().any(|found| found.holder == holder && found.finding.code == UNGROUNDED && !found.is_kept)
+    }
+}
+
+/// The findings on two answers.
+pub fn find(
+    baseline: WithEvidence<'_>,
+    new: WithEvidence<'_>,
+    differences: &Differences,
+    suspects: &[Suspect<'_>],
+    places: (&Places, bool),
+) -> Findings {
+    let mut findings = Findings::default();
+    let (places, all_noted) = places;
+    let mut invented = Vec::new();
+    for suspect in suspects {
+        match places.usual(suspect.leaf.place, suspect.leaf.value, all_noted) {
+            Usual::Yes => continue,
+            Usual::Perhaps => findings.undecided = true,
+            Usual::No => {}
+        }
+        invented.push(suspect);
+    }
+    let listed = invented.iter().take(LISTED).map(|suspect| ungrounded(suspect, baseline.loaded, new.loaded)).collect();
+    findings.list = counted(listed, invented.len());
+    let (bare, all) = without_evidence(baseline, new, differences);
+    findings.list.extend(counted(bare, all));
+    findings
+}
+
+/// The last of the listed says how many more there are.
+fn counted(mut listed: Vec<Found>, all: usize) -> Vec<Found> {
+    let more = all - listed.len();
+    if let Some(last) = listed.last_mut().filter(|_| more > 0) {
+        let _ = write!(last.finding.message, "; and {more} more like it");
+    }
+    listed
+}
+
+fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer) -> Found {
+    let (leaf, before) = (suspect.leaf, suspect.baseline);
+    let at = |side: Side, loaded: &LoadedAnswer, holder, ordinal| SidePointer {
+        side,
+        pointer: grounding::leaf_pointer(loaded, holder, ordinal),
+    };
+    let here = at(Side::New, new, leaf.holder, leaf.ordinal);
+    let name = format!("{}: {}", tool(new, leaf.holder), crate::messages::place_name(&here.pointer));
+    let mut message =
+        format!("{name} {} appears in nothing that the agent was given before", text::short_value(leaf.value));
+    let mut pointers = vec![here];
+    if let Some(before) = before {
+        let source = match before.origin {
+            Origin::Input => Some("the input".to_owned()),
+            Origin::Event(index) => Some(format!("the {}", step_name(&baseline.answer.events[index], baseline))),
+            Origin::Exempt | Origin::Nowhere | Origin::Unknown => None,
+        };
+        if let Some(source) = source {
+            let theirs = if suspect.is_kept { "the same".to_owned() } else { text::short_value(before.value) };
+            let _ = write!(message, "; baseline had {theirs} from {source}");
+        }
+        pointers.insert(0, at(Side::Baseline, baseline, before.holder, before.ordinal));
+    }
+    let finding = CaseFinding { code: UNGROUNDED.to_owned(), message, pointers, in_baseline: suspect.in_baseline };
+    Found { finding, holder: leaf.holder, is_kept: suspect.is_kept }
+}
+
+fn tool(loaded: &LoadedAnswer, holder: Holder) -> String {
+    let name = match holder {
+        Holder::Call(index) => match &loaded.answer.events[index].body {
+            counterproof_artifact::EventBody::ToolCall(call) => &call.tool,
+            _ => "",
+        },
+        Holder::Action(index) => &loaded.answer.proposed_actions[index].tool_name,
+    };
+    text::one_line(name, 60)
+}
+
+/// An action of high risk without one ref that resolves. The baseline has the same where it proposes the like without
+/// evidence; a level that it leaves unsaid may have been high.
+fn without_evidence(
+    baseline: WithEvidence<'_>,
+    new: WithEvidence<'_>,
+    differences: &Differences,
+) -> (Vec<Found>, usize) {
+    let bare = |action: &ProposedAction, refs: &[FollowedRef]| {
+        matches!(action.risk_level, RiskLevel::High | RiskLevel::Unknown) && resolved_count(refs) == 0
+    };
+    let old = &baseline.loaded.answer.proposed_actions;
+    let any_bare = old.iter().zip(baseline.evidence).any(|(action, refs)| bare(action, refs));
+    let (mut found, mut all) = (Vec::new(), 0);
+    for row in &differences.actions {
+        let (index, in_baseline) = match row.row {
+            Row::Both { baseline: i, new } => (new, bare(&old[i], &baseline.evidence[i])),
+            Row::Added(new) => (new, any_bare),
+            Row::Removed(_) => continue,
+        };
+        let (action, refs) = (&new.loaded.answer.proposed_actions[index], &new.evidence[index]);
+        if action.risk_level != RiskLevel::High || resolved_count(refs) > 0 {
+            continue;
+        }
+        all += 1;
+        if found.len() == LISTED {
+            continue;
+        }
+        let rests = if refs.is_empty() { "on no evidence" } else { "on evidence that leads nowhere" };
+        let also = if in_baseline { ", as baseline's does" } else { "" };
+        let message = format!("{}: an action of high risk rests {rests}{also}", text::one_line(&action.tool_name, 60));
+        let pointers =
+            vec![SidePointer { side: Side::New, pointer: format!("/proposed_actions/{index}/evidence_refs") }];
+        let finding = CaseFinding { code: WITHOUT_EVIDENCE.to_owned(), message, pointers, in_baseline };
+        found.push(Found { finding, holder: Holder::Action(index), is_kept: false });
+    }
+    (found, all)
+}

@@ -1,0 +1,345 @@
+//! How much a case deserves a look: a score between 0 and 1 that ranks cases for a reader, and is never a gate.
+//!
+//! Each part is evidence of its own that new got worse, so they combine as such: 1 − Π(1 − weight · size). What was done in
+//! the end weighs most, and what was only said weighs least: wording is mostly noise. `docs/verdicts.md` has the reasons.
+
+use counterproof_artifact::evaluation::{ExpectationResult, Severity, SeverityPart};
+use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel};
+use serde_json::Value;
+
+use crate::diff::Differences;
+use crate::diff::actions::EvidenceChange;
+use crate::diff::align::Row;
+use crate::diff::elements;
+use crate::diff::json::{JsonChanges, Place};
+use crate::diff::output::OutputChange;
+use crate::grounding::{self, Holder};
+use crate::judge::findings::{Findings, UNGROUNDED, WITHOUT_EVIDENCE};
+use crate::judge::outcomes::{CallKind, Outcomes};
+use crate::load::{Artifact, LoadedAnswer};
+use crate::values::distance::{leaves_below, leaves_of};
+
+/// New has no answer, and the baseline has one.
+const NO_ANSWER: f64 = 1.0;
+/// For each expectation that held and fails.
+const EXPECTATION: f64 = 0.7;
+/// What is done at high risk.
+const HIGH_RISK_ACTIONS: f64 = 0.8;
+/// What is done at a lower risk, or at one that nobody stated.
+const OTHER_ACTIONS: f64 = 0.1;
+/// For each action that lost its evidence, or has none and high risk.
+const EVIDENCE: f64 = 0.5;
+/// For each value that was made up.
+const INVENTED: f64 = 0.4;
+/// For each value that is the baseline's and was not seen to come from anywhere, or with which nothing was done.
+const UNSEEN: f64 = 0.05;
+/// The steps on the way: calls that change nothing of weight, and retrievals.
+const STEPS: f64 = 0.2;
+/// The fields of an output that is an object.
+const OUTPUT_FIELDS: f64 = 0.3;
+/// The numbers in an output that is a text.
+const OUTPUT_NUMBERS: f64 = 0.1;
+
+/// How far a step is from itself that stands in another place.
+const MOVED: f64 = 0.25;
+
+/// The part by which the others count less.
+const NOISE: &str = "noise";
+
+/// What a pair that differs everywhere costs, where one element left out costs 1.
+const PAIR: f64 = 1.5;
+
+/// What is known of a case.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// What the baseline has of it.
+    pub baseline: &'a Artifact,
+    /// What new has of it.
+    pub new: &'a Artifact,
+    /// In what the answers differ; `None` where not both sides answered.
+    pub differences: Option<&'a Differences>,
+    /// How they did on the expectations.
+    pub expectations: &'a [ExpectationResult],
+    /// What is wrong with new by itself.
+    pub findings: &'a Findings,
+    /// What several runs say; `None` where the pair says all there is to say.
+    pub runs: Option<OverRuns>,
+}
+
+/// What several runs a side say of a case, each from 0 to 1.
+#[derive(Debug, Clone, Copy)]
+pub struct OverRuns {
+    /// How much of the difference the baseline also has with itself.
+    pub noise: f64,
+    /// By how much the share of runs fell that have an answer.
+    pub answered_fell: f64,
+    /// By how much the share of runs fell that meet every expectation.
+    pub met_fell: f64,
+    /// By how much the share of runs fell whose evidence holds.
+    pub evidence_fell: f64,
+}
+
+/// The severity of a case.
+pub fn of(known: Known<'_>) -> Severity {
+    // What runs count is no difference between two of them, so noise takes nothing from it.
+    let counted = match &known.runs {
+        Some(runs) => counted_over(runs),
+        None => counted_once(&known),
+    };
+    let differing = differing(&known);
+    let noise = known.runs.map_or(0.0, |runs| runs.noise.clamp(0.0, 1.0));
+    let score = any([any(shares(&counted)), any(shares(&differing)) * (1.0 - noise)].into_iter());
+    let mut parts = counted;
+    let lessened = noise > 0.0 && !differing.is_empty();
+    parts.extend(differing);
+    parts.sort_by(|a, b| b.share.total_cmp(&a.share));
+    if lessened {
+        parts.push(SeverityPart { code: NOISE.to_owned(), share: rounded(noise) });
+    }
+    Severity { score: rounded(score), parts }
+}
+
+/// The part, where it has a share.
+fn part(code: &str, share: f64) -> Option<SeverityPart> {
+    (share > 0.0).then(|| SeverityPart { code: code.to_owned(), share: rounded(share.min(1.0)) })
+}
+
+fn shares(parts: &[SeverityPart]) -> impl Iterator<Item = f64> + '_ {
+    parts.iter().map(|part| part.share)
+}
+
+/// What several runs count.
+fn counted_over(runs: &OverRuns) -> Vec<SeverityPart> {
+    let parts = [
+        part("no-answer", NO_ANSWER * runs.answered_fell),
+        part("expectation-failed", EXPECTATION * runs.met_fell),
+        part("evidence-lost", EVIDENCE * runs.evidence_fell),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// The same of the only run a side.
+fn counted_once(known: &Known<'_>) -> Vec<SeverityPart> {
+    let fell = |result: &&ExpectationResult| {
+        let (held, fails) = (result.baseline.as_ref(), result.new.as_ref());
+        held.is_some_and(|side| side.passed) && fails.is_some_and(|side| !side.passed && !side.undecided)
+    };
+    let no_answer = known.baseline.answer().is_some() && known.new.answer().is_none();
+    let mut parts = vec![
+        part("no-answer", if no_answer { NO_ANSWER } else { 0.0 }),
+        part("expectation-failed", any(known.expectations.iter().filter(fell).map(|_| EXPECTATION))),
+    ];
+    if let (Some(new), Some(differences)) = (known.new.answer(), known.differences) {
+        let lost = differences.actions.iter().filter(|row| row.evidence == EvidenceChange::Lost);
+        let lost = lost.filter_map(|row| match row.row {
+            Row::Both { new: index, .. } => Some(EVIDENCE * weight(new.answer.proposed_actions[index].risk_level)),
+            Row::Added(_) | Row::Removed(_) => None,
+        });
+        parts.push(part("evidence-lost", any(lost)));
+        let without = known.findings.fresh().filter(|found| found.finding.code == WITHOUT_EVIDENCE);
+        parts.push(part(WITHOUT_EVIDENCE, any(without.map(|_| EVIDENCE))));
+    }
+    parts.into_iter().flatten().collect()
+}
+
+/// In what the two answers that are shown differ.
+fn differing(known: &Known<'_>) -> Vec<SeverityPart> {
+    let (Some(old), Some(new), Some(differences)) = (known.baseline.answer(), known.new.answer(), known.differences)
+    else {
+        return Vec::new();
+    };
+    let (before, after) = (Outcomes::of(old), Outcomes::of(new));
+    let invented = known.findings.fresh().filter(|found| found.finding.code == UNGROUNDED).map(|found| {
+        let each = if found.is_kept || came_to_nothing(new, &after, found.holder) { UNSEEN } else { INVENTED };
+        each * weight(risk(new, found.holder))
+    });
+    let deeds = Deeds::of((old, &before), (new, &after), differences);
+    let (code, share) = output(&old.answer.final_output, &new.answer.final_output, &differences.output);
+    let parts = [
+        part(UNGROUNDED, any(invented)),
+        part("high-risk-actions", HIGH_RISK_ACTIONS * deeds.high.distance()),
+        part("other-actions", OTHER_ACTIONS * deeds.other.distance()),
+        part("steps", STEPS * deeds.steps.distance()),
+        part(code, share),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// Independent evidence, taken together.
+fn any(shares: impl Iterator<Item = f64>) -> f64 {
+    1.0 - shares.map(|share| 1.0 - share).product::<f64>()
+}
+
+/// Four digits tell any two cases apart that a reader would.
+fn rounded(share: f64) -> f64 {
+    (share * 10_000.0).round() / 10_000.0
+}
+
+/// How much a risk weighs; one that nobody stated counts as medium.
+const fn weight(risk: RiskLevel) -> f64 {
+    match risk {
+        RiskLevel::High => 1.0,
+        RiskLevel::Medium | RiskLevel::Unknown => 0.6,
+        RiskLevel::Low => 0.3,
+    }
+}
+
+fn risk(loaded: &LoadedAnswer, holder: Holder) -> RiskLevel {
+    match holder {
+        Holder::Action(index) => loaded.answer.proposed_actions[index].risk_level,
+        Holder::Call(index) => match &loaded.answer.events[index].body {
+            EventBody::ToolCall(call) => call.risk_level.unwrap_or(RiskLevel::Unknown),
+            _ => RiskLevel::Unknown,
+        },
+    }
+}
+
+/// True where every call that a value was given to failed, so that nothing was done with it.
+fn came_to_nothing(loaded: &LoadedAnswer, outcomes: &Outcomes<'_>, holder: Holder) -> bool {
+    match holder {
+        Holder::Action(index) => outcomes.failed(&loaded.answer.proposed_actions[index]),
+        Holder::Call(index) => match &loaded.answer.events[index].body {
+            EventBody::ToolCall(call) => outcomes.call_failed(call),
+            _ => false,
+        },
+    }
+}
+
+/// The distance of two aligned lists, summed up.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sum {
+    cost: f64,
+    elements: usize,
+}
+
+impl Sum {
+    /// Between 0 (the same) and 1 (nothing in common).
+    fn distance(self) -> f64 {
+        if self.elements == 0 { 0.0 } else { (self.cost / self.elements as f64).min(1.0) }
+    }
+
+    /// Adds a row by which of the sides have it; a pair costs by its distance.
+    fn add(&mut self, baseline: bool, new: bool, distance: impl FnOnce() -> f64) {
+        self.elements += usize::from(baseline) + usize::from(new);
+        self.cost += match (baseline, new) {
+            (true, true) => PAIR * distance(),
+            (false, false) => 0.0,
+            _ => 1.0,
+        };
+    }
+}
+
+/// What was done, and the steps on the way.
+#[derive(Debug, Default)]
+struct Deeds {
+    high: Sum,
+    other: Sum,
+    steps: Sum,
+}
+
+impl Deeds {
+    fn of(
+        (old, before): (&LoadedAnswer, &Outcomes<'_>),
+        (new, after): (&LoadedAnswer, &Outcomes<'_>),
+        differences: &Differences,
+    ) -> Self {
+        let mut deeds = Self::default();
+        let (old_actions, new_actions) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
+        for row in &differences.actions {
+            let (i, j) = indexes(row.row);
+            // An action whose call failed changed nothing.
+            let i = i.filter(|i| !before.failed(&old_actions[*i]));
+            let j = j.filter(|j| !after.failed(&new_actions[*j]));
+            let is_high = |action: &ProposedAction| action.risk_level == RiskLevel::High;
+            let high = i.is_some_and(|i| is_high(&old_actions[i])) || j.is_some_and(|j| is_high(&new_actions[j]));
+            let sum = if high { &mut deeds.high } else { &mut deeds.other };
+            sum.add(i.is_some(), j.is_some(), || {
+                let params = |action: Option<&ProposedAction>| action.map_or(0, |action| leaves_below(&action.params));
+                share_changed(&row.changes, || params(i.map(|i| &old_actions[i])) + params(j.map(|j| &new_actions[j])))
+            });
+        }
+        for row in &differences.events {
+            let (i, j) = indexes(row.row);
+            let (i, j) = (i.map(|i| &old.answer.events[i].body), j.map(|j| &new.answer.events[j].body));
+            let Some(body) = i.or(j) else { continue };
+            let moved = if row.moved { MOVED } else { 0.0 };
+            match body {
+                EventBody::ToolCall(_) => {
+                    let call = |body: Option<&'_ EventBody>, outcomes: &Outcomes<'_>| match body {
+                        Some(EventBody::ToolCall(call)) => Some(outcomes.kind(call)),
+                        _ => None,
+                    };
+                    let (a, b) = (call(i, before), call(j, after));
+                    let is_deed = |kind: Option<CallKind>| kind == Some(CallKind::Deed);
+                    let is_counted = |kind: Option<CallKind>| matches!(kind, Some(CallKind::Deed | CallKind::Step));
+                    let sum = if is_deed(a) || is_deed(b) { &mut deeds.high } else { &mut deeds.steps };
+                    sum.add(is_counted(a), is_counted(b), || {
+                        let args = |body: Option<&EventBody>| match body {
+                            Some(EventBody::ToolCall(call)) => leaves_below(&call.args),
+                            _ => 0,
+                        };
+                        share_changed(&row.changes, || args(i) + args(j)).max(moved)
+                    });
+                }
+                EventBody::Retrieval(_) => {
+                    let of = |body: Option<&EventBody>| match body {
+                        Some(EventBody::Retrieval(found)) => 1 + found.doc_ids.len(),
+                        _ => 0,
+                    };
+                    deeds
+                        .steps
+                        .add(i.is_some(), j.is_some(), || share_changed(&row.changes, || of(i) + of(j)).max(moved));
+                }
+                EventBody::ToolResult(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
+            }
+        }
+        deeds
+    }
+}
+
+const fn indexes(row: Row) -> (Option<usize>, Option<usize>) {
+    match row {
+        Row::Both { baseline, new } => (Some(baseline), Some(new)),
+        Row::Removed(baseline) => (Some(baseline), None),
+        Row::Added(new) => (None, Some(new)),
+    }
+}
+
+/// The share of all leaves that stand at places which differ; prose counts by its numbers.
+fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
+    if changes.count() == 0 {
+        return 0.0;
+    }
+    let below = |place: &Option<Place>| place.as_ref().map_or(0, |place| leaves_of(&place.value)) as f64;
+    let listed: f64 = changes
+        .iter()
+        .map(|change| {
+            let differ = match (&change.baseline, &change.new) {
+                // Of an array in another order, only what does not keep its place among the others differs.
+                (Some(Place { value: Value::Array(old), .. }), Some(Place { value: Value::Array(new), .. })) => {
+                    let moved = elements::out_of_order(old, new);
+                    return moved.iter().flatten().map(|value| leaves_of(value)).sum::<usize>() as f64;
+                }
+                (Some(old), Some(new)) => grounding::distance_of_values(&old.value, &new.value),
+                _ => 1.0,
+            };
+            differ * (below(&change.baseline) + below(&change.new))
+        })
+        .sum();
+    let all = listed + 2.0 * changes.omitted as f64;
+    (all / leaves().max(1) as f64).min(1.0)
+}
+
+fn output(old: &FinalOutput, new: &FinalOutput, change: &OutputChange) -> (&'static str, f64) {
+    match (change, &old.content, &new.content) {
+        (OutputChange::Same, ..) => ("output-numbers", 0.0),
+        (OutputChange::Json(changes), Content::Json(a), Content::Json(b)) => {
+            ("output-fields", OUTPUT_FIELDS * share_changed(changes, || leaves_below(a) + leaves_below(b)))
+        }
+        (_, Content::Text(a), Content::Text(b)) => {
+            ("output-numbers", OUTPUT_NUMBERS * grounding::distance_of_numbers(a, b))
+        }
+        // A text in place of an object, or the other way round.
+        _ => ("output-fields", OUTPUT_FIELDS),
+    }
+}

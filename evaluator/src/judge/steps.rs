@@ -1,0 +1,108 @@
+//! Why the steps of two answers are not the same, a reason a row; and which of these tell why nothing came of an action.
+
+use std::collections::HashSet;
+
+use counterproof_artifact::evaluation::Reason;
+use counterproof_artifact::{EventBody, Side, ToolStatus};
+
+use super::verdict::{Compared, pointer, reason};
+use crate::diff::align::Row;
+use crate::diff::events::EventRow;
+use crate::diff::output::OutputChange;
+use crate::diff::pointers::row_pointers;
+use crate::judge::outcomes;
+use crate::messages;
+use crate::messages::step_name;
+
+/// Of the reasons on steps, those that tell why nothing came of an action that came to something in the baseline, and the
+/// others. Where calls were repeated, no step of the kind may differ: the action then has a reason all the same.
+pub(super) fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Vec<Reason>, Vec<Reason>) {
+    let (old, new) = (compared.baseline.loaded, compared.new.loaded);
+    let newly = outcomes::newly_failed(old, new, &compared.differences.actions);
+    let places: HashSet<_> = newly.iter().flat_map(|action| &action.failed).map(|event| at_event(*event)).collect();
+    let (mut refused, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| {
+        step.code == "tool-error" && step.pointers.iter().any(|at| at.side == Side::New && places.contains(&at.pointer))
+    });
+    for action in &newly {
+        let is_told = |told: &Reason, event: usize| told.pointers.iter().any(|at| at.pointer == at_event(event));
+        let Some(&last) = action.failed.last() else { continue };
+        if !action.failed.iter().any(|event| refused.iter().any(|told| is_told(told, *event))) {
+            let name = step_name(&new.answer.events[last], new);
+            let pointers =
+                vec![pointer(Side::Baseline, at_event(action.succeeded)), pointer(Side::New, at_event(last))];
+            refused.push(reason("tool-error", format!("{name}: it failed, and did not in baseline"), pointers));
+        }
+    }
+    (refused, others)
+}
+
+fn at_event(index: usize) -> String {
+    format!("/events/{index}")
+}
+
+/// The events that stand in a pair, by side and index.
+pub(super) fn paired_events(rows: &[EventRow]) -> HashSet<(Side, usize)> {
+    let pairs = rows.iter().filter_map(|row| match row.row {
+        Row::Both { baseline, new } => Some([(Side::Baseline, baseline), (Side::New, new)]),
+        Row::Removed(_) | Row::Added(_) => None,
+    });
+    pairs.flatten().collect()
+}
+
+/// Why a row of steps is not the same; `None` where something else says it.
+pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &HashSet<(Side, usize)>) -> Option<Reason> {
+    let (old, new) = (compared.baseline.loaded, compared.new.loaded);
+    let (loaded, index) = match row.row {
+        Row::Removed(index) => (old, index),
+        Row::Both { new: index, .. } | Row::Added(index) => (new, index),
+    };
+    let event = &loaded.answer.events[index];
+    let name = step_name(event, loaded);
+    let (code, message) = match (&event.body, row.row) {
+        // The final output has its own reason, and a result comes and goes with its call.
+        (EventBody::FinalOutput(_), _) if compared.differences.output != OutputChange::Same => return None,
+        (EventBody::ToolResult(result), Row::Added(_)) if result.status == ToolStatus::Error => {
+            ("tool-error", format!("{name}: it failed; baseline made no such call"))
+        }
+        (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
+            let side = if matches!(row.row, Row::Added(_)) { Side::New } else { Side::Baseline };
+            let call = loaded.index.call_place(&result.call_id);
+            if !call.is_some_and(|call| paired.contains(&(side, call))) {
+                return None;
+            }
+            ("tool-result-changed", format!("{name}: only in {side}"))
+        }
+        (EventBody::ToolResult(_), Row::Both { .. }) if row.changes.is_empty() => return None,
+        (EventBody::ToolResult(result), Row::Both { baseline, .. }) => {
+            let failed_before = matches!(&old.answer.events[baseline].body, EventBody::ToolResult(before) if before.status == ToolStatus::Error);
+            match (failed_before, result.status) {
+                (false, ToolStatus::Error) => ("tool-error", format!("{name}: it failed, and did not in baseline")),
+                (true, ToolStatus::Ok) => {
+                    ("tool-error-gone", format!("{name}: it failed in baseline, and no longer does"))
+                }
+                _ => ("tool-result-changed", format!("{name}: {}", messages::changes(&row.changes))),
+            }
+        }
+        (EventBody::ToolCall(_), Row::Added(_)) => ("tool-call-added", format!("{name}: only in new")),
+        (EventBody::ToolCall(_), Row::Removed(_)) => ("tool-call-removed", format!("{name}: only in baseline")),
+        (EventBody::ToolCall(_), Row::Both { .. }) if row.moved => {
+            ("tool-call-moved", format!("{name}: {}", messages::moved(&row.changes)))
+        }
+        (EventBody::ToolCall(_), Row::Both { .. }) => {
+            ("tool-args-changed", format!("{name}: {}", messages::changes(&row.changes)))
+        }
+        (EventBody::Retrieval(_), Row::Both { .. }) if row.moved => {
+            ("retrieval-changed", format!("{name}: {}", messages::moved(&row.changes)))
+        }
+        (EventBody::Retrieval(_), Row::Both { .. }) => {
+            ("retrieval-changed", format!("{name}: {}", messages::changes(&row.changes)))
+        }
+        (EventBody::Retrieval(_), Row::Added(_)) => ("retrieval-changed", format!("{name}: only in new")),
+        (EventBody::Retrieval(_), Row::Removed(_)) => ("retrieval-changed", format!("{name}: only in baseline")),
+        (_, Row::Both { .. }) if row.moved => ("event-changed", format!("{name}: {}", messages::moved(&row.changes))),
+        (_, Row::Both { .. }) => ("event-changed", format!("{name}: {}", messages::changes(&row.changes))),
+        (_, Row::Added(_)) => ("event-changed", format!("{name}: only in new")),
+        (_, Row::Removed(_)) => ("event-changed", format!("{name}: only in baseline")),
+    };
+    Some(reason(code, message, row_pointers("/events", row.row)))
+}

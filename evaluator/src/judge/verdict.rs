@@ -1,0 +1,379 @@
+//! The verdict on one case: the first that applies, with every reason. `docs/verdicts.md` says the same in prose.
+
+use std::collections::HashSet;
+
+use counterproof_artifact::evaluation::{ExpectationResult, Reason, SidePointer, Verdict};
+use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side};
+
+use super::steps;
+use crate::diff::actions::{ActionRow, EvidenceChange};
+use crate::diff::align::Row;
+use crate::diff::json::JsonChange;
+use crate::diff::output::OutputChange;
+use crate::diff::pointers::row_pointers;
+use crate::diff::{Differences, WithEvidence};
+use crate::judge::findings::{self, Findings};
+use crate::load::evidence::{FollowedRef, Resolved, resolved_count};
+use crate::load::{Artifact, LoadedAnswer};
+use crate::messages;
+use crate::messages::step_name;
+use crate::values::text;
+
+/// More reasons of one kind than this are counted, not listed.
+const REASONS_LISTED: usize = 20;
+
+/// Refs that one sentence names.
+const REFS_NAMED: usize = 3;
+
+/// Two answers that can be compared, with all that was found about them.
+#[derive(Clone, Copy)]
+pub struct Compared<'a> {
+    /// The baseline's answer.
+    pub baseline: WithEvidence<'a>,
+    /// New's answer.
+    pub new: WithEvidence<'a>,
+    /// In what they differ.
+    pub differences: &'a Differences,
+    /// How they did on the expectations.
+    pub expectations: &'a [ExpectationResult],
+    /// What is wrong with new by itself.
+    pub findings: &'a Findings,
+}
+
+/// The verdict on two artifacts; two answers are compared by the caller, whatever else they are is judged here.
+pub fn judge<'a>(
+    baseline: &'a Artifact,
+    new: &'a Artifact,
+    compare: impl FnOnce(&'a LoadedAnswer, &'a LoadedAnswer) -> (Verdict, Vec<Reason>),
+) -> (Verdict, Vec<Reason>) {
+    use Artifact::{Absent, Answer, Failure, Invalid};
+    let reason = |code: &str, message: String, pointers| vec![reason(code, message, pointers)];
+    match (baseline, new) {
+        (Invalid(_), _) | (_, Invalid(_)) => (Verdict::Invalid, violations(baseline, new)),
+        (Absent, Absent) => {
+            let message = "the case is selected, but neither side has an artifact of it".to_owned();
+            (Verdict::Invalid, reason("artifact-absent", message, Vec::new()))
+        }
+        (_, Absent) => {
+            (Verdict::Missing, reason("only-in-baseline", "new has no artifact of the case".to_owned(), Vec::new()))
+        }
+        (Absent, _) => {
+            (Verdict::Added, reason("only-in-new", "baseline has no artifact of the case".to_owned(), Vec::new()))
+        }
+        (Answer(_), Failure(new)) => {
+            let message = format!("new could not be run: {}", messages::failure(&new.failure));
+            (Verdict::Broken, reason("runner-failure", message, at(Side::New, "/runner_failure")))
+        }
+        (Failure(old), Answer(_)) => {
+            let message = format!("baseline could not be run: {}", messages::failure(&old.failure));
+            (Verdict::Recovered, reason("runner-failure-gone", message, at(Side::Baseline, "/runner_failure")))
+        }
+        (Failure(old), Failure(new)) => {
+            let message = format!(
+                "neither side could be run: baseline {}; new {}",
+                messages::failure(&old.failure),
+                messages::failure(&new.failure)
+            );
+            let pointers = Side::BOTH.map(|side| pointer(side, "/runner_failure")).to_vec();
+            (Verdict::StillBroken, reason("runner-failure-on-both-sides", message, pointers))
+        }
+        (Answer(old), Answer(new)) => compare(old, new),
+    }
+}
+
+/// The verdict on two answers.
+pub fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
+    let mut worse = expectations(compared.expectations, Turn::Worse);
+    worse.extend(lost_evidence(compared));
+    worse.extend(risks_without_evidence(compared));
+    let bare = without_evidence(compared, &worse);
+    worse.extend(bare);
+    let better = expectations(compared.expectations, Turn::Better);
+    // A value that was made up is a change, whatever the rules of comparison ignore.
+    let ungrounded = |is_kept| fresh(compared.findings, findings::UNGROUNDED, is_kept);
+    let mut changes: Vec<_> = ungrounded(false).collect();
+    changes.append(&mut self::changes(compared));
+    changes.extend(ungrounded(true));
+    changes.extend(undecided(compared.expectations));
+    let verdict = if !worse.is_empty() {
+        Verdict::Regressed
+    } else if !better.is_empty() {
+        Verdict::Improved
+    } else if changes.is_empty() {
+        Verdict::Unchanged
+    } else {
+        Verdict::Changed
+    };
+    let reasons = worse.into_iter().chain(better).chain(changes).collect();
+    (verdict, reasons)
+}
+
+/// The highest risk that an action or a call of either side states.
+pub fn highest_risk<'a>(answers: impl IntoIterator<Item = &'a LoadedAnswer>) -> Option<RiskLevel> {
+    let risks = answers.into_iter().flat_map(|loaded| {
+        let of_calls = loaded.answer.events.iter().filter_map(|event| match &event.body {
+            EventBody::ToolCall(call) => call.risk_level,
+            _ => None,
+        });
+        loaded.answer.proposed_actions.iter().map(|action| action.risk_level).chain(of_calls)
+    });
+    highest(risks)
+}
+
+/// The highest of some levels; a stated one stands before one that is unknown.
+pub(crate) fn highest(risks: impl Iterator<Item = RiskLevel>) -> Option<RiskLevel> {
+    risks.reduce(|highest, risk| if risk.exceeds(highest) || highest == RiskLevel::Unknown { risk } else { highest })
+}
+
+pub(super) fn pointer(side: Side, pointer: impl Into<String>) -> SidePointer {
+    SidePointer { side, pointer: pointer.into() }
+}
+
+fn at(side: Side, place: impl Into<String>) -> Vec<SidePointer> {
+    vec![pointer(side, place)]
+}
+
+pub(super) fn reason(code: &str, message: String, pointers: Vec<SidePointer>) -> Reason {
+    Reason { code: code.to_owned(), message, pointers }
+}
+
+fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    for (side, artifact) in [(Side::Baseline, baseline), (Side::New, new)] {
+        let Artifact::Invalid(findings) = artifact else { continue };
+        for finding in findings.iter().take(REASONS_LISTED) {
+            let message = format!("{side} breaks the contract: {}", text::one_line(&finding.message, 200));
+            reasons.push(reason(&finding.code.to_string(), message, at(side, finding.pointer.clone())));
+        }
+        if findings.len() > REASONS_LISTED {
+            let message = format!("{side} breaks the contract in {} more places", findings.len() - REASONS_LISTED);
+            reasons.push(reason("more-violations", message, at(side, "")));
+        }
+        if findings.is_empty() {
+            reasons.push(reason("unreadable", format!("{side} is not an artifact that can be read"), at(side, "")));
+        }
+    }
+    reasons
+}
+
+/// Which way an expectation went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Worse,
+    Better,
+}
+
+fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
+    let turned = results.iter().filter_map(|result| {
+        let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
+        let (code, went) = match turn {
+            Turn::Worse => ("expectation-failed", baseline.passed && !new.passed && !new.undecided),
+            Turn::Better => ("expectation-met", !baseline.passed && !baseline.undecided && new.passed),
+        };
+        let message = match turn {
+            Turn::Worse => format!("{} no longer met: {}", result.code, new.found),
+            Turn::Better => format!("{} now met; before: {}", result.code, baseline.found),
+        };
+        let place = match result.code.as_str() {
+            "action_required" | "evidence_required_for_actions" => "/proposed_actions",
+            "tool_required" | "tool_sequence" | "retrieval_required" => "/events",
+            _ => "/final_output/content",
+        };
+        went.then(|| reason(code, message, Side::BOTH.map(|side| pointer(side, place)).to_vec()))
+    });
+    turned.collect()
+}
+
+/// Expectations that could be decided on one side only: whether that is worse, nobody can tell.
+fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
+    results.iter().filter_map(|result| {
+        let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
+        let (side, judgement) = match (baseline.undecided, new.undecided) {
+            (true, false) => (Side::Baseline, baseline),
+            (false, true) => (Side::New, new),
+            _ => return None,
+        };
+        let message = format!("{} could not be decided on {side}: {}", result.code, judgement.found);
+        Some(reason("expectation-undecided", message, at(side, "/final_output/content")))
+    })
+}
+
+fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
+    let actions = &compared.new.loaded.answer.proposed_actions;
+    let lost = compared.differences.actions.iter().filter(|row| row.evidence == EvidenceChange::Lost);
+    lost.filter_map(|row| {
+        let Row::Both { baseline, new } = row.row else { return None };
+        let (held, refs) = (&compared.baseline.evidence[baseline], &compared.new.evidence[new]);
+        let named = |refs: &[FollowedRef], answer: &LoadedAnswer, resolved: bool| {
+            let refs = refs.iter().filter(|followed| followed.resolved.is_some() == resolved);
+            text::list(&refs.map(|followed| ref_name(followed, answer)).collect::<Vec<_>>())
+        };
+        let held = named(held, compared.baseline.loaded, true);
+        let astray = refs.iter().any(|followed| followed.resolved.is_none());
+        let tool = text::one_line(&actions[new].tool_name, 60);
+        let message = if astray {
+            let nowhere = named(refs, compared.new.loaded, false);
+            format!("evidence for {tool} leads nowhere: {nowhere}; baseline had {held}")
+        } else {
+            format!("evidence for {tool} gone: baseline had {held}, new has none")
+        };
+        let pointers = row_pointers("/proposed_actions", row.row)
+            .into_iter()
+            .map(|place| pointer(place.side, format!("{}/evidence_refs", place.pointer)))
+            .collect();
+        Some(reason("evidence-lost", message, pointers))
+    })
+    .collect()
+}
+
+/// What a ref leads to, or its own words where it leads nowhere.
+fn ref_name(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
+    match followed.resolved {
+        Some(Resolved::Event(index)) if !matches!(followed.target, EvidenceTarget::RetrievalDoc { .. }) => {
+            step_name(&answer.answer.events[index], answer)
+        }
+        _ => text::one_line(&followed.target.to_string(), 80),
+    }
+}
+
+fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
+    let (old, new) = (&compared.baseline.loaded.answer.proposed_actions, &compared.new.loaded.answer.proposed_actions);
+    let highest_before = highest(old.iter().map(|action| action.risk_level));
+    let unsupported = |index: usize| resolved_count(&compared.new.evidence[index]) == 0;
+    let rose = |row: &ActionRow| match row.row {
+        Row::Both { baseline, new: index } => {
+            let (before, after) = (old[baseline].risk_level, new[index].risk_level);
+            (after.exceeds(before) && unsupported(index))
+                .then(|| (index, format!("risk {before} → {after} without evidence")))
+        }
+        // A risky action out of nowhere is a rise for the case, unless the case was as risky before.
+        Row::Added(index) => {
+            let after = new[index].risk_level;
+            let exceeds = highest_before.map_or(after == RiskLevel::High, |before| after.exceeds(before));
+            (exceeds && after == RiskLevel::High && unsupported(index)).then(|| {
+                (index, "proposed without evidence, at high risk; baseline proposed nothing of that risk".to_owned())
+            })
+        }
+        Row::Removed(_) => None,
+    };
+    compared
+        .differences
+        .actions
+        .iter()
+        .filter_map(|row| {
+            let (index, what) = rose(row)?;
+            let message = format!("{}: {what}", text::one_line(&new[index].tool_name, 60));
+            Some(reason("risk-rose-without-evidence", message, row_pointers("/proposed_actions", row.row)))
+        })
+        .collect()
+}
+
+/// The findings that the baseline does not have, as reasons: those on the values that it has too, or the others.
+fn fresh<'a>(findings: &'a Findings, code: &'static str, is_kept: bool) -> impl Iterator<Item = Reason> + 'a {
+    let found = findings.fresh().filter(move |found| found.finding.code == code && found.is_kept == is_kept);
+    found.map(|found| reason(code, found.finding.message.clone(), found.finding.pointers.clone()))
+}
+
+/// Actions of high risk without evidence where baseline's had some, but for those of which worse was said already.
+fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
+    let said: HashSet<&str> = worse
+        .iter()
+        .filter(|reason| matches!(reason.code.as_str(), "evidence-lost" | "risk-rose-without-evidence"))
+        .flat_map(|reason| &reason.pointers)
+        .filter(|place| place.side == Side::New)
+        .map(|place| place.pointer.trim_end_matches("/evidence_refs"))
+        .collect();
+    let is_new = |reason: &Reason| {
+        reason.pointers.iter().all(|place| !said.contains(place.pointer.trim_end_matches("/evidence_refs")))
+    };
+    fresh(compared.findings, findings::WITHOUT_EVIDENCE, false).filter(is_new).collect()
+}
+
+/// What differs, in the order of its weight: what would be done, what was done, and last what was said.
+fn changes(compared: Compared<'_>) -> Vec<Reason> {
+    let Differences { actions, events, output, exact, .. } = compared.differences;
+    let mut reasons: Vec<_> =
+        actions.iter().filter(|row| !row.is_same()).map(|row| action_change(row, compared)).collect();
+    let paired = steps::paired_events(events);
+    let steps =
+        events.iter().filter(|row| !row.is_same()).filter_map(|row| steps::event_change(row, compared, &paired));
+    let (refused, mut steps) = steps::refused_actions(compared, steps.collect());
+    // That nothing came of an action weighs more than with what arguments, and what would be done more than what it rests on.
+    reasons.sort_by_key(|action| action.code == "evidence-changed");
+    reasons.splice(0..0, refused);
+    // A tool that fails explains more than what was called after it.
+    steps.sort_by_key(|step| step.code != "tool-error");
+    reasons.append(&mut steps);
+    if reasons.len() > REASONS_LISTED {
+        let more = reasons.len() - REASONS_LISTED;
+        reasons.truncate(REASONS_LISTED);
+        reasons.push(reason("more-changes", format!("{more} more places differ"), Vec::new()));
+    }
+    if *output != OutputChange::Same {
+        let code = if *output == OutputChange::Form { "output-type-changed" } else { "output-changed" };
+        let pointers = Side::BOTH.map(|side| pointer(side, "/final_output/content")).to_vec();
+        reasons.push(reason(code, messages::output(output), pointers));
+    }
+    if !exact && !reasons.is_empty() {
+        let message = "the lists were too long to be aligned exactly; the rows may not be the closest".to_owned();
+        reasons.push(reason("alignment-bounded", message, Vec::new()));
+    }
+    reasons
+}
+
+fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {
+    let (old, new): (&[ProposedAction], &[ProposedAction]) =
+        (&compared.baseline.loaded.answer.proposed_actions, &compared.new.loaded.answer.proposed_actions);
+    let touches = |field: &str| row.changes.iter().any(|change| in_field(change, field));
+    let code = match row.row {
+        Row::Added(_) => "action-added",
+        Row::Removed(_) => "action-removed",
+        Row::Both { .. } if touches("params") => "action-params-changed",
+        Row::Both { .. } if touches("risk_level") => "risk-changed",
+        Row::Both { .. } if !row.changes.is_empty() => "action-changed",
+        Row::Both { .. } => "evidence-changed",
+    };
+    let message = match row.row {
+        Row::Both { baseline, new: index } if code == "evidence-changed" && row.evidence == EvidenceChange::Changed => {
+            let tool = text::one_line(&new[index].tool_name, 60);
+            format!("{tool}: {}", other_evidence(compared, baseline, index))
+        }
+        _ => messages::action(row, old, new),
+    };
+    reason(code, message, row_pointers("/proposed_actions", row.row))
+}
+
+/// What an action rests on, and what it rested on before, where the two are not the same.
+fn other_evidence(compared: Compared<'_>, baseline: usize, new: usize) -> String {
+    let (before, after) = (&compared.baseline.evidence[baseline], &compared.new.evidence[new]);
+    let only_in = |refs: &[FollowedRef], others: &[FollowedRef], answer: &LoadedAnswer| {
+        let known: HashSet<u64> = others.iter().map(|followed| followed.meaning).collect();
+        let alone = refs.iter().filter(|followed| !known.contains(&followed.meaning));
+        let names: Vec<_> = alone.take(REFS_NAMED).map(|followed| ref_in_full(followed, answer)).collect();
+        text::list(&names)
+    };
+    let gone = only_in(before, after, compared.baseline.loaded);
+    let come = only_in(after, before, compared.new.loaded);
+    format!("it rests on {come}, and did on {gone}")
+}
+
+/// What a ref leads to; of a call the arguments too, since two calls of a tool are two things to rest on.
+fn ref_in_full(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
+    let name = ref_name(followed, answer);
+    let Some(Resolved::Event(index)) = followed.resolved else { return name };
+    let events = &answer.answer.events;
+    let call = match &events[index].body {
+        EventBody::ToolCall(call) => Some(call),
+        EventBody::ToolResult(result) => answer.index.call(events, &result.call_id),
+        _ => None,
+    };
+    match call.filter(|call| !call.args.is_empty()).and_then(|call| serde_json::to_string(&call.args).ok()) {
+        Some(args) => format!("{name} {}", text::one_line(&args, 60)),
+        None => name,
+    }
+}
+
+/// True where a change lies in this field of an action, as in `/proposed_actions/0/params/amount`.
+fn in_field(change: &JsonChange, field: &str) -> bool {
+    change.pointer().split('/').nth(3) == Some(field)
+}

@@ -1,0 +1,148 @@
+//! What an event brought, wherever it is kept: the same payload compares equal inline and as an asset.
+
+use std::fs::File;
+use std::hash::DefaultHasher;
+use std::io::Read;
+
+use camino::Utf8Path;
+use counterproof_artifact::{Content, Event, EventBody, Href, Sha256Digest};
+use serde_json::{Map, Value};
+
+use crate::values::distance::{leaves_of, leaves_of_object};
+use crate::values::{self, same, same_object};
+
+/// Payloads longer than this are compared by their digest only.
+const UP_TO_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The payload of a tool result, or the snippets of a retrieval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Payload<'a> {
+    /// A text.
+    Text(&'a str),
+    /// An object.
+    Object(&'a Map<String, Value>),
+    /// Any other value: only an asset has one.
+    Other(&'a Value),
+}
+
+impl<'a> Payload<'a> {
+    fn of_value(value: &'a Value) -> Self {
+        match value {
+            Value::String(text) => Payload::Text(text),
+            Value::Object(fields) => Payload::Object(fields),
+            other => Payload::Other(other),
+        }
+    }
+
+    /// The payload as a value of its own.
+    pub fn to_value(self) -> Value {
+        match self {
+            Payload::Text(text) => Value::from(text),
+            Payload::Object(fields) => Value::Object(fields.clone()),
+            Payload::Other(value) => value.clone(),
+        }
+    }
+
+    /// True where two payloads mean the same.
+    fn is_same(self, other: Payload<'_>) -> bool {
+        match (self, other) {
+            (Payload::Object(a), Payload::Object(b)) => same_object(a, b),
+            (Payload::Other(a), Payload::Other(b)) => same(a, b),
+            (a, b) => a == b,
+        }
+    }
+
+    /// How many leaves it has.
+    pub(crate) fn leaves(self) -> usize {
+        match self {
+            Payload::Text(_) => 1,
+            Payload::Object(fields) => leaves_of_object(fields),
+            Payload::Other(value) => leaves_of(value),
+        }
+    }
+
+    /// Adds its meaning as a value to a hash.
+    pub(crate) fn hash_meaning(self, hasher: &mut DefaultHasher) {
+        match self {
+            Payload::Text(text) => values::hash_text(text, hasher),
+            Payload::Object(fields) => values::hash_object(fields, hasher),
+            Payload::Other(value) => values::hash_meaning(value, hasher),
+        }
+    }
+}
+
+/// True where two events brought the same, or nothing.
+pub(crate) fn is_same(baseline: Option<Payload<'_>>, new: Option<Payload<'_>>) -> bool {
+    match (baseline, new) {
+        (Some(old), Some(new)) => old.is_same(new),
+        (old, new) => old.is_none() && new.is_none(),
+    }
+}
+
+/// What an asset holds: JSON, a text, or only its digest where it is too large to be taken apart.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) value: Value,
+    /// True where the value is but a digest of what was brought.
+    pub(crate) is_digest: bool,
+}
+
+/// What the events of an answer brought that does not stand in the events themselves.
+#[derive(Debug, Default)]
+pub struct Payloads {
+    /// By the index of the event, in ascending order.
+    kept: Vec<(usize, Value)>,
+    first_unread: Option<usize>,
+}
+
+impl Payloads {
+    /// Reads the assets that the events link to.
+    pub(crate) fn read(folder: &Utf8Path, events: &[Event]) -> Self {
+        let mut payloads = Self::default();
+        for (index, event) in events.iter().enumerate() {
+            let Some(asset) = event.asset_href().and_then(|href| asset(folder, href)) else { continue };
+            if asset.is_digest {
+                payloads.first_unread.get_or_insert(index);
+            }
+            payloads.kept.push((index, asset.value));
+        }
+        payloads
+    }
+
+    /// The first event whose payload is too large to be taken apart, and stands here as a digest.
+    pub const fn first_unread(&self) -> Option<usize> {
+        self.first_unread
+    }
+
+    /// What an event brought: from the asset that it links to, or from the event itself.
+    pub(crate) fn of<'a>(&'a self, index: usize, body: &'a EventBody) -> Option<Payload<'a>> {
+        let kept = || {
+            let place = self.kept.binary_search_by_key(&index, |(index, _)| *index).ok()?;
+            Some(Payload::of_value(&self.kept[place].1))
+        };
+        match body {
+            EventBody::ToolResult(result) if result.payload_asset_href.is_some() => kept(),
+            EventBody::ToolResult(result) => match result.payload_summary.as_ref()? {
+                Content::Text(text) => Some(Payload::Text(text)),
+                Content::Json(fields) => Some(Payload::Object(fields)),
+            },
+            EventBody::Retrieval(_) => kept(),
+            EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => None,
+        }
+    }
+}
+
+/// An asset's content; `None` where it cannot be read.
+pub(crate) fn asset(folder: &Utf8Path, href: &Href) -> Option<Kept> {
+    let path = href.resolve(folder).ok()?;
+    let mut file = File::open(&path).ok()?;
+    let length = file.metadata().ok()?.len();
+    if length > UP_TO_BYTES {
+        let (digest, _) = Sha256Digest::of_reader(file).ok()?;
+        return Some(Kept { value: Value::String(format!("sha256:{digest}")), is_digest: true });
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    file.read_to_end(&mut bytes).ok()?;
+    let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
+    Some(Kept { value: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()), is_digest: false })
+}

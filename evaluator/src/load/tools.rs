@@ -1,0 +1,29 @@
+//! The tools of a case, by which a reader looks for it.
+
+use std::collections::BTreeSet;
+
+use counterproof_artifact::EventBody;
+
+use crate::load::Artifact;
+use crate::values::text;
+
+/// Characters of a tool's name that are kept.
+const LONGEST_NAME: usize = 80;
+
+/// Tools of a case that are kept: beyond these, an agent makes names up.
+const MOST_TOOLS: usize = 64;
+
+/// The tools that the answers among these artifacts called or proposed, sorted.
+pub(crate) fn of<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Vec<String> {
+    let answers = artifacts.into_iter().filter_map(Artifact::answer);
+    let names: BTreeSet<&str> = answers
+        .flat_map(|loaded| {
+            let called = loaded.answer.events.iter().filter_map(|event| match &event.body {
+                EventBody::ToolCall(call) => Some(call.tool.as_str()),
+                _ => None,
+            });
+            called.chain(loaded.answer.proposed_actions.iter().map(|action| action.tool_name.as_str()))
+        })
+        .collect();
+    names.into_iter().take(MOST_TOOLS).map(|name| text::one_line(name, LONGEST_NAME)).collect()
+}
