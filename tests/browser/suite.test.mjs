@@ -219,7 +219,7 @@ for (const root of REPORTS) {
     test("where nothing fits, what was asked for is told and can be taken back", async () => {
       await inside(root, {}, async (page) => {
         await page.goto(`${addressOf(root, "index.html")}#verdict=regresed&text=%22%3E&sort=__proto__`);
-        const told = `0 of ${evaluation.cases.length} cases: none fits text “">” and verdict “regresed”`;
+        const told = `0 of ${evaluation.cases.length} cases: none matches text “">” and verdict “regresed”`;
         await page.waitForFunction((wanted) => document.getElementById("found-count").textContent === wanted, told);
         assert.equal(await page.locator("#find-verdict").inputValue(), "regresed", "the field shows what it was given");
         assert.ok(!(await page.locator("#found-table").isVisible()));

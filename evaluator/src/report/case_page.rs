@@ -75,7 +75,7 @@ impl CaseView<'_> {
 
 /// The page, ready to be shown.
 #[derive(Debug, Template)]
-#[template(path = "case.html")]
+#[template(path = "case/page.html")]
 pub(super) struct CasePage {
     root: &'static str,
     case_id: String,

@@ -29,16 +29,28 @@ impl Escaper for Content {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
     use super::*;
 
-    const TEMPLATES: [(&str, &str); 6] = [
-        ("base.html", include_str!("../../../templates/base.html")),
-        ("case.html", include_str!("../../../templates/case.html")),
-        ("history.html", include_str!("../../../templates/history.html")),
-        ("index.html", include_str!("../../../templates/index.html")),
-        ("list.html", include_str!("../../../templates/list.html")),
-        ("parts.html", include_str!("../../../templates/parts.html")),
-    ];
+    /// Every template by its path within the templates folder.
+    fn templates() -> Vec<(PathBuf, String)> {
+        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../templates")];
+        let mut templates = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "html") {
+                    let text = fs::read_to_string(&path).unwrap();
+                    templates.push((path, text));
+                }
+            }
+        }
+        templates
+    }
 
     fn escaped(text: &str) -> String {
         let mut written = String::new();
@@ -54,11 +66,18 @@ mod tests {
 
     #[test]
     fn no_attribute_of_a_template_holds_what_is_escaped_for_content() {
-        for (name, template) in TEMPLATES {
-            let mut rest = template;
+        let templates = templates();
+        assert!(templates.len() > 20, "{templates:?}");
+        for (path, template) in templates {
+            let mut rest = template.as_str();
             while let Some(place) = rest.find("|e(\"content\")") {
                 let before = &rest[..place];
-                assert!(!is_within_a_tag(before), "{name}: {}", before.lines().next_back().unwrap_or_default());
+                assert!(
+                    !is_within_a_tag(before),
+                    "{}: {}",
+                    path.display(),
+                    before.lines().next_back().unwrap_or_default()
+                );
                 rest = &rest[place + 1..];
             }
         }

@@ -29,15 +29,15 @@ const MARKER: &str = "A report of Counterproof. The next report that is written 
 
 /// What every page needs beside it, that of a history too: name and content.
 pub(super) const SHARED_BY_ALL: [(&str, &str); 2] = [
-    ("style.css", include_str!("../../../templates/style.css")),
-    ("icon.svg", include_str!("../../../templates/icon.svg")),
+    ("style.css", include_str!("../../../templates/static/style.css")),
+    ("icon.svg", include_str!("../../../templates/static/icon.svg")),
 ];
 
 /// The scripts of a report's pages, and of single kinds of them.
 const SCRIPTS: [(&str, &str); 3] = [
-    ("report.js", include_str!("../../../templates/report.js")),
-    ("find.js", include_str!("../../../templates/find.js")),
-    ("case.js", include_str!("../../../templates/case.js")),
+    ("report.js", include_str!("../../../templates/static/report.js")),
+    ("find.js", include_str!("../../../templates/static/find.js")),
+    ("case.js", include_str!("../../../templates/static/case.js")),
 ];
 
 /// Refuses a folder that holds anything but a report.

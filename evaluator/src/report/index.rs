@@ -18,7 +18,7 @@ use crate::values::text;
 
 /// The page, ready to be shown.
 #[derive(Debug, Template)]
-#[template(path = "index.html")]
+#[template(path = "index/page.html")]
 pub(super) struct IndexPage {
     root: &'static str,
     baseline_id: String,

@@ -18,7 +18,7 @@ const CASES_OF_A_PAGE: usize = 500;
 
 /// A page of a list, ready to be shown.
 #[derive(Debug, Template)]
-#[template(path = "list.html")]
+#[template(path = "lists/page.html")]
 struct ListPage {
     root: &'static str,
     title: String,

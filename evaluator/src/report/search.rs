@@ -132,8 +132,8 @@ fn script(report: &ReportWriter<'_>, index: usize, cases: &[&CaseEvaluation]) ->
             ])
         })
         .collect();
-    let data = json!({"words": words.list, "cases": rows}).to_string();
-    format!("counterproof.found({index}, {});\n", harmless(&data))
+    let data = json!({"strings": words.list, "cases": rows}).to_string();
+    format!("counterproof.addCases({index}, {});\n", harmless(&data))
 }
 
 /// JSON as it may stand in a script, whatever reads that script: no markup, and no end of a line that JSON does not know.

@@ -69,19 +69,19 @@ fn nights_stand_in_the_order_of_their_times_and_cases_tell_since_when_they_are_w
         history.add(&night(time, verdicts), place(folder)).unwrap();
     }
     let html = written(&history, &[]).html;
-    let nights = rows(&html, "nights");
+    let nights = rows(&html, "evaluations");
     let folders: Vec<_> = nights.iter().map(|row| row.chars().take(13).collect::<String>()).collect();
     assert_eq!(folders, ["2026-11-04T02", "2026-11-03T02", "2026-11-01T01", "2026-11-01T00"]);
-    let wrong = rows(&html, "wrong");
+    let wrong = rows(&html, "failing");
     assert_eq!(wrong.len(), 2, "{wrong:?}");
-    assert!(wrong[0].starts_with("case_0002 ✗ wrong since 2026-11-03"), "{wrong:?}");
-    assert!(wrong[1].starts_with("case_0000 ✓ fine first wrong 2026-11-01 wrong in 2 of 4 nights"), "{wrong:?}");
+    assert!(wrong[0].starts_with("case_0002 ✗ failing since 2026-11-03"), "{wrong:?}");
+    assert!(wrong[1].starts_with("case_0000 ✓ passing first failure 2026-11-01 failed in 2 of 4 nights"), "{wrong:?}");
     assert!(wrong[1].ends_with("2026-11-01T01:00:00Z\\u{202e}"), "the reason of the first wrong night: {wrong:?}");
     assert!(html.contains("<a href=\"../b/index.html\">2026-11-01</a>"), "{html}");
     assert!(html.contains("&#60;b&#62;") && !html.contains("<b>"), "a reason is text");
     let flips = rows(&html, "flips");
     assert!(
-        flips[0].starts_with("case_0000 flipped 2 times") && flips[1].starts_with("case_0002 flipped 1 time "),
+        flips[0].starts_with("case_0000 flips 2 times") && flips[1].starts_with("case_0002 flips 1 time "),
         "{flips:?}"
     );
 }
@@ -96,7 +96,7 @@ fn the_same_comparison_counts_once_and_what_is_left_out_is_told() {
     let torn = LeftOut { path: "nights/<torn>".into(), why: "it has no end".to_owned() };
     let html = written(&history, &[torn]).html;
     assert!(html.contains("`nights/&#60;torn&#62;` is left out: it has no end"), "{html}");
-    assert!(html.contains("No case was ever wrong.") && html.contains("1 night, 2026-11-01"), "{html}");
+    assert!(html.contains("No case failed in any evaluation.") && html.contains("1 night, 2026-11-01"), "{html}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::report::folder::{INDEX_FILE, SHARED_BY_ALL, STATIC_FOLDER};
 const MARKER_FILE: &str = "static/about.txt";
 const MARKER: &str = "A history of Counterproof. The next history that is written here replaces it. Open index.html.\n";
 
-const STYLE: &str = include_str!("../../../../templates/history.css");
+const STYLE: &str = include_str!("../../../../templates/static/history.css");
 
 /// Why a history could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -24,7 +24,7 @@ const LEFT_OUT_NAMED: usize = 50;
 
 /// The page.
 #[derive(Debug, Template)]
-#[template(path = "history.html")]
+#[template(path = "history/page.html")]
 pub(super) struct HistoryPage {
     root: &'static str,
     title: String,

@@ -1,5 +1,5 @@
-// Finds cases on the first page. What is looked for stands in the address, behind the `#`: it survives a reload, the way
-// back, and being sent to somebody. The cases come as scripts of the folder, when they are first needed.
+// Index page: search and filters. The query is stored in the fragment of the address, which survives a reload, the back
+// button, and sharing the link. The case data are scripts of the report folder and are loaded on first use.
 "use strict";
 
 {
@@ -11,61 +11,69 @@
   const table = document.getElementById("found-table");
   const all = document.getElementById("found-all");
   const more = document.getElementById("found-more");
-  const AT_ONCE = 200;
-  const SIGNS = { regressed: "✗", broken: "✗", "still-broken": "✗", invalid: "!", missing: "−", added: "+", changed: "~", noisy: "·", improved: "✓", recovered: "✓", unchanged: "=" };
+  const PAGE_SIZE = 200;
+  const SIGNS = {
+    regressed: "✗", broken: "✗", "still-broken": "✗", invalid: "!", missing: "−", added: "+",
+    changed: "~", noisy: "·", improved: "✓", recovered: "✓", unchanged: "=",
+  };
   const RISKS = ["high", "medium", "low", ""];
 
-  // The data: shards by their number, each a list of cases, worst first.
+  // The case data by shard number. Each shard is a list of cases, worst first.
   const shards = [];
   let loading = null;
 
-  counterproof.found = function (index, shard) {
-    const word = (place) => shard.words[place];
-    shards[index] = shard.cases.map(([id, page, title, verdict, risk, severity, reason, suite, codes, tools, tags]) => ({
-      id, title, verdict, risk, severity, reason, suite,
-      href: page === 0 ? "" : `cases/${encodeURIComponent(page === 1 ? id : page)}.html`,
-      codes: codes.map(word), tools: tools.map(word), tags: tags.map(word),
-    }));
+  // Called by each data script. `page` is 0 for a case without a page, and 1 where the page has the name of the case.
+  counterproof.addCases = function (index, shard) {
+    const names = (indexes) => indexes.map((index) => shard.strings[index]);
+    shards[index] = shard.cases.map((fields) => {
+      const [id, page, title, verdict, risk, severity, reason, suite, codes, tools, tags] = fields;
+      const href = page === 0 ? "" : `cases/${encodeURIComponent(page === 1 ? id : page)}.html`;
+      return {
+        id, title, verdict, risk, severity, reason, suite, href,
+        codes: names(codes), tools: names(tools), tags: names(tags),
+      };
+    });
   };
 
   function load() {
-    const one = (index) => new Promise((resolve, reject) => {
+    const loadShard = (index) => new Promise((resolve, reject) => {
       const script = document.createElement("script");
       script.src = `static/search/${index}.js`;
       script.onload = resolve;
       script.onerror = () => reject(new Error(script.src));
       document.head.append(script);
     });
-    loading ??= Promise.all(Array.from({ length: Number(form.dataset.shards) }, (_, index) => one(index))).then(() => shards.flat());
+    const length = Number(form.dataset.shards);
+    loading ??= Promise.all(Array.from({ length }, (_, index) => loadShard(index))).then(() => shards.flat());
     return loading;
   }
 
-  // The state: a field by its name, empty where nothing is asked.
+  // The query: the value of each field by its name, empty where the field is not set.
   const fields = [...form.elements].filter((element) => element.name);
 
-  function inAddress() {
-    const asked = new URLSearchParams(location.hash.slice(1));
-    return new Map(fields.map((field) => [field.name, asked.get(field.name) ?? ""]));
+  function queryOfAddress() {
+    const parameters = new URLSearchParams(location.hash.slice(1));
+    return new Map(fields.map((field) => [field.name, parameters.get(field.name) ?? ""]));
   }
 
-  function inForm() {
+  function queryOfForm() {
     return new Map(fields.map((field) => [field.name, field.value]));
   }
 
-  function address(state) {
-    const asked = new URLSearchParams([...state].filter(([, value]) => value !== ""));
-    return `#${asked}`;
+  function fragment(query) {
+    return `#${new URLSearchParams([...query].filter(([, value]) => value !== ""))}`;
   }
 
-  // What is asked for, in words.
-  function asked(state) {
-    return [...state].filter(([name, value]) => value !== "" && name !== "sort").map(([name, value]) => `${name} “${value}”`).join(" and ");
+  // The filters of a query as text.
+  function describe(query) {
+    const set = [...query].filter(([name, value]) => value !== "" && name !== "sort");
+    return set.map(([name, value]) => `${name} “${value}”`).join(" and ");
   }
 
-  const isEmpty = (state) => [...state.values()].every((value) => value === "");
+  const isEmpty = (query) => [...query.values()].every((value) => value === "");
 
-  function matches(state) {
-    const wanted = (name) => state.get(name) ?? "";
+  function matches(query) {
+    const wanted = (name) => query.get(name) ?? "";
     const words = wanted("text").toLowerCase().split(/\s+/).filter(Boolean);
     const is = (name, value) => !wanted(name) || wanted(name) === value;
     const has = (name, values) => !wanted(name) || values.includes(wanted(name));
@@ -73,12 +81,13 @@
       if (!is("verdict", entry.verdict) || !is("risk", entry.risk) || !is("suite", entry.suite)) return false;
       if (!has("tool", entry.tools) || !has("tag", entry.tags) || !has("reason", entry.codes)) return false;
       if (words.length === 0) return true;
-      entry.text ??= [entry.id, entry.title, entry.reason, entry.suite, ...entry.tools, ...entry.tags].join("\n").toLowerCase();
+      const { id, title, reason, suite, tools, tags } = entry;
+      entry.text ??= [id, title, reason, suite, ...tools, ...tags].join("\n").toLowerCase();
       return words.every((word) => entry.text.includes(word));
     };
   }
 
-  // The data is sorted worst first, and sorting keeps the order of equals.
+  // The data are sorted worst first, and sorting is stable.
   const score = (entry) => (entry.severity === "<0.01" ? 0.001 : Number(entry.severity) || 0);
   const ORDERS = new Map([
     ["severity", (a, b) => score(b) - score(a)],
@@ -110,21 +119,24 @@
 
   function showMore() {
     const from = rows.childElementCount;
-    rows.append(...shown.slice(from, from + AT_ONCE).map(row));
+    rows.append(...shown.slice(from, from + PAGE_SIZE).map(row));
     more.hidden = rows.childElementCount >= shown.length;
     if (from > 0) rows.children[from]?.querySelector("a")?.focus();
   }
 
   async function show() {
-    const state = inAddress();
+    const query = queryOfAddress();
     for (const field of fields) {
-      const asked = state.get(field.name);
-      if (field.value === asked) continue;
-      // What is not offered can be written into the address. The field shows it, so that it can be seen and taken back.
-      if (field.options && ![...field.options].some((option) => option.value === asked)) field.add(new Option(asked, asked));
-      field.value = asked;
+      const value = query.get(field.name);
+      if (field.value === value) continue;
+      // A link may contain a value that is no option. It becomes one, so that it is visible and can be
+      // cleared.
+      if (field.options && ![...field.options].some((option) => option.value === value)) {
+        field.add(new Option(value, value));
+      }
+      field.value = value;
     }
-    const empty = isEmpty(state);
+    const empty = isEmpty(query);
     overview.hidden = !empty;
     found.hidden = empty;
     if (empty) return;
@@ -132,14 +144,15 @@
     try {
       cases = await load();
     } catch (error) {
-      count.textContent = `The cases could not be loaded: ${error.message} is not there.`;
+      count.textContent = `Cannot load the cases: ${error.message} is missing.`;
       return;
     }
-    if (address(state) !== address(inAddress())) return;
-    shown = cases.filter(matches(state));
-    const order = ORDERS.get(state.get("sort"));
+    // The query may have changed while the data were loading.
+    if (fragment(query) !== fragment(queryOfAddress())) return;
+    shown = cases.filter(matches(query));
+    const order = ORDERS.get(query.get("sort"));
     if (order) shown.sort(order);
-    const none = shown.length === 0 ? `: none fits ${asked(state)}` : "";
+    const none = shown.length === 0 ? `: none matches ${describe(query)}` : "";
     count.textContent = `${shown.length} of ${cases.length} cases${none}`;
     table.hidden = shown.length === 0;
     all.hidden = shown.length > 0;
@@ -149,33 +162,33 @@
     performance.mark("found");
   }
 
-  // Typing replaces the address, so that the way back does not lead through every letter; a choice is a step of its own.
-  function go(replace) {
-    const to = address(inForm());
-    if (to === address(inAddress())) return;
-    if (replace) history.replaceState(null, "", to);
-    else history.pushState(null, "", to);
+  // Typing replaces the history entry, because one entry per letter would make the back button useless.
+  // A choice adds an entry.
+  function go(change) {
+    const to = fragment(queryOfForm());
+    if (to === fragment(queryOfAddress())) return;
+    change.call(history, null, "", to);
     show();
   }
 
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => go(false)));
+  form.addEventListener("reset", () => setTimeout(() => go(history.pushState)));
   form.addEventListener("input", (event) => {
-    if (event.target.name === "text") go(true);
+    if (event.target.name === "text") go(history.replaceState);
   });
-  form.addEventListener("change", () => go(false));
+  form.addEventListener("change", () => go(history.pushState));
   form.addEventListener("focusin", () => load().catch(() => {}), { once: true });
   more.addEventListener("click", showMore);
-  // The button goes with the list, and the focus must not go with it.
+  // The button disappears with the list, so the focus has to move.
   all.addEventListener("click", () => document.getElementById("find-text").focus());
   addEventListener("hashchange", show);
   addEventListener("popstate", show);
 
-  // Links to a list become links to the same cases found here.
+  // With scripts, links to a list become links to the same filter on this page.
   for (const link of document.querySelectorAll("a[data-find]")) link.href = `#${link.dataset.find}`;
 
-  counterproof.bind("find cases", { "/": () => document.getElementById("find-text").focus() });
-  counterproof.bind("show all cases again", { x: () => form.reset() });
+  counterproof.bind("search cases", { "/": () => document.getElementById("find-text").focus() });
+  counterproof.bind("clear the search", { x: () => form.reset() });
   form.hidden = false;
   show();
   document.documentElement.dataset.ready = "";

@@ -1,26 +1,27 @@
-// What the page of a case has beyond its text: texts side by side, the steps that differ one after the other, and a command
-// to copy.
+// Case page: output texts side by side, keys for the steps that differ, and a button that copies the replay command.
 "use strict";
 
-// Texts side by side. The choice stands in the address, before the `#`, which belongs to the place on the page.
+// Output texts side by side. The choice is in the query of the address; the fragment belongs to the place on the page.
 {
   const texts = document.querySelector(".texts");
   const VIEW = "view";
   const isSplit = () => new URLSearchParams(location.search).get(VIEW) === "split";
 
-  // Of a line that shows both sides in one, what one side has of it.
+  // The part of a merged line that belongs to one side.
   function half(line, side) {
     const only = line.cloneNode(true);
-    const other = side === "baseline" ? "ins" : "del";
-    only.querySelectorAll(`${other}, .hidden`).forEach((part) => part.remove());
-    const absent = line.classList.contains(side === "baseline" ? "added" : "removed");
-    if (absent) only.querySelector(".text").replaceChildren();
-    only.querySelector(".sign").textContent = absent || line.classList.contains("same") ? "" : side === "baseline" ? "−" : "+";
-    only.className = `line ${absent ? "none" : line.classList.contains("same") ? "same" : side === "baseline" ? "removed" : "added"}`;
+    const isBaseline = side === "baseline";
+    only.querySelectorAll(`${isBaseline ? "ins" : "del"}, .hidden`).forEach((part) => part.remove());
+    const isSame = line.classList.contains("same");
+    const isAbsent = line.classList.contains(isBaseline ? "added" : "removed");
+    if (isAbsent) only.querySelector(".text").replaceChildren();
+    const differs = !isAbsent && !isSame;
+    only.querySelector(".sign").textContent = differs ? (isBaseline ? "−" : "+") : "";
+    only.className = `line ${isAbsent ? "none" : isSame ? "same" : isBaseline ? "removed" : "added"}`;
     return only;
   }
 
-  // Removed lines stand beside the added ones that took their place.
+  // Pairs removed lines with the added lines that replace them.
   function paired(lines) {
     const pairs = [];
     for (let index = 0; index < lines.length;) {
@@ -60,10 +61,10 @@
       if (on && !holder.querySelector(":scope > .split")) split(holder);
     }
     texts.classList.toggle("is-split", on);
-    button.textContent = on ? "In one" : "Side by side";
+    button.textContent = on ? "Unified" : "Side by side";
   }
 
-  // A browser may keep a page from disk from changing its address; then the page is opened again at the other one.
+  // Some browsers do not let a page from disk change its address. The page is then reloaded at the new address.
   function toggle() {
     const address = new URL(location.href);
     if (isSplit()) address.searchParams.delete(VIEW);
@@ -81,32 +82,34 @@
     texts.before(button);
     button.addEventListener("click", toggle);
     addEventListener("popstate", show);
-    counterproof.bind("texts side by side, or in one", { s: toggle });
+    counterproof.bind("show texts side by side or unified", { s: toggle });
     show();
   }
 }
 
-// The steps and actions that differ, one after the other.
+// Keys that move between the steps and actions that differ.
 {
   const rows = ".row.changed, .row.added, .row.removed";
   if (document.querySelector(rows)) {
-    counterproof.bind("next step that differs, the one before", { n: () => counterproof.step(rows, 1), p: () => counterproof.step(rows, -1) });
+    const keys = { n: () => counterproof.step(rows, 1), p: () => counterproof.step(rows, -1) };
+    counterproof.bind("next or previous difference", keys);
   }
 }
 
+// The copy button of the replay command.
 {
   const command = document.getElementById("replay");
   const button = document.getElementById("replay-copy");
-  const said = document.getElementById("replay-copied");
+  const status = document.getElementById("replay-copied");
   if (command) {
     button.hidden = false;
     button.addEventListener("click", async () => {
       getSelection().selectAllChildren(command);
       try {
         await navigator.clipboard.writeText(command.textContent);
-        said.textContent = "copied";
+        status.textContent = "copied";
       } catch {
-        said.textContent = "selected, copy it with the browser";
+        status.textContent = "selected; copy it with the browser";
       }
     });
   }
