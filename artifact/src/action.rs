@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{EvidenceRef, Extra, moved};
+use crate::take_value;
+use crate::{EvidenceRef, Extra};
 
 /// Something that the agent wants done, with the evidence that it gives for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ pub struct ProposedAction {
 impl ProposedAction {
     /// An action from its object, whose parameters are moved and not made again.
     pub(crate) fn from_value(mut value: Value) -> Result<Self, serde_json::Error> {
-        let params = value.as_object_mut().and_then(|fields| moved::object(fields, "params"));
+        let params = value.as_object_mut().and_then(|fields| take_value::object(fields, "params"));
         let mut action: Self = serde_json::from_value(value)?;
         action.params = params.unwrap_or(action.params);
         Ok(action)

@@ -4,7 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::moved;
+use crate::take_value;
 use crate::{CaseId, Count, Event, Extra, FailureClass, Millis, ProposedAction, RunnerFailure, Sha256Digest, Side};
 
 /// The version of the case document.
@@ -170,10 +170,10 @@ impl Case {
     pub fn from_document(mut document: Value) -> Result<Self, serde_json::Error> {
         let (mut events, mut actions, mut content) = (None, None, None);
         if let Value::Object(fields) = &mut document {
-            events = moved::array(fields, "events");
-            actions = moved::array(fields, "proposed_actions");
+            events = take_value::array(fields, "events");
+            actions = take_value::array(fields, "proposed_actions");
             let output = fields.get_mut("final_output").and_then(Value::as_object_mut);
-            content = output.and_then(|output| moved::content(output, "content"));
+            content = output.and_then(|output| take_value::content(output, "content"));
         }
         let mut wire: CaseWire = serde_json::from_value(document)?;
         if let Some(events) = events {

@@ -4,7 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::moved;
+use crate::take_value;
 use crate::{Content, ContentType, Extra, Href, Millis, RiskLevel, Sha256Digest};
 
 /// One step of the agent.
@@ -170,20 +170,20 @@ impl Event {
         let ts = serde_json::from_value(ts)?;
         let body = match kind.as_str() {
             "tool_call" => {
-                let args = moved::object(&mut fields, "args");
+                let args = take_value::object(&mut fields, "args");
                 let mut call: ToolCall = serde_json::from_value(Value::Object(fields))?;
                 call.args = args.unwrap_or(call.args);
                 EventBody::ToolCall(call)
             }
             "tool_result" => {
-                let payload = moved::content(&mut fields, "payload_summary");
+                let payload = take_value::content(&mut fields, "payload_summary");
                 let mut result: ToolResult = serde_json::from_value(Value::Object(fields))?;
                 result.payload_summary = payload.or(result.payload_summary);
                 EventBody::ToolResult(result)
             }
             "retrieval" => EventBody::Retrieval(serde_json::from_value(Value::Object(fields))?),
             "final_output" => {
-                let content = moved::content(&mut fields, "content");
+                let content = take_value::content(&mut fields, "content");
                 let mut output: FinalOutputEvent = serde_json::from_value(Value::Object(fields))?;
                 output.content = content.unwrap_or(output.content);
                 EventBody::FinalOutput(output)

@@ -1,4 +1,4 @@
-//! Evidence refs: what an action rests on. Whether a ref leads somewhere is a rule of [`crate::check`].
+//! Evidence refs: what an action rests on. Whether a ref leads somewhere is a rule of [`counterproof_validation`].
 
 use std::fmt;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, Count, Extra, Href, Millis, Sha256Digest, Side, Tri};
+use crate::{CaseId, Count, Extra, Href, Millis, Nullable, Sha256Digest, Side};
 
 /// Why the runner got no valid answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,8 +38,8 @@ pub struct RunnerFailure {
     /// Where the body is, under `assets/`; null where there was none.
     pub full_body_saved_to: Option<Href>,
     /// Where the body's metadata are, under `assets/`.
-    #[serde(default, skip_serializing_if = "Tri::is_absent")]
-    pub full_body_meta_saved_to: Tri<Href>,
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub full_body_meta_saved_to: Nullable<Href>,
     /// What this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -117,17 +117,17 @@ pub struct FailureMeta {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// The `Content-Type` header; null where there was none.
-    #[serde(default, skip_serializing_if = "Tri::is_absent")]
-    pub content_type: Tri<String>,
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub content_type: Nullable<String>,
     /// The `Content-Encoding` header; null where there was none.
-    #[serde(default, skip_serializing_if = "Tri::is_absent")]
-    pub encoding: Tri<String>,
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub encoding: Nullable<String>,
     /// Bytes of the body that were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_written: Option<Count>,
     /// Bytes that the body had; null where its end was never seen.
-    #[serde(default, skip_serializing_if = "Tri::is_absent")]
-    pub bytes_total: Tri<Count>,
+    #[serde(default, skip_serializing_if = "Nullable::is_absent")]
+    pub bytes_total: Nullable<Count>,
     /// True where less was kept than there was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,

@@ -1,11 +1,11 @@
-//! The contract: what a run of an agent leaves behind on disk, as types.
+//! The contract: the documents of a run as types.
 //!
-//! Data flows one way. Bytes become a JSON value, the value is held against its schema ([`schema`]) and against the
-//! rules that a schema cannot say ([`check`]), and then becomes a type that cannot hold a bad value ([`Run`], [`Case`],
-//! …). An answer that is plainly right takes a short cut from its bytes to its type. Writing goes the other way, through
-//! [`store::RunWriter`] and the one atomic writer in [`mod@write`].
+//! One module per document ([`Run`], [`Case`], [`Manifest`], [`FailureMeta`], [`evaluation`]), the types that they share
+//! (ids, hrefs, digests, counts, shares), the published schema texts ([`schema`]) and the exit codes ([`Exit`]). A value of
+//! these types is well-formed: ids are safe file names, and an [`Href`] never leaves its folder.
 //!
-//! This crate knows no engine: it neither runs an agent nor compares two runs.
+//! This crate does no I/O. `counterproof-store` reads and writes run folders, `counterproof-validation` checks documents
+//! against the schemas and the rules that a schema cannot express, and `counterproof-redaction` masks secrets.
 //!
 //! ```
 //! use counterproof_artifact::{CaseId, Href};
@@ -16,20 +16,10 @@
 //! ```
 
 pub mod canonical;
-pub mod check;
 pub mod evaluation;
 pub mod exit;
-pub mod glob;
-pub mod inside;
-pub mod locate;
-pub mod lock;
 pub mod pointer;
-pub mod redact;
 pub mod schema;
-pub mod spool;
-pub mod store;
-pub mod write;
-pub mod xml;
 
 mod action;
 mod case;
@@ -37,15 +27,15 @@ mod event;
 mod evidence;
 mod failure;
 mod href;
-mod journal;
 mod manifest;
-mod moved;
 mod name;
+mod nullable;
 mod number;
 mod run;
 mod share;
 mod side;
-mod tri;
+mod take_value;
+mod visible_text;
 
 pub use action::{ProposedAction, RiskLevel};
 pub use canonical::Sha256Digest;
@@ -55,14 +45,14 @@ pub use evidence::{EvidenceRef, EvidenceTarget};
 pub use exit::Exit;
 pub use failure::{FailureClass, FailureMeta, FailureMetaSchema, RunnerFailure};
 pub use href::{Href, HrefError};
-pub use inside::ResolveError;
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
+pub use nullable::Nullable;
 pub use number::{Count, Millis};
 pub use run::{Accepted, Backoff, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats, UntilDecided};
 pub use share::{Share, ShareError};
 pub use side::Side;
-pub use tri::Tri;
+pub use visible_text::{escape_invisible, is_invisible};
 
 /// Fields of a document that this version does not know: kept as they were read, and written again behind the known ones.
 pub type Extra = serde_json::Map<String, serde_json::Value>;

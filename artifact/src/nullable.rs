@@ -4,9 +4,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A field that may be left out, be null, or hold a value, each with a meaning of its own.
 ///
-/// Use it with `#[serde(default, skip_serializing_if = "Tri::is_absent")]`.
+/// Use it with `#[serde(default, skip_serializing_if = "Nullable::is_absent")]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Tri<T> {
+pub enum Nullable<T> {
     /// The field is not there: its writer did not say.
     #[default]
     Absent,
@@ -16,35 +16,35 @@ pub enum Tri<T> {
     Value(T),
 }
 
-impl<T> Tri<T> {
+impl<T> Nullable<T> {
     /// True where the field is left out.
     pub const fn is_absent(&self) -> bool {
-        matches!(self, Tri::Absent)
+        matches!(self, Nullable::Absent)
     }
 
     /// The value, if there is one.
     pub const fn value(&self) -> Option<&T> {
         match self {
-            Tri::Value(value) => Some(value),
-            Tri::Absent | Tri::Null => None,
+            Nullable::Value(value) => Some(value),
+            Nullable::Absent | Nullable::Null => None,
         }
     }
 }
 
-impl<T> From<Option<T>> for Tri<T> {
+impl<T> From<Option<T>> for Nullable<T> {
     fn from(option: Option<T>) -> Self {
-        option.map_or(Tri::Null, Tri::Value)
+        option.map_or(Nullable::Null, Nullable::Value)
     }
 }
 
-impl<T: Serialize> Serialize for Tri<T> {
+impl<T: Serialize> Serialize for Nullable<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value().serialize(serializer)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Tri<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nullable<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Option::<T>::deserialize(deserializer).map(Tri::from)
+        Option::<T>::deserialize(deserializer).map(Nullable::from)
     }
 }

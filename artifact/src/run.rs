@@ -103,7 +103,7 @@ pub struct Run {
 impl Run {
     /// What orders runs by age: the time they were accepted at, or else started at, whatever its offset and precision. A text
     /// that is no time is older than every time; of two equal ones the greater id is the newer.
-    pub(crate) fn age(&self) -> (Option<Timestamp>, &str, &RunId) {
+    pub fn age(&self) -> (Option<Timestamp>, &str, &RunId) {
         // A run may have started before the baseline that it takes the place of.
         let text = self.accepted.as_ref().map_or(&self.generated_at, |accepted| &accepted.at).as_str();
         match point_in_time(text) {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::locate::{self, DuplicateKey, DuplicateKeys, Position};
+use counterproof_validation::locate::{self, DuplicateKey, DuplicateKeys, Position};
 use serde_json::Value;
 use serde_saphyr::Error as YamlError;
 

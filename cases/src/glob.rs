@@ -3,7 +3,7 @@
 /// True where `*` can be filled in so that the pattern becomes the name.
 ///
 /// ```
-/// use counterproof_artifact::glob;
+/// use counterproof_cases::glob;
 ///
 /// assert!(glob::fits("get_*", "get_order"));
 /// assert!(!glob::fits("get_*", "set_order"));

@@ -1,6 +1,7 @@
 //! Interprets a document as a list of cases. Unique ids are checked later, over all files.
 
-use counterproof_artifact::{CaseId, pointer};
+use counterproof_artifact::CaseId;
+use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
 use crate::document::Document;

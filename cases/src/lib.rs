@@ -18,6 +18,8 @@
 //! assert_eq!(suite.cases[0].input.user, "Where is my money?");
 //! ```
 
+pub mod glob;
+
 mod document;
 mod expect;
 mod fields;

@@ -5,8 +5,9 @@ use std::collections::hash_map::Entry;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::check::Position;
-use counterproof_artifact::{CaseId, pointer};
+use counterproof_artifact::CaseId;
+use counterproof_artifact::pointer;
+use counterproof_validation::Position;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::document::{Document, Format, Part, parse};

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::check::Position;
 use counterproof_artifact::pointer;
+use counterproof_validation::Position;
 use serde_saphyr::granit_parser::{Event, Marker, Parser};
 
 /// Positions of the values of a document, by JSON Pointer.

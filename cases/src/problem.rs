@@ -5,7 +5,8 @@ use std::io;
 use std::ops::Range;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::check::{Position, visible};
+use counterproof_artifact::escape_invisible;
+use counterproof_validation::Position;
 
 /// An error or a warning at one position of a cases file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +53,8 @@ impl fmt::Display for Marked {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text.to_owned(),
         };
-        let (before, part, after) = (visible(&before), visible(&cut(part)), visible(&cut(after)));
+        let (before, part, after) =
+            (escape_invisible(&before), escape_invisible(&cut(part)), escape_invisible(&cut(after)));
         let (indent, width) = (before.chars().count(), part.chars().count().max(1));
         write!(f, "  | {before}{part}{after}\n  | {:indent$}{}", "", "^".repeat(width))
     }

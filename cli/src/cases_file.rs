@@ -1,8 +1,8 @@
 //! The cases that a command was given, and everything that is wrong with them.
 
 use camino::Utf8Path;
-use counterproof_artifact::store::RUN_FILE;
 use counterproof_cases::{LoadError, Suite};
+use counterproof_store::RUN_FILE;
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;

@@ -1,9 +1,9 @@
 //! Why an agent was never reached, in the words that the artifact of a case has for it.
 
 use camino::Utf8Path;
-use counterproof_artifact::store::RunReader;
 use counterproof_artifact::{CaseId, Outcome, RunnerFailure};
 use counterproof_runner::Target;
+use counterproof_store::RunReader;
 
 use crate::command_error::CommandError;
 

@@ -7,8 +7,8 @@ use std::io;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_artifact::write::{self, WriteError};
 use counterproof_evaluator::report::{self, CasePlace, PageSelection, ReportUrl, Surroundings};
+use counterproof_store::write::{self, WriteError};
 
 /// Where GitHub Actions says that the summary of a step goes.
 pub(crate) const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";

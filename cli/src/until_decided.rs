@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::store::RunReader;
 use counterproof_artifact::{CaseId, RunId, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::judge::Expectations;
@@ -13,6 +12,7 @@ use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::repeats::{CaseStanding, Standing, standings};
 use counterproof_evaluator::statistics::Thresholds;
 use counterproof_evaluator::values::text;
+use counterproof_store::RunReader;
 
 use crate::command_error::CommandError;
 use crate::commands::compare::{read_error, warn_of_other_side};

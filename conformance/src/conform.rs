@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::write::{Durability, WriteError, create_folder, write_json};
+use counterproof_store::write::{Durability, WriteError, create_folder, write_json};
 
 use rayon::prelude::*;
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_demo::{CASES, PLANTED, Variant};
 use counterproof_runner::{Environment, Jitter, ResolveRule, Settings, Silent, SteppingClock};
+use counterproof_store::write::{self, Durability};
 
 /// The name that the files know the agent by.
 const HOST: &str = "demo-agent.example";

@@ -71,7 +71,7 @@ async fn answers_are_complete_and_their_evidence_is_there() {
             let mut answer: Value = serde_json::from_str(&body).unwrap();
             answer["schema_version"] = json!("case.v1");
             answer["status"] = json!("ok");
-            assert_eq!(counterproof_artifact::check::artifact(&answer), [], "{}", planted.case_id);
+            assert_eq!(counterproof_validation::validate_case(&answer), [], "{}", planted.case_id);
             let case: counterproof_artifact::Case = serde_json::from_value(answer).unwrap();
             assert_eq!((case.case_id.as_str(), case.version), (planted.case_id, Side::New));
             let Outcome::Ok(answer) = case.outcome else { panic!("the status is ok") };
@@ -106,8 +106,7 @@ async fn the_planted_faults_of_the_wire_happen() {
 fn the_cases_file_loads_without_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let path = Utf8Path::from_path(folder.path()).unwrap().join("cases.json");
-    counterproof_artifact::write::write(&path, CASES.as_bytes(), counterproof_artifact::write::Durability::Cached)
-        .unwrap();
+    counterproof_store::write::write(&path, CASES.as_bytes(), counterproof_store::write::Durability::Cached).unwrap();
     let suite = counterproof_cases::load(&path).unwrap();
     assert_eq!((suite.cases.len(), suite.warnings.len()), (10, 0));
 }

@@ -7,15 +7,15 @@
 #![allow(unreachable_pub, reason = "the tests take this file in as a module")]
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::check::{self, RunFolder};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
-use counterproof_artifact::store::RunReader;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::report::ReportWriter;
+use counterproof_store::RunReader;
+use counterproof_store::write::{self, Durability};
+use counterproof_validation::{RunFolder, validate_path};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ pub fn reader(bytes: &[u8]) {
     let folder = folders.run(Side::New);
     let checked = RunFolder::new(&folder, Side::New, None).read_case(&case_id());
     assert!(checked.case.is_some() || !checked.findings.is_empty());
-    let report = check::path(&folder).unwrap();
+    let report = validate_path(&folder).unwrap();
     // Other rules, such as that of the file's name, may find more; fewer there cannot be.
     assert!(report.findings.len() >= checked.findings.len());
 }

@@ -7,7 +7,7 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
 
-use super::{CONFIGURED, KEY_PATTERNS};
+use crate::{CONFIGURED, KEY_PATTERNS};
 
 /// Looks for the first part of a secret at the very end of a text.
 #[derive(Debug, Clone)]

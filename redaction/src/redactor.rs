@@ -1,22 +1,4 @@
-//! Takes secrets out of texts, JSON values and byte streams before they are kept.
-//!
-//! Two kinds of rules: values that somebody named as secrets, found in every form that a usual encoder gives them
-//! (`redact/forms.rs`), and the shapes of widely used keys (`redact/patterns.rs`). It cannot find a value in a form that
-//! hides it on purpose, nor within data that are compressed.
-//!
-//! ```
-//! use counterproof_artifact::redact::{Applied, Redactor};
-//! let redactor = Redactor::new(["hunter2-hunter2"])?;
-//! let mut applied = Applied::default();
-//! assert_eq!(redactor.text("password=hunter2-hunter2", &mut applied), "password=[redacted]");
-//! assert_eq!(applied.names(), ["configured_secret"]);
-//! # Ok::<(), counterproof_artifact::redact::RedactError>(())
-//! ```
-
-mod begun;
-mod forms;
-mod patterns;
-mod stream;
+//! The search for secrets: compiled rules, and the masking of what they match.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -24,10 +6,9 @@ use std::collections::BTreeSet;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use begun::Begun;
-
-pub use patterns::{KEY_PATTERNS, KeyPattern};
-pub use stream::RedactingStream;
+use crate::begun::Begun;
+use crate::forms;
+use crate::patterns::KEY_PATTERNS;
 
 /// What stands where a secret stood.
 pub const MASK: &str = "[redacted]";
@@ -75,16 +56,16 @@ impl Applied {
 pub struct Redactor {
     rules: Vec<Rule>,
     /// Matches where any rule does: one pass finds all candidates.
-    any: Regex,
+    pub(crate) any: Regex,
     begun: Begun,
-    longest: usize,
+    pub(crate) longest: usize,
     /// True where a mask is followed by the line breaks of what it stands for.
     keeps_lines: bool,
 }
 
 /// How a text ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(crate) enum End {
     /// Where whoever wrote it ended it.
     Whole,
     /// Somewhere within.
@@ -147,7 +128,7 @@ impl Redactor {
         }
     }
 
-    /// Masks every secret in bytes that are all there; for those that come in pieces there is [`RedactingStream`].
+    /// Masks every secret in bytes that are all there; for those that come in pieces there is [`RedactingStream`](crate::RedactingStream).
     pub fn bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
         self.up_to(bytes, End::Whole, applied)
     }
@@ -158,7 +139,7 @@ impl Redactor {
         self.up_to(bytes, End::Cut, applied)
     }
 
-    fn up_to<'a>(&self, bytes: &'a [u8], end: End, applied: &mut Applied) -> Cow<'a, [u8]> {
+    pub(crate) fn up_to<'a>(&self, bytes: &'a [u8], end: End, applied: &mut Applied) -> Cow<'a, [u8]> {
         let begun = self.begun_at(bytes, end);
         let limit = begun.map_or(bytes.len(), |(start, _)| start);
         let mut masked = Vec::new();
@@ -228,7 +209,7 @@ impl Redactor {
     }
 
     /// Masks one match of `any`: the part of it that the rule calls the secret, or the whole.
-    fn mask_one(&self, found: &[u8], masked: &mut Vec<u8>, applied: &mut Applied) {
+    pub(crate) fn mask_one(&self, found: &[u8], masked: &mut Vec<u8>, applied: &mut Applied) {
         let matched = self.rules.iter().find_map(|rule| Some((rule.name, rule.regex.captures(found)?)));
         let Some((name, captures)) = matched else {
             self.mask_bytes(found, masked);
@@ -241,18 +222,15 @@ impl Redactor {
         masked.extend_from_slice(&found[secret.end..]);
     }
 
-    fn mask_bytes(&self, secret: &[u8], masked: &mut Vec<u8>) {
+    pub(crate) fn mask_bytes(&self, secret: &[u8], masked: &mut Vec<u8>) {
         masked.extend_from_slice(MASK.as_bytes());
         self.keep_lines(secret, masked);
     }
 
     /// The line breaks of what is left out, where they are kept.
-    fn keep_lines(&self, left_out: &[u8], masked: &mut Vec<u8>) {
+    pub(crate) fn keep_lines(&self, left_out: &[u8], masked: &mut Vec<u8>) {
         if self.keeps_lines {
             masked.extend(left_out.iter().filter(|byte| **byte == b'\n'));
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! Redaction of bytes that come in pieces: a secret is found wherever the pieces are cut, in memory that does not grow.
 
-use super::{Applied, End, Redactor};
+use crate::redactor::{Applied, End, Redactor};
 
 /// The least that is held back: keys of known shapes, but for hostile ones, are shorter.
 const HELD: usize = 16 * 1024;

@@ -92,7 +92,7 @@ fn keys_of_known_shapes_are_found_and_their_surroundings_left() {
 
 #[test]
 fn the_docs_list_every_shape() {
-    let docs = include_str!("../../../docs/runner.md");
+    let docs = include_str!("../../docs/runner.md");
     for pattern in KEY_PATTERNS {
         let row = format!("| `{}` | {} |", pattern.name, pattern.looks_like);
         assert!(docs.contains(&row), "docs/runner.md has no row {row}");

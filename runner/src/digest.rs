@@ -41,7 +41,7 @@ mod tests {
     fn cases(text: &str) -> Vec<CaseSpec> {
         let folder = tempfile::tempdir().unwrap();
         let path = camino::Utf8Path::from_path(folder.path()).unwrap().join("cases.json");
-        counterproof_artifact::write::write(&path, text.as_bytes(), counterproof_artifact::write::Durability::Cached)
+        counterproof_store::write::write(&path, text.as_bytes(), counterproof_store::write::Durability::Cached)
             .unwrap();
         counterproof_cases::load(&path).unwrap().cases
     }

@@ -103,3 +103,30 @@ pub fn read(root: &Utf8Path, name: &str) -> Result<Vec<u8>, ResolveError> {
     file.read_to_end(&mut bytes).map_err(|source| ResolveError::Io { name: name.to_owned(), source })?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_out_of_the_folder_is_not_followed() {
+        let outside = tempfile::tempdir().unwrap();
+        let inside = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(inside.path()).unwrap();
+        std::fs::create_dir(root.join("assets")).unwrap();
+        crate::write::write(
+            &Utf8Path::from_path(outside.path()).unwrap().join("secret"),
+            b"s",
+            crate::write::Durability::Cached,
+        )
+        .unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.join("assets/out")).unwrap();
+        std::os::unix::fs::symlink(root, root.join("assets/round")).unwrap();
+
+        let resolve = |name: &str| resolve(root, name);
+        assert!(matches!(resolve("assets/out/secret"), Err(ResolveError::Escapes { .. })));
+        assert!(matches!(resolve("assets/none"), Err(ResolveError::Missing { .. })));
+        assert!(matches!(resolve("assets/round/assets"), Err(ResolveError::NotAFile { .. })));
+    }
+}

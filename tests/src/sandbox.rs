@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::write::{Durability, write};
+use counterproof_store::write::{Durability, write};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -35,7 +35,7 @@ impl Sandbox {
     #[must_use]
     pub fn with_file(self, name: &str, contents: &str) -> Self {
         let path = self.path(name);
-        counterproof_artifact::write::create_folder(path.parent().expect("the sandbox")).expect("a folder");
+        counterproof_store::write::create_folder(path.parent().expect("the sandbox")).expect("a folder");
         write(&path, contents.as_bytes(), Durability::Cached).expect("a file");
         self
     }

@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::finding::{Finding, Findings};
 use super::folder::RunFolder;
 use super::value::items;
-use super::{Code, evidence, excerpt, failure, hrefs, names, parse, plain, shape, steps};
-use crate::schema::Kind;
-use crate::{Case, CaseId};
+use super::{Code, evidence, failure, hrefs, names, parse, plain, shape, steps};
+use counterproof_artifact::schema::Kind;
+use counterproof_artifact::{Case, CaseId};
 
 /// An artifact that was read and held against the contract.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct CheckedCase {
 /// Holds a `case.v1` document against its schema and the rules that need no folder; pointers are set, positions are not.
 ///
 /// Refs to assets are not judged, and links to them only as they are written.
-pub fn artifact(document: &Value) -> Vec<Finding> {
+pub fn validate_case(document: &Value) -> Vec<Finding> {
     let mut findings = Findings::of(Utf8Path::new(""));
     check(document, None, &mut findings);
     findings.into_list()
@@ -72,7 +72,8 @@ fn typed(document: Value, findings: &mut Findings) -> Option<Case> {
         Ok(case) => Some(case),
         Err(error) => {
             if findings.is_empty() {
-                let message = excerpt::visible(&error.to_string().chars().take(300).collect::<String>());
+                let message =
+                    counterproof_artifact::escape_invisible(&error.to_string().chars().take(300).collect::<String>());
                 findings.add(Code::WrongValue, "", message, "a `case.v1` document");
             }
             None
@@ -148,13 +149,13 @@ mod tests {
             let (parent, key) = pointer.rsplit_once('/').unwrap();
             document.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(key).unwrap();
         }
-        artifact(&document).into_iter().map(|finding| (finding.code, finding.pointer)).collect()
+        validate_case(&document).into_iter().map(|finding| (finding.code, finding.pointer)).collect()
     }
 
     #[test]
     fn valid_artifacts_have_no_findings() {
-        assert_eq!(artifact(&answer()), []);
-        assert_eq!(artifact(&failure()), []);
+        assert_eq!(validate_case(&answer()), []);
+        assert_eq!(validate_case(&failure()), []);
     }
 
     #[test]
@@ -241,7 +242,8 @@ mod tests {
             {"attempt": 1, "started_at": "2026-01-31T12:00:00Z", "outcome": "runner_error", "error_class": "timeout"},
             {"attempt": 2, "started_at": "yesterday", "outcome": "ok", "error_class": "timeout"}
         ]);
-        let found: Vec<_> = artifact(&document).into_iter().map(|finding| (finding.code, finding.pointer)).collect();
+        let found: Vec<_> =
+            validate_case(&document).into_iter().map(|finding| (finding.code, finding.pointer)).collect();
         assert_eq!(
             found,
             [
@@ -254,7 +256,7 @@ mod tests {
     #[test]
     fn all_findings_are_reported_at_once() {
         let document = json!({"schema_version": "case.v1", "case_id": "a/b", "status": "ok", "events": [{}, 5], "proposed_actions": {}});
-        let codes: Vec<Code> = artifact(&document).iter().map(|finding| finding.code).collect();
+        let codes: Vec<Code> = validate_case(&document).iter().map(|finding| finding.code).collect();
         assert_eq!(codes.iter().filter(|code| **code == Code::MissingField).count(), 4, "{codes:?}");
         assert!(codes.contains(&Code::WrongType) && codes.contains(&Code::UnsafeCaseId), "{codes:?}");
     }
@@ -264,7 +266,7 @@ mod tests {
         let mut document = answer();
         document["final_output"]["content_type"] = json!("x".repeat(1_000_000));
         document["events"][1].as_object_mut().unwrap().remove("latency_ms");
-        let findings = artifact(&document);
+        let findings = validate_case(&document);
         for finding in &findings {
             assert!(finding.message.len() < 500 && finding.expected.len() < 500, "{finding:#?}");
         }
@@ -278,7 +280,7 @@ mod tests {
     fn a_file_of_countless_findings_has_a_bounded_list() {
         let mut document = answer();
         document["events"] = vec![json!(1); 5000].into();
-        let findings = artifact(&document);
+        let findings = validate_case(&document);
         assert_eq!(findings.len(), super::super::MOST_FINDINGS + 1);
         let last = findings.last().unwrap();
         assert_eq!((last.code, last.message.as_str()), (Code::MoreFindings, "4001 more findings are not listed"));
@@ -292,7 +294,7 @@ mod tests {
             json!({"run_id": "r", "started_at": 1, "versions": ["baseline", "new"], "runner": {}}),
         ];
         for shape in shapes {
-            let findings = artifact(&shape);
+            let findings = validate_case(&shape);
             assert_eq!(findings.len(), 1, "{findings:#?}");
             assert_eq!(findings[0].code, Code::OlderFormat);
             assert!(findings[0].message.contains("before `"), "{}", findings[0].message);

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::finding::Findings;
 use super::value::{count, items};
 use super::{Code, names, shape};
-use crate::evaluation::Verdict;
-use crate::schema::Kind;
+use counterproof_artifact::evaluation::Verdict;
+use counterproof_artifact::schema::Kind;
 
 /// The document by itself. False where it is another document.
 pub(super) fn check(evaluation: &Value, findings: &mut Findings) -> bool {

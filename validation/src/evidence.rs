@@ -12,7 +12,7 @@ use super::excerpt::quote;
 use super::finding::Findings;
 use super::folder::{Mark, RunFolder};
 use super::value::items;
-use crate::{Event, EventBody, Href};
+use counterproof_artifact::{Event, EventBody, Href};
 
 /// What the events of an artifact offer to refs.
 #[derive(Debug, Default)]

@@ -1,7 +1,9 @@
-//! The few lines of a file that a finding is about, bounded whatever the file looks like, and texts made fit to show.
+//! The few lines of a file that a finding is about, bounded whatever the file looks like.
 
 use std::fmt::Write as _;
 use std::ops::Range;
+
+use counterproof_artifact::is_invisible;
 
 use crate::locate::Position;
 
@@ -67,27 +69,6 @@ fn push(text: &mut String, bytes: &[u8]) {
             text.push('\u{fffd}');
         }
     }
-}
-
-/// True for characters that change how a terminal or a page shows its neighbours, or that are not seen at all: control
-/// characters, bidirectional controls, separators of lines, and characters without a width.
-pub fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// A text with every invisible character spelled out, so that a hostile file cannot steer a terminal.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_invisible(c) {
-            let _ = write!(shown, "{}", c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }
 
 /// A text of a document between backticks, bounded and fit to show.

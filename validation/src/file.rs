@@ -6,12 +6,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use super::finding::{Finding, Findings};
-use super::{Code, excerpt, parse};
-use crate::inside::{self, ResolveError};
+use super::{Code, parse};
+use counterproof_store::confined_path::{self, ResolveError};
 
 /// Reads a whole document of a folder, and nothing beyond the folder; a failure becomes a finding that quotes no content.
 pub(super) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Option<Vec<u8>> {
-    let error = match inside::read(root, name) {
+    let error = match confined_path::read(root, name) {
         Ok(bytes) => return Some(bytes),
         Err(error) => error,
     };
@@ -22,7 +22,7 @@ pub(super) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Opti
     };
     let message = match error {
         ResolveError::Missing { source, .. } | ResolveError::Io { source, .. } => source.to_string(),
-        error => excerpt::visible(&error.to_string()),
+        error => counterproof_artifact::escape_invisible(&error.to_string()),
     };
     findings.add(code, "", message, expected);
     None

@@ -8,8 +8,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use super::value::{count, items};
-use crate::inside::{self, ResolveError};
-use crate::{Href, Manifest, Sha256Digest, Side};
+use counterproof_artifact::{Href, Manifest, Sha256Digest, Side};
+use counterproof_store::confined_path::{self, ResolveError};
 
 /// What a document says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl RunFolder {
 
     /// The size of the file that a link leads to.
     pub(super) fn measure(&self, href: &Href) -> Result<u64, ResolveError> {
-        let path = href.resolve(&self.path)?;
+        let path = confined_path::resolve(&self.path, href.as_str())?;
         path.metadata().map(|metadata| metadata.len()).map_err(|source| failed(href, source))
     }
 
@@ -121,7 +121,7 @@ impl RunFolder {
         if let Some(&digest) = known().get(href.as_str()) {
             return Ok(digest);
         }
-        let file = inside::open(&self.path, href.as_str())?;
+        let file = confined_path::open(&self.path, href.as_str())?;
         let (digest, _) = Sha256Digest::of_reader(file).map_err(|source| failed(href, source))?;
         known().insert(href.as_str().to_owned(), digest);
         Ok(digest)

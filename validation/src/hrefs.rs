@@ -3,13 +3,15 @@
 use serde_json::Value;
 
 use super::Code;
-use super::excerpt::{quote, visible};
+use super::excerpt::quote;
 use super::finding::Findings;
 use super::folder::{Mark, RunFolder};
 use super::value::items;
-use crate::href::HrefError;
-use crate::store::ASSETS_FOLDER;
-use crate::{Href, ResolveError, Sha256Digest};
+use counterproof_artifact::HrefError;
+use counterproof_artifact::escape_invisible;
+use counterproof_artifact::{Href, Sha256Digest};
+use counterproof_store::ASSETS_FOLDER;
+use counterproof_store::confined_path::ResolveError;
 
 /// The links of an artifact's events to their assets.
 pub(super) fn check_events(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
@@ -77,7 +79,7 @@ pub(super) fn link(
     findings: &mut Findings,
 ) {
     if let Err(error) = folder.measure(href) {
-        let message = visible(&error.to_string());
+        let message = escape_invisible(&error.to_string());
         let (code, expected) = match error {
             ResolveError::Missing { .. } => (Code::AssetMissing, "a file at this place in the run folder"),
             ResolveError::NotAFile { .. } => (Code::AssetMissing, "a file, not a folder or a device"),
@@ -115,7 +117,12 @@ pub(super) fn compare(href: &Href, mark: Mark, pointer: &str, folder: &RunFolder
             }
             Ok(_) => {}
             Err(error) => {
-                findings.add(Code::Unreadable, pointer, visible(&error.to_string()), "a file that can be read");
+                findings.add(
+                    Code::Unreadable,
+                    pointer,
+                    escape_invisible(&error.to_string()),
+                    "a file that can be read",
+                );
             }
         },
     }

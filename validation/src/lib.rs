@@ -6,6 +6,7 @@
 
 mod case;
 mod code;
+mod compiled_schema;
 mod evaluation;
 mod evidence;
 mod excerpt;
@@ -14,6 +15,7 @@ mod file;
 mod finding;
 mod folder;
 mod hrefs;
+pub mod locate;
 mod manifest;
 mod meta;
 mod names;
@@ -27,11 +29,11 @@ mod shape;
 mod steps;
 mod value;
 
-pub use case::{CheckedCase, artifact};
+pub use case::{CheckedCase, validate_case};
 pub use code::Code;
-pub use excerpt::{Excerpt, is_invisible, visible};
+pub use excerpt::Excerpt;
 pub use finding::{Finding, MOST_FINDINGS};
 pub use folder::RunFolder;
-pub use place::{PathError, Report, path};
+pub use place::{PathError, Report, validate_path};
 
 pub use crate::locate::Position;

@@ -5,13 +5,15 @@ use std::collections::{HashMap, HashSet};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::excerpt::{quote, visible};
+use super::excerpt::quote;
 use super::finding::Findings;
 use super::folder::{Mark, RunFolder};
 use super::value::{count, items};
 use super::{Code, hrefs, names, shape};
-use crate::schema::Kind;
-use crate::{Href, ResolveError};
+use counterproof_artifact::Href;
+use counterproof_artifact::escape_invisible;
+use counterproof_artifact::schema::Kind;
+use counterproof_store::confined_path::ResolveError;
 
 /// The document by itself. False where it is another document.
 pub(super) fn check(manifest: &Value, findings: &mut Findings) -> bool {
@@ -70,12 +72,17 @@ pub(super) fn check_folder(manifest: &Value, folder: &RunFolder, findings: &mut 
                 findings.add(
                     Code::HrefEscapes,
                     at("href"),
-                    visible(&error.to_string()),
+                    escape_invisible(&error.to_string()),
                     "a file within the run folder",
                 );
             }
             Err(error @ ResolveError::Io { .. }) => {
-                findings.add(Code::Unreadable, at("href"), visible(&error.to_string()), "a file that can be read");
+                findings.add(
+                    Code::Unreadable,
+                    at("href"),
+                    escape_invisible(&error.to_string()),
+                    "a file that can be read",
+                );
             }
         }
     }

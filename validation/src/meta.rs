@@ -7,8 +7,8 @@ use super::finding::Findings;
 use super::folder::{Mark, RunFolder};
 use super::value::count;
 use super::{Code, hrefs, names, shape};
-use crate::Href;
-use crate::schema::Kind;
+use counterproof_artifact::Href;
+use counterproof_artifact::schema::Kind;
 
 /// The document by itself. False where it is another document.
 pub(super) fn check(meta: &Value, findings: &mut Findings) -> bool {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Code;
 use super::excerpt::quote;
 use super::finding::Findings;
-use crate::{CaseId, RunId, Side};
+use counterproof_artifact::{CaseId, RunId, Side};
 
 /// A case id has to name a file on every system.
 pub(super) fn case_id(value: &Value, pointer: &str, findings: &mut Findings) {
@@ -67,5 +67,5 @@ pub(super) fn is_time(text: &str) -> bool {
 
 /// The error of an id quotes the id, which may be long and hostile.
 fn bounded(text: &str) -> String {
-    super::excerpt::visible(&text.chars().take(300).collect::<String>())
+    counterproof_artifact::escape_invisible(&text.chars().take(300).collect::<String>())
 }

@@ -14,9 +14,9 @@ use super::folder::RunFolder;
 use super::run::Place;
 use super::shape::{self, Declared};
 use super::{Code, case, evaluation, manifest, meta, run, run_folder};
-use crate::schema::Kind;
-use crate::store::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE};
-use crate::write::TEMPORARY_PREFIX;
+use counterproof_artifact::schema::Kind;
+use counterproof_store::write::TEMPORARY_PREFIX;
+use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE};
 
 /// What was found below a path.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ pub struct PathError {
 /// A folder is a run folder if it holds a `run.json`. In a tree, JSON files outside of run folders are held against the
 /// contract where their `schema_version` is one of it, and counted as skipped otherwise. Hidden folders, `node_modules`,
 /// symbolic links and the temporary files of an interrupted write are passed by.
-pub fn path(path: &Utf8Path) -> Result<Report, PathError> {
+pub fn validate_path(path: &Utf8Path) -> Result<Report, PathError> {
     let unreadable = |source| PathError { path: path.to_owned(), source };
     let metadata = path.metadata().map_err(unreadable)?;
     if !metadata.is_dir() {

@@ -9,8 +9,8 @@ use super::excerpt::quote;
 use super::finding::Findings;
 use super::value::{count, items};
 use super::{Code, hrefs, names, shape};
-use crate::schema::Kind;
-use crate::{CaseId, Side};
+use counterproof_artifact::schema::Kind;
+use counterproof_artifact::{CaseId, Side};
 
 /// What the names of a run folder and of the folder above it say: `runs/<side>/<runId>`.
 #[derive(Debug, Default)]

@@ -16,10 +16,11 @@ use super::run::{Ended, Place, collision_key};
 use super::shape::{self, Declared};
 use super::value::items;
 use super::{Code, case, evaluation, file, manifest, meta, parse, plain, run};
-use crate::journal::{JOURNAL_FILE, Record};
-use crate::store::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE, ReadError, restore};
-use crate::write::TEMPORARY_PREFIX;
-use crate::{Href, Side};
+use counterproof_artifact::{Href, Side};
+use counterproof_store::unrestored;
+use counterproof_store::write::TEMPORARY_PREFIX;
+use counterproof_store::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE, ReadError};
+use counterproof_store::{JOURNAL_FILE, JournalRecord};
 
 /// What one artifact leaves behind once it is checked.
 struct Checked {
@@ -93,7 +94,7 @@ pub(super) fn check(path: &Utf8Path) -> Report {
 
 /// Files that a power cut took, though a journal still has them.
 fn not_restored(folder: &Utf8Path) -> Vec<Finding> {
-    let found = |record: Result<Record, ReadError>| match record {
+    let found = |record: Result<JournalRecord, ReadError>| match record {
         Ok(record) => {
             let mut findings = Findings::of(&folder.join(&record.file));
             let message = format!("`{JOURNAL_FILE}` has this file with {} bytes", record.bytes.len());
@@ -102,7 +103,7 @@ fn not_restored(folder: &Utf8Path) -> Vec<Finding> {
         }
         Err(error) => vec![unreadable(&folder.join(JOURNAL_FILE), &error.to_string())],
     };
-    match restore::unsettled(folder) {
+    match unrestored(folder) {
         Ok(records) => records.flat_map(found).collect(),
         Err(error) => found(Err(error)),
     }

@@ -11,7 +11,7 @@ use super::Code;
 use super::excerpt::quote;
 use super::finding::Findings;
 use super::quick;
-use crate::schema::Kind;
+use counterproof_artifact::schema::Kind;
 
 /// Parts of schemas that a rule repeats with a code of its own.
 const SAID_BY_A_RULE: [&str; 1] = ["/$defs/bodyIsKept/"];
@@ -98,7 +98,7 @@ pub(super) fn check(expected: Kind, document: &Value, findings: &mut Findings) -
         }
         Declared::Known(_) | Declared::Foreign => {}
     }
-    let validator = expected.validator();
+    let validator = crate::compiled_schema::validator(expected);
     if !validator.is_valid(document) {
         for error in validator.iter_errors(document) {
             if findings.is_full() {

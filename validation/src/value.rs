@@ -7,7 +7,7 @@ pub(super) fn items<'a>(document: &'a Value, field: &str) -> impl Iterator<Item 
     document.get(field).and_then(Value::as_array).into_iter().flatten().enumerate()
 }
 
-/// A count, as [`crate::Count`] reads it.
+/// A count, as [`counterproof_artifact::Count`] reads it.
 pub(super) fn count(value: &Value) -> Option<u64> {
-    serde::Deserialize::deserialize(value).map(crate::Count::get).ok()
+    serde::Deserialize::deserialize(value).map(counterproof_artifact::Count::get).ok()
 }

@@ -6,9 +6,9 @@ use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_artifact::{
     Accepted, Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Content, ContentType, Count, Event,
     EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema, FinalOutput,
-    FinalOutputEvent, Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Outcome, ProposedAction, Retrieval,
-    RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf, Side, Stats, ToolCall,
-    ToolResult, ToolStatus, Tri, UntilDecided,
+    FinalOutputEvent, Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Nullable, Outcome, ProposedAction,
+    Retrieval, RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf, Side, Stats,
+    ToolCall, ToolResult, ToolStatus, UntilDecided,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -92,8 +92,8 @@ pub(crate) fn content_type() -> impl Strategy<Value = ContentType> {
     select(&[ContentType::Text, ContentType::Json][..])
 }
 
-pub(crate) fn tri<T: Clone + Debug + 'static>(inner: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Tri<T>> {
-    prop_oneof![Just(Tri::Absent), Just(Tri::Null), inner.prop_map(Tri::Value)].boxed()
+pub(crate) fn tri<T: Clone + Debug + 'static>(inner: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Nullable<T>> {
+    prop_oneof![Just(Nullable::Absent), Just(Nullable::Null), inner.prop_map(Nullable::Value)].boxed()
 }
 
 prop_compose! {

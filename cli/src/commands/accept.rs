@@ -1,10 +1,10 @@
 //! `counterproof accept`: a new run in, a baseline out.
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::store::{ReadError, RunReader};
 use counterproof_artifact::{Exit, RunId, Side};
 use counterproof_evaluator::values::text;
 use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock};
+use counterproof_store::{ReadError, RunReader};
 
 use crate::command_error::CommandError;
 use crate::commands::compare;

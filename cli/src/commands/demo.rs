@@ -6,11 +6,11 @@ use std::{fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Exit, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Variant};
 use counterproof_runner::{Environment, Interrupt, Settings};
+use counterproof_store::write::{self, Durability};
 use uuid::Uuid;
 
 use crate::command_error::CommandError;

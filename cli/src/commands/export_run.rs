@@ -1,9 +1,9 @@
 //! `counterproof export-run`: records of commands in, a run folder out.
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::store::CreateError;
-use counterproof_artifact::{CaseId, Exit, RunId, Side, check};
+use counterproof_artifact::{CaseId, Exit, RunId, Side, escape_invisible};
 use counterproof_safe_run::{Destination, ExportError, RereadError, Source, Wrong, export};
+use counterproof_store::CreateError;
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let destination = Destination { out: &args.out, side: args.side, run_id: &args.run_id, writer };
     let exported = export(&sources, &destination).map_err(command_error)?;
     for (id, command, exit_code) in &exported.cases {
-        let command = check::visible(command);
+        let command = escape_invisible(command);
         streams.note(format_args!("{id}: {command} (exit code {exit_code})"));
     }
     streams.say(format_args!("run folder: {}", exported.folder))?;

@@ -2,10 +2,10 @@
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
-use counterproof_artifact::store::{self, ReadError};
 use counterproof_evaluator::report;
 use counterproof_evaluator::report::history::{self, History, HistoryError, LeftOut, Place};
 use counterproof_evaluator::values::text;
+use counterproof_store::{ReadError, read_evaluation};
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     history::prepare(&args.out).map_err(history_error)?;
     let mut history = History::default();
     for file in &files {
-        let added = store::read_evaluation(file).map_err(|error| why(&error)).and_then(|(evaluation, _)| {
+        let added = read_evaluation(file).map_err(|error| why(&error)).and_then(|(evaluation, _)| {
             let folder = file.parent().unwrap_or(file);
             let place = Place { folder: folder.to_string(), href: href(&args.out, folder) };
             history.add(&evaluation, place).map_err(|known| format!("the same comparison as in `{}`", known.folder))

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let merged = counterproof_runner::merge(&args.shards, &args.out).map_err(|error| match error {
         MergeError::Refused(_) => CommandError::usage(error),
-        MergeError::Create(counterproof_artifact::store::CreateError::Exists(_)) => {
+        MergeError::Create(counterproof_store::CreateError::Exists(_)) => {
             CommandError::usage(error).hint("choose another folder with `--out`")
         }
         MergeError::Read(_) | MergeError::Create(_) | MergeError::Write(_) => CommandError::io(error),

@@ -4,8 +4,7 @@ use std::env;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::store::{ASSETS_FOLDER, RunReader};
-use counterproof_artifact::{Case, CaseId, Exit, Href, check};
+use counterproof_artifact::{Case, CaseId, Exit, Href, escape_invisible};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
 use counterproof_evaluator::diff::{Differences, WithEvidence};
 use counterproof_evaluator::load::evidence;
@@ -17,6 +16,8 @@ use counterproof_runner::{
     AgentCommand, BaseUrl, Environment, Header, HeaderError, REQUEST_HREF, ResolveRule, SavedRequest, Secret, Settings,
     Silent,
 };
+use counterproof_store::confined_path;
+use counterproof_store::{ASSETS_FOLDER, RunReader};
 
 use crate::agent_args;
 use crate::command_error::CommandError;
@@ -128,7 +129,7 @@ impl Recorded {
         if !href.as_str().starts_with(&format!("{ASSETS_FOLDER}/")) {
             return Err(none());
         }
-        let file = href.resolve(&folder).map_err(CommandError::io)?;
+        let file = confined_path::resolve(&folder, href.as_str()).map_err(CommandError::io)?;
         let request =
             std::fs::read(&file).map_err(|error| CommandError::io(format!("failed to read `{file}`: {error}")))?;
         let request = serde_json::from_slice(&request)
@@ -188,7 +189,7 @@ impl Args {
 
 /// The agent is a program, and nothing on record says how it is started.
 fn unnamed(program: &str) -> CommandError {
-    let program = check::visible(program);
+    let program = escape_invisible(program);
     CommandError::usage(format!("the agent is the program `{program}`, and its arguments are kept nowhere"))
         .hint("name it again, as `counterproof run` was told: `--agent-cmd 'CMD'`")
 }

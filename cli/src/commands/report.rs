@@ -2,12 +2,12 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_artifact::store::{self, EVALUATION_FILE, ReadError, RunReader};
 use counterproof_artifact::{Exit, Side};
 use counterproof_evaluator::comparison::rerender::{self, Again};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::report::{PageSelection, ReportUrl, ReportWriter};
+use counterproof_store::{EVALUATION_FILE, ReadError, RunReader, read_evaluation};
 
 use crate::command_error::CommandError;
 use crate::commands::compare::{self, Pages};
@@ -62,7 +62,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let config = Config::load(args.config.as_deref())?;
     let (evaluation, bytes) =
-        store::read_evaluation(&args.evaluation).map_err(|error| evaluation_error(&args.evaluation, error))?;
+        read_evaluation(&args.evaluation).map_err(|error| evaluation_error(&args.evaluation, error))?;
     let cases = match &args.cases {
         Some(path) => cases_file::load(path, streams)?.cases,
         None => Vec::new(),

@@ -4,7 +4,7 @@ use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
-use counterproof_artifact::check::{self, Report};
+use counterproof_validation::{Report, validate_path};
 use serde_json::Value;
 
 use crate::command_error::CommandError;
@@ -59,7 +59,7 @@ fn look_at(path: &Utf8Path) -> Result<Report, CommandError> {
         return Err(CommandError::usage(format!("`{path}` looks like a cases file, which is no document of a run"))
             .hint(format_args!("`counterproof run --dry-run --side new --cases {path}` checks those")));
     }
-    let found = check::path(path).map_err(|error| CommandError::io(error).hint("check the path"))?;
+    let found = validate_path(path).map_err(|error| CommandError::io(error).hint("check the path"))?;
     if found.files == 0 {
         // A check that looks at nothing must not look like one that passed.
         return Err(CommandError::usage(format!("nothing to validate below `{path}`"))
@@ -90,7 +90,7 @@ mod tests {
     use std::rc::Rc;
 
     use clap::Parser;
-    use counterproof_artifact::write::{self, Durability};
+    use counterproof_store::write::{self, Durability};
 
     use super::*;
 

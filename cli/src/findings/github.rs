@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use counterproof_artifact::check::{Report, visible};
+use counterproof_artifact::escape_invisible;
+use counterproof_validation::Report;
 
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::new();
@@ -25,7 +26,7 @@ pub(super) fn render(report: &Report) -> String {
 
 /// Line breaks and whatever else is invisible are spelled out first, so only `%` is left to escape.
 fn data(text: &str) -> String {
-    visible(text).replace('%', "%25")
+    escape_invisible(text).replace('%', "%25")
 }
 
 fn property(text: &str) -> String {

@@ -3,17 +3,18 @@
 use std::fmt::Write as _;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
-use counterproof_artifact::check::{Excerpt, Finding, Report, visible};
+use counterproof_artifact::escape_invisible;
+use counterproof_validation::{Excerpt, Finding, Report};
 
 /// The findings one after the other, then a summary. Colours are left to the stream to keep or drop.
 pub(super) fn render(report: &Report) -> String {
     let renderer = Renderer::styled();
     let mut text = String::new();
     for finding in &report.findings {
-        let title = Level::ERROR.primary_title(visible(&finding.message)).id(finding.code.as_str());
+        let title = Level::ERROR.primary_title(escape_invisible(&finding.message)).id(finding.code.as_str());
         text.push_str(&renderer.render(&[Group::with_title(title)]));
         // The renderer would count the column within the excerpt, which may be cut or spelled out.
-        let _ = write!(text, "\n --> {}", visible(finding.file.as_str()));
+        let _ = write!(text, "\n --> {}", escape_invisible(finding.file.as_str()));
         if let Some(position) = finding.position {
             let _ = write!(text, ":{}:{}", position.line, position.column);
         }
@@ -26,21 +27,21 @@ pub(super) fn render(report: &Report) -> String {
 
 fn body(finding: &Finding) -> Group<'static> {
     let mut group = Group::with_level(Level::ERROR);
-    let expected = visible(&finding.expected);
+    let expected = escape_invisible(&finding.expected);
     match &finding.excerpt {
         Some(excerpt) => group = group.element(snippet(excerpt, format!("expected {expected}"))),
         None => group = group.element(Level::NOTE.with_name("expected").message(expected)),
     }
     if !finding.pointer.is_empty() {
-        group = group.element(Level::NOTE.with_name("pointer").message(visible(&finding.pointer)));
+        group = group.element(Level::NOTE.with_name("pointer").message(escape_invisible(&finding.pointer)));
     }
-    group.element(Level::HELP.message(visible(&finding.remedy)))
+    group.element(Level::HELP.message(escape_invisible(&finding.remedy)))
 }
 
 /// The excerpt with everything spelled out that a terminal would obey or not show.
 fn snippet(excerpt: &Excerpt, label: String) -> Snippet<'static, Annotation<'static>> {
     let lines = |text: &str| {
-        let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(visible).collect();
+        let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(escape_invisible).collect();
         lines.join("\n")
     };
     let mut source = lines(&excerpt.text[..excerpt.span.start]);

@@ -1,6 +1,6 @@
 //! Findings as one JSON document, `validation.v1`: its shape is told in `docs/validate.md`, and only ever grows.
 
-use counterproof_artifact::check::Report;
+use counterproof_validation::Report;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -8,7 +8,7 @@ mod sarif;
 
 use std::fmt::Write as _;
 
-use counterproof_artifact::check::Report;
+use counterproof_validation::Report;
 
 /// How findings are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -64,7 +64,7 @@ fn to_json(document: &impl serde::Serialize) -> String {
     let json = serde_json::to_string_pretty(document).unwrap_or_default();
     let mut safe = String::with_capacity(json.len() + 1);
     for c in json.chars() {
-        if c != '\n' && counterproof_artifact::check::is_invisible(c) {
+        if c != '\n' && counterproof_artifact::is_invisible(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(safe, "\\u{unit:04x}");
             }
@@ -79,7 +79,7 @@ fn to_json(document: &impl serde::Serialize) -> String {
 #[cfg(test)]
 mod fixture {
     use camino::Utf8PathBuf;
-    use counterproof_artifact::check::{Code, Excerpt, Finding, Position, Report};
+    use counterproof_validation::{Code, Excerpt, Finding, Position, Report};
 
     /// Two findings: one at a place in a hostile file, one about a whole file.
     pub(super) fn report() -> Report {

@@ -1,6 +1,6 @@
 //! Findings as SARIF 2.1.0 (OASIS standard, 2020), as far as code hosts and editors read it.
 
-use counterproof_artifact::check::{self, Code, Report};
+use counterproof_validation::{Code, Report};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -113,7 +113,7 @@ pub(super) fn render(report: &Report) -> String {
     })
 }
 
-fn result(finding: &check::Finding) -> Finding<'_> {
+fn result(finding: &counterproof_validation::Finding) -> Finding<'_> {
     let region = finding.position.map(|position| Region { start_line: position.line, start_column: position.column });
     let logical = LogicalLocation { fully_qualified_name: &finding.pointer, kind: "value" };
     Finding {

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use counterproof_artifact::xml::{attribute, content};
-
 use super::Report;
+use super::xml::{attribute, content};
 
 /// The whole file.
 pub fn junit(report: &Report<'_>) -> String {

@@ -4,6 +4,7 @@ mod json;
 mod junit;
 mod summary;
 mod text;
+mod xml;
 
 pub use json::json;
 pub use junit::junit;

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::write::{Durability, create_folder, write};
+use counterproof_store::write::{Durability, create_folder, write};
 use tempfile::TempDir;
 
 use super::process::{self, Course};

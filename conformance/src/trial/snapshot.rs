@@ -115,7 +115,7 @@ fn tar_entries(reader: impl Read) -> Option<Vec<String>> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use counterproof_artifact::write::{Durability, write};
+    use counterproof_store::write::{Durability, write};
 
     use super::*;
 

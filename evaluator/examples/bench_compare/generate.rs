@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::store::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE};
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Sha256Digest, Side};
+use counterproof_store::write::{self, Durability};
+use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 

@@ -4,12 +4,13 @@ use std::fs;
 use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_artifact::store::RunReader;
-use counterproof_artifact::{Side, check};
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{PageSelection, ReportWriter};
+use counterproof_store::RunReader;
+use counterproof_validation::validate_path;
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -54,7 +55,7 @@ fn files(root: &Utf8Path) -> Outcome<Vec<Utf8PathBuf>> {
 pub(crate) fn validate(root: &Utf8Path) -> Outcome {
     let mut files = 0;
     for side in Side::BOTH {
-        let report = check::path(&run_folder(root, side))?;
+        let report = validate_path(&run_folder(root, side))?;
         if let Some(finding) = report.findings.first() {
             return Err(format!("{}{}: {}", finding.file, finding.pointer, finding.message).into());
         }

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 use counterproof_artifact::evaluation::{
     CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Reason, Repeats, Verdict,
 };
-use counterproof_artifact::store::ReadError;
 use counterproof_artifact::{CaseId, Extra, Run, Side};
 use counterproof_cases::CaseSpec;
+use counterproof_store::ReadError;
 use rayon::prelude::*;
 
 use crate::cause;

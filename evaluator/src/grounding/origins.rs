@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::{EventBody, pointer};
+use counterproof_artifact::EventBody;
+use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
 use super::search::{Search, Sought, Source};

@@ -6,6 +6,7 @@ use std::io::Read;
 
 use camino::Utf8Path;
 use counterproof_artifact::{Content, Event, EventBody, Href, Sha256Digest};
+use counterproof_store::confined_path;
 use serde_json::{Map, Value};
 
 use crate::values::distance::{leaves_of, leaves_of_object};
@@ -134,7 +135,7 @@ impl Payloads {
 
 /// An asset's content; `None` where it cannot be read.
 pub(crate) fn asset(folder: &Utf8Path, href: &Href) -> Option<Kept> {
-    let path = href.resolve(folder).ok()?;
+    let path = confined_path::resolve(folder, href.as_str()).ok()?;
     let mut file = File::open(&path).ok()?;
     let length = file.metadata().ok()?.len();
     if length > UP_TO_BYTES {

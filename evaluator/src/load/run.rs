@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use counterproof_artifact::check::{Code, Finding, RunFolder};
-use counterproof_artifact::store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_artifact::{Answer, Attempt, Case, CaseId, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure};
+use counterproof_store::{MANIFEST_FILE, ReadError, RunReader};
+use counterproof_validation::{Code, Finding, RunFolder};
 use serde_json::Value;
 
 use crate::load::index::EventIndex;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::store::ReadError;
+use counterproof_store::ReadError;
 
 use crate::load::ComparedRun;
 

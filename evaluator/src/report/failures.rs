@@ -1,6 +1,6 @@
 //! Runner failures with what was kept of them, and the attempts of both sides.
 
-use counterproof_artifact::{AttemptOutcome, Side, Tri};
+use counterproof_artifact::{AttemptOutcome, Nullable, Side};
 
 use super::case_page::CaseView;
 use super::files::FileLink;
@@ -69,8 +69,8 @@ pub(super) fn show(view: &CaseView<'_>) -> Result<Vec<FailureShown>, ReportError
             ];
             let files = view.files(side);
             let meta = match &failure.full_body_meta_saved_to {
-                Tri::Value(href) => Some(href),
-                Tri::Absent | Tri::Null => None,
+                Nullable::Value(href) => Some(href),
+                Nullable::Absent | Nullable::Null => None,
             };
             let mut links = Vec::new();
             for (name, href) in [("whole body", failure.full_body_saved_to.as_ref()), ("what is known of it", meta)] {

@@ -4,8 +4,9 @@
 //! copied is shown as missing: a report of a broken run is still a report.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{CaseId, Href, PROGRAM, Side};
+use counterproof_store::confined_path;
+use counterproof_store::write::{self, Durability};
 
 use super::names;
 use super::shown;
@@ -72,7 +73,7 @@ impl<'a> RunFiles<'a> {
 
     /// The run document.
     pub(super) fn run(&self) -> Result<FileLink, ReportError> {
-        self.named(counterproof_artifact::store::RUN_FILE, None)
+        self.named(counterproof_store::RUN_FILE, None)
     }
 
     /// A file that a document of the run names by a text that may be no link at all.
@@ -83,7 +84,9 @@ impl<'a> RunFiles<'a> {
     fn named(&self, name: &str, copy_name: Option<String>) -> Result<FileLink, ReportError> {
         let missing = |why: &str| FileLink { name: shown::visible(name), href: None, missing: why.to_owned() };
         let Ok(href) = name.parse::<Href>() else { return Ok(missing("not a link within the run folder")) };
-        let Ok(source) = href.resolve(self.run_folder) else { return Ok(missing("not there")) };
+        let Ok(source) = confined_path::resolve(self.run_folder, href.as_str()) else {
+            return Ok(missing("not there"));
+        };
         let copy_name = copy_name.unwrap_or_else(|| names::copy_name(&href));
         let place = format!("{ARTIFACTS_FOLDER}/{}/{copy_name}", self.folder);
         let target = self.out.join(&place);

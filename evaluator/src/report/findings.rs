@@ -1,7 +1,7 @@
 //! What is wrong with an artifact that breaks the contract: each violation with its place, the lines there and a remedy.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::check::Finding;
+use counterproof_validation::Finding;
 
 use super::case_page::CaseView;
 use super::places;

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 
 use camino::Utf8Path;
-use counterproof_artifact::store::EVALUATION_FILE;
-use counterproof_artifact::write::{self, Durability};
+use counterproof_store::EVALUATION_FILE;
+use counterproof_store::write::{self, Durability};
 
 use super::beside::{JUNIT_FILE, SARIF_FILE, SUMMARY_FILE};
 use super::files::ARTIFACTS_FOLDER;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation};
-use counterproof_artifact::write::{self, Durability};
+use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
 
 use super::case_rows;

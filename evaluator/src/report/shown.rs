@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Write};
 
-use counterproof_artifact::check::is_invisible;
+use counterproof_artifact::is_invisible;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 

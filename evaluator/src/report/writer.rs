@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_artifact::store::{EVALUATION_FILE, ReadError};
-use counterproof_artifact::write::{self, Durability, WriteError};
 use counterproof_artifact::{CaseId, Run, Side};
+use counterproof_store::write::{self, Durability, WriteError};
+use counterproof_store::{EVALUATION_FILE, ReadError};
 
 use super::beside::{self, Surroundings};
 use super::case_page::CasePage;

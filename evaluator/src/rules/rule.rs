@@ -3,7 +3,7 @@
 use std::fmt;
 
 use counterproof_artifact::evaluation::RuleUse;
-use counterproof_artifact::glob;
+use counterproof_cases::glob;
 use serde::Deserialize;
 use serde_json::Value;
 

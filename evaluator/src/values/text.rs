@@ -1,6 +1,6 @@
 //! Values as they are said in a sentence: short, on one line, and harmless in a terminal.
 
-use counterproof_artifact::check::is_invisible;
+use counterproof_artifact::is_invisible;
 use serde_json::Value;
 
 /// Longest value within a sentence, in characters.

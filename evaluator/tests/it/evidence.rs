@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::Verdict;
-use counterproof_artifact::write::{self, Durability};
+use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
 
 use crate::kit::{Pair, answer, answer_with};

@@ -132,12 +132,8 @@ fn a_year_of_a_thousand_cases_stays_small_and_needs_neither_scripts_nor_styles_o
 fn a_folder_of_something_else_is_never_touched() {
     let folder = tempfile::tempdir().unwrap();
     let out = Utf8Path::from_path(folder.path()).unwrap();
-    counterproof_artifact::write::write(
-        &out.join("mine.txt"),
-        b"mine",
-        counterproof_artifact::write::Durability::Cached,
-    )
-    .unwrap();
+    counterproof_store::write::write(&out.join("mine.txt"), b"mine", counterproof_store::write::Durability::Cached)
+        .unwrap();
     assert!(history::prepare(out).is_err());
     assert_eq!(out.read_dir_utf8().unwrap().count(), 1);
 }

@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
-use counterproof_artifact::check;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_artifact::store::RunReader;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::ReportWriter;
+use counterproof_store::RunReader;
+use counterproof_store::write::{self, Durability};
+use counterproof_validation::validate_path;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -121,7 +121,7 @@ fn verdict(evaluation: &Evaluation, case: &str) -> Verdict {
 
 /// What holds after one file of new's run was broken.
 fn assert_holds(runs: &Runs, broken: &str) {
-    let found = check::path(&runs.new_run()).unwrap();
+    let found = validate_path(&runs.new_run()).unwrap();
     let Some((evaluation, _)) = report(runs) else {
         assert!(broken == "run.json" && !found.findings.is_empty());
         return;
@@ -287,7 +287,7 @@ proptest! {
 #[test]
 fn whole_runs_are_unchanged() {
     let runs = Runs::whole();
-    assert_eq!(check::path(&runs.new_run()).unwrap().findings, []);
+    assert_eq!(validate_path(&runs.new_run()).unwrap().findings, []);
     let (evaluation, _) = report(&runs).unwrap();
     assert_eq!(verdict(&evaluation, TARGET), Verdict::Unchanged);
     assert_eq!(verdict(&evaluation, "failed"), Verdict::StillBroken);

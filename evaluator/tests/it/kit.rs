@@ -6,8 +6,6 @@ use std::sync::Mutex;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
-use counterproof_artifact::store::{RunReader, RunWriter};
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::comparison::{self, Request};
@@ -18,6 +16,8 @@ use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{ReportError, ReportWriter};
 use counterproof_evaluator::rules::{Rules, WrittenRules};
 use counterproof_evaluator::statistics::Thresholds;
+use counterproof_store::write::{self, Durability};
+use counterproof_store::{RunReader, RunWriter};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -1,7 +1,6 @@
 //! What holds for any pair of answers: a run is unchanged against itself, and what has no meaning changes no verdict.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use counterproof_artifact::check::{self, Code};
 use counterproof_artifact::evaluation::Verdict;
 use counterproof_artifact::{Case, Outcome, Side};
 use counterproof_evaluator::diff::actions::ActionRow;
@@ -12,6 +11,7 @@ use counterproof_evaluator::diff::{Differences, WithEvidence};
 use counterproof_evaluator::load::evidence;
 use counterproof_evaluator::load::index::EventIndex;
 use counterproof_evaluator::rules::Rules;
+use counterproof_validation::{Code, validate_case};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -228,7 +228,7 @@ proptest! {
         }
         let (kind, field) = [("tool_result", "call_id"), ("retrieval_doc", "doc_id"), ("event", "id")][kind];
         made["proposed_actions"][0]["evidence_refs"] = json!([{"kind": kind, field: id}]);
-        let unresolved = check::artifact(&made).iter().any(|finding| finding.code == Code::EvidenceUnresolved);
+        let unresolved = validate_case(&made).iter().any(|finding| finding.code == Code::EvidenceUnresolved);
         let Outcome::Ok(answer) = serde_json::from_value::<Case>(made).unwrap().outcome else { unreachable!() };
         let target = &answer.proposed_actions[0].evidence_refs[0].target;
         prop_assert_eq!(EventIndex::of(&answer.events).find(target).is_none(), unresolved);

@@ -6,8 +6,6 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{
     CaseEvaluation, DifferingPairs, DivergenceKind, Evaluation, NoiseBasis, Tier, Verdict,
 };
-use counterproof_artifact::store::RunWriter;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_evaluator::comparison::evaluation_text;
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::gate::GateLimits;
@@ -15,6 +13,8 @@ use counterproof_evaluator::judge::Expectations;
 use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::rules::Rules;
 use counterproof_evaluator::statistics::Thresholds;
+use counterproof_store::RunWriter;
+use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
 
 use crate::kit::{self, CASE, answer, answer_of, failure, finished};

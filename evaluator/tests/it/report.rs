@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::Side;
-use counterproof_artifact::write::{self, Durability};
+use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
 
 use crate::kit::{Pair, action, answer_of, failure_of, step};

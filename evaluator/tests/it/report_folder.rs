@@ -2,12 +2,12 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::evaluation::CaseEvaluation;
-use counterproof_artifact::store::RunReader;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::comparison::{self, Request};
 use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::report::{PageSelection, ReportError, ReportWriter, encode_path};
+use counterproof_store::RunReader;
+use counterproof_store::write::{self, Durability};
 use serde_json::json;
 
 use crate::kit::{Pair, answer_of};

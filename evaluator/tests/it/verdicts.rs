@@ -2,9 +2,9 @@
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{DivergenceKind, GateOutcome, Verdict};
-use counterproof_artifact::write::{self, Durability};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
 use counterproof_evaluator::judge::Expectations;
+use counterproof_store::write::{self, Durability};
 use serde_json::{Map, Value, json};
 
 use crate::kit::{CASE, Pair, answer, answer_with, failure};

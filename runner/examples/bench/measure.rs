@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_runner::{Environment, Settings, Silent};
+use counterproof_store::write::{self, Durability};
 
 use crate::machine::peak_memory;
 use crate::{Outcome, answer, first_line, role, say};

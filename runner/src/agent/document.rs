@@ -2,7 +2,7 @@
 //! made of it against the contract. What the object means is up to the protocol.
 
 use counterproof_artifact::Case;
-use counterproof_artifact::check::{self, Code};
+use counterproof_validation::{Code, validate_case};
 use serde_json::{Map, Value};
 
 use super::Answering;
@@ -47,7 +47,7 @@ pub(super) fn artifact(document: Map<String, Value>) -> Result<Case, Fault> {
     if depth(&document) > MAX_DEPTH {
         return Err(Fault::new(Reason::NotJson, format!("the body is nested more than {MAX_DEPTH} deep")));
     }
-    let violations: Vec<_> = check::artifact(&document)
+    let violations: Vec<_> = validate_case(&document)
         .into_iter()
         .filter(|finding| finding.code != Code::EvidenceUnresolved)
         .map(|finding| Violation {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use counterproof_artifact::redact::{Applied, Redactor};
-use counterproof_artifact::{Extra, RiskLevel, glob};
+use counterproof_artifact::{Extra, RiskLevel};
 use counterproof_cases::Input;
+use counterproof_cases::glob;
+use counterproof_redaction::{Applied, Redactor};
 use serde_json::{Map, Value, json};
 
 use crate::digest;

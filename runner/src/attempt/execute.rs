@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use counterproof_artifact::redact::Redactor;
-use counterproof_artifact::store::RunWriter;
-use counterproof_artifact::write::WriteError;
+use counterproof_redaction::Redactor;
+use counterproof_store::RunWriter;
+use counterproof_store::write::WriteError;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use tokio::time::{Instant, timeout_at};

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter};
-use counterproof_artifact::write::{self, Durability, TEMPORARY_PREFIX, WriteError};
 use counterproof_artifact::{Case, CaseId, Extra, Outcome, Run, RunId, ShardOf, Side, Stats};
+use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX, WriteError};
+use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter};
 use jiff::{SpanRound, Timestamp, Unit};
 use serde_json::json;
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use counterproof_artifact::store::{ASSETS_FOLDER, ReadError, RunReader, RunWriter};
-use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{AssetKind, CaseId, Extra, ManifestItem, Sha256Digest, Side};
+use counterproof_store::write::WriteError;
+use counterproof_store::{ASSETS_FOLDER, ReadError, RunReader, RunWriter};
 
 /// Why assets could not be sorted out.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use counterproof_artifact::redact::RedactError;
+use counterproof_redaction::RedactError;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};

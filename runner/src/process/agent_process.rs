@@ -7,10 +7,10 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::pin::pin;
 
-use counterproof_artifact::redact::Redactor;
-use counterproof_artifact::store::RunWriter;
-use counterproof_artifact::write::WriteError;
+use counterproof_redaction::Redactor;
 use counterproof_safe_run::Ending;
+use counterproof_store::RunWriter;
+use counterproof_store::write::WriteError;
 use reqwest::header::HeaderMap;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;

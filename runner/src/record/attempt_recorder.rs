@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use counterproof_artifact::locate::{self, DuplicateKey, DuplicateKeys};
-use counterproof_artifact::redact::{Applied, Redactor};
-use counterproof_artifact::store::RunWriter;
-use counterproof_artifact::write::WriteError;
-use counterproof_artifact::{Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Outcome, RunnerFailure, Side, Tri};
+use counterproof_artifact::{
+    Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Nullable, Outcome, RunnerFailure, Side,
+};
+use counterproof_redaction::{Applied, Redactor};
+use counterproof_store::RunWriter;
+use counterproof_store::write::WriteError;
+use counterproof_validation::locate::{self, DuplicateKey, DuplicateKeys};
 use serde_json::Value;
 
 use crate::agent::{Answering, Dialect, Protocol};
@@ -143,8 +145,8 @@ impl Keeper {
             extra.insert(REDACTIONS_APPLIED.to_owned(), applied.names().into());
         }
         let (snippet, body, meta) = match saved {
-            Some(saved) => (Some(saved.snippet), Some(saved.body), Tri::Value(saved.meta)),
-            None => (None, None, Tri::Null),
+            Some(saved) => (Some(saved.snippet), Some(saved.body), Nullable::Value(saved.meta)),
+            None => (None, None, Nullable::Null),
         };
         let document = RunnerFailure {
             class: fault.reason.class(),

@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use counterproof_artifact::redact::Applied;
-use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{AssetKind, CaseId, Extra, FailureMeta, Href, ManifestItem};
+use counterproof_redaction::Applied;
+use counterproof_store::write::WriteError;
 use reqwest::header::LOCATION;
 
 use crate::attempt::execute::Reply;

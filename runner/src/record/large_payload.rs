@@ -1,8 +1,8 @@
 //! Large payloads of tools: moved out of the artifact into assets, with a digest and a summary left behind.
 
-use counterproof_artifact::store::RunWriter;
-use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{AssetKind, Case, CaseId, Content, EventBody, Outcome, ToolResult};
+use counterproof_store::RunWriter;
+use counterproof_store::write::WriteError;
 
 /// How much of a payload stays in the artifact once the whole of it has moved, in characters.
 const SUMMARY_CHARS: usize = 240;

@@ -1,10 +1,10 @@
 //! What a program that failed leaves behind beside its output: how it ended, and what it wrote to its standard error.
 
-use counterproof_artifact::redact::{Applied, Redactor};
-use counterproof_artifact::store::RunWriter;
-use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{AssetKind, Extra};
+use counterproof_redaction::{Applied, Redactor};
 use counterproof_safe_run::Ending;
+use counterproof_store::RunWriter;
+use counterproof_store::write::WriteError;
 
 use crate::process::agent_process::Ended;
 use crate::record::failed_body::Whose;

@@ -1,7 +1,7 @@
 //! `run.json`: what is known of a run before its first request, and after its last.
 
-use counterproof_artifact::redact::{Applied, Redactor};
 use counterproof_artifact::{Case, Extra, Outcome, Run, RunSchema, Stats, UntilDecided};
+use counterproof_redaction::{Applied, Redactor};
 use std::time::Duration;
 
 use camino::Utf8Path;

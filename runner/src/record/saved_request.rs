@@ -1,8 +1,8 @@
 //! The request of a case, kept as an asset so that it can be sent again. One file a case, whatever the number of attempts.
 
-use counterproof_artifact::redact::Applied;
-use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{AssetKind, CaseId, Href, PROGRAM};
+use counterproof_redaction::Applied;
+use counterproof_store::write::WriteError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use counterproof_artifact::{Case, CaseId, Extra, Outcome, RunnerFailure, Tri};
+use counterproof_artifact::{Case, CaseId, Extra, Nullable, Outcome, RunnerFailure};
 
 use crate::event::FailureNote;
 use crate::failure::fault::Reason;
@@ -27,7 +27,7 @@ pub(crate) fn artifact(keeper: &Keeper, case_id: CaseId, in_a_row: NonZeroU32) -
         error_message: Some(format!("the case was not asked: {cases} ended as if the agent were down")),
         body_snippet: None,
         full_body_saved_to: None,
-        full_body_meta_saved_to: Tri::Null,
+        full_body_meta_saved_to: Nullable::Null,
         extra: Extra::new(),
     };
     Case {

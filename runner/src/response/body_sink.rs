@@ -3,10 +3,9 @@
 
 use std::io::{self, Write};
 
-use counterproof_artifact::redact::{Applied, RedactingStream, Redactor};
-use counterproof_artifact::spool::Spool;
-use counterproof_artifact::store::RunWriter;
-use counterproof_artifact::write::WriteError;
+use counterproof_redaction::{Applied, RedactingStream, Redactor};
+use counterproof_store::write::WriteError;
+use counterproof_store::{RunWriter, Spool};
 
 /// A compressed body that grows by more than this is no message but an attack, or a mistake that works like one.
 const MAX_RATIO: u64 = 100;
@@ -144,7 +143,7 @@ impl<'run> Store<'run> {
     }
 
     fn at_disk(&self, source: io::Error) -> WriteError {
-        WriteError { path: self.run.folder().join(counterproof_artifact::store::ASSETS_FOLDER), source }
+        WriteError { path: self.run.folder().join(counterproof_store::ASSETS_FOLDER), source }
     }
 }
 

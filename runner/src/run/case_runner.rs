@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{Case, CaseId};
+use counterproof_store::write::WriteError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 

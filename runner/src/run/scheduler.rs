@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::CaseId;
-use counterproof_artifact::redact::{Applied, Redactor};
-use counterproof_artifact::store::CreateError;
-use counterproof_artifact::write::WriteError;
 use counterproof_cases::CaseSpec;
+use counterproof_redaction::{Applied, Redactor};
+use counterproof_store::CreateError;
+use counterproof_store::write::WriteError;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 

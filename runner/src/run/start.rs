@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use counterproof_artifact::redact::Redactor;
-use counterproof_artifact::store::{ReadError, ReopenError, RunReader, RunWriter};
-use counterproof_artifact::write::WriteError;
 use counterproof_artifact::{Case, CaseId, Outcome, Run};
 use counterproof_cases::CaseSpec;
+use counterproof_redaction::Redactor;
+use counterproof_store::write::WriteError;
+use counterproof_store::{ReadError, ReopenError, RunReader, RunWriter};
 use serde_json::json;
 
 use crate::event::Counts;

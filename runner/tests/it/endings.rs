@@ -129,7 +129,7 @@ fn a_run_is_never_written_over() {
 fn a_folder_that_cannot_be_written_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = camino::Utf8Path::from_path(folder.path()).unwrap().join("runs");
-    counterproof_artifact::write::write(&file, b"", counterproof_artifact::write::Durability::Cached).unwrap();
+    counterproof_store::write::write(&file, b"", counterproof_store::write::Durability::Cached).unwrap();
     let agent = Agent::sending(ok(&answer()));
     let settings = below(&agent, &file);
     let error = run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent).unwrap_err();

@@ -91,7 +91,7 @@ fn check(line: &Line) {
         assert_eq!(attempts[0]["retry_delay_ms"], millis, "{}", line.what);
     }
     check_body(line, &run, &failure);
-    let found = counterproof_artifact::check::path(&run.summary.folder).unwrap();
+    let found = counterproof_validation::validate_path(&run.summary.folder).unwrap();
     assert!(found.findings.is_empty(), "{}: {found:#?}", line.what);
 }
 

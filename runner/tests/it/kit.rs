@@ -250,8 +250,7 @@ pub(crate) fn case(id: &str) -> CaseSpec {
     let path = Utf8Path::from_path(folder.path()).unwrap().join("cases.json");
     let cases = json!([{"id": id, "input": {"user": "Where is my money?", "context": {"order": 7}}}]);
     let bytes = cases.to_string();
-    counterproof_artifact::write::write(&path, bytes.as_bytes(), counterproof_artifact::write::Durability::Cached)
-        .unwrap();
+    counterproof_store::write::write(&path, bytes.as_bytes(), counterproof_store::write::Durability::Cached).unwrap();
     counterproof_cases::load(&path).unwrap().cases.remove(0)
 }
 

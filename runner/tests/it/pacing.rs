@@ -3,9 +3,9 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
-use counterproof_artifact::check;
 use counterproof_runner::RetryBudget;
 use counterproof_runner::{Concurrency, EventKind};
+use counterproof_validation::validate_path;
 use serde_json::json;
 
 use crate::kit::{Agent, Finished, Reaction, answer, cases, ok, response, run_with};
@@ -20,7 +20,7 @@ fn fine() -> Reaction {
 
 #[track_caller]
 fn holds_to_the_contract(run: &Finished) {
-    let report = check::path(&run.summary.folder).unwrap();
+    let report = validate_path(&run.summary.folder).unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
 }
 

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use counterproof_artifact::check;
 use counterproof_runner::Settings;
+use counterproof_validation::validate_path;
 use serde_json::json;
 
 use crate::kit::{Finished, cases, run_with};
@@ -20,7 +20,7 @@ fn ask(script: &str, change: impl FnOnce(&mut Settings)) -> Finished {
         settings.retry.retries = 0;
         change(settings);
     });
-    let report = check::path(&run.summary.folder).unwrap();
+    let report = validate_path(&run.summary.folder).unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
     for (name, bytes) in run.files() {
         assert!(!String::from_utf8_lossy(&bytes).contains("s3cret-argument"), "{name} holds an argument");

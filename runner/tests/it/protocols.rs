@@ -1,7 +1,8 @@
 //! The OpenAI forms over a real socket: what goes out, and what an answer becomes on disk.
 
-use counterproof_artifact::{RiskLevel, check};
+use counterproof_artifact::RiskLevel;
 use counterproof_runner::{AgentOptions, Protocol, Settings};
+use counterproof_validation::validate_path;
 use serde_json::{Value, json};
 
 use crate::kit::{Agent, Finished, cases, ok, run_with};
@@ -29,7 +30,7 @@ fn ask(agent: &Agent, protocol: Protocol) -> Finished {
 
 #[track_caller]
 fn assert_valid(run: &Finished) {
-    let report = check::path(&run.summary.folder).unwrap();
+    let report = validate_path(&run.summary.folder).unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
 }
 

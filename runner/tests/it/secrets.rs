@@ -82,7 +82,7 @@ pub(crate) fn assert_clean(run: &Finished) {
             assert!(!text.contains(needle) && !name.contains(needle), "{needle} in {name}: {text:.2000}");
         }
     }
-    let report = counterproof_artifact::check::path(&run.summary.folder).unwrap();
+    let report = counterproof_validation::validate_path(&run.summary.folder).unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
 }
 

@@ -8,13 +8,13 @@ use std::io;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::store::{CreateError, RunWriter};
-use counterproof_artifact::write::{self, TEMPORARY_PREFIX, WriteError};
 use counterproof_artifact::{
     Answer, AssetKind, Attempt, AttemptOutcome, Case, CaseId, Content, ContentType, Event, EventBody, Extra,
     FinalOutput, FinalOutputEvent, Millis, NameError, Outcome, Run, RunId, RunSchema, Sha256Digest, Side, Stats,
     ToolCall, ToolResult, ToolStatus,
 };
+use counterproof_store::write::{self, TEMPORARY_PREFIX, WriteError};
+use counterproof_store::{CreateError, RunWriter};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -399,7 +399,7 @@ fn object(value: Value) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use counterproof_artifact::write::Durability;
+    use counterproof_store::write::Durability;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::write::{AtomicFile, Durability};
+use counterproof_store::write::{AtomicFile, Durability};
 
 use super::archive_format::{self as pack, Format};
 use super::arguments::Archive;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use bzip2::write::BzEncoder;
-use counterproof_artifact::write::TEMPORARY_PREFIX;
+use counterproof_store::write::TEMPORARY_PREFIX;
 use flate2::write::GzEncoder;
 use walkdir::WalkDir;
 use zip::write::SimpleFileOptions;

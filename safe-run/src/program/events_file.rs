@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::write;
+use counterproof_store::write;
 
 use crate::Record;
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::write::{AtomicFile, Durability, WriteError, create_folder};
+use counterproof_store::write::{AtomicFile, Durability, WriteError, create_folder};
 use jiff::Timestamp;
 use uuid::Uuid;
 

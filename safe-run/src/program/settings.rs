@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use counterproof_artifact::redact::{RedactError, Redactor, SHORTEST};
+use counterproof_redaction::{RedactError, Redactor, SHORTEST};
 
 use crate::View;
 
@@ -96,7 +96,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use counterproof_artifact::redact::Applied;
+    use counterproof_redaction::Applied;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 
-use counterproof_artifact::redact::{Applied, RedactingStream, Redactor};
+use counterproof_redaction::{Applied, RedactingStream, Redactor};
 use memchr::memchr_iter;
 
 use super::Record;

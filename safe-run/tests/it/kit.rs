@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::write::{Durability, write};
+use counterproof_store::write::{Durability, write};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 

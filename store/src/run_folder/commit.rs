@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::restore;
-use crate::journal::{self, JOURNAL_FILE, LARGEST};
+use crate::run_folder::journal::{self, JOURNAL_FILE, LARGEST};
 use crate::write::{self, Durability, WriteError};
 
 /// Bytes that may wait for the journal; whoever has more waits until there is room.

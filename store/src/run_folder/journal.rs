@@ -12,10 +12,10 @@ use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
-use crate::canonical::{Sha256Digest, Sha256Hasher};
+use counterproof_artifact::canonical::{Sha256Digest, Sha256Hasher};
 
 /// The journal, within a run folder. It belongs to no document, and is gone once everything is on disk.
-pub(crate) const JOURNAL_FILE: &str = ".journal";
+pub const JOURNAL_FILE: &str = ".journal";
 
 /// Largest file that goes through the journal, in bytes. A larger one is better written once and synced by itself.
 pub(crate) const LARGEST: usize = 64 * 1024;
@@ -32,10 +32,11 @@ struct Head {
 
 /// A file as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
+pub struct Record {
     /// Its place within the run folder, with forward slashes.
-    pub(crate) file: String,
-    pub(crate) bytes: Vec<u8>,
+    pub file: String,
+    /// The content of the file.
+    pub bytes: Vec<u8>,
 }
 
 /// Adds a record to what will be appended.

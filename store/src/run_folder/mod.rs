@@ -11,23 +11,30 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::canonical::Sha256Digest;
-use crate::journal::LARGEST;
-use crate::lock::{LockError, RunLock};
-use crate::spool::HashedFile;
+use crate::run_folder::journal::LARGEST;
 use crate::write::{self, Durability, SharedFolder, WriteError};
-use crate::{AssetKind, Case, CaseId, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side};
+use counterproof_artifact::canonical::Sha256Digest;
+use counterproof_artifact::{AssetKind, Case, CaseId, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side};
 
 mod commit;
+pub(crate) mod journal;
+mod lock;
 mod reader;
 mod reopen;
-pub(crate) mod restore;
+mod restore;
+mod spool;
 
 use commit::{Committer, Rank};
 
 pub use commit::Done;
+pub use journal::{JOURNAL_FILE, Record as JournalRecord};
+pub use lock::{LOCK_FILE, LockError, RunLock};
 pub use reader::{Latest, ReadError, RunReader, read_evaluation};
 pub use reopen::ReopenError;
+pub use restore::unrestored;
+pub use spool::Spool;
+
+use spool::HashedFile;
 
 /// The run document, within a run folder.
 pub const RUN_FILE: &str = "run.json";
@@ -221,7 +228,7 @@ impl RunWriter {
             side: case.map(|_| self.side),
             size_bytes: size.into(),
             sha256: Some(digest),
-            extra: crate::Extra::new(),
+            extra: counterproof_artifact::Extra::new(),
         }
     }
 
@@ -265,7 +272,7 @@ impl RunWriter {
             schema_version: ManifestSchema::V1,
             generated_at: generated_at.to_owned(),
             items,
-            extra: crate::Extra::new(),
+            extra: counterproof_artifact::Extra::new(),
         };
         let written = write::write_json(&self.folder.join(MANIFEST_FILE), &manifest, Durability::Synced);
         *listed = manifest.items;

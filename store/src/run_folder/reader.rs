@@ -6,9 +6,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{MANIFEST_FILE, RUN_FILE};
-use crate::evaluation::Evaluation;
+use crate::confined_path;
 use crate::write::TEMPORARY_PREFIX;
-use crate::{CaseId, Manifest, Run, Side, inside};
+use counterproof_artifact::evaluation::Evaluation;
+use counterproof_artifact::{CaseId, Manifest, Run, Side};
 
 /// A document that could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +59,7 @@ impl ReadError {
 
 pub(super) fn read_document<T: DeserializeOwned>(folder: &Utf8Path, name: &str) -> Result<T, ReadError> {
     let path = folder.join(name);
-    match inside::read(folder, name) {
+    match confined_path::read(folder, name) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| ReadError::Document { path, source }),
         Err(error) => Err(ReadError::Io { path, source: error.into_io() }),
     }

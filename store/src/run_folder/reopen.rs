@@ -7,10 +7,10 @@ use std::sync::PoisonError;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader, RunWriter, restore};
-use crate::canonical::Sha256Digest;
-use crate::lock::{LockError, RunLock};
 use crate::write::{self, TEMPORARY_PREFIX, WriteError};
-use crate::{AssetKind, Case, CaseId, Extra, Href, ManifestItem, Side};
+use crate::{LockError, RunLock};
+use counterproof_artifact::canonical::Sha256Digest;
+use counterproof_artifact::{AssetKind, Case, CaseId, Extra, Href, ManifestItem, Side};
 
 /// Why a run folder could not be opened again.
 #[derive(Debug, thiserror::Error)]

@@ -6,10 +6,10 @@ use std::io::{self, BufReader};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{ASSETS_FOLDER, ReadError, ReopenError, SAFE_EXTENSIONS};
-use crate::CaseId;
-use crate::inside;
-use crate::journal::{JOURNAL_FILE, Record, Records};
+use crate::confined_path;
+use crate::run_folder::journal::{JOURNAL_FILE, Record, Records};
 use crate::write::{self, Durability, WriteError};
+use counterproof_artifact::CaseId;
 
 /// Writes again what the journal of a folder holds and the folder does not, syncs all of it, and removes the journal.
 pub(super) fn restore(folder: &Utf8Path) -> Result<(), ReopenError> {
@@ -17,7 +17,7 @@ pub(super) fn restore(folder: &Utf8Path) -> Result<(), ReopenError> {
     if !path.exists() {
         return Ok(());
     }
-    for record in unsettled(folder)? {
+    for record in unrestored(folder)? {
         let Record { file, bytes } = record?;
         let path = folder.join(file);
         if let Some(folder) = path.parent() {
@@ -32,14 +32,15 @@ pub(super) fn restore(folder: &Utf8Path) -> Result<(), ReopenError> {
 }
 
 /// The records of a folder's journal whose files are not there as they were written; none where there is no journal.
-pub(crate) fn unsettled(folder: &Utf8Path) -> Result<impl Iterator<Item = Result<Record, ReadError>>, ReadError> {
+pub fn unrestored(folder: &Utf8Path) -> Result<impl Iterator<Item = Result<Record, ReadError>>, ReadError> {
     let (folder, path) = (folder.to_owned(), folder.join(JOURNAL_FILE));
     let records = match File::open(&path) {
         Ok(file) => Some(Records::of(BufReader::new(file))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => return Err(ReadError::Io { path, source }),
     };
-    let is_settled = move |record: &Record| inside::read(&folder, &record.file).is_ok_and(|it| it == record.bytes);
+    let is_settled =
+        move |record: &Record| confined_path::read(&folder, &record.file).is_ok_and(|it| it == record.bytes);
     let records = records.into_iter().flatten().map(move |record| {
         let record = record.map_err(|source| failed(&path, source))?;
         if is_ours(&record.file) { Ok(record) } else { Err(failed(&path, io::Error::other(NOT_OURS))) }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use camino::Utf8Path;
 
-use crate::canonical::Sha256Hasher;
-use crate::store::{ASSETS_FOLDER, RunWriter};
 use crate::write::{AtomicFile, WriteError};
-use crate::{AssetKind, CaseId, ManifestItem};
+use crate::{ASSETS_FOLDER, RunWriter};
+use counterproof_artifact::canonical::Sha256Hasher;
+use counterproof_artifact::{AssetKind, CaseId, ManifestItem};
 
 /// Bytes on their way to disk, hashed and counted on the way; gone when dropped.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! file and the folder's entry for it are on disk before a write returns. Threads that write into one folder at the same
 //! time can share the second half of that: see [`SharedFolder`].
 
-mod shared;
+mod shared_folder;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-pub use shared::SharedFolder;
+pub use shared_folder::SharedFolder;
 
 /// What the name of every temporary file starts with; one that stays behind after a crash belongs to no document.
 pub const TEMPORARY_PREFIX: &str = ".tmp-";

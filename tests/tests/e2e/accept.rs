@@ -1,7 +1,7 @@
 //! `accept`: a run becomes the baseline, whole or not at all, and only one that others can be held against.
 
 use camino::Utf8Path;
-use counterproof_artifact::write::{Durability, write};
+use counterproof_store::write::{Durability, write};
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, files_below, minimal_answer};
 use serde_json::{Value, json};
 

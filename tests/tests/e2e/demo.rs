@@ -72,7 +72,7 @@ fn what_the_demo_leaves_behind_keeps_the_contract_names_no_machine_and_can_be_mo
     assert_whole(&sandbox, "counterproof-demo");
 
     let moved = sandbox.path("elsewhere/deep");
-    counterproof_artifact::write::create_folder(moved.parent().unwrap()).unwrap();
+    counterproof_store::write::create_folder(moved.parent().unwrap()).unwrap();
     #[expect(clippy::disallowed_methods, reason = "moving the folder is what is tested")]
     std::fs::rename(sandbox.path("counterproof-demo"), &moved).unwrap();
     assert_whole(&sandbox, "elsewhere/deep");

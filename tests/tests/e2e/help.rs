@@ -4,7 +4,7 @@ use std::env;
 use std::fmt::Write as _;
 
 use camino::Utf8Path;
-use counterproof_artifact::write::{Durability, write};
+use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
 const COMMANDS: [&str; 13] = [

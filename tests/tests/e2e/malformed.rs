@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use camino::Utf8Path;
-use counterproof_artifact::write::{self, Durability};
+use counterproof_store::write::{self, Durability};
 use counterproof_tests::{Finished, Sandbox, files_below, minimal_answer};
 use serde_json::{Value, json};
 

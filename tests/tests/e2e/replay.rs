@@ -147,7 +147,7 @@ fn an_openai_form_is_configured_by_the_project() {
         json!({"choices": [{"message": {"content": null, "tool_calls": [call]}, "finish_reason": "tool_calls"}]});
     let script = format!("printf '%s\\n' '{answer}'; cat > asked.json");
     let program = sandbox.root().join("agent.sh");
-    counterproof_artifact::write::write(&program, script.as_bytes(), counterproof_artifact::write::Durability::Cached)
+    counterproof_store::write::write(&program, script.as_bytes(), counterproof_store::write::Durability::Cached)
         .unwrap();
     let run = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r1", "--agent-cmd", "sh agent.sh"];
     let finished = sandbox.run(run.iter().chain(&["--protocol", "openai-chat"]));

@@ -4,8 +4,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use counterproof_artifact::check;
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, files_below, minimal_answer};
+use counterproof_validation::validate_path;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn run(sandbox: &Sandbox, agent: &Agent, more: &[&str]) -> Finished {
 
 #[track_caller]
 pub(crate) fn assert_holds_to_the_contract(folder: &Utf8Path) {
-    let report = check::path(folder).unwrap();
+    let report = validate_path(folder).unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
 }
 

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use camino::Utf8Path;
-use counterproof_artifact::check;
 use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer, program};
+use counterproof_validation::{Code, validate_path};
 use serde_json::{Value, json};
 
 /// Answers of about 8 KiB each.
@@ -40,8 +40,8 @@ fn shell(sandbox: &Sandbox, agent: &Agent, mut wrapper: Command, script: &str) -
 /// Everything that was finished is valid; the only findings are the cases that are not there.
 #[track_caller]
 fn assert_finished_is_valid(folder: &Utf8Path, at_least: usize) -> usize {
-    let report = check::path(folder).unwrap();
-    let others: Vec<_> = report.findings.iter().filter(|it| it.code != check::Code::CaseFileMissing).collect();
+    let report = validate_path(folder).unwrap();
+    let others: Vec<_> = report.findings.iter().filter(|it| it.code != Code::CaseFileMissing).collect();
     assert!(others.is_empty(), "{others:#?}");
     let run: Value = serde_json::from_slice(&std::fs::read(folder.join("run.json")).unwrap()).unwrap();
     let finished = run["selected_case_ids"].as_array().unwrap().len() - report.findings.len();
@@ -74,7 +74,7 @@ fn a_full_disk_ends_the_run_and_keeps_what_was_finished() {
     let resumed = sandbox.run(line.iter().chain(&["--resume", "r", "--out", "out"]));
     assert_eq!(resumed.code, Some(0), "{resumed}");
     assert_eq!(agent.requests().len() - before, 60 - finished);
-    assert!(check::path(&folder).unwrap().findings.is_empty());
+    assert!(validate_path(&folder).unwrap().findings.is_empty());
 }
 
 /// No mount is needed for this one: the system refuses files beyond a size.

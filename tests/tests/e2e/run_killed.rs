@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use counterproof_artifact::write::TEMPORARY_PREFIX;
+use counterproof_store::write::TEMPORARY_PREFIX;
 use counterproof_tests::{Agent, Reply, Sandbox, files_below};
 use serde_json::{Value, json};
 

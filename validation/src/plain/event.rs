@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 
 use super::super::parse::Gathered;
 use super::fields::{self, FieldsSeed, required};
-use crate::{Event, EventBody, Extra, FinalOutputEvent, Href, Millis, Retrieval, ToolCall, ToolResult, ToolStatus};
+use counterproof_artifact::{
+    Event, EventBody, Extra, FinalOutputEvent, Href, Millis, Retrieval, ToolCall, ToolResult, ToolStatus,
+};
 
 type Fields<'de> = Vec<(Cow<'de, str>, Value)>;
 

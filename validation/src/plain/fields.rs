@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Value};
 
 use super::super::parse::{Gathered, ValueSeed};
-use crate::{Content, ContentType, RiskLevel};
+use counterproof_artifact::{Content, ContentType, RiskLevel};
 
 /// More fields than this no object of the contract has. Whether a key stands twice is seen by looking at all before it.
 const MOST_FIELDS: usize = 64;

@@ -12,7 +12,7 @@ use serde::de::DeserializeSeed;
 
 use super::folder::RunFolder;
 use super::parse::Gathered;
-use crate::Case;
+use counterproof_artifact::Case;
 
 /// The answer that a text surely is, in its run folder and under its file name.
 pub(super) fn answer(text: &str, stem: &str, folder: &RunFolder) -> Option<Case> {

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use super::super::parse::{Gathered, ValueSeed};
 use super::event::EventSeed;
 use super::fields::{Each, TextSeed, content, content_type, doubt, keep, object, put, required, risk, word};
-use crate::{
+use counterproof_artifact::{
     Answer, Attempt, AttemptOutcome, Case, Count, EvidenceRef, EvidenceTarget, Extra, FailureClass, FinalOutput,
     Outcome, ProposedAction,
 };

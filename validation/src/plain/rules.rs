@@ -6,7 +6,7 @@ use super::super::evidence::Offered;
 use super::super::finding::Findings;
 use super::super::folder::RunFolder;
 use super::super::{hrefs, names};
-use crate::{Answer, Case, Event, EventBody, Href, Outcome, Sha256Digest};
+use counterproof_artifact::{Answer, Case, Event, EventBody, Href, Outcome, Sha256Digest};
 
 /// True where no rule has anything to say.
 pub(super) fn hold(case: &Case, stem: &str, folder: &RunFolder) -> bool {

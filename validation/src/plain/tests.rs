@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::quick::tests::{ASSET, changed, full};
 use super::super::{case, finding::Findings, parse};
 use super::*;
-use crate::{Outcome, Side};
+use counterproof_artifact::{Outcome, Side};
 
 /// A run folder that has what a full answer links to.
 struct Kit {
@@ -20,8 +20,9 @@ impl Kit {
     fn new() -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(temporary.path()).unwrap();
-        crate::write::create_folder(&path.join("assets")).unwrap();
-        crate::write::write(&path.join("assets/x"), ASSET, crate::write::Durability::Cached).unwrap();
+        counterproof_store::write::create_folder(&path.join("assets")).unwrap();
+        counterproof_store::write::write(&path.join("assets/x"), ASSET, counterproof_store::write::Durability::Cached)
+            .unwrap();
         Self { folder: RunFolder::new(path, Side::New, None), _temporary: temporary }
     }
 
@@ -107,7 +108,9 @@ fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
         }
         Value::Object(fields) => {
             found.extend((!fields.is_empty()).then(|| at.to_owned()));
-            fields.iter().for_each(|(key, value)| objects(value, &crate::pointer::child(at, key), found));
+            fields
+                .iter()
+                .for_each(|(key, value)| objects(value, &counterproof_artifact::pointer::child(at, key), found));
         }
         _ => {}
     }

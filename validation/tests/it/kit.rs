@@ -1,10 +1,10 @@
 //! A small valid run folder in a temporary place, and ways to break it.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::check::{self, Code, Finding, Report};
-use counterproof_artifact::store::RunWriter;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{AssetKind, Case, CaseId, Run, Sha256Digest, Side};
+use counterproof_store::RunWriter;
+use counterproof_store::write::{self, Durability};
+use counterproof_validation::{Code, Finding, Report, validate_path};
 use serde_json::{Value, json};
 
 /// `runs/new/r1` below a temporary folder: an answer with every kind of event and evidence, and an HTTP error with its body.
@@ -74,7 +74,7 @@ impl Kit {
     }
 
     pub(crate) fn check(&self) -> Report {
-        check::path(&self.folder).unwrap()
+        validate_path(&self.folder).unwrap()
     }
 
     /// What is found in the run folder: code, file, and pointer.

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use counterproof_artifact::check::{self, Code, Report, RunFolder};
-use counterproof_artifact::store::RunReader;
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{Manifest, Side};
+use counterproof_store::RunReader;
+use counterproof_store::write::{self, Durability};
+use counterproof_validation::{Code, Report, RunFolder, validate_path};
 use serde_json::json;
 
 use crate::kit::{Kit, answer_document, run_document};
@@ -26,13 +26,13 @@ fn each_document_can_be_validated_alone() {
     for name in
         ["run.json", "answer.json", "failed.json", "assets/manifest.json", "assets/failed.meta.json", "evaluation.json"]
     {
-        let report = check::path(&kit.path(name)).unwrap();
+        let report = validate_path(&kit.path(name)).unwrap();
         assert_eq!((report.findings.as_slice(), report.files), (&[][..], 1), "{name}");
     }
     // A file alone is held against its neighbours too.
     kit.set("answer.json", "/version", json!("baseline"));
     kit.remove("assets/snippets.json");
-    let report = check::path(&kit.path("answer.json")).unwrap();
+    let report = validate_path(&kit.path("answer.json")).unwrap();
     assert_eq!(codes(&report), [Code::SideDiffers, Code::AssetMissing]);
 }
 
@@ -41,9 +41,9 @@ fn a_file_that_was_asked_for_has_to_be_a_document() {
     let kit = Kit::new();
     let path = kit.root().join("package.json");
     put(&path, b"{\"name\": \"x\"}");
-    assert!(codes(&check::path(&path).unwrap()).contains(&Code::MissingField));
+    assert!(codes(&validate_path(&path).unwrap()).contains(&Code::MissingField));
     put(&path, b"");
-    assert_eq!(codes(&check::path(&path).unwrap()), [Code::EmptyFile]);
+    assert_eq!(codes(&validate_path(&path).unwrap()), [Code::EmptyFile]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_tree_is_searched_for_run_folders_and_documents() {
     put(&kit.path(".tmp-abc.json"), b"{");
     put(&kit.path("assets/.tmp-abc"), b"{");
     put(&root.join("notes.txt"), b"{");
-    let report = check::path(root).unwrap();
+    let report = validate_path(root).unwrap();
     assert_eq!(codes(&report), [Code::JsonSyntax, Code::UnknownSchemaVersion]);
     assert_eq!((report.files, report.runs, report.skipped), (9, 1, 1));
     assert!(report.findings.iter().all(|finding| finding.file.starts_with(root)));
@@ -70,7 +70,7 @@ fn a_tree_is_searched_for_run_folders_and_documents() {
 fn artifacts_without_their_run_document_are_reported_once() {
     let kit = Kit::new();
     kit.remove("run.json");
-    let report = check::path(kit.root()).unwrap();
+    let report = validate_path(kit.root()).unwrap();
     assert_eq!(codes(&report), [Code::RunFileMissing]);
     assert_eq!(report.findings[0].file, kit.path("run.json"));
 }
@@ -89,14 +89,14 @@ fn a_copied_folder_may_be_called_otherwise_outside_of_the_layout() {
         let entry = entry.unwrap();
         put(&elsewhere.join("copy/assets").join(entry.file_name()), &std::fs::read(entry.path()).unwrap());
     }
-    assert_eq!(codes(&check::path(&elsewhere.join("copy")).unwrap()), []);
-    assert_eq!(codes(&check::path(&elsewhere.join("anything")).unwrap()), []);
+    assert_eq!(codes(&validate_path(&elsewhere.join("copy")).unwrap()), []);
+    assert_eq!(codes(&validate_path(&elsewhere.join("anything")).unwrap()), []);
 }
 
 #[test]
 fn what_is_not_there_is_no_finding_but_an_error() {
     let kit = Kit::new();
-    let error = check::path(&kit.root().join("none")).unwrap_err();
+    let error = validate_path(&kit.root().join("none")).unwrap_err();
     assert_eq!(error.to_string(), format!("failed to read `{}`", kit.root().join("none")));
 }
 
@@ -107,8 +107,8 @@ fn a_byte_order_mark_is_a_finding_wherever_the_file_is_met() {
     kit.write("notes.json", bytes);
     put(&kit.root().join("tree/notes.json"), bytes);
     assert_eq!(codes(&kit.check()), [Code::ByteOrderMark]);
-    assert_eq!(codes(&check::path(&kit.root().join("tree")).unwrap()), [Code::ByteOrderMark]);
-    assert!(codes(&check::path(&kit.root().join("tree/notes.json")).unwrap()).contains(&Code::ByteOrderMark));
+    assert_eq!(codes(&validate_path(&kit.root().join("tree")).unwrap()), [Code::ByteOrderMark]);
+    assert!(codes(&validate_path(&kit.root().join("tree/notes.json")).unwrap()).contains(&Code::ByteOrderMark));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn no_document_is_read_through_a_link_out_of_the_run_folder() {
         let _ = std::fs::remove_file(kit.path(name));
         std::os::unix::fs::symlink(&secret, kit.path(name)).unwrap();
         let tree = kit.root().join("runs");
-        for report in [kit.check(), check::path(&tree).unwrap(), check::path(&kit.path(name)).unwrap()] {
+        for report in [kit.check(), validate_path(&tree).unwrap(), validate_path(&kit.path(name)).unwrap()] {
             let of_file: Vec<_> = report.findings.iter().filter(|it| it.file.as_str().ends_with(name)).collect();
             assert!(
                 of_file.iter().any(|it| it.code == Code::HrefEscapes) || name.ends_with("meta.json"),
@@ -191,7 +191,7 @@ fn pipes_and_devices_in_a_run_folder_are_not_waited_for() {
         assert!(std::process::Command::new("mkfifo").arg(kit.path(name)).status().unwrap().success());
         std::os::unix::fs::symlink("/dev/zero", kit.path("zero.json")).unwrap();
         for path in [kit.folder.clone(), kit.root().join("runs"), kit.path("failed.json"), kit.path(name)] {
-            let report = check::path(&path).unwrap();
+            let report = validate_path(&path).unwrap();
             assert!(report.findings.iter().all(|it| !it.file.ends_with("zero.json") || it.code != Code::JsonSyntax));
         }
         assert!(kit.found().iter().any(|(code, file, _)| *code == Code::Unreadable && file == name), "{name}");
@@ -208,8 +208,8 @@ fn links_within_a_run_folder_and_to_the_run_folder_are_followed() {
     std::os::unix::fs::symlink("kept/answer.json", kit.path("answer.json")).unwrap();
     std::os::unix::fs::symlink(&kit.folder, kit.root().join("latest")).unwrap();
     assert_eq!(kit.found(), []);
-    assert_eq!(codes(&check::path(&kit.root().join("latest")).unwrap()), []);
-    assert_eq!(codes(&check::path(&kit.root().join("latest/answer.json")).unwrap()), []);
+    assert_eq!(codes(&validate_path(&kit.root().join("latest")).unwrap()), []);
+    assert_eq!(codes(&validate_path(&kit.root().join("latest/answer.json")).unwrap()), []);
     assert!(RunReader::open(&kit.root().join("latest")).is_ok());
 }
 

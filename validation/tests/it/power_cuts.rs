@@ -1,10 +1,10 @@
 //! A run folder as the disk has it after a power cut: the journal as far as it was synced, the files as far as luck had it.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::check::{self, Code};
-use counterproof_artifact::store::{ReopenError, RunReader, RunWriter};
-use counterproof_artifact::write::{self, Durability};
 use counterproof_artifact::{AssetKind, Case, Run, Sha256Digest, Side};
+use counterproof_store::write::{self, Durability};
+use counterproof_store::{ReopenError, RunReader, RunWriter};
+use counterproof_validation::{Code, validate_path};
 use serde_json::json;
 
 use crate::kit::{answer_document, run_document};
@@ -184,7 +184,7 @@ fn a_journal_that_names_other_files_than_a_run_has_is_refused() {
         let digest = Sha256Digest::of(format!("{name}\nmine").as_bytes());
         let record = format!("{{\"file\":\"{name}\",\"bytes\":4,\"sha256\":\"{digest}\"}}\nmine\n");
         write::write(&folder.join(JOURNAL), record.as_bytes(), Durability::Cached).unwrap();
-        let found = check::path(&folder).unwrap().findings;
+        let found = validate_path(&folder).unwrap().findings;
         assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::Unreadable], "{name}");
         let refused = RunWriter::reopen(folder, Side::New);
         assert!(matches!(refused, Err(ReopenError::Read(_))), "{name}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use counterproof_artifact::Sha256Digest;
-use counterproof_artifact::check::Code;
+use counterproof_validation::Code;
 use serde_json::{Value, json};
 
 use crate::kit::Kit;

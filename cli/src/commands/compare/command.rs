@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::env;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::store::{EVALUATION_FILE, Latest, RUN_FILE, ReadError, RunReader};
-use counterproof_artifact::write::{self, Durability};
-use counterproof_artifact::{Exit, Side, evaluation::Evaluation};
+use counterproof_artifact::evaluation::Evaluation;
+use counterproof_artifact::{Exit, Side};
 use counterproof_evaluator::comparison::evaluation_text;
 use counterproof_evaluator::comparison::{self, CompareError, Request};
 use counterproof_evaluator::gate::{self, Limit, Measure};
@@ -15,6 +14,8 @@ use counterproof_evaluator::load::ComparedRun;
 use counterproof_evaluator::load::SideRuns;
 use counterproof_evaluator::report::{PageSelection, ReportError, ReportUrl, ReportWriter};
 use counterproof_evaluator::values::text;
+use counterproof_store::write::{self, Durability};
+use counterproof_store::{EVALUATION_FILE, Latest, RUN_FILE, ReadError, RunReader};
 
 use crate::command_error::CommandError;
 use crate::config::Config;

@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::{CaseId, Exit, RunId, Side, check, redact};
+use counterproof_artifact::{CaseId, Exit, RunId, Side, escape_invisible};
 use counterproof_cases::{CaseSpec, Suite};
+use counterproof_redaction::SHORTEST;
 use counterproof_runner::{
     BaseUrl, ByteLimits, Checkout, Concurrency, Environment, Header, HeaderError, Interrupt, PhaseTimeouts, Rate,
     ResolveRule, RetryBudget, RetryPolicy, Secret, Settings, Urgency,
@@ -347,10 +348,10 @@ fn secrets(named: &[Secret], configured: &config::Secrets) -> Result<Vec<Secret>
     }
     values.extend(configured.values(|variable| env::var(variable).ok()));
     let long_enough = |(variable, value): (String, String)| {
-        if value.len() >= redact::SHORTEST {
+        if value.len() >= SHORTEST {
             return Ok(Secret::from(value));
         }
-        let message = format!("the secret in `{variable}` has fewer than {} bytes", redact::SHORTEST);
+        let message = format!("the secret in `{variable}` has fewer than {} bytes", SHORTEST);
         Err(CommandError::usage(message).hint("texts so short are everywhere: they cannot be kept out of files"))
     };
     values.into_iter().map(long_enough).collect()
@@ -368,7 +369,7 @@ fn plan(shared: &Settings, passes: &Passes, cases: &[CaseSpec], streams: &mut St
     ))?;
     for case in cases.iter().filter(is_ours) {
         // A title is free text; no terminal should obey it.
-        let title = case.title.as_deref().map(|title| format!("  {}", check::visible(title))).unwrap_or_default();
+        let title = case.title.as_deref().map(|title| format!("  {}", escape_invisible(title))).unwrap_or_default();
         streams.say(format_args!("  {}{title}", case.id))?;
     }
     for pass in &passes.runs {

@@ -1,9 +1,8 @@
 //! What is said at the end of a run: how it went, what failed, what is done next, and why it could not go on.
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::lock::LockError;
-use counterproof_artifact::store::{CreateError, ReopenError, RunReader};
 use counterproof_runner::{ResumeError, RunError, Settings, Summary, Target};
+use counterproof_store::{CreateError, LockError, ReopenError, RunReader};
 
 use super::command::Args;
 use super::failure_hints;

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateRule, Verdict};
-use counterproof_artifact::xml::{attribute, content};
 
+use super::xml::{attribute, content};
 use crate::comparison::evaluation_text;
 use crate::gate::{self, GateCase};
 use crate::messages;

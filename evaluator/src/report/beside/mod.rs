@@ -7,13 +7,14 @@ mod rows;
 mod sarif;
 mod summary;
 mod url;
+mod xml;
 
 use std::collections::HashMap;
 
 use camino::Utf8Path;
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_artifact::write::{self, Durability, WriteError};
+use counterproof_store::write::{self, Durability, WriteError};
 
 pub use summary::SUMMARY_UP_TO_BYTES;
 pub use url::{ReportUrl, UrlError};

@@ -1,16 +1,16 @@
 //! Text within XML 1.0, for the test results that build servers read: what may not stand in a document is spelled out, what would
 //! end its place is escaped.
 
-use crate::check::is_invisible;
+use counterproof_artifact::is_invisible;
 
 /// A text within quotes.
-pub fn attribute(text: &str) -> String {
+pub(super) fn attribute(text: &str) -> String {
     // A reader would make spaces of them.
     content(text).replace('\n', "&#10;").replace('\t', "&#9;")
 }
 
 /// A text within an element.
-pub fn content(text: &str) -> String {
+pub(super) fn content(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

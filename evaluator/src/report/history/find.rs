@@ -3,7 +3,7 @@
 use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::store::EVALUATION_FILE;
+use counterproof_store::EVALUATION_FILE;
 
 /// A folder or a file that is no part of the history, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::write::{self, Durability, WriteError};
+use counterproof_store::write::{self, Durability, WriteError};
 
 use super::find::LeftOut;
 use super::nights::History;

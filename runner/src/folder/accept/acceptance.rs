@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::check::{self, Code, PathError};
-use counterproof_artifact::lock::{LockError, RunLock};
-use counterproof_artifact::store::{EVALUATION_FILE, RUN_FILE, ReadError, RunReader};
-use counterproof_artifact::write::{self, Durability, TEMPORARY_PREFIX, WriteError};
-use counterproof_artifact::{Accepted, Outcome, Run, RunId, Side};
+use counterproof_artifact::{Accepted, Outcome, Run, RunId, Side, escape_invisible};
+use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX, WriteError};
+use counterproof_store::{EVALUATION_FILE, LockError, RUN_FILE, ReadError, RunLock, RunReader};
+use counterproof_validation::{Code, PathError, validate_path};
 
 use crate::folder::relative_path::{absolute, moved};
 
@@ -276,7 +275,7 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
 /// Refuses a run that breaks the contract; gives the number of evidence refs that lead nowhere, which an agent that is good
 /// enough may well have. What an earlier comparison wrote there is not accepted, and so not judged.
 fn hold_against_contract(folder: &Utf8Path) -> Result<usize, AcceptError> {
-    let mut findings = check::path(folder)?.findings;
+    let mut findings = validate_path(folder)?.findings;
     findings.retain(|finding| finding.file.file_name() != Some(EVALUATION_FILE));
     let (unresolved, broken): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| finding.code == Code::EvidenceUnresolved);
@@ -285,7 +284,7 @@ fn hold_against_contract(folder: &Utf8Path) -> Result<usize, AcceptError> {
     }
     let first = broken.iter().take(FINDINGS_NAMED).map(|finding| {
         let name = finding.file.strip_prefix(folder).unwrap_or(&finding.file);
-        format!("{name}: {} ({})", check::visible(&finding.message), finding.code)
+        format!("{name}: {} ({})", escape_invisible(&finding.message), finding.code)
     });
     let mut first = first.collect::<Vec<_>>().join("; ");
     if broken.len() > FINDINGS_NAMED {

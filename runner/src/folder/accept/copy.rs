@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use camino::Utf8Path;
-use counterproof_artifact::store::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader};
-use counterproof_artifact::write::{self, Durability, TEMPORARY_PREFIX};
-use counterproof_artifact::{AssetKind, Sha256Digest, Side, inside, locate};
+use counterproof_artifact::{AssetKind, Sha256Digest, Side};
+use counterproof_store::confined_path;
+use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX};
+use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader};
+use counterproof_validation::locate;
 use serde_json::Value;
 
 use super::acceptance::AcceptError;
@@ -46,7 +48,7 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
             write(&href, copied.as_bytes())?;
             changed.insert(href, (Sha256Digest::of(copied.as_bytes()), copied.len()));
         } else {
-            let source = inside::resolve(from, &href).map_err(|error| failed(from, &href, error))?;
+            let source = confined_path::resolve(from, &href).map_err(|error| failed(from, &href, error))?;
             write::copy(&source, &place, Durability::Synced)?;
         }
     }
@@ -104,14 +106,14 @@ fn metadata(folder: &Utf8Path, href: &str) -> Result<Option<String>, AcceptError
     if path.extension() != Some("json") || !is_small {
         return Ok(None);
     }
-    let bytes = inside::read(folder, href).map_err(|error| failed(folder, href, error))?;
+    let bytes = confined_path::read(folder, href).map_err(|error| failed(folder, href, error))?;
     let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
     let document: Value = serde_json::from_str(&text).unwrap_or_default();
     Ok((document["schema_version"] == "failure-meta.v1").then_some(text))
 }
 
 fn text(folder: &Utf8Path, name: &str) -> Result<String, AcceptError> {
-    let bytes = inside::read(folder, name).map_err(|error| failed(folder, name, error))?;
+    let bytes = confined_path::read(folder, name).map_err(|error| failed(folder, name, error))?;
     String::from_utf8(bytes).map_err(|error| failed(folder, name, std::io::Error::other(error)))
 }
 

@@ -1,6 +1,6 @@
 //! What each code of a reason or a finding means, in one sentence; `docs/verdicts.md` says more.
 
-use counterproof_artifact::check::Code;
+use counterproof_validation::Code;
 
 /// The codes of `docs/verdicts.md`; those of violations are listed with the contract's rules.
 const MEANINGS: [(&str, &str); 40] = [

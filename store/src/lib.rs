@@ -1,0 +1,32 @@
+//! Files on disk: the one atomic writer, and run folders.
+//!
+//! All writes of the project go through [`mod@write`]: a temporary file in the same folder, fsync, rename, fsync of the
+//! folder. On top of it, [`RunWriter`] creates a run folder (one process at a time, guarded by a lock; small files become
+//! durable in groups through a journal), and [`RunReader`] opens one. Reads of files that another program wrote go through
+//! [`confined_path`], which never leaves the folder.
+//!
+//! This crate does not judge what the documents contain; `counterproof-validation` does.
+//!
+//! ```
+//! use counterproof_artifact::{AssetKind, Side};
+//! use counterproof_store::RunWriter;
+//!
+//! let out = tempfile::tempdir()?;
+//! let out = camino::Utf8Path::from_path(out.path()).unwrap();
+//! let run = RunWriter::create(out, Side::New, &"r1".parse()?)?;
+//! run.write_asset("notes.txt", AssetKind::FullBody, None, b"hello")?;
+//! run.write_manifest("2026-01-31T12:00:00Z")?;
+//! assert!(out.join("new/r1/assets/notes.txt").is_file());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod confined_path;
+pub mod write;
+
+mod run_folder;
+
+pub use run_folder::{
+    ASSETS_FOLDER, AssetWriter, CreateError, Done, EVALUATION_FILE, JOURNAL_FILE, JournalRecord, LOCK_FILE, Latest,
+    LockError, MANIFEST_FILE, RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter, SAFE_EXTENSIONS, Spool,
+    read_evaluation, unrestored,
+};
