@@ -1,11 +1,11 @@
-//! Expressions over JSON that are true or false: the [Common Expression Language](https://cel.dev), within bounds.
+//! Boolean expressions over JSON: the [Common Expression Language](https://cel.dev), with bounded cost.
 //!
-//! Data flows one way. A text is parsed by the `cel` crate, on a stack of its own, and becomes a small tree in which every
-//! name is resolved (`compile`, `node`); the tree is evaluated over JSON values (`evaluate`, `value`). The evaluation is our
-//! own, since every step of it is counted: an expression that would take too many is stopped at the same step on every
-//! machine, and needs no clock and no thread.
+//! Data flows one way. The `cel` crate parses a text on a thread with a large stack (`parse`). The tree is resolved: every
+//! name becomes an index (`resolve`, `node`). The resolved tree is evaluated over JSON values (`evaluate`, `value`). The
+//! evaluation counts its steps, so an expensive expression stops at the same step on every machine, without a clock or a
+//! thread.
 //!
-//! This crate knows no cases and no artifacts.
+//! This crate does not depend on cases or artifacts.
 //!
 //! ```
 //! use counterproof_expression::{Expression, Outcome};
@@ -13,12 +13,14 @@
 //!
 //! let expression = Expression::compile("orders.exists(o, o.total > 100)", &["orders"]).unwrap();
 //! assert_eq!(expression.evaluate(&[&json!([{"total": 50}, {"total": 120.5}])]), Outcome::True);
-//! assert!(Expression::compile("order.size() > 1", &["orders"]).is_err(), "no such variable");
+//! assert!(Expression::compile("order.size() > 1", &["orders"]).is_err(), "unknown variable");
 //! ```
 
-mod compile;
 mod evaluate;
 mod node;
+mod parse;
+mod pattern;
+mod resolve;
 mod value;
 
 use std::fmt;
@@ -27,12 +29,13 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-pub use compile::{CompileError, LONGEST, NESTED_UP_TO};
-pub use evaluate::{Outcome, STEPS};
+pub use evaluate::{MAX_STEPS, Outcome};
+pub use parse::{CompileError, MAX_BYTES};
+pub use resolve::MAX_DEPTH;
 
 use node::Node;
 
-/// An expression whose names are resolved, ready to be evaluated any number of times.
+/// A compiled expression, which can be evaluated any number of times.
 #[derive(Clone)]
 pub struct Expression {
     source: Arc<str>,
@@ -40,24 +43,24 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Compiles a text in which these variables may stand.
+    /// Compiles an expression over these variables.
     pub fn compile(source: &str, variables: &[&str]) -> Result<Self, CompileError> {
-        let root = compile::compile(source, variables)?;
+        let root = parse::compile(source, variables)?;
         Ok(Self { source: source.into(), root: Arc::new(root) })
     }
 
-    /// The text.
+    /// Returns the text of the expression.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Evaluates it over the values of the variables, in the order in which they were given to [`Expression::compile`].
+    /// Evaluates the expression. The values are in the order of the variables of [`Expression::compile`].
     pub fn evaluate(&self, variables: &[&Value]) -> Outcome {
         evaluate::evaluate(&self.root, variables)
     }
 }
 
-/// Two expressions are equal where their texts are.
+/// Expressions are equal if their texts are equal.
 impl PartialEq for Expression {
     fn eq(&self, other: &Self) -> bool {
         self.source == other.source

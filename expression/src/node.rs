@@ -1,20 +1,20 @@
-//! The tree that is evaluated: names are resolved, macros are what they mean, and fixed regular expressions are compiled.
+//! The resolved expression tree: names are indexes, and literal regular expressions are compiled.
 
-use regex::Regex;
+use crate::pattern::Matcher;
 
-/// A part of an expression.
+/// A node of the tree.
 #[derive(Debug)]
 pub(crate) enum Node {
     Null,
     Bool(bool),
     Int(i64),
     Double(f64),
-    Text(String),
+    String(String),
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
-    /// One of the variables that the expression is evaluated over.
+    /// A variable, by its index in the list that the expression is compiled with.
     Variable(usize),
-    /// The variable of a macro around it, counted from the outermost.
+    /// The variable of an enclosing macro, counted from the outermost.
     Local(usize),
     /// `of.name`
     Field {
@@ -55,12 +55,12 @@ pub(crate) enum Node {
         pattern: Pattern,
     },
     /// A macro over the elements of a list or the keys of a map.
-    Each {
-        what: Each,
+    Macro {
+        kind: Macro,
         range: Box<Node>,
         body: Box<Node>,
     },
-    /// `range.map(x, condition, body)`: the elements for which the condition holds, made into something else.
+    /// `range.map(x, condition, body)`: maps the elements for which the condition is true.
     MapWhere {
         range: Box<Node>,
         condition: Box<Node>,
@@ -85,7 +85,6 @@ pub(crate) enum Operator {
 }
 
 impl Operator {
-    /// As it is written.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Operator::Add => "+",
@@ -118,7 +117,7 @@ pub(crate) enum Function {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Each {
+pub(crate) enum Macro {
     All,
     Exists,
     ExistsOne,
@@ -126,29 +125,21 @@ pub(crate) enum Each {
     Map,
 }
 
-impl Each {
-    /// As it is written.
+impl Macro {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Each::All => "all",
-            Each::Exists => "exists",
-            Each::ExistsOne => "exists_one",
-            Each::Filter => "filter",
-            Each::Map => "map",
+            Macro::All => "all",
+            Macro::Exists => "exists",
+            Macro::ExistsOne => "exists_one",
+            Macro::Filter => "filter",
+            Macro::Map => "map",
         }
     }
 }
 
-/// A regular expression: most are written out, and compiled once.
+/// A regular expression: a literal, which is compiled once, or a computed string.
 #[derive(Debug)]
 pub(crate) enum Pattern {
-    Fixed(Box<Matcher>),
-    Worked(Box<Node>),
-}
-
-/// A compiled regular expression, and how much a match costs beside that of a small one.
-#[derive(Debug)]
-pub(crate) struct Matcher {
-    pub(crate) regex: Regex,
-    pub(crate) weight: u64,
+    Literal(Box<Matcher>),
+    Computed(Box<Node>),
 }

@@ -1,45 +1,45 @@
-//! The values that an expression works with: JSON as it is, borrowed, and what is made of it on the way.
+//! The values of an evaluation: borrowed JSON, and values that the expression computes.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};
 
-/// A value. Clones are cheap.
+/// A value that is cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) enum Value<'j> {
     Null,
     Bool(bool),
     Int(i64),
     Double(f64),
-    Text(Text<'j>),
+    String(Str<'j>),
     List(List<'j>),
     Map(Object<'j>),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Text<'j> {
+pub(crate) enum Str<'j> {
     Borrowed(&'j str),
-    Made(Rc<str>),
+    Owned(Rc<str>),
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum List<'j> {
     Borrowed(&'j [Json]),
-    Made(Rc<Vec<Value<'j>>>),
+    Owned(Rc<Vec<Value<'j>>>),
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Object<'j> {
     Borrowed(&'j Map<String, Json>),
-    Made(Rc<Vec<(Text<'j>, Value<'j>)>>),
+    Owned(Rc<Vec<(Str<'j>, Value<'j>)>>),
 }
 
-impl Text<'_> {
+impl Str<'_> {
     pub(crate) fn as_str(&self) -> &str {
         match self {
-            Text::Borrowed(text) => text,
-            Text::Made(text) => text,
+            Str::Borrowed(text) => text,
+            Str::Owned(text) => text,
         }
     }
 }
@@ -48,14 +48,14 @@ impl<'j> List<'j> {
     pub(crate) fn len(&self) -> usize {
         match self {
             List::Borrowed(items) => items.len(),
-            List::Made(items) => items.len(),
+            List::Owned(items) => items.len(),
         }
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<Value<'j>> {
         match self {
-            List::Borrowed(items) => items.get(index).map(Value::of),
-            List::Made(items) => items.get(index).cloned(),
+            List::Borrowed(items) => items.get(index).map(Value::from_json),
+            List::Owned(items) => items.get(index).cloned(),
         }
     }
 }
@@ -64,31 +64,31 @@ impl<'j> Object<'j> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Object::Borrowed(map) => map.len(),
-            Object::Made(entries) => entries.len(),
+            Object::Owned(entries) => entries.len(),
         }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Value<'j>> {
         match self {
-            Object::Borrowed(map) => map.get(name).map(Value::of),
-            Object::Made(entries) => {
+            Object::Borrowed(map) => map.get(name).map(Value::from_json),
+            Object::Owned(entries) => {
                 entries.iter().find(|(key, _)| key.as_str() == name).map(|(_, value)| value.clone())
             }
         }
     }
 
-    /// All keys, in the object's own order.
-    pub(crate) fn keys(&self) -> Vec<Text<'j>> {
+    /// Returns all keys in document order.
+    pub(crate) fn keys(&self) -> Vec<Str<'j>> {
         match self {
-            Object::Borrowed(map) => map.keys().map(|key| Text::Borrowed(key)).collect(),
-            Object::Made(entries) => entries.iter().map(|(key, _)| key.clone()).collect(),
+            Object::Borrowed(map) => map.keys().map(|key| Str::Borrowed(key)).collect(),
+            Object::Owned(entries) => entries.iter().map(|(key, _)| key.clone()).collect(),
         }
     }
 }
 
 impl<'j> Value<'j> {
-    /// A JSON value. Whole numbers that fit are whole numbers, whatever their sign; all others are doubles.
-    pub(crate) fn of(json: &'j Json) -> Self {
+    /// Borrows a JSON value. A number is an integer if it fits into `i64`, and a double otherwise.
+    pub(crate) fn from_json(json: &'j Json) -> Self {
         match json {
             Json::Null => Value::Null,
             Json::Bool(value) => Value::Bool(*value),
@@ -96,34 +96,34 @@ impl<'j> Value<'j> {
                 Some(value) => Value::Int(value),
                 None => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
             },
-            Json::String(text) => Value::Text(Text::Borrowed(text)),
+            Json::String(text) => Value::String(Str::Borrowed(text)),
             Json::Array(items) => Value::List(List::Borrowed(items)),
             Json::Object(map) => Value::Map(Object::Borrowed(map)),
         }
     }
 
-    pub(crate) fn made(text: impl Into<Rc<str>>) -> Self {
-        Value::Text(Text::Made(text.into()))
+    pub(crate) fn string(text: impl Into<Rc<str>>) -> Self {
+        Value::String(Str::Owned(text.into()))
     }
 
     pub(crate) fn list(items: Vec<Value<'j>>) -> Self {
-        Value::List(List::Made(Rc::new(items)))
+        Value::List(List::Owned(Rc::new(items)))
     }
 
-    /// What it is, in words.
-    pub(crate) const fn kind(&self) -> &'static str {
+    /// Describes the type for messages.
+    pub(crate) const fn describe(&self) -> &'static str {
         match self {
             Value::Null => "null",
-            Value::Bool(_) => "true or false",
+            Value::Bool(_) => "a boolean",
             Value::Int(_) | Value::Double(_) => "a number",
-            Value::Text(_) => "a text",
+            Value::String(_) => "a string",
             Value::List(_) => "a list",
             Value::Map(_) => "an object",
         }
     }
 }
 
-/// How two numbers stand to each other: exactly, also where one is whole and the other is not. None with NaN.
+/// Compares two numbers exactly, also an integer with a double. Returns `None` for NaN.
 pub(crate) fn compare_numbers(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     match (left, right) {
         (Value::Int(left), Value::Int(right)) => Some(left.cmp(right)),
@@ -135,18 +135,18 @@ pub(crate) fn compare_numbers(left: &Value<'_>, right: &Value<'_>) -> Option<Ord
 }
 
 fn int_with_double(int: i64, double: f64) -> Option<Ordering> {
-    /// 2^63: every double from here on is beyond all whole numbers.
-    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    /// 2^63: every larger double is larger than all `i64` values.
+    const TWO_POW_63: f64 = 9_223_372_036_854_775_808.0;
     if double.is_nan() {
         return None;
     }
-    if double >= BEYOND {
+    if double >= TWO_POW_63 {
         return Some(Ordering::Less);
     }
-    if double < -BEYOND {
+    if double < -TWO_POW_63 {
         return Some(Ordering::Greater);
     }
-    #[expect(clippy::cast_possible_truncation, reason = "in range, as was just seen")]
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked above")]
     let whole = double.trunc() as i64;
     let by_fraction = || 0.0_f64.partial_cmp(&double.fract());
     match int.cmp(&whole) {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_and_doubles_are_compared_exactly() {
+    fn integers_and_doubles_compare_exactly() {
         let compare = |int: i64, double: f64| compare_numbers(&Value::Int(int), &Value::Double(double));
         assert_eq!(compare(50, 50.0), Some(Ordering::Equal));
         assert_eq!((compare(50, 50.5), compare(-50, -50.5)), (Some(Ordering::Less), Some(Ordering::Greater)));

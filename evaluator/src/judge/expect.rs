@@ -3,7 +3,7 @@
 use counterproof_artifact::EventBody;
 use counterproof_artifact::evaluation::Judgement;
 use counterproof_cases::Expect;
-use counterproof_expression::{Outcome, STEPS};
+use counterproof_expression::{MAX_STEPS, Outcome};
 use serde_json::Value;
 
 use crate::load::LoadedAnswer;
@@ -64,6 +64,6 @@ pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
         Outcome::True => Judgement::met("it holds"),
         Outcome::False => Judgement::unmet(format!("{called} does not hold")),
         Outcome::Failed(why) => Judgement::unmet(format!("{called} does not hold: {}", text::one_line(&why, 200))),
-        Outcome::TooLong => Judgement::undecided(format!("{called} takes more than {STEPS} steps")),
+        Outcome::TooLong => Judgement::undecided(format!("{called} takes more than {MAX_STEPS} steps")),
     }
 }

@@ -163,7 +163,7 @@ fn an_expression_that_is_neither_true_nor_false_is_not_met_and_says_why() {
     assert_eq!(result.expected, "the total: `final_output.content.total == 50`");
     let new = result.new.unwrap();
     assert_eq!((new.passed, new.undecided), (false, false));
-    assert_eq!(new.found, "“the total” does not hold: there is no field `total` in a text");
+    assert_eq!(new.found, "“the total” does not hold: cannot read field `total` of a string");
     let row = Pair::of(&answer(), &saying(&json!({"total": 50})))
         .expecting(&json!({"expect": ["final_output.content.contains('refund')"]}))
         .row();

@@ -1,30 +1,30 @@
-//! Arithmetic: whole numbers stay whole, and what does not fit is said and never wraps.
+//! Arithmetic. Integers stay integers, and an overflow is an error.
 
-use super::{Evaluated, failed, unfit};
+use super::evaluation::{Evaluated, failed, type_mismatch};
 use crate::node::Operator;
 use crate::value::Value;
 
-/// Whole numbers stay whole; where one of two is not, the other follows it.
+/// Applies an operator to two numbers. If one is a double, the other is converted.
 pub(super) fn arithmetic<'j>(operator: Operator, left: &Value<'j>, right: &Value<'j>) -> Evaluated<'j> {
     let (left, right) = match (left, right) {
-        (Value::Int(left), Value::Int(right)) => return whole(operator, *left, *right),
+        (Value::Int(left), Value::Int(right)) => return integers(operator, *left, *right),
         (Value::Int(left), Value::Double(right)) => (*left as f64, *right),
         (Value::Double(left), Value::Int(right)) => (*left, *right as f64),
         (Value::Double(left), Value::Double(right)) => (*left, *right),
-        _ => return failed(unfit(operator, left, right)),
+        _ => return failed(type_mismatch(operator, left, right)),
     };
     Ok(Value::Double(match operator {
         Operator::Add => left + right,
         Operator::Subtract => left - right,
         Operator::Multiply => left * right,
         Operator::Divide => left / right,
-        _ => return failed("`%` takes whole numbers"),
+        _ => return failed("`%` takes integers"),
     }))
 }
 
-fn whole<'j>(operator: Operator, left: i64, right: i64) -> Evaluated<'j> {
+fn integers<'j>(operator: Operator, left: i64, right: i64) -> Evaluated<'j> {
     if right == 0 && matches!(operator, Operator::Divide | Operator::Modulo) {
-        return failed(format!("`{}` by zero", operator.as_str()));
+        return failed(format!("division by zero in `{}`", operator.as_str()));
     }
     let result = match operator {
         Operator::Add => left.checked_add(right),
@@ -35,6 +35,6 @@ fn whole<'j>(operator: Operator, left: i64, right: i64) -> Evaluated<'j> {
     };
     match result {
         Some(value) => Ok(Value::Int(value)),
-        None => failed(format!("`{}` gives a number that is too large", operator.as_str())),
+        None => failed(format!("integer overflow in `{}`", operator.as_str())),
     }
 }

@@ -239,7 +239,7 @@ fn a_wrong_expression_is_told_by_run_and_by_compare_alike() {
     insta::assert_snapshot!(run, @r"
     exit code: 2
     --- stderr
-    error: cases.yaml:5:9: case `a`: `expected.expect[0]` is not a valid expression: there is no variable `output` (known here: final_output, proposed_actions, events, input)
+    error: cases.yaml:5:9: case `a`: `expected.expect[0]` is not a valid expression: unknown variable `output` (known variables: final_output, proposed_actions, events, input)
       | output.contains('refund')
       | ^^^^^^
     ");

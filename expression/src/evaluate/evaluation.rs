@@ -1,131 +1,124 @@
-//! Evaluation: a tree and JSON values in, true or false out, after a number of steps that is known beforehand.
-//!
-//! Steps stand for work, not for time: one for each part that is looked at, and more where a part goes over a long text or
-//! list. What is made on the way is paid for too, so memory is bounded by the same number.
-
-mod arithmetic;
-mod functions;
-mod macros;
+//! The evaluation of nodes, and the count of their steps.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use arithmetic::arithmetic;
-
+use super::arithmetic::arithmetic;
 use crate::node::{Node, Operator};
-use crate::value::{Object, Text, Value, compare_numbers};
+use crate::value::{Object, Str, Value, compare_numbers};
 
-/// Steps that one evaluation may take; a few tenths of a second at most.
-pub const STEPS: u64 = 1_000_000;
+/// Maximum number of steps of one evaluation: at most a few tenths of a second.
+pub const MAX_STEPS: u64 = 1_000_000;
 
-/// Bytes of a text that are read or written in one step.
-const BYTES_A_STEP: usize = 32;
+/// Bytes of a string that are read or written in one step.
+const BYTES_PER_STEP: usize = 32;
 
-/// How deep two values may be nested that are held against each other; JSON from outside is never deeper.
-const NESTED_UP_TO: usize = 160;
+/// Maximum nesting of compared values. The JSON parser allows 128 levels.
+const MAX_VALUE_DEPTH: usize = 160;
 
-/// What an expression says.
+/// The result of an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It holds.
+    /// The expression is true.
     True,
-    /// It does not hold.
+    /// The expression is false.
     False,
-    /// It says neither: a field is not there, types do not fit, or the value is none of the two. In words.
+    /// The evaluation failed: a field is missing, types do not match, or the result is not a boolean. Has the message.
     Failed(String),
-    /// It would take more than [`STEPS`].
+    /// The evaluation needs more steps than [`MAX_STEPS`].
     TooLong,
 }
 
-/// Why an evaluation goes no further.
-enum Stop {
+/// The reason why an evaluation stops early.
+pub(super) enum Stop {
     Failed(String),
     TooLong,
 }
 
-type Evaluated<'j> = Result<Value<'j>, Stop>;
+pub(super) type Evaluated<'j> = Result<Value<'j>, Stop>;
 
 pub(crate) fn evaluate(root: &Node, variables: &[&Json]) -> Outcome {
-    let mut evaluation = Evaluation { variables, locals: Vec::new(), steps: STEPS };
+    let mut evaluation = Evaluation { variables, locals: Vec::new(), steps_left: MAX_STEPS };
     match evaluation.value(root) {
         Ok(Value::Bool(true)) => Outcome::True,
         Ok(Value::Bool(false)) => Outcome::False,
-        Ok(other) => Outcome::Failed(format!("it gives {}, and not true or false", other.kind())),
+        Ok(other) => Outcome::Failed(format!("the result is {}; expected a boolean", other.describe())),
         Err(Stop::Failed(message)) => Outcome::Failed(message),
         Err(Stop::TooLong) => Outcome::TooLong,
     }
 }
 
-struct Evaluation<'j, 'v> {
+/// One evaluation in progress.
+pub(super) struct Evaluation<'j, 'v> {
     variables: &'v [&'j Json],
-    locals: Vec<Value<'j>>,
-    steps: u64,
+    pub(super) locals: Vec<Value<'j>>,
+    steps_left: u64,
 }
 
-fn failed<T>(message: impl Into<String>) -> Result<T, Stop> {
+pub(super) fn failed<T>(message: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Failed(message.into()))
 }
 
 impl<'j> Evaluation<'j, '_> {
-    fn pay(&mut self, steps: u64) -> Result<(), Stop> {
-        match self.steps.checked_sub(steps) {
+    pub(super) fn charge(&mut self, steps: u64) -> Result<(), Stop> {
+        match self.steps_left.checked_sub(steps) {
             Some(left) => {
-                self.steps = left;
+                self.steps_left = left;
                 Ok(())
             }
             None => Err(Stop::TooLong),
         }
     }
 
-    fn pay_for_bytes(&mut self, bytes: usize, a_step: usize) -> Result<(), Stop> {
-        self.pay((bytes / a_step) as u64)
+    pub(super) fn charge_bytes(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.charge((bytes / BYTES_PER_STEP) as u64)
     }
 
-    fn value(&mut self, node: &Node) -> Evaluated<'j> {
-        self.pay(1)?;
+    pub(super) fn value(&mut self, node: &Node) -> Evaluated<'j> {
+        self.charge(1)?;
         Ok(match node {
             Node::Null => Value::Null,
             Node::Bool(value) => Value::Bool(*value),
             Node::Int(value) => Value::Int(*value),
             Node::Double(value) => Value::Double(*value),
-            Node::Text(text) => {
-                self.pay_for_bytes(text.len(), BYTES_A_STEP)?;
-                Value::made(text.as_str())
+            Node::String(text) => {
+                self.charge_bytes(text.len())?;
+                Value::string(text.as_str())
             }
             Node::List(elements) => {
                 let elements: Result<Vec<_>, _> = elements.iter().map(|element| self.value(element)).collect();
                 Value::list(elements?)
             }
             Node::Map(entries) => self.map(entries)?,
-            Node::Variable(index) => self.variables.get(*index).map_or(Value::Null, |json| Value::of(json)),
+            Node::Variable(index) => self.variables.get(*index).map_or(Value::Null, |json| Value::from_json(json)),
             Node::Local(index) => self.locals.get(*index).cloned().unwrap_or(Value::Null),
             Node::Field { of, name } => match self.value(of)? {
                 Value::Map(map) => match self.get(&map, name)? {
                     Some(value) => value,
-                    None => return failed(format!("there is no field `{name}`")),
+                    None => return failed(format!("missing field `{name}`")),
                 },
-                other => return failed(format!("there is no field `{name}` in {}", other.kind())),
+                other => return failed(format!("cannot read field `{name}` of {}", other.describe())),
             },
             Node::Has { of, name } => Value::Bool(match self.value(of)? {
                 Value::Map(map) => self.get(&map, name)?.is_some(),
                 _ => false,
             }),
             Node::Item { of, at } => self.item(of, at)?,
-            Node::And(left, right) => self.both(left, right, false)?,
-            Node::Or(left, right) => self.both(left, right, true)?,
-            Node::Not(operand) => Value::Bool(!self.truth(operand, "`!`")?),
+            Node::And(left, right) => self.logical(left, right, false)?,
+            Node::Or(left, right) => self.logical(left, right, true)?,
+            Node::Not(operand) => Value::Bool(!self.boolean(operand, "`!`")?),
             Node::Negate(operand) => match self.value(operand)? {
                 Value::Int(value) => match value.checked_neg() {
                     Some(value) => Value::Int(value),
-                    None => return failed("a number is too large to be negated"),
+                    None => return failed("integer overflow in `-`"),
                 },
                 Value::Double(value) => Value::Double(-value),
-                other => return failed(format!("`-` takes a number, and not {}", other.kind())),
+                other => return failed(format!("`-` takes a number, not {}", other.describe())),
             },
             Node::If { condition, then, otherwise } => {
-                if self.truth(condition, "`?`")? {
+                if self.boolean(condition, "`?`")? {
                     self.value(then)?
                 } else {
                     self.value(otherwise)?
@@ -137,50 +130,51 @@ impl<'j> Evaluation<'j, '_> {
             }
             Node::Call { function, arguments } => self.call(*function, arguments)?,
             Node::Matches { text, pattern } => self.matches(text, pattern)?,
-            Node::Each { what, range, body } => self.each(*what, range, body)?,
+            Node::Macro { kind, range, body } => self.macro_call(*kind, range, body)?,
             Node::MapWhere { range, condition, body } => self.map_where(range, condition, body)?,
         })
     }
 
-    /// A field of an object; one that the expression made is searched key by key.
+    /// Returns a field of an object. A computed object is searched key by key, and charged for it.
     fn get(&mut self, map: &Object<'j>, name: &str) -> Result<Option<Value<'j>>, Stop> {
-        self.pay(if matches!(map, Object::Made(_)) { map.len() as u64 } else { 0 })?;
+        self.charge(if matches!(map, Object::Owned(_)) { map.len() as u64 } else { 0 })?;
         Ok(map.get(name))
     }
 
-    fn truth(&mut self, node: &Node, what: &str) -> Result<bool, Stop> {
+    fn boolean(&mut self, node: &Node, what: &str) -> Result<bool, Stop> {
         match self.value(node)? {
             Value::Bool(value) => Ok(value),
-            other => failed(format!("{what} takes true or false, and not {}", other.kind())),
+            other => failed(format!("{what} takes a boolean, not {}", other.describe())),
         }
     }
 
-    /// `&&`, decided by `false`, and `||`, decided by `true`: one operand that decides is enough, whatever the other is.
-    fn both(&mut self, left: &Node, right: &Node, decides: bool) -> Evaluated<'j> {
+    /// Evaluates `&&`, decided by `false`, and `||`, decided by `true`. One deciding operand is enough, even if the other one
+    /// fails, as CEL specifies.
+    fn logical(&mut self, left: &Node, right: &Node, decides: bool) -> Evaluated<'j> {
         let what = if decides { "`||`" } else { "`&&`" };
-        let first = match self.truth(left, what) {
+        let first = match self.boolean(left, what) {
             Ok(value) if value == decides => return Ok(Value::Bool(decides)),
             Err(Stop::TooLong) => return Err(Stop::TooLong),
             other => other,
         };
-        let second = self.truth(right, what)?;
+        let second = self.boolean(right, what)?;
         if second == decides { Ok(Value::Bool(decides)) } else { first.map(Value::Bool) }
     }
 
     fn map(&mut self, entries: &[(Node, Node)]) -> Evaluated<'j> {
-        let mut made: Vec<(Text<'j>, Value<'j>)> = Vec::with_capacity(entries.len());
+        let mut made: Vec<(Str<'j>, Value<'j>)> = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let key = match self.value(key)? {
-                Value::Text(key) => key,
-                other => return failed(format!("the keys of an object are texts, and not {}", other.kind())),
+                Value::String(key) => key,
+                other => return failed(format!("the keys of a map are strings, not {}", other.describe())),
             };
-            self.pay(made.len() as u64)?;
+            self.charge(made.len() as u64)?;
             if made.iter().any(|(other, _)| other.as_str() == key.as_str()) {
-                return failed(format!("the key `{}` is there twice", key.as_str()));
+                return failed(format!("duplicate key `{}`", key.as_str()));
             }
             made.push((key, self.value(value)?));
         }
-        Ok(Value::Map(Object::Made(Rc::new(made))))
+        Ok(Value::Map(Object::Owned(Rc::new(made))))
     }
 
     fn item(&mut self, of: &Node, at: &Node) -> Evaluated<'j> {
@@ -189,14 +183,14 @@ impl<'j> Evaluation<'j, '_> {
             (Value::List(list), Value::Int(index)) => {
                 match usize::try_from(*index).ok().and_then(|index| list.get(index)) {
                     Some(value) => Ok(value),
-                    None => failed(format!("there is no element {index} in a list of {}", list.len())),
+                    None => failed(format!("index {index} is out of range for a list of {}", list.len())),
                 }
             }
-            (Value::Map(map), Value::Text(name)) => match self.get(map, name.as_str())? {
+            (Value::Map(map), Value::String(name)) => match self.get(map, name.as_str())? {
                 Some(value) => Ok(value),
-                None => failed(format!("there is no field `{}`", short(name.as_str()))),
+                None => failed(format!("missing field `{}`", shortened(name.as_str()))),
             },
-            _ => failed(format!("{} cannot be looked up in {}", at.kind(), of.kind())),
+            _ => failed(format!("{} cannot be an index of {}", at.describe(), of.describe())),
         }
     }
 
@@ -215,13 +209,13 @@ impl<'j> Evaluation<'j, '_> {
             }
             Operator::In => self.is_in(left, right),
             Operator::Add => match (left, right) {
-                (Value::Text(left), Value::Text(right)) => {
+                (Value::String(left), Value::String(right)) => {
                     let (left, right) = (left.as_str(), right.as_str());
-                    self.pay_for_bytes(left.len() + right.len(), BYTES_A_STEP)?;
-                    Ok(Value::made([left, right].concat()))
+                    self.charge_bytes(left.len() + right.len())?;
+                    Ok(Value::string([left, right].concat()))
                 }
                 (Value::List(left), Value::List(right)) => {
-                    self.pay((left.len() + right.len()) as u64)?;
+                    self.charge((left.len() + right.len()) as u64)?;
                     let both = (0..left.len()).filter_map(|index| left.get(index));
                     Ok(Value::list(both.chain((0..right.len()).filter_map(|index| right.get(index))).collect()))
                 }
@@ -236,33 +230,33 @@ impl<'j> Evaluation<'j, '_> {
     fn order(&mut self, operator: Operator, left: &Value<'j>, right: &Value<'j>) -> Result<Option<Ordering>, Stop> {
         match (left, right) {
             (Value::Int(_) | Value::Double(_), Value::Int(_) | Value::Double(_)) => Ok(compare_numbers(left, right)),
-            (Value::Text(left), Value::Text(right)) => {
+            (Value::String(left), Value::String(right)) => {
                 let (left, right) = (left.as_str(), right.as_str());
-                self.pay_for_bytes(left.len().min(right.len()), BYTES_A_STEP)?;
+                self.charge_bytes(left.len().min(right.len()))?;
                 Ok(Some(left.cmp(right)))
             }
             (Value::Bool(left), Value::Bool(right)) => Ok(Some(left.cmp(right))),
-            _ => failed(unfit(operator, left, right)),
+            _ => failed(type_mismatch(operator, left, right)),
         }
     }
 
     fn equal(&mut self, left: &Value<'j>, right: &Value<'j>, depth: usize) -> Result<bool, Stop> {
-        if depth > NESTED_UP_TO {
+        if depth > MAX_VALUE_DEPTH {
             return Err(Stop::TooLong);
         }
-        self.pay(1)?;
+        self.charge(1)?;
         match (left, right) {
             (Value::Null, Value::Null) => Ok(true),
             (Value::Bool(left), Value::Bool(right)) => Ok(left == right),
             (Value::Int(_) | Value::Double(_), Value::Int(_) | Value::Double(_)) => {
                 Ok(compare_numbers(left, right) == Some(Ordering::Equal))
             }
-            (Value::Text(left), Value::Text(right)) => {
+            (Value::String(left), Value::String(right)) => {
                 let (left, right) = (left.as_str(), right.as_str());
                 if left.len() != right.len() {
                     return Ok(false);
                 }
-                self.pay_for_bytes(left.len(), BYTES_A_STEP)?;
+                self.charge_bytes(left.len())?;
                 Ok(left == right)
             }
             (Value::List(left), Value::List(right)) => {
@@ -280,7 +274,7 @@ impl<'j> Evaluation<'j, '_> {
                 if left.len() != right.len() {
                     return Ok(false);
                 }
-                self.pay(left.len() as u64)?;
+                self.charge(left.len() as u64)?;
                 for key in left.keys() {
                     let (Some(left), Some(right)) = (self.get(left, key.as_str())?, self.get(right, key.as_str())?)
                     else {
@@ -308,20 +302,20 @@ impl<'j> Evaluation<'j, '_> {
                 Ok(Value::Bool(false))
             }
             Value::Map(map) => {
-                let Value::Text(key) = wanted else { return Ok(Value::Bool(false)) };
+                let Value::String(key) = wanted else { return Ok(Value::Bool(false)) };
                 Ok(Value::Bool(self.get(map, key.as_str())?.is_some()))
             }
-            _ => failed(unfit(Operator::In, wanted, range)),
+            _ => failed(type_mismatch(Operator::In, wanted, range)),
         }
     }
 }
 
-fn unfit(operator: Operator, left: &Value<'_>, right: &Value<'_>) -> String {
-    format!("`{}` does not take {} and {}", operator.as_str(), left.kind(), right.kind())
+pub(super) fn type_mismatch(operator: Operator, left: &Value<'_>, right: &Value<'_>) -> String {
+    format!("`{}` does not take {} and {}", operator.as_str(), left.describe(), right.describe())
 }
 
-/// A text in a message.
-fn short(text: &str) -> String {
+/// Truncates a string for a message.
+pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
