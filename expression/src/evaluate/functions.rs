@@ -44,8 +44,8 @@ impl<'j> Evaluation<'j, '_> {
                 self.charge_bytes(text.as_str().len())?;
                 Ok(Value::string(text.as_str().to_ascii_uppercase()))
             }
-            (Function::Int, [value]) => self.to_int(value),
-            (Function::Double, [value]) => self.to_double(value),
+            (Function::Int, [value]) => self.convert_to_int(value),
+            (Function::Double, [value]) => self.convert_to_double(value),
             (Function::String, [value]) => to_string(value),
             (Function::Size, [other]) => failed(format!("{} has no size", other.describe())),
             (_, values) => {
@@ -58,7 +58,7 @@ impl<'j> Evaluation<'j, '_> {
         }
     }
 
-    fn to_int(&mut self, value: &Value<'j>) -> Evaluated<'j> {
+    fn convert_to_int(&mut self, value: &Value<'j>) -> Evaluated<'j> {
         match value {
             Value::Int(value) => Ok(Value::Int(*value)),
             // 2^63: a larger double does not fit into `i64`.
@@ -78,7 +78,7 @@ impl<'j> Evaluation<'j, '_> {
         }
     }
 
-    fn to_double(&mut self, value: &Value<'j>) -> Evaluated<'j> {
+    fn convert_to_double(&mut self, value: &Value<'j>) -> Evaluated<'j> {
         match value {
             Value::Int(value) => Ok(Value::Double(*value as f64)),
             Value::Double(value) => Ok(Value::Double(*value)),
