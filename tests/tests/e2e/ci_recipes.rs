@@ -71,7 +71,7 @@ const PLATFORMS: [Platform; 6] = [
 
 /// The text of a recipe.
 fn section(name: &str) -> &'static str {
-    let start = DOCS.find(&format!("\n### {name}")).unwrap_or_else(|| panic!("docs/ci.md has no recipe for {name}"));
+    let start = DOCS.find(&format!("\n### {name}\n")).unwrap_or_else(|| panic!("docs/ci.md has no recipe for {name}"));
     let rest = &DOCS[start + 4..];
     &rest[..rest.find("\n##").unwrap_or(rest.len())]
 }
