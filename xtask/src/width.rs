@@ -1,4 +1,4 @@
-//! The width of documents: lines of at most 120 columns, outside tables and links.
+//! The width of documents: lines of at most 120 columns, outside tables, links and code blocks.
 
 use crate::language::{below, read};
 use crate::step::{Failure, root};
@@ -12,13 +12,23 @@ pub(crate) fn check() -> Result<usize, Failure> {
     let mut wide = Vec::new();
     for file in &files {
         let name = file.strip_prefix(root()).unwrap_or(file);
-        for (index, line) in read(file)?.lines().enumerate() {
+        for (number, line) in prose(&read(file)?) {
             if is_too_wide(line) {
-                wide.push(format!("  {name}:{}: {} columns", index + 1, line.chars().count()));
+                wide.push(format!("  {name}:{number}: {} columns", line.chars().count()));
             }
         }
     }
     if wide.is_empty() { Ok(files.len()) } else { Err(Failure::Width(wide.join("\n"))) }
+}
+
+/// The lines outside code blocks, with their numbers. The output of a program and the commands of a recipe cannot be broken over lines.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_code = false;
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !in_code && !is_fence
+    })
 }
 
 /// A row of a table and a link cannot be broken over lines.
@@ -31,6 +41,12 @@ fn is_too_wide(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_blocks_are_skipped() {
+        let lines: Vec<_> = prose("a\n```json\n{}\n```\nb").collect();
+        assert_eq!(lines, [(1, "a"), (5, "b")]);
+    }
 
     #[test]
     fn tables_and_links_may_be_wider() {
