@@ -1,4 +1,4 @@
-//! An agent on loopback that speaks the wire format, with answers that a test decides.
+//! An agent on loopback that speaks the wire format, with scripted answers.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use axum::{Router, routing};
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-/// What the agent answers to one request.
+/// The response of the agent to one request.
 #[derive(Debug, Clone)]
 pub struct Reply {
     status: u16,
@@ -33,8 +33,7 @@ impl Reply {
         Self { status, content_type, body: body.as_bytes().to_vec(), delay: Duration::ZERO }
     }
 
-    /// By a number, the kinds of answers that leave something behind: the body of a failure, an answer with a payload, a
-    /// plain answer.
+    /// Cycles through the kinds of answers by a number: a failure with a body, an answer with a payload, a plain answer.
     pub fn of_every_kind(number: usize) -> Self {
         match number % 3 {
             0 => Self::text(400, "text/plain", &"no ".repeat(3000)),
@@ -51,14 +50,14 @@ impl Reply {
         }
     }
 
-    /// The same, but later.
+    /// Delays the response.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 }
 
-/// The least that is an answer.
+/// A minimal valid answer.
 pub fn minimal_answer() -> Value {
     json!({"proposed_actions": [], "events": [], "final_output": {"content_type": "text", "content": "done"}})
 }
@@ -71,14 +70,14 @@ struct Shared {
     requests: Arc<Mutex<Vec<Value>>>,
 }
 
-/// A running agent. It lives as long as the test's process.
+/// A running agent, which lives as long as the process of the test.
 pub struct Agent {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Agent {
-    /// Starts an agent whose answer to a case is what `decide` says.
+    /// Starts an agent that answers each case with the result of `decide`.
     pub fn start(decide: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -99,26 +98,26 @@ impl Agent {
         Self { address, requests }
     }
 
-    /// What the runner calls it by.
+    /// Returns the base URL of the agent.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The bodies of all requests so far.
+    /// Returns the bodies of all requests so far.
     pub fn requests(&self) -> Vec<Value> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Which case a request is for: its id, or in the OpenAI forms what the user says.
-fn asked(request: &Value) -> &str {
+/// Returns the case of a request: its id, or the message of the user for the OpenAI protocols.
+fn requested_case(request: &Value) -> &str {
     let said = ["messages", "input"].iter().find_map(|field| request[field].as_array()?.last());
     request["case_id"].as_str().or(said.and_then(|message| message["content"].as_str())).unwrap_or_default()
 }
 
 async fn run_case(State(shared): State<Shared>, body: Bytes) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let reply = (shared.decide)(asked(&request));
+    let reply = (shared.decide)(requested_case(&request));
     shared.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
     tokio::time::sleep(reply.delay).await;
     let status = StatusCode::from_u16(reply.status).expect("a status");

@@ -1,5 +1,4 @@
-//! The kit of the end-to-end tests: a scratch folder, the program as a user runs it, and an agent whose answers a test
-//! decides. It holds no test of its own.
+//! The kit of the end-to-end tests: a temporary folder, the built programs, and an agent with scripted answers.
 //!
 //! ```no_run
 //! use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer};
@@ -11,8 +10,8 @@
 //! assert_eq!(run.code, Some(0));
 //! ```
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
-#![allow(clippy::missing_panics_doc, reason = "everything here panics where the test cannot go on")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+#![allow(clippy::missing_panics_doc, reason = "the kit panics if a test cannot continue")]
 
 mod agent;
 mod program;

@@ -1,4 +1,4 @@
-//! A scratch folder, and the program run within it.
+//! A temporary folder in which a test runs the program.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use crate::program;
 
-/// A folder of a test's own, gone with it.
+/// The temporary folder of one test.
 #[derive(Debug)]
 pub struct Sandbox {
     folder: TempDir,
@@ -25,13 +25,13 @@ impl Default for Sandbox {
 }
 
 impl Sandbox {
-    /// An empty folder.
+    /// Creates an empty folder.
     pub fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("counterproof-sandbox-").tempdir().expect("a scratch folder");
         Self { folder, variables: Vec::new() }
     }
 
-    /// Puts a file into the folder.
+    /// Writes a file into the folder.
     #[must_use]
     pub fn with_file(self, name: &str, contents: &str) -> Self {
         let path = self.path(name);
@@ -47,17 +47,17 @@ impl Sandbox {
         self
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn root(&self) -> &Utf8Path {
         Utf8Path::from_path(self.folder.path()).expect("scratch folders have plain names")
     }
 
-    /// A path within the folder.
+    /// Returns a path in the folder.
     pub fn path(&self, name: &str) -> Utf8PathBuf {
         self.root().join(name)
     }
 
-    /// A file as JSON.
+    /// Reads a file as JSON.
     #[track_caller]
     pub fn json(&self, name: &str) -> serde_json::Value {
         let path = self.path(name);
@@ -65,7 +65,7 @@ impl Sandbox {
         serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// The program with these arguments, to be run in the folder, with no more of the environment than it needs.
+    /// Returns the command for the program with these arguments, in the folder and with a minimal environment.
     pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new(program());
         command.args(arguments).current_dir(self.root()).stdin(Stdio::null());
@@ -81,13 +81,13 @@ impl Sandbox {
         ] {
             command.env_remove(name);
         }
-        // A checkout around the scratch folder is none of the tests' business.
+        // A git checkout around the temporary folder must not change the results.
         command.env("GIT_CEILING_DIRECTORIES", self.root().parent().expect("a scratch folder has a parent"));
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    /// Runs the program in the folder to its end.
+    /// Runs the program in the folder and waits for it.
     pub fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Finished {
         let output = self.command(arguments).output().expect("the program starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
@@ -95,10 +95,10 @@ impl Sandbox {
     }
 }
 
-/// What a program printed and how it ended. Displayed, it is what a snapshot holds.
+/// The output and the exit code of a program. Its `Display` form is used in snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// The exit code; `None` where a signal ended it.
+    /// The exit code, or `None` if a signal ended the program.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -107,7 +107,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The same with a text that differs from run to run replaced.
+    /// Replaces a text that differs between runs.
     #[must_use]
     pub fn redact(mut self, text: &str, by: &str) -> Self {
         self.stdout = self.stdout.replace(text, by);
@@ -129,7 +129,7 @@ impl fmt::Display for Finished {
     }
 }
 
-/// All files below a folder with their bytes, by their path relative to it, sorted.
+/// Returns all files below a folder with their bytes, sorted by relative path.
 pub fn files_below(folder: &Utf8Path) -> Vec<(Utf8PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {

@@ -1,4 +1,4 @@
-//! `accept`: a run becomes the baseline, whole or not at all, and only one that others can be held against.
+//! `accept`: a run becomes the baseline, completely or not at all, and only if other runs can be compared with it.
 
 use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
@@ -42,7 +42,7 @@ fn assert_valid(sandbox: &Sandbox, path: &str) {
 fn an_accepted_run_is_what_the_next_one_is_compared_with() {
     let (sandbox, agent) = (sandbox(), agent());
     ask(&sandbox, &agent, &["--side", "new", "--run-id", "good"]);
-    // A baseline that started later does not stay the latest for that.
+    // The accepted run becomes the latest baseline, even if another one started later.
     ask(&sandbox, &agent, &["--side", "baseline", "--run-id", "zzz"]);
     let before = files_below(&sandbox.path("runs/new"));
     insta::assert_snapshot!(accept(&sandbox, &["--by", "Kim"]), @"
@@ -83,7 +83,7 @@ fn an_accepted_run_is_what_the_next_one_is_compared_with() {
 }
 
 #[test]
-fn whatever_does_not_name_its_side_is_copied_byte_for_byte() {
+fn files_without_a_side_are_copied_byte_for_byte() {
     let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
     let mut sandbox = Sandbox::new();
     for (path, bytes) in files_below(&checked_in) {
@@ -106,7 +106,7 @@ fn whatever_does_not_name_its_side_is_copied_byte_for_byte() {
         }
     }
     assert!(copied > 0, "the sample has assets that name no side");
-    // The sample has evidence that leads nowhere, which is the agent's.
+    // The sample has unresolved evidence, which comes from the agent.
     let findings = sandbox.run(["validate", "runs/baseline/copy", "--format", "json"]).stdout;
     let findings: Value = serde_json::from_str(&findings).unwrap();
     let codes = findings["findings"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap());
@@ -114,7 +114,7 @@ fn whatever_does_not_name_its_side_is_copied_byte_for_byte() {
 }
 
 #[test]
-fn a_run_that_nothing_could_be_held_against_is_refused_and_leaves_nothing() {
+fn a_run_that_cannot_be_a_baseline_is_refused_and_leaves_no_files() {
     let sandbox = sandbox();
     let broken =
         Agent::start(
@@ -157,7 +157,7 @@ fn a_run_that_nothing_could_be_held_against_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_reason_is_not_optional() {
+fn a_reason_is_required() {
     let sandbox = sandbox();
     assert_eq!(sandbox.run(["accept"]).code, Some(2));
     let blank = sandbox.run(["accept", "--reason", " "]);
@@ -191,7 +191,7 @@ fn the_repeats_of_a_group_are_accepted_together() {
     }
     assert_valid(&sandbox, "runs");
 
-    // As after a crash between two of them.
+    // The state after a crash between two copies.
     std::fs::remove_dir_all(sandbox.path("runs/baseline/base-r2")).unwrap();
     assert_eq!(accept(&sandbox, &["runs/new/n-r1", "--run-id", "base"]).code, Some(0));
     assert!(sandbox.path("runs/baseline/base-r2/run.json").is_file());
@@ -199,7 +199,7 @@ fn the_repeats_of_a_group_are_accepted_together() {
 }
 
 #[test]
-fn a_payload_that_looks_like_metadata_of_a_body_stays_as_it_is() {
+fn a_payload_that_resembles_body_metadata_is_copied_unchanged() {
     let agent = Agent::start(|_case| {
         let mut answer = minimal_answer();
         let payload = json!({"schema_version": "failure-meta.v1", "version": "new", "filler": "x".repeat(100_000)});

@@ -1,4 +1,4 @@
-//! `counterproof run --agent-cmd`: programs as agents, and what is left of them.
+//! `counterproof run --agent-cmd`: programs as agents, and the end of their processes.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn answering() -> String {
     format!("cat > /dev/null\necho '{}'\n", minimal_answer())
 }
 
-/// An agent that is in three groups at once, and never answers: each process sleeps for as many seconds.
+/// An agent in three process groups that never answers. Each process sleeps for `seconds`.
 fn spreading(seconds: u32) -> String {
     format!("setsid sleep {seconds} &\nsh -c 'sleep {seconds}' &\necho up > up\nsleep {seconds}\n")
 }
@@ -29,7 +29,7 @@ fn sleeping(seconds: u32) -> usize {
     String::from_utf8_lossy(&listed.stdout).lines().filter(|args| **args == line).count()
 }
 
-/// Waits until `is_so`; false where that takes too long.
+/// Waits until `is_so` returns true. Returns false after a time limit.
 fn wait_until(is_so: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(20) {
@@ -41,7 +41,7 @@ fn wait_until(is_so: impl Fn() -> bool) -> bool {
     false
 }
 
-/// Starts a run whose agent never answers, has `end` end it, and gives its exit code once nothing is left of the agent.
+/// Starts a run whose agent never answers, ends it with `end`, and returns its exit code after all agent processes are gone.
 fn ended(seconds: u32, end: impl Fn(&mut Child)) -> Option<i32> {
     let sandbox = sandbox(2, &spreading(seconds));
     let options = RUN.iter().copied().chain(["--timeout", "60s"]);
@@ -54,15 +54,15 @@ fn ended(seconds: u32, end: impl Fn(&mut Child)) -> Option<i32> {
 }
 
 #[test]
-fn nothing_of_an_agent_outlives_a_run_that_is_killed() {
+fn no_agent_process_outlives_a_killed_run() {
     assert_eq!(ended(4721, |run| run.kill().unwrap()), None);
 }
 
 #[test]
-fn nothing_of_an_agent_outlives_a_run_that_is_abandoned() {
+fn no_agent_process_outlives_an_abandoned_run() {
     let code = ended(4722, |run| {
         let id = run.id().to_string();
-        // The second is impatience. Two that come at once would be one, so they are sent until they have been heard.
+        // The second signal abandons the run. Two signals at once can merge into one, so they are repeated until the run ends.
         assert!(wait_until(|| {
             let sent = Command::new("kill").args(["-INT", &id]).stderr(Stdio::null()).status();
             !sent.unwrap().success() || sleeping(4722) == 0
@@ -71,14 +71,14 @@ fn nothing_of_an_agent_outlives_a_run_that_is_abandoned() {
     assert_eq!(code, Some(4));
 }
 
-/// The exit code and standard error of a run of another program.
-fn run_of(sandbox: &Sandbox, program: &str) -> (Option<i32>, String) {
+/// Returns the exit code and standard error of a run with another agent program.
+fn run_with(sandbox: &Sandbox, program: &str) -> (Option<i32>, String) {
     let finished = sandbox.run(RUN[..8].iter().copied().chain([program]));
     (finished.code, finished.stderr)
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_told_with_the_reason() {
+fn a_program_that_cannot_be_started_is_reported_with_the_reason() {
     for (program, reason) in [
         (
             "nosuchprog --key s3cret",
@@ -87,7 +87,7 @@ fn a_program_that_cannot_be_started_is_told_with_the_reason() {
         ("./agent.sh", "error: cmd:agent.sh: the agent's program could not be started: Permission denied"),
     ] {
         let sandbox = sandbox(2, "no program: nobody may execute it");
-        let (code, stderr) = run_of(&sandbox, program);
+        let (code, stderr) = run_with(&sandbox, program);
         assert_eq!(code, Some(3), "{stderr}");
         assert!(stderr.contains(reason) && stderr.contains("hint: the first word of `--agent-cmd`"), "{stderr}");
         assert!(!stderr.contains("s3cret"), "{stderr}");
@@ -95,9 +95,9 @@ fn a_program_that_cannot_be_started_is_told_with_the_reason() {
 }
 
 #[test]
-fn where_every_case_fails_the_same_way_its_standard_error_is_named() {
+fn the_standard_error_file_is_named_if_all_cases_fail_alike() {
     let sandbox = sandbox(2, "echo 'no key' >&2\nexit 3\n");
-    let (code, stderr) = run_of(&sandbox, "sh agent.sh");
+    let (code, stderr) = run_with(&sandbox, "sh agent.sh");
     assert_eq!(code, Some(0), "{stderr}");
     for line in [
         "  c0: agent_exit 3\n  c1: agent_exit 3\n",
@@ -109,22 +109,22 @@ fn where_every_case_fails_the_same_way_its_standard_error_is_named() {
 }
 
 #[test]
-fn a_signal_is_named_and_one_case_of_two_is_no_reason_for_a_hint() {
+fn a_signal_is_named_and_one_failed_case_of_two_gives_no_hint() {
     let sandbox = sandbox(2, &format!("grep -q c0 && kill -TERM $$\necho no >&2\necho '{}'\n", minimal_answer()));
-    let (_, stderr) = run_of(&sandbox, "sh agent.sh");
+    let (_, stderr) = run_with(&sandbox, "sh agent.sh");
     assert!(stderr.contains("  c0: agent_signal 15\n") && !stderr.contains("hint: "), "{stderr}");
 }
 
 #[test]
-fn output_that_is_no_answer_or_too_long_for_one_is_told_with_what_helps() {
-    let (_, stderr) = run_of(&sandbox(1, "echo starting\n"), "sh agent.sh");
+fn invalid_or_too_long_output_is_reported_with_a_remedy() {
+    let (_, stderr) = run_with(&sandbox(1, "echo starting\n"), "sh agent.sh");
     assert!(stderr.contains("hint: a program's standard output has to hold the answer alone"), "{stderr}");
     let sandbox = sandbox(1, &answering());
     let finished = sandbox.run(RUN.iter().copied().chain(["--max-answer-bytes", "9"]));
     assert!(finished.stderr.contains("hint: `--max-body-bytes` and `--max-answer-bytes`"), "{finished}");
 }
 
-/// Runs below a limit that a shell sets; gives the exit code and standard error.
+/// Runs the program with a limit that a shell sets. Returns the exit code and standard error.
 fn limited(sandbox: &Sandbox, limit: &str, more: &[&str]) -> (Option<i32>, String) {
     let script = format!("{limit}; exec \"$@\"");
     let mut shell = Command::new("sh");
@@ -134,7 +134,7 @@ fn limited(sandbox: &Sandbox, limit: &str, more: &[&str]) -> (Option<i32>, Strin
 }
 
 #[test]
-fn a_low_limit_of_open_files_is_raised_as_far_as_it_goes() {
+fn a_low_limit_of_open_files_is_raised_as_far_as_possible() {
     let sandbox = sandbox(40, &answering());
     let (code, stderr) = limited(&sandbox, "ulimit -Sn 60", &["--concurrency", "40"]);
     assert_eq!(code, Some(0), "{stderr}");
@@ -142,7 +142,7 @@ fn a_low_limit_of_open_files_is_raised_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_limit_of_open_files_that_is_too_low_is_told() {
+fn a_limit_of_open_files_that_is_too_low_is_reported() {
     let sandbox = sandbox(2, &answering());
     let (code, stderr) = limited(&sandbox, "ulimit -n 100", &["--concurrency", "40"]);
     assert_eq!(code, Some(0), "{stderr}");

@@ -1,5 +1,5 @@
-//! The recipes of `docs/ci.md`: the shell lines as they stand there, with the variables of each platform set by hand, from the
-//! shards to the comparison. What the platform itself does is not tried.
+//! The recipes of `docs/ci.md`: runs their shell lines with the variables of each platform, from the shards to the
+//! comparison. The platforms themselves are not tested.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ const DOCS: &str = include_str!("../../../docs/ci.md");
 
 const SHARDS: usize = 4;
 
-/// A platform: its section, and what it sets for the shard with this number, counted from 0.
+/// A platform: its section, and its variables for a shard, counted from 0.
 struct Platform {
     section: &'static str,
     variables: fn(usize) -> Vec<(&'static str, String)>,
@@ -69,18 +69,18 @@ const PLATFORMS: [Platform; 6] = [
     },
 ];
 
-/// The text of a recipe.
+/// Returns the text of a recipe.
 fn section(name: &str) -> &'static str {
     let start = DOCS.find(&format!("\n### {name}\n")).unwrap_or_else(|| panic!("docs/ci.md has no recipe for {name}"));
     let rest = &DOCS[start + 4..];
     &rest[..rest.find("\n##").unwrap_or(rest.len())]
 }
 
-/// The command that begins so, up to the end of its line; one that is a list of words becomes a line.
+/// Returns the command that starts with `start`, up to the end of its line. A list of words is joined into a line.
 fn command(section: &str, start: &str) -> Option<String> {
     if let Some(at) = section.find(start) {
         let line = section[at..].lines().next().unwrap_or_default();
-        // Buildkite replaces variables itself, unless their sign is doubled.
+        // Buildkite interpolates variables itself unless the dollar sign is doubled.
         return Some(line.replace("$$", "$"));
     }
     let words = start.split(' ').collect::<Vec<_>>();
@@ -95,7 +95,7 @@ fn sandbox() -> Sandbox {
     Sandbox::new().with_file("cases.json", &Value::from(cases).to_string())
 }
 
-/// Runs a line as a CI would, with the program on its path.
+/// Runs a shell line as CI does, with the program on the path.
 fn shell(sandbox: &Sandbox, line: &str, variables: &[(&str, String)]) {
     let bin = program().parent().unwrap().display();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
@@ -110,12 +110,12 @@ fn shell(sandbox: &Sandbox, line: &str, variables: &[(&str, String)]) {
 }
 
 #[test]
-fn each_recipe_makes_one_run_of_its_shards_that_can_be_compared() {
+fn each_recipe_merges_its_shards_into_a_run_that_can_be_compared() {
     let agent = Agent::start(|_| Reply::json(&minimal_answer()));
     let url = agent.base_url();
     for platform in PLATFORMS {
         let (sandbox, recipe) = (sandbox(), section(platform.section));
-        // Where the agent and the shared folder are is up to the reader; here both are near.
+        // The addresses of the agent and of the shared folder are placeholders in the docs.
         let near = |line: String| line.replace("http://agent:8787", "$AGENT").replace("/data/", "");
         let ask = near(command(recipe, "counterproof run").unwrap_or_else(|| panic!("{}", platform.section)));
         let merge = command(recipe, "counterproof merge").or_else(|| command(DOCS, "counterproof merge")).unwrap();
@@ -135,7 +135,7 @@ fn each_recipe_makes_one_run_of_its_shards_that_can_be_compared() {
     }
 }
 
-/// The recipes that compare; their variables are those of the night with this number.
+/// The recipes that compare, with their variables for a night, by its number.
 const COMPARING: [Platform; 3] = [
     Platform { section: "GitHub, nightly", variables: github },
     Platform { section: "GitHub, pull requests", variables: github },
@@ -160,7 +160,7 @@ fn github(night: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The shell lines of a recipe that need nothing but this program and a file system, in their order.
+/// Returns the shell lines of a recipe that need only this program and a file system, in order.
 fn lines(section: &str) -> Vec<&str> {
     let written = section.lines().map(|line| line.trim_start().trim_start_matches("- ").trim_start_matches("run: "));
     written.filter(|line| line.starts_with("counterproof ") || line.starts_with("mkdir ")).collect()
@@ -183,7 +183,7 @@ fn each_recipe_that_compares_keeps_its_report_night_after_night() {
             for line in &lines {
                 shell(&sandbox, line, &variables);
             }
-            // A CI starts each night with what is in the repository.
+            // CI starts each night with the files of the repository.
             shell(&sandbox, "rm -r runs/new", &[]);
         }
         let read = |path: &str| std::fs::read_to_string(sandbox.path(path)).unwrap_or_default();

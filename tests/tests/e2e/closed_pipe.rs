@@ -1,4 +1,4 @@
-//! A reader that goes away, such as `| head -1`, changes nothing about how a command ends.
+//! A closed standard output, such as after `| head -1`, does not change the exit code.
 #![cfg(unix)]
 
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use camino::Utf8Path;
 use counterproof_tests::Sandbox;
 
-/// The exit code of a command whose standard output is a pipe that nobody reads.
+/// Returns the exit code of a command whose standard output is a closed pipe.
 fn code_unread(sandbox: &Sandbox, arguments: &[&str]) -> Option<i32> {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -15,7 +15,7 @@ fn code_unread(sandbox: &Sandbox, arguments: &[&str]) -> Option<i32> {
 }
 
 #[test]
-fn findings_and_a_failed_gate_are_told_by_the_code_though_nobody_reads_the_text() {
+fn findings_and_a_failed_gate_set_the_exit_code_with_a_closed_pipe() {
     let sandbox =
         Sandbox::new().with_file("torn.json", "{").with_file("good.json", "{\"schema_version\": \"failure-meta.v1\"}");
     assert_eq!(code_unread(&sandbox, &["validate", "torn.json"]), Some(1));

@@ -1,4 +1,4 @@
-//! `compare` on the sample runs: what it prints, what it writes, and how it ends.
+//! `compare` on the sample runs: output, written files and exit codes.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const CASES: &str = "sample-runs/cases.json";
 
-/// A sandbox with the checked-in sample, so that `runs/` is where `compare` looks for it.
+/// A sandbox with the checked-in sample in `runs/`, the default of `compare`.
 fn sample() -> Sandbox {
     let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
     let mut sandbox = Sandbox::new();
@@ -68,7 +68,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
 }
 
 #[test]
-fn where_no_baseline_is_named_and_there_are_several_it_is_told_which_is_taken() {
+fn the_chosen_baseline_is_printed_if_there_are_several() {
     let mut sandbox = sample();
     let run = sandbox.json(&format!("{BASELINE}/run.json"));
     for (id, group) in [("older", None), ("oldest", None), ("twin", Some("sample"))] {
@@ -104,7 +104,7 @@ fn a_run_compared_with_itself_passes() {
 }
 
 #[test]
-fn each_run_folder_gets_the_evaluation_unless_told_not_to() {
+fn each_run_folder_gets_the_evaluation_unless_disabled() {
     let sandbox = sample();
     let before = files_below(&sandbox.path("sample-runs"));
     sandbox.run(args(&["--no-write-back"]));
@@ -120,11 +120,11 @@ fn each_run_folder_gets_the_evaluation_unless_told_not_to() {
 }
 
 #[test]
-fn the_same_runs_give_the_same_bytes_wherever_they_lie() {
+fn the_same_runs_give_the_same_bytes_in_any_folder() {
     let (here, there) = (sample(), sample());
     for sandbox in [&here, &there] {
         sandbox.run(args(&["--out", "a/report"]));
-        // A second time over the first: nothing of an earlier report stays behind.
+        // The second report replaces the first one completely.
         sandbox.run(args(&["--out", "a/report"]));
     }
     let report = files_below(&here.path("a/report"));
@@ -136,7 +136,7 @@ fn the_same_runs_give_the_same_bytes_wherever_they_lie() {
 }
 
 #[test]
-fn a_case_on_one_side_only_fails_unless_told_otherwise() {
+fn a_case_on_one_side_only_fails_unless_allowed() {
     let sandbox = sample();
     let run = sandbox.json(&format!("{BASELINE}/run.json"));
     let mut less = run.clone();
@@ -159,7 +159,7 @@ fn a_case_on_one_side_only_fails_unless_told_otherwise() {
 }
 
 #[test]
-fn limits_come_from_the_configuration() {
+fn gate_rules_come_from_the_configuration() {
     let lenient = "[gate]\nregressed = 3\nbroken = \"none\"\n";
     let sandbox = sample().with_file("counterproof.toml", lenient).with_file("strict.toml", "[gate]\nchanged = 0\n");
     assert_eq!(sandbox.run(args(&[])).code, Some(0));
@@ -169,7 +169,7 @@ fn limits_come_from_the_configuration() {
 }
 
 #[test]
-fn shares_and_limits_of_some_cases_are_rules_of_their_own() {
+fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let limits = "[gate]\nregressed = \"50 %\"\nbroken = \"30 %\"\n[gate.risk.high]\nregressed = 0\n\
                   [gate.suite.robustness]\nbroken = 3\n[gate.tag.mony]\nregressed = 0\n";
     let sandbox = sample().with_file("counterproof.toml", limits);
@@ -211,7 +211,7 @@ fn shares_and_limits_of_some_cases_are_rules_of_their_own() {
 }
 
 #[test]
-fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
+fn a_misspelt_rule_is_an_error_with_its_line() {
     let sandbox = sample().with_file("counterproof.toml", "[gate]\nregresed = 3\n");
     insta::assert_snapshot!(sandbox.run(args(&[])), @r"
     exit code: 2
@@ -241,7 +241,7 @@ fn a_limit_that_is_misspelt_is_an_error_with_its_line() {
 }
 
 #[test]
-fn runs_that_are_not_there_are_told_with_what_to_do() {
+fn missing_runs_are_reported_with_a_remedy() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.run(["compare"]), @r"
     exit code: 2
@@ -269,7 +269,7 @@ fn runs_that_are_not_there_are_told_with_what_to_do() {
 }
 
 #[test]
-fn a_folder_that_is_no_report_is_left_alone() {
+fn a_folder_that_is_not_a_report_is_left_unchanged() {
     let sandbox = sample().with_file("mine/notes.txt", "mine");
     let finished = sandbox.run(args(&["--out", "mine"]));
     assert_eq!(finished.code, Some(2), "{finished}");
@@ -277,7 +277,7 @@ fn a_folder_that_is_no_report_is_left_alone() {
 }
 
 #[test]
-fn who_names_no_cases_file_is_told_which_one_was_asked() {
+fn the_cases_file_of_the_run_is_named_if_none_is_given() {
     let sandbox = sample();
     let note = "note: no expectation is judged; new was asked with `sample-runs/cases.json`, which `--cases` names\n";
     let told = |sandbox: &Sandbox, arguments: &[&str]| sandbox.run(arguments).stderr.contains(note);

@@ -1,4 +1,4 @@
-//! `conformance`: the real safe-run, other programs, and wrappers, held against small files of vectors.
+//! `conformance`: runs small vector files against the real safe-run, other programs and wrappers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use counterproof_tests::{Finished, Sandbox, safe_run};
 use serde_json::{Value, json};
 
-/// Vectors in the published format: one that passes, one that is for another system, two of tools that are none of ours.
+/// Vectors in the published format: one that passes, one for another system, and two for tools outside this project.
 fn vectors() -> Value {
     json!({
         "version": "1.0",
@@ -39,7 +39,7 @@ fn sandbox() -> Sandbox {
         .with_file("liar", "#!/bin/sh\n# Contract: M0-v0.1.0\n\"$SAFE_RUN_BIN\" run \"$@\"\nexit 0\n")
 }
 
-/// Runs the command over the vectors with safe-run as the tool; its own folder and name differ from machine to machine.
+/// Runs the command over the vectors with safe-run as the tool. Machine-dependent paths are replaced.
 fn conformance(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
     for script in ["wrapper", "liar"] {
         fs::set_permissions(sandbox.path(script), fs::Permissions::from_mode(0o755)).unwrap();
@@ -52,7 +52,7 @@ fn conformance(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn what_passes_is_told_for_each_vector_and_what_is_not_ours_is_listed_as_such() {
+fn each_passed_vector_is_listed_and_others_are_out_of_scope() {
     insta::assert_snapshot!(conformance(&sandbox(), &["--wrapper", "wrapper"]), @r"
     exit code: 0
     --- stdout
@@ -70,7 +70,7 @@ fn what_passes_is_told_for_each_vector_and_what_is_not_ours_is_listed_as_such() 
 }
 
 #[test]
-fn what_differs_is_told_below_its_vector_and_the_exit_code_says_so() {
+fn differences_are_listed_below_their_vector_and_set_the_exit_code() {
     insta::assert_snapshot!(conformance(&sandbox(), &["--wrapper", "liar"]), @r"
     exit code: 1
     --- stdout
@@ -90,7 +90,7 @@ fn what_differs_is_told_below_its_vector_and_the_exit_code_says_so() {
 }
 
 #[test]
-fn vectors_of_which_none_is_for_this_system_are_no_check_that_passes() {
+fn vectors_of_other_systems_only_are_not_a_pass() {
     let mut vectors = vectors();
     vectors["vectors"]["safe_run"] = json!([]);
     let sandbox = sandbox().with_file("vectors.json", &vectors.to_string());
@@ -116,7 +116,7 @@ fn a_second_tool_is_judged_like_the_first() {
 }
 
 #[test]
-fn programs_and_build_servers_get_the_same_as_documents() {
+fn json_and_junit_have_the_same_results() {
     let sandbox = sandbox();
     let told = conformance(&sandbox, &["--wrapper", "liar", "--format", "json"]);
     assert_eq!(told.code, Some(1), "{told}");
@@ -151,7 +151,7 @@ fn a_variable_reaches_every_vector() {
 }
 
 #[test]
-fn no_variable_of_the_caller_that_begins_like_ours_reaches_a_vector() {
+fn safe_variables_of_the_caller_do_not_reach_a_vector() {
     let mut vectors = vectors();
     let script = "env | grep '^SAFE_OF' && exit 9; test \"$OF_THE_CALLER\" = kept && exit 7";
     vectors["vectors"]["safe_run"][0]["command"] = json!({"args": ["sh", "-c", script]});
@@ -164,7 +164,7 @@ fn no_variable_of_the_caller_that_begins_like_ours_reaches_a_vector() {
     assert!(finished.code == Some(1) && finished.stdout.contains("expected 7, found 9"), "{finished}");
 }
 
-/// True while the process has not ended.
+/// Returns true while the process runs.
 #[cfg(target_os = "linux")]
 fn is_alive(process: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -182,7 +182,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_signal_ends_what_runs_with_all_that_it_started_and_takes_its_folder_away() {
+fn a_signal_kills_running_trials_and_removes_their_folder() {
     let mut vectors = vectors();
     let script = "sleep 600 & echo $! > \"$CHILD.new\"; mv \"$CHILD.new\" \"$CHILD\"; wait";
     vectors["vectors"]["safe_run"][0]["command"] = json!({"args": ["sh", "-c", script]});
@@ -209,7 +209,7 @@ fn a_signal_ends_what_runs_with_all_that_it_started_and_takes_its_folder_away() 
 }
 
 #[test]
-fn golden_outputs_are_written_anew_and_hold_from_then_on() {
+fn golden_outputs_are_updated_and_then_match() {
     let mut vectors = vectors();
     vectors["vectors"]["safe_run"][0]["golden"] = json!("run-1.json");
     let sandbox = sandbox().with_file("vectors.json", &vectors.to_string());
@@ -224,7 +224,7 @@ fn golden_outputs_are_written_anew_and_hold_from_then_on() {
 }
 
 #[test]
-fn what_cannot_be_used_is_an_error_with_its_place_and_no_check_that_passes() {
+fn an_unusable_vector_is_an_error_with_its_position() {
     let mut unknown = vectors();
     unknown["vectors"]["safe_run"][0]["expected"]["stdout_is_pretty"] = json!(true);
     let mut signal = vectors();

@@ -1,4 +1,4 @@
-//! The demo and its agent, as a newcomer meets them, and the sample runs that are recorded from them.
+//! The demo, its agent, and the sample runs that are recorded from them.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_tests::{Sandbox, files_below};
 use serde_json::Value;
 
-/// What is planted in each case, and so what a comparison has to say of it.
+/// The planted change of each case, and the expected verdict.
 const PLANTED: [(&str, &str); 10] = [
     ("order_history_001", "unchanged"),
     ("return_policy_001", "changed"),
@@ -34,7 +34,7 @@ fn verdicts(evaluation: &Value) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn the_demo_works_in_an_empty_folder_and_every_case_goes_as_planted() {
+fn the_demo_works_in_an_empty_folder_with_the_planted_verdicts() {
     let sandbox = Sandbox::new();
     let demo = sandbox.run(["demo"]);
     assert_eq!(demo.code, Some(0), "{demo}");
@@ -56,7 +56,7 @@ fn the_demo_can_be_run_again_in_the_same_folder() {
 }
 
 #[test]
-fn what_is_there_already_and_is_no_demo_is_left_alone() {
+fn files_that_are_not_a_demo_are_left_unchanged() {
     let sandbox = Sandbox::new().with_file("taken", "a file").with_file("mine/cases.json", "[]");
     for out in ["taken", "mine"] {
         let demo = sandbox.run(["demo", "--out", out]);
@@ -67,7 +67,7 @@ fn what_is_there_already_and_is_no_demo_is_left_alone() {
 }
 
 #[test]
-fn what_the_demo_leaves_behind_keeps_the_contract_names_no_machine_and_can_be_moved() {
+fn the_files_of_the_demo_are_valid_portable_and_movable() {
     let sandbox = after_the_demo();
     assert_whole(&sandbox, "counterproof-demo");
 
@@ -90,7 +90,7 @@ fn what_the_demo_leaves_behind_keeps_the_contract_names_no_machine_and_can_be_mo
     assert_eq!(verdicts(&sandbox.json("elsewhere/again/evaluation.json")), PLANTED);
 }
 
-/// Holds a folder of runs and report against what is promised of them.
+/// Asserts that a folder of runs and report is valid and complete.
 fn assert_whole(sandbox: &Sandbox, folder: &str) {
     let validated = sandbox.run(["validate", &format!("{folder}/runs")]);
     assert_eq!(validated.code, Some(0), "{validated}");
@@ -117,7 +117,7 @@ fn assert_whole(sandbox: &Sandbox, folder: &str) {
     }
 }
 
-/// Every link and every resource of a page is a file of the report, and every place within is there.
+/// Asserts that every link and resource of a page is a file of the report, and that every anchor exists.
 fn assert_links_resolve(report: &Utf8Path, page: &Utf8Path) {
     let html = std::fs::read_to_string(report.join(page)).unwrap();
     let mut links = 0;
@@ -145,7 +145,7 @@ fn workspace() -> Utf8PathBuf {
 }
 
 #[test]
-fn the_sample_runs_keep_the_contract_and_compare_as_their_readme_says() {
+fn the_sample_runs_are_valid_and_compare_as_documented() {
     let samples = workspace().join("sample-runs");
     let sandbox = Sandbox::new();
     let validated = sandbox.run(["validate", samples.join("runs").as_str()]);
@@ -188,7 +188,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended already, which is what was wanted.
+        // The process may already have ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -217,7 +217,7 @@ fn the_agent_alone_answers_the_runner() {
 
 #[cfg(unix)]
 #[test]
-fn the_agent_ends_well_when_it_is_interrupted() {
+fn the_agent_exits_cleanly_when_it_is_interrupted() {
     let sandbox = Sandbox::new();
     for signal in ["-INT", "-TERM"] {
         let mut agent = Served::start(&sandbox, "new");
@@ -228,7 +228,7 @@ fn the_agent_ends_well_when_it_is_interrupted() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_told_with_a_remedy() {
+fn an_address_in_use_is_reported_with_a_remedy() {
     let sandbox = Sandbox::new();
     let agent = Served::start(&sandbox, "baseline");
     let address = agent.base_url.trim_start_matches("http://");

@@ -1,10 +1,10 @@
-//! The documents' own examples, tried.
+//! Tests of the examples in the documents.
 
 use camino::Utf8Path;
 use counterproof_tests::{Agent, Reply, Sandbox};
 use serde_json::{Value, json};
 
-/// The JSON blocks of a document, in their order.
+/// Returns the JSON blocks of a document, in order.
 fn examples(document: &str) -> Vec<Value> {
     let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(document);
     let text = std::fs::read_to_string(path).unwrap();
@@ -13,7 +13,7 @@ fn examples(document: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_response_of_the_docs_is_an_answer_and_the_request_is_what_is_sent() {
+fn the_documented_response_is_valid_and_the_documented_request_is_sent() {
     let examples = examples("agent.md");
     let [request, response] = &examples[..] else { panic!("{examples:?}") };
     let answer = response.clone();

@@ -1,4 +1,4 @@
-//! `export-run`: real recordings of safe-run become runs that are validated, compared and read like any other.
+//! `export-run`: converts real recordings of safe-run into runs that can be validated, compared and read.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use counterproof_tests::{Finished, Sandbox, files_below, safe_run};
 use serde_json::json;
 
-/// Records `script`, which reads its surroundings, and gives the path of the log where there is one.
+/// Records `script` and returns the path of the log, if there is one.
 fn record(sandbox: &Sandbox, events: &str, script: &str) -> Option<String> {
     let mut command = Command::new(safe_run());
     command.args(["--events", events, "sh", "-c", script]).current_dir(sandbox.root());
@@ -22,7 +22,7 @@ fn export(sandbox: &Sandbox, record: &str, side: &str, more: &[&str]) -> Finishe
     sandbox.run(["export-run", record, "--side", side, "--run-id", "r1"].iter().chain(more))
 }
 
-/// Exports two records, validates both runs and compares them; gives the only case of the evaluation.
+/// Exports two records, validates both runs, compares them, and returns the only case of the evaluation.
 #[track_caller]
 fn compared(sandbox: &Sandbox, baseline: &str, new: &str) -> serde_json::Value {
     for (side, record) in [("baseline", baseline), ("new", new)] {
@@ -42,7 +42,7 @@ fn compared(sandbox: &Sandbox, baseline: &str, new: &str) -> serde_json::Value {
 const SCRIPT: &str = "echo begin; cat words; cat words >&2; exit $(cat code)";
 
 #[test]
-fn two_recordings_of_a_command_are_compared_and_what_differs_is_shown() {
+fn two_recordings_of_a_command_are_compared() {
     let sandbox = Sandbox::new().with_file("words", "old\nsame\n").with_file("code", "3");
     let baseline = record(&sandbox, "one", SCRIPT).unwrap();
     let sandbox = sandbox.with_file("words", "new <b>\nsame\n").with_file("code", "4");
@@ -55,7 +55,7 @@ fn two_recordings_of_a_command_are_compared_and_what_differs_is_shown() {
     {
         assert!(page.contains(shown), "{shown}: {page}");
     }
-    // The record is kept whole, with the run.
+    // The run includes the complete record.
     let id = case["case_id"].as_str().unwrap();
     let expected = json!({"expect": ["final_output.content.exit_code == 3"]});
     let cases = json!([{"id": id, "input": {"user": "run it"}, "expected": expected}]);
@@ -68,7 +68,7 @@ fn two_recordings_of_a_command_are_compared_and_what_differs_is_shown() {
 }
 
 #[test]
-fn two_recordings_that_tell_the_same_are_unchanged_whether_read_from_the_log_or_from_the_events() {
+fn equal_recordings_are_unchanged_from_the_log_or_from_the_events() {
     let sandbox = Sandbox::new().with_file("words", "same\n\n\u{e4}\n").with_file("code", "3");
     let log = record(&sandbox, "one", SCRIPT).unwrap();
     record(&sandbox, "two", SCRIPT).unwrap();
@@ -114,7 +114,7 @@ fn several_records_make_one_run_with_a_case_each() {
 }
 
 #[test]
-fn a_log_and_its_events_are_held_against_each_other_and_kept_together() {
+fn a_log_and_its_events_are_checked_against_each_other_and_stored_together() {
     let sandbox = Sandbox::new();
     let log = record(&sandbox, "one", "echo one; exit 1").unwrap();
     record(&sandbox, "two", "echo two; exit 1");
@@ -133,7 +133,7 @@ fn a_log_and_its_events_are_held_against_each_other_and_kept_together() {
 }
 
 #[test]
-fn a_record_that_comes_through_a_pipe_is_kept_byte_for_byte() {
+fn a_record_from_a_pipe_is_stored_byte_for_byte() {
     let sandbox = Sandbox::new();
     record(&sandbox, "one", "echo one; exit 1");
     let whole = fs::read(sandbox.path("one")).unwrap();
@@ -160,9 +160,9 @@ fn a_command_that_was_killed_differs_from_one_that_exited_with_the_same_code() {
 }
 
 #[test]
-fn a_command_cannot_steer_the_terminal_of_who_exports_it() {
+fn a_command_cannot_send_control_characters_to_the_terminal() {
     let sandbox = Sandbox::new();
-    // Events would have to name the same words beside their text, so a log is what can be crafted.
+    // Events repeat the arguments next to their text, so only a log can be crafted.
     let log = record(&sandbox, "events", "exit 1").unwrap();
     let crafted = fs::read_to_string(sandbox.path(&log)).unwrap().replace("exit 1'", "\u{1b}]0;x\u{7}\u{202e}'");
     let sandbox = sandbox.with_file("one", &crafted);
@@ -173,7 +173,7 @@ fn a_command_cannot_steer_the_terminal_of_who_exports_it() {
 }
 
 #[test]
-fn what_is_no_whole_record_is_told_with_file_and_line_and_leaves_everything_as_it_was() {
+fn an_incomplete_record_is_reported_with_its_line_and_changes_nothing() {
     let sandbox = Sandbox::new();
     let log = record(&sandbox, "events", "echo one; echo two; exit 1").unwrap();
     let log = fs::read_to_string(sandbox.path(&log)).unwrap();

@@ -1,4 +1,4 @@
-//! The help of every command, held against `docs/cli.md`, which is made of it: `cargo xtask docs` writes it again.
+//! Compares the help of every command with `docs/cli.md`. `cargo xtask docs` regenerates that file.
 
 use std::env;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ fn reference() -> String {
     let help = |command: &[&str]| {
         let finished = sandbox.run(command.iter().chain(&["--help"]));
         assert_eq!(finished.code, Some(0), "{finished}");
-        // Only the help's blank lines carry trailing blanks.
+        // Only blank lines of the help have trailing spaces.
         finished.stdout.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     };
     let mut text = String::from("# The command line\n\nMade from the program's own help by `cargo xtask docs`.\n");
@@ -40,7 +40,7 @@ fn reference() -> String {
 }
 
 #[test]
-fn the_reference_in_the_docs_is_what_the_program_says() {
+fn the_reference_in_the_docs_matches_the_help() {
     let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
     let said = reference();
     if env::var_os("UPDATE_DOCS").is_some() {
@@ -54,7 +54,7 @@ fn the_reference_in_the_docs_is_what_the_program_says() {
 fn every_command_is_in_the_reference() {
     let help = Sandbox::new().run(["--help"]).stdout;
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // A line that goes on from the one before is indented further.
+    // Continuation lines are indented further.
     let first = listed.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     let names: Vec<_> = first.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help").collect();
     assert_eq!(names, COMMANDS);

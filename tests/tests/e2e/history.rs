@@ -1,10 +1,10 @@
-//! `history`: the reports of many nights, found, read and shown on one page.
+//! `history`: finds the reports of many nights and shows them on one page.
 
 use camino::Utf8Path;
 use counterproof_tests::{Sandbox, files_below};
 use serde_json::json;
 
-/// Three nights of the checked-in sample, each with its report; in the second, nothing is wrong.
+/// Three nights of the checked-in sample, each with its report. The second night has no problems.
 fn nights() -> Sandbox {
     let samples = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
     let mut sandbox = Sandbox::new();
@@ -33,7 +33,7 @@ fn page(sandbox: &Sandbox) -> String {
 }
 
 #[test]
-fn nights_below_a_folder_become_a_page_whose_links_lead_to_them() {
+fn nights_below_a_folder_become_a_page_with_links_to_them() {
     let sandbox = nights();
     let finished = sandbox.run(["history", "nights"]);
     insta::assert_snapshot!(finished, @r"
@@ -51,14 +51,14 @@ fn nights_below_a_folder_become_a_page_whose_links_lead_to_them() {
     for link in links.into_iter().filter(|link| !link.starts_with('#')) {
         assert!(sandbox.path("history").join(link).is_file(), "{link}");
     }
-    // The same nights, named one by one and in another order, and a history that is there already.
+    // The same nights, named one by one in another order, over an existing history.
     let before = files_below(&sandbox.path("history"));
     sandbox.run(["history", "nights/three", "nights/one", "nights/two"]);
     assert!(files_below(&sandbox.path("history")) == before);
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_the_others_are_shown() {
+fn unreadable_reports_are_named_and_the_others_are_shown() {
     let sandbox =
         nights().with_file("nights/torn/evaluation.json", "{\"schema_version\"").with_file("nights/empty/x", "");
     let finished = sandbox.run(["history", "nights", "nights/one", "nowhere"]);
@@ -79,7 +79,7 @@ fn what_cannot_be_read_is_named_and_the_others_are_shown() {
 }
 
 #[test]
-fn a_history_of_nothing_and_one_in_the_place_of_something_else_are_refused() {
+fn an_empty_history_and_a_foreign_target_folder_are_refused() {
     let sandbox = nights().with_file("mine/notes.txt", "mine");
     let nothing = sandbox.run(["history", "mine"]);
     assert_eq!(nothing.code, Some(2), "{nothing}");

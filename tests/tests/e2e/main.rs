@@ -1,6 +1,6 @@
-//! The program as a user runs it, one module for each area.
+//! End-to-end tests of the programs, one module for each area.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
 mod accept;
 #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! The malformed files of `tests/malformed/`: each in a run folder that is whole but for it. `validate` names the rule,
-//! `compare` gives one case the verdict `invalid`, and all others lose nothing by it.
+//! The malformed files of `tests/malformed/`, each in an otherwise valid run folder. `validate` names the rule, `compare`
+//! gives the one case the verdict `invalid`, and all other cases keep their verdicts.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const BASELINE: &str = "runs/baseline/one";
 const NEW: &str = "runs/new/two";
 
-/// A malformed file and the rule that its row of the table names.
+/// A malformed file and the rule in its row of the table.
 struct Malformed {
     stem: String,
     bytes: Vec<u8>,
@@ -57,7 +57,7 @@ fn run(side: &str, id: &str, cases: &[&str]) -> String {
     run.to_string()
 }
 
-/// A whole run of these cases in a folder.
+/// Adds a valid run of these cases in a folder.
 fn with_run(sandbox: Sandbox, folder: &str, side: &str, id: &str, cases: &[&str]) -> Sandbox {
     let sandbox = sandbox.with_file(&format!("{folder}/run.json"), &run(side, id, cases));
     cases
@@ -65,12 +65,12 @@ fn with_run(sandbox: Sandbox, folder: &str, side: &str, id: &str, cases: &[&str]
         .fold(sandbox, |sandbox, case| sandbox.with_file(&format!("{folder}/{case}.json"), &artifact(case, side)))
 }
 
-/// Two whole runs of these cases.
+/// Two valid runs of these cases.
 fn whole(cases: &[&str]) -> Sandbox {
     with_run(with_run(Sandbox::new(), BASELINE, "baseline", "one", cases), NEW, "new", "two", cases)
 }
 
-/// A whole baseline, and a new run for each of some files, in a folder that is called after the file.
+/// A valid baseline, and one new run for each file, in a folder with the name of the file.
 fn one_run_each(files: &[Malformed]) -> Sandbox {
     let cases = ["before", "after"];
     files.iter().fold(whole(&cases), |sandbox, file| with_run(sandbox, &file.stem, "new", &file.stem, &cases))
@@ -80,7 +80,7 @@ fn put(sandbox: &Sandbox, name: &str, bytes: &[u8]) {
     write::write(&sandbox.path(name), bytes, Durability::Cached).unwrap();
 }
 
-/// The rules that `validate` names, by the path of the file.
+/// Returns the rules that `validate` names, by the path of the file.
 #[track_caller]
 fn rules(sandbox: &Sandbox, folders: &[&str]) -> BTreeMap<String, Vec<String>> {
     let finished = sandbox.run([&["validate", "--format", "json"], folders].concat());
@@ -94,7 +94,7 @@ fn rules(sandbox: &Sandbox, folders: &[&str]) -> BTreeMap<String, Vec<String>> {
     rules
 }
 
-/// Compares, and gives the verdict of each case; every case has its page.
+/// Compares, and returns the verdict of each case. Every case must have its page.
 #[track_caller]
 fn verdicts(sandbox: &Sandbox, new: &str) -> (Finished, BTreeMap<String, String>) {
     let finished = sandbox.run(["compare", BASELINE, new, "--no-write-back"]);
@@ -110,7 +110,7 @@ fn verdicts(sandbox: &Sandbox, new: &str) -> (Finished, BTreeMap<String, String>
 }
 
 #[test]
-fn a_malformed_artifact_is_named_by_its_rule_and_costs_no_other_case_its_verdict() {
+fn a_malformed_artifact_is_reported_by_its_rule_and_affects_no_other_case() {
     let corpus = corpus("case");
     let mut cases: Vec<_> = corpus.iter().map(|file| file.stem.as_str()).collect();
     cases.insert(0, "before");
@@ -137,7 +137,7 @@ fn a_malformed_artifact_is_named_by_its_rule_and_costs_no_other_case_its_verdict
 }
 
 #[test]
-fn a_malformed_run_document_is_named_by_its_rule_and_nothing_is_compared() {
+fn a_malformed_run_document_is_reported_by_its_rule_and_stops_the_comparison() {
     let corpus = corpus("run");
     let sandbox = one_run_each(&corpus);
     for file in &corpus {
@@ -155,7 +155,7 @@ fn a_malformed_run_document_is_named_by_its_rule_and_nothing_is_compared() {
 }
 
 #[test]
-fn a_malformed_manifest_is_named_by_its_rule_and_costs_no_case_its_verdict() {
+fn a_malformed_manifest_is_reported_by_its_rule_and_affects_no_case() {
     let corpus = corpus("manifest");
     let mut sandbox = one_run_each(&corpus);
     for file in &corpus {

@@ -1,4 +1,4 @@
-//! `run --shard`, `run --repeat` and `merge`: a run split over machines is put together again, or the pieces are refused.
+//! `run --shard`, `run --repeat` and `merge`: shards of a run are merged, or refused if they do not fit.
 
 use camino::Utf8Path;
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, files_below, minimal_answer};
@@ -28,7 +28,7 @@ fn assert_done(finished: &Finished) {
 }
 
 #[test]
-fn shards_make_the_run_that_one_machine_would_have_made() {
+fn merged_shards_equal_the_run_of_one_machine() {
     let (sandbox, agent) = (sandbox(), agent());
     for shard in ["1/3", "2/3"] {
         assert_done(&run(&sandbox, &agent, &["--run-id", "n", "--shard", shard]));
@@ -57,7 +57,7 @@ fn shards_make_the_run_that_one_machine_would_have_made() {
     let names =
         |folder: &str| -> Vec<_> { files_below(&third.path(folder)).into_iter().map(|(path, _)| path).collect() };
     assert_eq!(names("runs/new/n"), names("runs/new/whole"));
-    // The kept requests name the run that asked, so only what the agent said is the same.
+    // The stored requests name their run, so only the answers of the agent are equal.
     let bodies = |folder: &str| -> Vec<Value> {
         let manifest = third.json(&format!("{folder}/assets/manifest.json"));
         let items = manifest["items"].as_array().unwrap().iter();
@@ -67,7 +67,7 @@ fn shards_make_the_run_that_one_machine_would_have_made() {
 }
 
 #[test]
-fn what_is_not_one_whole_run_is_refused_and_leaves_nothing() {
+fn shards_that_are_not_one_complete_run_are_refused() {
     let (sandbox, agent) = (sandbox(), agent());
     for (id, shard, more) in [
         ("n", "1/2", &[][..]),
@@ -125,7 +125,7 @@ fn repeats_are_runs_of_one_group() {
         assert_eq!(group, (&json!("n"), &json!(number), &json!(3)));
         assert_done(&sandbox.run(["validate", &format!("runs/new/n-r{number}")]));
     }
-    // Stopped within the second of three: it goes on there, and the third is made.
+    // Stopped during the second of three repeats: the resumed run completes it and adds the third.
     std::fs::remove_file(sandbox.path("runs/new/n-r2/c1.json")).unwrap();
     std::fs::remove_dir_all(sandbox.path("runs/new/n-r3")).unwrap();
     assert_done(&run(&sandbox, &agent, &["--resume", "n", "--repeat", "3", "--only", "c1"]));

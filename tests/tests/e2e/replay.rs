@@ -1,4 +1,4 @@
-//! `counterproof replay`: a kept request sent again; and runs whose agents speak an OpenAI form or are programs.
+//! `counterproof replay`: sends a stored request again, over HTTP, the OpenAI protocols, or to a program.
 
 use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn said(text: &str) -> Value {
     answer
 }
 
-/// A run of one case against an agent that says a word.
+/// A run of one case against an agent that answers with one word.
 fn recorded(word: &'static str, more: &[&str]) -> (Sandbox, Agent) {
     let sandbox = Sandbox::new().with_file("cases.json", CASES).with_variable("TOKEN", "s3cret-token");
     let agent = Agent::start(move |_| Reply::json(&said(word)));
@@ -29,7 +29,7 @@ fn recorded(word: &'static str, more: &[&str]) -> (Sandbox, Agent) {
 const CASE: &str = "runs/new/r1/c1.json";
 
 #[test]
-fn the_same_request_is_sent_and_the_same_answer_is_the_same() {
+fn the_same_request_is_sent_and_an_equal_answer_is_reported_as_equal() {
     let (sandbox, agent) = recorded("done", &[]);
     assert_eq!(sandbox.json(CASE)["request_asset_href"], "assets/c1.request.json");
     let finished = sandbox.run(["replay", CASE]);
@@ -40,7 +40,7 @@ fn the_same_request_is_sent_and_the_same_answer_is_the_same() {
 }
 
 #[test]
-fn the_command_on_the_page_of_a_case_works_in_the_folder_of_the_report() {
+fn the_replay_command_on_a_case_page_works_in_the_report_folder() {
     let (sandbox, agent) = recorded("done", &[]);
     let url = agent.base_url();
     let baseline = ["run", "--cases", "cases.json", "--side", "baseline", "--run-id", "r0", "--base-url", &url];
@@ -54,7 +54,7 @@ fn the_command_on_the_page_of_a_case_works_in_the_folder_of_the_report() {
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answer means the same\n"), "{finished}");
 }
 
-/// A run of one case against a program that takes an argument, `agent.sh done`, and a comparison of it.
+/// A run and comparison of one case against a program with an argument, `agent.sh done`.
 fn recorded_of_a_program() -> Sandbox {
     let script = format!("test \"$1\" = done || exit 9\ncat > /dev/null\necho '{}'\n", said("done"));
     let sandbox = Sandbox::new().with_file("cases.json", CASES).with_file("agent.sh", &script);
@@ -69,7 +69,7 @@ fn recorded_of_a_program() -> Sandbox {
 }
 
 #[test]
-fn a_program_has_to_be_named_again_and_the_page_and_the_error_say_so() {
+fn a_program_must_be_passed_again_as_the_page_and_the_error_state() {
     let sandbox = recorded_of_a_program();
     let page = std::fs::read_to_string(sandbox.path("report/cases/c1.html")).unwrap();
     assert!(page.contains(">counterproof replay artifacts/new/c1.json --agent-cmd &#39;…&#39;<"), "{page}");
@@ -84,7 +84,7 @@ fn a_program_has_to_be_named_again_and_the_page_and_the_error_say_so() {
 }
 
 #[test]
-fn the_printed_pipe_asks_the_program_with_its_arguments_and_without_them_there_is_none() {
+fn the_printed_pipe_has_the_arguments_of_the_program() {
     let sandbox = recorded_of_a_program();
     let finished = sandbox.run(["replay", CASE, "--curl"]);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{finished}");
@@ -98,7 +98,7 @@ fn the_printed_pipe_asks_the_program_with_its_arguments_and_without_them_there_i
 }
 
 #[test]
-fn another_answer_is_told_in_words() {
+fn a_different_answer_is_described() {
     let (sandbox, _agent) = recorded("sent", &[]);
     let other = Agent::start(|_| Reply::json(&said("lost")));
     let finished = sandbox.run(["replay", CASE, "--base-url", &other.base_url()]);
@@ -115,7 +115,7 @@ fn another_answer_is_told_in_words() {
 }
 
 #[test]
-fn an_agent_that_is_gone_and_a_case_without_a_request_are_errors() {
+fn an_unreachable_agent_and_a_case_without_a_request_are_errors() {
     let (sandbox, _agent) = recorded("done", &["--no-keep-requests"]);
     let finished = sandbox.run(["replay", CASE]);
     assert_eq!(finished.code, Some(2), "{finished}");
@@ -125,7 +125,7 @@ fn an_agent_that_is_gone_and_a_case_without_a_request_are_errors() {
 }
 
 #[test]
-fn the_printed_command_holds_the_request_and_no_secret() {
+fn the_printed_command_has_the_request_and_no_secret() {
     let (sandbox, agent) = recorded("done", &["--header", "authorization:env:TOKEN"]);
     let finished = sandbox.run(["replay", CASE, "--curl"]);
     assert_eq!(finished.code, Some(0), "{finished}");
@@ -140,7 +140,7 @@ fn the_printed_command_holds_the_request_and_no_secret() {
 }
 
 #[test]
-fn an_openai_form_is_configured_by_the_project() {
+fn an_openai_protocol_is_configured_by_the_project() {
     let sandbox = Sandbox::new().with_file("cases.json", CASES).with_file("counterproof.toml", CONFIG);
     let call = json!({"id": "a", "type": "function", "function": {"name": "issue_refund", "arguments": "{}"}});
     let answer =

@@ -1,4 +1,4 @@
-//! `report`, and what `compare` writes beside the pages.
+//! `report`, and the exports that `compare` writes next to the pages.
 
 use camino::Utf8Path;
 use counterproof_tests::{Sandbox, files_below};
@@ -6,7 +6,7 @@ use counterproof_tests::{Sandbox, files_below};
 const BASELINE: &str = "runs/baseline/sample-baseline";
 const NEW: &str = "runs/new/sample-new";
 
-/// A sandbox with the checked-in sample.
+/// Creates a sandbox with the checked-in sample.
 fn sample() -> Sandbox {
     let checked_in = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs");
     let mut sandbox = Sandbox::new();
@@ -24,7 +24,7 @@ fn compare(sandbox: &Sandbox, more: &[&str]) {
     assert_eq!(compared.code, Some(1), "{compared}");
 }
 
-fn again(sandbox: &Sandbox, more: &[&str]) {
+fn rerender(sandbox: &Sandbox, more: &[&str]) {
     let runs = ["--cases", "cases.json", "--report-url", ADDRESS, "--out", "second"];
     let known = ["report", "first/evaluation.json"];
     let reported = sandbox.run(known.iter().chain(&runs).chain(more));
@@ -33,7 +33,7 @@ fn again(sandbox: &Sandbox, more: &[&str]) {
 }
 
 #[test]
-fn the_same_report_comes_out_of_the_evaluation_and_its_runs() {
+fn the_evaluation_and_its_runs_give_the_same_report() {
     let rules = "[[compare.rule]]\ntool = \"refund_*\"\npath = \"/**/amount\"\nignore = true\n";
     for (config, pages) in [("", "all"), ("", "changed"), ("[gate]\nregressed = 9\n", "none"), (rules, "all")] {
         let sandbox = sample().with_file("rules.toml", config);
@@ -41,7 +41,7 @@ fn the_same_report_comes_out_of_the_evaluation_and_its_runs() {
         let compared = sandbox.run(["validate", "runs"]);
         assert_eq!(compared.code, Some(0), "{compared}");
         compare(&sandbox, &usual);
-        again(&sandbox, &[&usual[..], &["--baseline", BASELINE, "--new", NEW]].concat());
+        rerender(&sandbox, &[&usual[..], &["--baseline", BASELINE, "--new", NEW]].concat());
         let (first, second) = (files_below(&sandbox.path("first")), files_below(&sandbox.path("second")));
         assert_eq!(
             first.iter().map(|(path, _)| path).collect::<Vec<_>>(),
@@ -54,7 +54,7 @@ fn the_same_report_comes_out_of_the_evaluation_and_its_runs() {
 }
 
 #[test]
-fn repeats_are_shown_again_in_whatever_order_their_folders_are_named() {
+fn repeats_are_rendered_for_any_order_of_their_folders() {
     let mut sandbox = sample();
     for (side, from) in [("baseline", BASELINE), ("new", NEW)] {
         for (path, bytes) in files_below(&sandbox.path(from)) {
@@ -74,10 +74,10 @@ fn repeats_are_shown_again_in_whatever_order_their_folders_are_named() {
 }
 
 #[test]
-fn a_report_without_its_runs_has_all_but_the_pages_of_the_cases() {
+fn a_report_without_its_runs_has_all_pages_except_those_of_cases() {
     let sandbox = sample();
     compare(&sandbox, &[]);
-    again(&sandbox, &[]);
+    rerender(&sandbox, &[]);
     let names: Vec<_> = files_below(&sandbox.path("second")).into_iter().map(|(path, _)| path).collect();
     for name in ["index.html", "summary.md", "junit.xml", "results.sarif", "evaluation.json"] {
         assert!(names.iter().any(|path| path == name), "{name}");
@@ -93,7 +93,7 @@ fn a_report_without_its_runs_has_all_but_the_pages_of_the_cases() {
 }
 
 #[test]
-fn a_report_can_take_its_own_place() {
+fn a_report_can_replace_itself() {
     let sandbox = sample();
     compare(&sandbox, &[]);
     let bare = sandbox.run(["report", "first/evaluation.json", "--out", "first"]);
@@ -106,7 +106,7 @@ fn a_report_can_take_its_own_place() {
 }
 
 #[test]
-fn what_is_not_the_evaluation_or_its_runs_is_refused() {
+fn other_files_than_the_evaluation_and_its_runs_are_refused() {
     let sandbox = sample();
     compare(&sandbox, &[]);
     let other = sandbox.run(["report", "first/evaluation.json", "--out", "x", "--baseline", NEW, "--new", NEW]);
@@ -144,7 +144,7 @@ fn what_is_not_the_evaluation_or_its_runs_is_refused() {
 }
 
 #[test]
-fn the_summary_is_added_to_that_of_the_step() {
+fn the_summary_is_appended_to_the_step_summary() {
     let summary = |sandbox: &Sandbox| std::fs::read_to_string(sandbox.path("step.md")).unwrap();
     let compare = |sandbox: &Sandbox| {
         let compared = sandbox.run(["compare", "--cases", "cases.json"]);
@@ -162,7 +162,7 @@ fn the_summary_is_added_to_that_of_the_step() {
 }
 
 #[test]
-fn a_step_that_has_no_room_gets_a_shorter_summary_or_none() {
+fn a_full_step_summary_gets_a_shorter_summary_or_none() {
     let full = 1024 * 1024;
     for (left, has_some) in [(1_000, true), (40, false), (0, false)] {
         let before = "x".repeat(full - left);
@@ -177,7 +177,7 @@ fn a_step_that_has_no_room_gets_a_shorter_summary_or_none() {
 }
 
 #[test]
-fn a_step_summary_that_cannot_be_written_changes_nothing_else() {
+fn a_step_summary_that_cannot_be_written_does_not_change_the_result() {
     for path in ["runs", "nowhere/step.md"] {
         let sandbox = sample().with_variable("GITHUB_STEP_SUMMARY", path);
         let compared = sandbox.run(["compare", "--cases", "cases.json"]);

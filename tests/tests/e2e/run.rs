@@ -1,4 +1,4 @@
-//! `counterproof run`: from a cases file and an agent to a run folder that holds to the contract.
+//! `counterproof run`: a cases file and an agent give a valid run folder.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use counterproof_validation::validate_path;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-/// Cases with all that a cases file may say, and one case for each way in which an agent lets its caller down.
+/// Cases with every field of a cases file, and one case for each kind of agent failure.
 fn cases() -> String {
     let case = |id: &str| json!({"id": id, "title": format!("Case {id}"), "input": {"user": format!("please {id}")}});
     let mut full = case("fmt_001");
@@ -73,7 +73,7 @@ pub(crate) fn assert_holds_to_the_contract(folder: &Utf8Path) {
 }
 
 #[test]
-fn every_case_ends_as_an_artifact_that_holds_to_the_contract() {
+fn every_case_ends_as_a_valid_artifact() {
     let (sandbox, agent) = (sandbox(), Agent::start(reply));
     let finished = run(&sandbox, &agent, &["--timeout", "700ms", "--retries", "1", "--concurrency", "3"]);
     assert_snapshot!(finished, @r"
@@ -111,7 +111,7 @@ fn every_case_ends_as_an_artifact_that_holds_to_the_contract() {
 }
 
 #[test]
-fn only_the_named_cases_are_asked() {
+fn only_the_selected_cases_are_run() {
     let (sandbox, agent) = (sandbox(), Agent::start(reply));
     let finished = run(&sandbox, &agent, &["--only", "large_001", "--only", "fmt_001"]);
     assert_eq!(finished.code, Some(0), "{finished}");
@@ -128,7 +128,7 @@ fn only_the_named_cases_are_asked() {
 }
 
 #[test]
-fn a_dry_run_prints_what_it_would_ask_and_leaves_nothing() {
+fn a_dry_run_prints_the_requests_and_writes_no_file() {
     let (sandbox, agent) = (sandbox(), Agent::start(reply));
     let finished = run(&sandbox, &agent, &["--dry-run", "--only", "fmt_001,large_001"]);
     assert_snapshot!(finished.redact(&agent.base_url(), "[agent]"), @r"
@@ -143,7 +143,7 @@ fn a_dry_run_prints_what_it_would_ask_and_leaves_nothing() {
 }
 
 #[test]
-fn a_run_is_never_written_over() {
+fn a_run_is_never_overwritten() {
     let (sandbox, agent) = (sandbox(), Agent::start(reply));
     assert_eq!(run(&sandbox, &agent, &["--only", "fmt_001"]).code, Some(0));
     assert_snapshot!(run(&sandbox, &agent, &["--only", "fmt_001"]), @r"
@@ -157,7 +157,7 @@ fn a_run_is_never_written_over() {
 }
 
 #[test]
-fn an_agent_that_nobody_reaches_is_an_error_though_every_case_has_its_artifact() {
+fn an_unreachable_agent_is_an_error_and_every_case_has_its_artifact() {
     let sandbox = sandbox();
     let url = "http://no-such-agent.invalid";
     let arguments = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r1", "--base-url", url];
@@ -178,13 +178,13 @@ fn an_agent_that_nobody_reaches_is_an_error_though_every_case_has_its_artifact()
       hint: the artifacts in the run folder tell of each attempt
     ");
     assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));
-    // Nor does such a run become a side of a comparison without a word.
+    // A comparison warns of such a run.
     let compared = sandbox.run(["compare", "runs/new/r1", "runs/new/r1", "--no-write-back"]);
     assert!(compared.stderr.contains("warning: no case of the run `runs/new/r1` was answered"), "{compared}");
 }
 
 #[test]
-fn secrets_from_the_environment_are_in_no_file_and_no_message() {
+fn secrets_from_the_environment_are_in_no_file_or_message() {
     let agent = Agent::start(|_| Reply::text(500, "text/plain", "you sent tok-s3cret-4711"));
     let sandbox = sandbox().with_variable("AGENT_TOKEN", "Bearer tok-s3cret-4711");
     let finished = run(&sandbox, &agent, &["--header", "authorization:env:AGENT_TOKEN", "--retries", "0"]);
@@ -201,7 +201,7 @@ fn secrets_from_the_environment_are_in_no_file_and_no_message() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_writes_its_document_and_says_so() {
+fn an_interrupted_run_writes_its_document_and_reports_the_interruption() {
     let agent = Agent::start(|id| match id {
         "fmt_001" => reply(id),
         _ => Reply::json(&answer(id)).after(Duration::from_mins(1)),
@@ -218,7 +218,7 @@ fn an_interrupted_run_writes_its_document_and_says_so() {
     while !sandbox.path("runs/new/r1/fmt_001.json").exists() {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Twice: the second call does not wait for what is in flight.
+    // Two signals: the second one does not wait for requests in flight.
     for _ in 0..2 {
         let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
         assert!(killed.success());
@@ -230,7 +230,7 @@ fn an_interrupted_run_writes_its_document_and_says_so() {
 }
 
 #[test]
-fn a_wrong_expression_is_told_by_run_and_by_compare_alike() {
+fn an_invalid_expression_is_reported_by_run_and_by_compare() {
     let sandbox = Sandbox::new().with_file(
         "cases.yaml",
         "- id: a\n  input: {user: hi}\n  expected:\n    expect:\n      - output.contains('refund')\n",

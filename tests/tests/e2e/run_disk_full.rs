@@ -1,4 +1,4 @@
-//! A disk that has no room left ends a run with a clear message, and takes nothing of what was finished before.
+//! A full disk ends a run with a clear message, and finished cases stay valid.
 
 #![cfg(unix)]
 
@@ -24,7 +24,7 @@ fn sandbox(answers: usize) -> Sandbox {
     Sandbox::new().with_file("cases.json", &Value::from(cases).to_string())
 }
 
-/// Runs a script of the shell within the sandbox.
+/// Runs a shell script in the sandbox.
 fn shell(sandbox: &Sandbox, agent: &Agent, mut wrapper: Command, script: &str) -> (Option<i32>, String) {
     let mut prepared = String::new();
     let _ = write!(
@@ -37,7 +37,7 @@ fn shell(sandbox: &Sandbox, agent: &Agent, mut wrapper: Command, script: &str) -
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Everything that was finished is valid; the only findings are the cases that are not there.
+/// Asserts that finished cases are valid: the only findings are missing cases.
 #[track_caller]
 fn assert_finished_is_valid(folder: &Utf8Path, at_least: usize) -> usize {
     let report = validate_path(folder).unwrap();
@@ -50,9 +50,9 @@ fn assert_finished_is_valid(folder: &Utf8Path, at_least: usize) -> usize {
 }
 
 #[test]
-fn a_full_disk_ends_the_run_and_keeps_what_was_finished() {
+fn a_full_disk_ends_the_run_and_keeps_finished_cases() {
     let (agent, sandbox) = (agent(), sandbox(60));
-    // A mount of its own, gone with the process; the folder is copied out before that.
+    // The mount disappears with its process, so the folder is copied out first.
     let mut wrapper = Command::new("unshare");
     wrapper.args(["--mount", "--map-root-user"]);
     let script = "mkdir small out && mount -t tmpfs -o size=256k none small || exit 99\n\
@@ -68,7 +68,7 @@ fn a_full_disk_ends_the_run_and_keeps_what_was_finished() {
     let folder = sandbox.path("out/new/r");
     let finished = assert_finished_is_valid(&folder, 5);
 
-    // With room again, the run goes on where it was left.
+    // With free space, the run resumes.
     let before = agent.requests().len();
     let line = ["run", "--cases", "cases.json", "--side", "new", "--base-url", &agent.base_url()];
     let resumed = sandbox.run(line.iter().chain(&["--resume", "r", "--out", "out"]));
@@ -77,21 +77,21 @@ fn a_full_disk_ends_the_run_and_keeps_what_was_finished() {
     assert!(validate_path(&folder).unwrap().findings.is_empty());
 }
 
-/// No mount is needed for this one: the system refuses files beyond a size.
+/// Needs no mount: the system refuses files above a size limit.
 #[test]
-fn a_file_that_may_not_grow_ends_the_run_and_keeps_what_was_finished() {
+fn a_file_size_limit_ends_the_run_and_keeps_finished_cases() {
     let agent = Agent::start(|id| {
         let mut answer = minimal_answer();
         answer["final_output"]["content"] = json!("long ".repeat(if id == "c3" { 20_000 } else { 10 }));
         Reply::json(&answer)
     });
     let sandbox = sandbox(6);
-    // In blocks of 512 bytes; the signal that comes with the refusal would end the process by itself.
+    // In blocks of 512 bytes. The signal SIGXFSZ is ignored, because it would kill the process.
     let script = "trap '' XFSZ; ulimit -f 64; run --run-id r";
     let (code, said) = shell(&sandbox, &agent, Command::new("env"), script);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("c3.json`\n  caused by:") && said.contains("--resume r"), "{said}");
-    // The cases behind it may have been asked while it was on its way to the disk.
+    // Later cases may have started while this one was being written.
     assert!((3..6).contains(&assert_finished_is_valid(&sandbox.path("runs/new/r"), 3)));
     assert!(!sandbox.path("runs/new/r/c3.json").exists());
 }

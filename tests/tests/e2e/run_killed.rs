@@ -1,4 +1,4 @@
-//! `kill -9` at any moment of a run leaves whole files: what is there can be read.
+//! `kill -9` at any moment of a run leaves only complete files.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ fn no_moment_of_a_run_leaves_a_torn_file() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // The moments are spread over the run's length by the golden ratio, which leaves no large gap.
+        // The golden ratio spreads the moments over the length of the run without large gaps.
         std::thread::sleep(whole.mul_f64((f64::from(kill) * 0.618_033_988_75).fract()));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -43,7 +43,7 @@ fn no_moment_of_a_run_leaves_a_torn_file() {
     assert!(artifacts.iter().any(|count| (1..CASES).contains(count)), "no kill struck within a run: {artifacts:?}");
 }
 
-/// Reads every JSON file; says how many artifacts there are.
+/// Parses every JSON file and returns the number of artifacts.
 fn whole_files(sandbox: &Sandbox, folder: &str) -> usize {
     let folder = sandbox.path(folder);
     if !folder.exists() {

@@ -1,4 +1,4 @@
-//! A run folder means the same wherever it lies: it holds no path of the machine that wrote it.
+//! A run folder is portable: it contains no path of the machine that wrote it.
 
 use counterproof_tests::{Agent, Reply, Sandbox, files_below, minimal_answer};
 use serde_json::json;
@@ -6,14 +6,14 @@ use serde_json::json;
 use crate::run::assert_holds_to_the_contract;
 
 #[test]
-fn a_moved_run_folder_still_holds_to_the_contract_and_names_no_place() {
+fn a_moved_run_folder_is_valid_and_contains_no_absolute_path() {
     let agent = Agent::start(|id| match id {
         "fails" => Reply::text(500, "text/plain", "oops"),
         _ => Reply::json(&minimal_answer()),
     });
     let cases = json!([{"id": "answers", "input": {"user": "a"}}, {"id": "fails", "input": {"user": "b"}}]).to_string();
     let elsewhere = Sandbox::new();
-    // The program is told of absolute paths, one of them with a detour.
+    // The program gets absolute paths, one of them with `..`.
     for (run_id, cases_path) in [("r1", "deep/cases.json".to_owned()), ("r2", "deep/../deep/cases.json".to_owned())] {
         let sandbox = Sandbox::new().with_file("deep/cases.json", &cases);
         let (absolute, out) = (sandbox.path(&cases_path).into_string(), sandbox.path("out").into_string());

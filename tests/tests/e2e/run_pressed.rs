@@ -1,4 +1,4 @@
-//! `counterproof run` against agents that do not keep up, and what a program reads of a run.
+//! `counterproof run` against overloaded agents, and its JSON Lines output.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,7 +20,7 @@ fn sandbox() -> Sandbox {
     Sandbox::new().with_file("cases.json", &json!(["c1", "c2", "c3", "c4"].map(case)).to_string())
 }
 
-/// An agent that answers so many times, and then is out for good.
+/// An agent that answers `answers` requests and then refuses all others.
 fn dying_after(answers: usize) -> Agent {
     let asked = AtomicUsize::new(0);
     Agent::start(move |_| {
@@ -37,7 +37,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 }
 
 #[test]
-fn an_agent_that_is_down_is_given_up_and_no_case_is_missing() {
+fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
     let sandbox = sandbox();
     let finished = run(&sandbox, &dying_after(1), &["--retries", "0", "--fail-fast", "2"]);
     assert_snapshot!(finished, @r"
@@ -58,12 +58,12 @@ fn an_agent_that_is_down_is_given_up_and_no_case_is_missing() {
 }
 
 #[test]
-fn with_jsonl_standard_output_is_events_and_nothing_else() {
+fn with_jsonl_standard_output_has_only_events() {
     let sandbox = sandbox();
     let options = ["--retries", "1", "--retry-budget", "1", "--fail-fast", "2", "--reporter", "jsonl"];
     let finished = run(&sandbox, &dying_after(1), &options);
     let lines = lines(&finished.stdout);
-    // The first case is on its way to the disk while the next is asked, so its end may be told at any moment of that.
+    // The first case is written while the next one runs, so its end event can come at any time in between.
     let is_first_end = |line: &&Value| line["type"] == "case_finished" && line["case_id"] == "c1";
     assert_eq!(lines.iter().filter(is_first_end).count(), 1);
     let others = lines.iter().filter(|line| !is_first_end(line));
@@ -107,7 +107,7 @@ fn plain_lines_go_to_standard_error() {
 }
 
 #[test]
-fn a_pace_that_cannot_be_used_is_a_usage_error() {
+fn an_invalid_rate_limit_is_a_usage_error() {
     let (sandbox, agent) = (sandbox(), dying_after(0));
     for option in [["--rate", "5"], ["--concurrency", "0"], ["--retry-budget", "some"], ["--fail-fast", "0"]] {
         let finished = run(&sandbox, &agent, &option);

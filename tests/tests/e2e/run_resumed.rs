@@ -1,4 +1,4 @@
-//! `run --resume`: a run that was stopped, in whatever way, is taken up where it was left, and only there.
+//! `run --resume`: an interrupted run continues where it stopped.
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ fn cases_file(count: usize) -> String {
     Value::from(cases).to_string()
 }
 
-/// Every kind of thing that a case leaves behind: bodies of failures and of attempts, payloads, plain answers.
+/// Every kind of file of a case: bodies of failures and attempts, payloads, plain answers.
 fn reply(case_id: &str, request: usize) -> Reply {
     let number: usize = case_id[1..].parse().unwrap_or(0);
     let reply = match number % 4 {
@@ -59,7 +59,7 @@ fn assert_valid(sandbox: &Sandbox, folder: &str) {
     assert_eq!(valid.code, Some(0), "{valid}");
 }
 
-/// Kills the runner at each of the given moments, as shares of the time that a whole run takes, and resumes it after each.
+/// Kills the runner at each moment, a share of the duration of a complete run, and resumes it after each kill.
 fn killed_and_resumed(moments: &[f64], whole: Duration) -> usize {
     let agent = agent();
     let url = agent.base_url();
@@ -77,7 +77,7 @@ fn killed_and_resumed(moments: &[f64], whole: Duration) -> usize {
         std::thread::sleep(whole.mul_f64(*moment));
         child.kill().unwrap();
         child.wait().unwrap();
-        // A request on its way when the kill struck is counted a moment later.
+        // A request in flight at the kill is counted later.
         std::thread::sleep(Duration::from_millis(20));
         let (complete, counts) = (artifacts(), requests(&agent));
         struck += usize::from((1..CASES).contains(&complete.len()));
@@ -109,7 +109,7 @@ fn killed_and_resumed(moments: &[f64], whole: Duration) -> usize {
 }
 
 #[test]
-fn whatever_the_moment_of_a_kill_each_case_ends_as_one_artifact_and_none_is_paid_for_twice() {
+fn after_a_kill_at_any_moment_each_case_ends_as_one_artifact_and_no_finished_case_runs_twice() {
     let sandbox = Sandbox::new().with_file("cases.json", &cases_file(CASES));
     let agent = agent();
     let start = std::time::Instant::now();
@@ -129,8 +129,8 @@ fn whatever_the_moment_of_a_kill_each_case_ends_as_one_artifact_and_none_is_paid
     assert!(struck.get() > 0, "no kill struck within a run");
 }
 
-/// What a power cut leaves: the journal, which is synced, and of all that is only in the system's memory nothing but names.
-fn lose_what_is_not_synced(sandbox: &Sandbox, folder: &str) {
+/// Simulates a power cut: the synced journal stays, and all unsynced files keep only their names.
+fn lose_unsynced_files(sandbox: &Sandbox, folder: &str) {
     for (path, _) in files_below(&sandbox.path(folder)) {
         if path != "run.json" && !path.as_str().starts_with('.') {
             write::write(&sandbox.path(folder).join(&path), b"", Durability::Cached).unwrap();
@@ -139,7 +139,7 @@ fn lose_what_is_not_synced(sandbox: &Sandbox, folder: &str) {
 }
 
 #[test]
-fn what_was_told_as_finished_outlives_a_power_cut() {
+fn cases_reported_as_finished_survive_a_power_cut() {
     let agent = agent();
     let url = agent.base_url();
     let cases = 400;
@@ -158,7 +158,7 @@ fn what_was_told_as_finished_outlives_a_power_cut() {
     told.sort();
     std::thread::sleep(Duration::from_millis(20));
     let before = requests(&agent);
-    lose_what_is_not_synced(&sandbox, "runs/new/r");
+    lose_unsynced_files(&sandbox, "runs/new/r");
     let invalid = sandbox.run(["validate", "runs/new/r", "--format", "json"]);
     assert!(invalid.code == Some(1) && invalid.stdout.contains("file-not-restored"), "{invalid}");
 
@@ -184,7 +184,7 @@ fn stopped(sandbox: &Sandbox, agent: &Agent) -> Finished {
     while !sandbox.path("runs/new/r/c0.json").exists() {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Twice: the second call does not wait for what is in flight.
+    // Two signals: the second one does not wait for requests in flight.
     for _ in 0..2 {
         assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
         std::thread::sleep(Duration::from_millis(300));
@@ -196,7 +196,7 @@ fn stopped(sandbox: &Sandbox, agent: &Agent) -> Finished {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
+fn an_interrupted_run_prints_its_resume_command_and_resumes() {
     let agent = Agent::start(|id| match id {
         "c0" => Reply::json(&minimal_answer()),
         _ => Reply::json(&minimal_answer()).after(Duration::from_secs(2)),
@@ -229,7 +229,7 @@ fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
 }
 
 #[test]
-fn failed_cases_are_asked_again_when_that_is_wanted() {
+fn failed_cases_run_again_on_request() {
     let broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let switch = broken.clone();
     let agent = Agent::start(move |id| {
@@ -258,7 +258,7 @@ fn failed_cases_are_asked_again_when_that_is_wanted() {
 }
 
 #[test]
-fn other_cases_or_settings_are_refused_by_name() {
+fn changed_cases_or_settings_are_refused_by_name() {
     let agent = agent();
     let url = agent.base_url();
     let sandbox = Sandbox::new().with_file("cases.json", &cases_file(2));

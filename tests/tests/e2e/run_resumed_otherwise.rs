@@ -1,5 +1,4 @@
-//! `run --resume` together with everything else that a run can be: other protocols, programs, an agent that was given up,
-//! shards, failures that are asked again.
+//! `run --resume` with other protocols, programs, an abandoned agent, shards, and retried failures.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, minimal_answer};
 use serde_json::{Value, json};
 
-/// The user says the id, which is all that an OpenAI form tells of a case.
+/// The message of the user is the id, because the OpenAI protocols do not send the id of a case.
 fn sandbox(cases: usize) -> Sandbox {
     let cases: Vec<_> =
         (0..cases).map(|n| json!({"id": format!("c{n}"), "input": {"user": format!("c{n}")}})).collect();
@@ -30,7 +29,7 @@ fn lose(sandbox: &Sandbox, artifact: &str) {
     std::fs::remove_file(sandbox.path(artifact)).unwrap();
 }
 
-/// An agent that fails every case as long as the switch is on.
+/// An agent that fails every case while the switch is on.
 fn agent(answer: &Value, status: u16) -> (Agent, Arc<AtomicBool>) {
     let (broken, answer) = (Arc::new(AtomicBool::new(true)), answer.clone());
     let switch = broken.clone();
@@ -55,7 +54,7 @@ fn responses() -> Value {
 }
 
 #[test]
-fn a_run_of_an_openai_form_goes_on_with_what_it_was_started_with_and_with_nothing_else() {
+fn a_run_with_an_openai_protocol_resumes_only_with_its_own_settings() {
     for (protocol, answer) in [("openai-chat", chat()), ("openai-responses", responses())] {
         let (agent, broken) = agent(&answer, 400);
         let configured = |prompt: &str, risk: &str| {
@@ -94,7 +93,7 @@ fn a_run_of_an_openai_form_goes_on_with_what_it_was_started_with_and_with_nothin
 
 #[cfg(unix)]
 #[test]
-fn a_run_of_a_program_goes_on() {
+fn a_run_of_a_program_resumes() {
     let sandbox = sandbox(3);
     let answers = format!("sh -c 'cat >> asked.txt; echo \"$1\"' agent '{}'", minimal_answer());
     let command = ["--agent-cmd", answers.as_str()];
@@ -110,7 +109,7 @@ fn a_run_of_a_program_goes_on() {
 }
 
 #[test]
-fn cases_that_were_not_run_are_asked_and_the_failed_ones_are_not() {
+fn a_resumed_run_runs_missing_cases_and_not_failed_ones() {
     let (agent, broken) = agent(&minimal_answer(), 503);
     let (sandbox, url) = (sandbox(4), agent.base_url());
     let given_up = run(&sandbox, &["--base-url", &url, "--run-id", "r", "--fail-fast", "2"]);
@@ -127,7 +126,7 @@ fn cases_that_were_not_run_are_asked_and_the_failed_ones_are_not() {
 }
 
 #[test]
-fn failures_that_are_asked_again_survive_kills() {
+fn retried_failures_survive_kills() {
     const CASES: usize = 12;
     let (agent, broken) = agent(&minimal_answer(), 400);
     let (sandbox, url) = (sandbox(CASES), agent.base_url());
@@ -152,7 +151,7 @@ fn failures_that_are_asked_again_survive_kills() {
     for request in agent.requests() {
         *asked.entry(request["case_id"].as_str().unwrap().to_owned()).or_default() += 1;
     }
-    // Once in vain and once well; only what was on its way when a kill struck was asked once more.
+    // One failed and one successful request; only requests in flight at a kill are repeated.
     assert!(asked.len() == CASES && asked.values().sum::<usize>() <= 2 * CASES + 3, "{asked:?}");
 }
 
@@ -162,7 +161,7 @@ fn is_ok(sandbox: &Sandbox, id: &str) -> bool {
 }
 
 #[test]
-fn a_shard_that_lost_cases_goes_on_and_is_merged() {
+fn a_shard_that_lost_cases_resumes_and_is_merged() {
     let (agent, broken) = agent(&minimal_answer(), 400);
     broken.store(false, Ordering::Relaxed);
     let (sandbox, url) = (sandbox(8), agent.base_url());

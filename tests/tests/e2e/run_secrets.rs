@@ -1,11 +1,11 @@
-//! Secrets that the configuration names: in no byte of a run folder, whichever file names them, and however they come back.
+//! Secrets that the configuration names are in no file of a run, in whatever encoding the agent returns them.
 
 use counterproof_tests::{Agent, Reply, Sandbox, files_below, minimal_answer};
 use serde_json::json;
 
 const SECRET: &str = "n4med-s3cret/value+1";
 
-/// A program that tells all it knows: its environment, its arguments and the request.
+/// A program that prints its environment, its arguments and the request.
 #[cfg(unix)]
 const TELLS: &str = r#"request=$(cat); env; echo "$@" "$request" | tee /dev/stderr; env >&2; exit 3"#;
 
@@ -19,7 +19,7 @@ fn assert_clean(sandbox: &Sandbox) {
 
 #[cfg(unix)]
 #[test]
-fn a_program_that_tells_its_environment_is_kept_without_the_secrets_that_a_named_configuration_names() {
+fn the_output_of_a_program_is_stored_without_the_configured_secrets() {
     let cases = json!([{"id": "c1", "input": {"user": format!("my key is {SECRET}")}}]).to_string();
     let sandbox = Sandbox::new()
         .with_file("cases.json", &cases)
@@ -40,7 +40,7 @@ fn a_program_that_tells_its_environment_is_kept_without_the_secrets_that_a_named
 }
 
 #[test]
-fn a_run_that_was_killed_and_resumed_is_as_clean_as_any_other() {
+fn a_killed_and_resumed_run_has_no_secrets() {
     let page = format!("<p>{SECRET}</p>").repeat(2000);
     let agent = Agent::start(move |id| {
         if id == "c0" {

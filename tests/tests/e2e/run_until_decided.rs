@@ -1,4 +1,4 @@
-//! `run --repeat-until-decided`: agents that pass with known chances are asked again only where it is open whether they became worse.
+//! `run --repeat-until-decided`: repeats only the cases that are undecided, tested with agents of known pass rates.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -6,14 +6,14 @@ use std::sync::Mutex;
 use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer};
 use serde_json::{Value, json};
 
-/// An agent that passes each case with a chance of its own. The same seed gives the same answers, case by case.
+/// An agent with a pass rate for each case. The same seed gives the same answers for each case.
 fn agent(seed: u64, chance: impl Fn(&str) -> f64 + Send + Sync + 'static) -> Agent {
     let asked = Mutex::new(HashMap::<String, u64>::new());
     Agent::start(move |case_id| {
         let mut asked = asked.lock().unwrap();
         let count = asked.entry(case_id.to_owned()).or_default();
         *count += 1;
-        // SplitMix64 (Steele, Lea, Flood 2014), at a place of its own for each case.
+        // SplitMix64 (Steele, Lea, Flood 2014), with a stream for each case.
         let place = case_id.bytes().fold(seed, |place, byte| place.wrapping_mul(31).wrapping_add(u64::from(byte)));
         let mut bits = (place << 32).wrapping_add(count.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -46,7 +46,7 @@ fn baseline(sandbox: &Sandbox, agent: &Agent) -> Vec<String> {
 }
 
 #[test]
-fn only_open_cases_are_asked_again_and_what_was_decided_is_no_missing_case() {
+fn only_undecided_cases_are_repeated_and_decided_ones_are_not_missing() {
     let sandbox = sandbox(&["steady", "fell", "flaky"]);
     let old = agent(2, |case| if case == "flaky" { 0.8 } else { 1.0 });
     let against = baseline(&sandbox, &old);
@@ -62,10 +62,10 @@ fn only_open_cases_are_asked_again_and_what_was_decided_is_no_missing_case() {
     let finished = sandbox.run(&words);
     assert_eq!(finished.code, Some(0), "{finished}");
 
-    // All are asked in the five full rounds; seven passes exclude a fall that matters.
+    // All cases run in the five full rounds. Seven passes exclude a relevant fall.
     assert_eq!(requests(&new, "steady"), 7, "{finished}");
     assert!((5..9).contains(&requests(&new, "fell")), "{finished}");
-    // After seven rounds it fell too little to be convicted by two more, and too far to be cleared by them.
+    // After seven rounds, two more can neither confirm nor exclude a fall.
     assert_eq!(requests(&new, "flaky"), 7, "{finished}");
     let last = sandbox.json("runs/new/n-r7/run.json");
     assert_eq!(last["selected_case_ids"], json!(["steady", "flaky"]));
@@ -78,7 +78,7 @@ fn only_open_cases_are_asked_again_and_what_was_decided_is_no_missing_case() {
     assert!(finished.stderr.contains("  given up  flaky  "), "{finished}");
     assert!(finished.stderr.contains("1 case not decided"), "{finished}");
 
-    // What it says is next: the cases that were not asked to the end are not missing, and the fall is found.
+    // The printed next command: cases with fewer repeats are not missing, and the fall is found.
     let next = finished.stderr.lines().find_map(|line| line.strip_prefix("next: counterproof ")).unwrap();
     let compared = sandbox.run(next.split(' '));
     assert_eq!(compared.code, Some(1), "{compared}");
@@ -87,7 +87,7 @@ fn only_open_cases_are_asked_again_and_what_was_decided_is_no_missing_case() {
     let fell = evaluation["cases"].as_array().unwrap().iter().find(|case| case["case_id"] == "fell").unwrap();
     assert_eq!(fell["verdict"], json!("regressed"));
 
-    // Going on with what is complete asks nothing, and comes to the same end.
+    // Resuming a complete group sends no request and has the same result.
     let before = new.requests().len();
     let resumed: Vec<&str> = words.iter().map(|word| if *word == "--run-id" { "--resume" } else { word }).collect();
     let resumed = sandbox.run(resumed);
@@ -97,7 +97,7 @@ fn only_open_cases_are_asked_again_and_what_was_decided_is_no_missing_case() {
 }
 
 #[test]
-fn the_baseline_has_to_hold_the_cases_and_the_side_to_be_new() {
+fn the_baseline_must_have_the_cases_and_the_side_must_be_new() {
     let sandbox = sandbox(&["steady"]);
     let agent = agent(1, |_| 1.0);
     let url = agent.base_url();
@@ -111,7 +111,7 @@ fn the_baseline_has_to_hold_the_cases_and_the_side_to_be_new() {
 }
 
 #[test]
-fn a_group_that_was_decided_early_can_become_the_baseline() {
+fn a_group_with_an_early_decision_can_become_the_baseline() {
     let sandbox = sandbox(&["steady", "calm"]);
     let agent = agent(3, |_| 1.0);
     let against = baseline(&sandbox, &agent);
@@ -128,7 +128,7 @@ fn a_group_that_was_decided_early_can_become_the_baseline() {
 }
 
 #[test]
-fn runs_of_the_side_new_as_a_baseline_are_taken_and_told() {
+fn new_runs_as_a_baseline_are_accepted_and_reported() {
     let sandbox = sandbox(&["steady"]);
     let agent = agent(1, |_| 1.0);
     let url = agent.base_url();
