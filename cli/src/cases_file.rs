@@ -1,4 +1,4 @@
-//! The cases that a command was given, and everything that is wrong with them.
+//! Loads the cases of a command and formats all problems in them.
 
 use camino::Utf8Path;
 use counterproof_cases::{LoadError, Suite};
@@ -7,14 +7,14 @@ use counterproof_store::RUN_FILE;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// Problems that are listed; a file that is wrong throughout needs no more to be understood.
-const PROBLEMS_LISTED: usize = 20;
+/// Maximum number of listed problems. More rarely help to understand a file that is wrong throughout.
+const MAX_PROBLEMS_LISTED: usize = 20;
 
-/// Loads the cases, and passes on what their author may not have meant.
+/// Loads the cases and logs the warnings about them.
 pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, CommandError> {
     if path.join(RUN_FILE).is_file() {
-        let message = format!("`{path}` is a run folder, and holds what came back for cases");
-        return Err(CommandError::usage(message).hint("name the cases file that it was made with"));
+        let message = format!("`{path}` is a run folder, not a cases file");
+        return Err(CommandError::usage(message).hint("pass the cases file that the run was made with"));
     }
     let loaded = counterproof_cases::load(path);
     let warnings = match &loaded {
@@ -22,7 +22,7 @@ pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, Comm
         Err(error) => error.warnings(),
     };
     for warning in warnings {
-        streams.note(format_args!("warning: {warning}"));
+        streams.warn(warning);
     }
     loaded.map_err(|error| load_error(path, error))
 }
@@ -37,11 +37,11 @@ fn load_error(path: &Utf8Path, error: LoadError) -> CommandError {
     }
     let mut lines: Vec<_> = problems
         .iter()
-        .take(PROBLEMS_LISTED)
+        .take(MAX_PROBLEMS_LISTED)
         .map(|problem| format!("  {}", problem.to_string().replace('\n', "\n  ")))
         .collect();
-    if problems.len() > PROBLEMS_LISTED {
-        lines.push(format!("  and {} more", problems.len() - PROBLEMS_LISTED));
+    if problems.len() > MAX_PROBLEMS_LISTED {
+        lines.push(format!("  and {} more", problems.len() - MAX_PROBLEMS_LISTED));
     }
     CommandError::usage(format!("`{path}` has {} problems\n{}", problems.len(), lines.join("\n")))
 }

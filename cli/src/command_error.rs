@@ -1,22 +1,34 @@
-//! The program's one error: a kind that decides the exit code, the error with its causes, and hints what to do.
+//! The error type of the program: a kind that decides the exit code, an error with its causes, and hints.
 
 use std::error::Error;
-use std::fmt::{self, Write as _};
+use std::fmt::{Display, Write as _};
 
 use counterproof_artifact::Exit;
 
-use crate::streams::Streams;
+use crate::streams::{OutputError, Streams};
 
-/// What went wrong, by whose turn it is.
+/// The class of an error; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The command line or the configuration is wrong.
+enum Kind {
+    /// The arguments, the configuration or the named files are wrong: exit code 2.
     Usage,
-    /// Input or output could not be read or written.
+    /// Input or output could not be read or written: exit code 3.
     Io,
+    /// The command did its work and rejects what it found: exit code 1.
+    Findings,
 }
 
-/// Why a command could not do its work.
+impl Kind {
+    const fn exit(self) -> Exit {
+        match self {
+            Self::Usage => Exit::Usage,
+            Self::Io => Exit::Io,
+            Self::Findings => Exit::Findings,
+        }
+    }
+}
+
+/// A failed command.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     kind: Kind,
@@ -25,24 +37,29 @@ pub(crate) struct CommandError {
 }
 
 impl CommandError {
-    /// The command line or the configuration is wrong.
+    /// Creates an error with exit code 2: wrong arguments, configuration or input documents.
     pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind: Kind::Usage, error: error.into(), hints: Vec::new() }
     }
 
-    /// Input or output could not be read or written.
+    /// Creates an error with exit code 3: failed input or output.
     pub(crate) fn io(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind: Kind::Io, error: error.into(), hints: Vec::new() }
     }
 
-    /// Adds what the user can do about it.
+    /// Creates an error with exit code 1: the input was read and does not meet the requirements.
+    pub(crate) fn findings(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { kind: Kind::Findings, error: error.into(), hints: Vec::new() }
+    }
+
+    /// Adds a remedy.
     #[must_use]
-    pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Display) -> Self {
         self.hints.push(hint.to_string());
         self
     }
 
-    /// Prints the error with its causes and hints, and gives the exit code.
+    /// Logs the error with its causes and hints. Returns the exit code.
     pub(crate) fn report(&self, streams: &mut Streams) -> Exit {
         let mut text = format!("error: {}", self.error);
         let mut cause = self.error.source();
@@ -51,12 +68,15 @@ impl CommandError {
             cause = error.source();
         }
         for hint in &self.hints {
-            let _ = write!(text, "\n  hint: {hint}");
+            let _ = write!(text, "\nhint: {hint}");
         }
-        streams.note(text);
-        match self.kind {
-            Kind::Usage => Exit::Usage,
-            Kind::Io => Exit::Io,
-        }
+        streams.log(text);
+        self.kind.exit()
+    }
+}
+
+impl From<OutputError> for CommandError {
+    fn from(error: OutputError) -> Self {
+        Self::io(error)
     }
 }

@@ -1,4 +1,4 @@
-//! A comparison in the terminal: what the gate says, every rule, the counts, and the cases to look at first.
+//! The terminal summary of a comparison: the gate line, every rule, the verdict counts, and the worst cases.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,16 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_evaluator::comparison::evaluation_text;
 use counterproof_evaluator::values::text;
 
-/// Cases that are named; the report has the others.
-const CASES_NAMED: usize = 10;
+/// Maximum number of listed cases. The report lists all.
+const MAX_CASES_LISTED: usize = 10;
 
-/// Characters of a reason; a narrow terminal wraps it.
-const REASON_UP_TO: usize = 180;
+/// Maximum number of characters of a reason.
+const MAX_REASON_CHARS: usize = 180;
 
-/// Characters of a rule's name, at least.
-const RULE_WIDTH: usize = 13;
+/// Minimum width of the column of rule names, in characters.
+const MIN_RULE_WIDTH: usize = 13;
 
-/// The comparison in a few lines.
+/// Renders the summary.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", evaluation_text::outcome(evaluation));
@@ -26,8 +26,16 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
         let _ = writeln!(text, "{sentence}");
     }
     let _ = writeln!(text);
+    write_rules(&mut text, evaluation);
+    write_counts(&mut text, evaluation);
+    write_worst_cases(&mut text, evaluation);
+    text
+}
+
+/// Writes a line for each rule of the gate, and one for each comparison rule without a match.
+fn write_rules(text: &mut String, evaluation: &Evaluation) {
     let names: Vec<_> = evaluation.gate.rules.iter().map(evaluation_text::rule).collect();
-    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(RULE_WIDTH);
+    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(MIN_RULE_WIDTH);
     for (rule, name) in evaluation.gate.rules.iter().zip(&names) {
         let sign = match (rule.passed, rule.limit) {
             (false, _) => "✗",
@@ -37,11 +45,15 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
         let _ = writeln!(text, "  {sign} {name:<widest$}{:>6}   {}", rule.actual, evaluation_text::limit(rule));
     }
     for rule in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
-        // Of several runs a side, the pairs that are shown are looked at.
-        let in_what = if evaluation.repeats.is_some() { " in the runs that are shown" } else { "" };
-        let rule = text::one_line(&rule.rule, REASON_UP_TO);
-        let _ = writeln!(text, "  ! a rule of comparison matched nothing{in_what}: {rule}");
+        // With several runs per side, only the displayed pairs of runs are searched for matches.
+        let in_what = if evaluation.repeats.is_some() { " in the displayed runs" } else { "" };
+        let rule = text::one_line(&rule.rule, MAX_REASON_CHARS);
+        let _ = writeln!(text, "  ! comparison rule matched nothing{in_what}: {rule}");
     }
+}
+
+/// Writes the number of cases per verdict.
+fn write_counts(text: &mut String, evaluation: &Evaluation) {
     let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
         let count = evaluation.counts.get(&verdict).copied().unwrap_or(0);
         (count > 0).then(|| format!("{count} {}", name(verdict)))
@@ -49,27 +61,29 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     let counted: Vec<_> = counted.collect();
     let cases = text::count(evaluation.cases.len(), "case", "cases");
     let _ = writeln!(text, "\n{cases}: {}", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") });
+}
 
-    let moved: Vec<&CaseEvaluation> =
+/// Writes a line for each of the worst cases.
+fn write_worst_cases(text: &mut String, evaluation: &Evaluation) {
+    let differing: Vec<&CaseEvaluation> =
         evaluation.worst_first().into_iter().filter(|case| case.verdict != Verdict::Unchanged).collect();
-    let width = moved.iter().take(CASES_NAMED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
-    for case in moved.iter().take(CASES_NAMED) {
+    let width = differing.iter().take(MAX_CASES_LISTED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
+    for case in differing.iter().take(MAX_CASES_LISTED) {
         let reason = case.reasons.first().map_or("", |reason| reason.message.as_str());
         let _ = writeln!(
             text,
             "  {:<13}{:<width$}  {}",
             name(case.verdict),
             case.case_id.as_str(),
-            text::one_line(reason, REASON_UP_TO)
+            text::one_line(reason, MAX_REASON_CHARS)
         );
     }
-    if moved.len() > CASES_NAMED {
-        let _ = writeln!(text, "  and {} more", moved.len() - CASES_NAMED);
+    if differing.len() > MAX_CASES_LISTED {
+        let _ = writeln!(text, "  and {} more", differing.len() - MAX_CASES_LISTED);
     }
-    text
 }
 
-/// A verdict as a word for people.
+/// Returns the name of a verdict for display.
 fn name(verdict: Verdict) -> String {
     verdict.as_str().replace('_', " ")
 }

@@ -1,4 +1,4 @@
-//! `counterproof.toml`: the settings that belong to a project rather than to one call.
+//! `counterproof.toml`: the settings of a project, as opposed to those of one command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,62 +14,62 @@ use serde_json::{Map, Value};
 
 use crate::command_error::CommandError;
 
-/// The file that is looked for in the working folder.
+/// The configuration file that is read from the working folder by default.
 const DEFAULT_PATH: &str = "counterproof.toml";
 
-/// The settings of a project.
+/// The tables of `counterproof.toml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// How many cases of each kind may go out.
+    /// The rules of the gate: the allowed number of cases per verdict.
     pub(crate) gate: GateLimits,
-    /// What counts as worse where a side has several runs.
+    /// The thresholds for comparisons with several runs per side.
     pub(crate) statistics: Thresholds,
-    /// What the agent is told beside the cases.
+    /// Request fields that are the same for all cases.
     pub(crate) agent: AgentConfig,
-    /// How risky the agent's tools are, by name.
+    /// Risk levels by tool name or pattern.
     pub(crate) risk: BTreeMap<String, RiskLevel>,
-    /// What runs keep out of every file.
+    /// Secrets to redact from every file.
     pub(crate) secrets: Secrets,
-    /// How two runs are compared.
+    /// Settings of the comparison.
     compare: CompareConfig,
-    /// What is not compared to the letter.
+    /// The compiled rules of comparison.
     #[serde(skip)]
     pub(crate) rules: Rules,
 }
 
-/// How two runs are compared.
+/// The table `[compare]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CompareConfig {
-    /// The rules of comparison, as they are written.
+    /// The rules of comparison, as written.
     rule: WrittenRules,
 }
 
-/// What runs keep out of every file.
+/// The table `[secrets]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Secrets {
-    /// Environment variables that hold secrets. One that is not set holds none.
+    /// Environment variables that hold secrets. Variables that are not set are ignored.
     pub(crate) env: Vec<String>,
 }
 
-/// What an agent that speaks an OpenAI form is told beside the cases.
+/// The table `[agent]`: request fields of the OpenAI protocols.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentConfig {
     /// The model's name.
     pub(crate) model: Option<String>,
-    /// What the agent is told before all else.
+    /// The system prompt.
     pub(crate) system_prompt: Option<String>,
-    /// The tools that the agent may call, as the protocol writes them.
+    /// The tools that the agent may call, in the form that the protocol defines.
     pub(crate) tools: Option<Vec<Value>>,
-    /// Further fields of the request.
+    /// Additional request fields.
     pub(crate) request: Map<String, Value>,
 }
 
 impl Secrets {
-    /// The variables that are set, with their values.
+    /// Returns the variables that are set, with their values.
     pub(crate) fn values(&self, environment: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
         let set = |variable: &String| Some((variable.clone(), environment(variable)?));
         self.env.iter().filter_map(set).collect()
@@ -77,7 +77,7 @@ impl Secrets {
 }
 
 impl Config {
-    /// Reads the named file, or the default one if it is there.
+    /// Reads the named file, or the default file if it exists.
     pub(crate) fn load(named: Option<&Utf8Path>) -> Result<Self, CommandError> {
         let path = named.map_or_else(|| Utf8PathBuf::from(DEFAULT_PATH), Utf8Path::to_owned);
         let text = match fs::read_to_string(&path) {
@@ -86,14 +86,13 @@ impl Config {
             Err(error) => return Err(CommandError::io(format!("failed to read `{path}`: {error}"))),
         };
         Self::parse(&text).map_err(|error| {
-            CommandError::usage(format!("`{path}` is not a configuration that can be used\n{error}"))
-                .hint("docs/configuration.md lists every setting")
+            CommandError::usage(format!("invalid configuration `{path}`\n{error}"))
+                .hint("see docs/configuration.md for all settings")
         })
     }
 
-    /// Takes the settings from a text; what is said of a bad one names its line.
+    /// Parses a configuration. Errors name line and column.
     fn parse(text: &str) -> Result<Self, String> {
-        // The error names line, column and field, and shows the line itself.
         let mut config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         config.rules = std::mem::take(&mut config.compare.rule).compile(text).map_err(|error| error.to_string())?;
         Ok(config)
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configurations_in_the_docs_can_be_read() {
+    fn the_configurations_in_the_docs_are_valid() {
         for docs in [include_str!("../../docs/configuration.md"), include_str!("../../docs/protocols.md")] {
             for block in docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
                 Config::parse(block).unwrap_or_else(|error| panic!("{error}"));

@@ -1,4 +1,4 @@
-//! Why an agent was never reached, in the words that the artifact of a case has for it.
+//! The error of a run in which no attempt reached the agent.
 
 use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Outcome, RunnerFailure};
@@ -7,29 +7,30 @@ use counterproof_store::RunReader;
 
 use crate::command_error::CommandError;
 
-/// What the artifact of a failed case says. `None` where it cannot be read, or tells of no failure.
-pub(crate) fn failure(folder: &Utf8Path, case_id: &CaseId) -> Option<RunnerFailure> {
+/// Reads the failure of a case from its artifact. Returns `None` if there is no failure or the artifact is unreadable.
+pub(crate) fn recorded_failure(folder: &Utf8Path, case_id: &CaseId) -> Option<RunnerFailure> {
     match RunReader::open(folder).ok()?.read_case(case_id).ok()?.outcome {
         Outcome::RunnerError(failure) => Some(failure),
         Outcome::Ok(_) => None,
     }
 }
 
-/// The error of a run that never reached its agent; `case_id` is a case that it has asked.
-pub(crate) fn error(target: &Target, folder: &Utf8Path, case_id: Option<&CaseId>) -> CommandError {
-    let reason = case_id.and_then(|case_id| failure(folder, case_id)).and_then(|failure| failure.error_message);
-    let recorded = target.recorded();
-    CommandError::io(match (target, reason) {
-        // The reason says by itself that it could not be started.
-        (Target::Command(_), Some(reason)) => format!("{recorded}: {reason}"),
-        (Target::Command(_), None) => format!("the agent at {recorded} could not be started"),
-        (Target::Http(_), Some(reason)) => format!("the agent at {recorded} could not be reached: {reason}"),
-        (Target::Http(_), None) => format!("the agent at {recorded} could not be reached"),
+/// Builds the error of a run that never reached its agent. The cause is taken from the artifact of `case_id`, a case that
+/// was attempted.
+pub(crate) fn connect_error(target: &Target, folder: &Utf8Path, case_id: Option<&CaseId>) -> CommandError {
+    let cause = case_id.and_then(|case_id| recorded_failure(folder, case_id)).and_then(|failure| failure.error_message);
+    let agent = target.recorded();
+    CommandError::io(match (target, cause) {
+        // The recorded message already says that the program could not be started.
+        (Target::Command(_), Some(cause)) => format!("{agent}: {cause}"),
+        (Target::Command(_), None) => format!("cannot start the agent {agent}"),
+        (Target::Http(_), Some(cause)) => format!("cannot reach the agent at {agent}: {cause}"),
+        (Target::Http(_), None) => format!("cannot reach the agent at {agent}"),
     })
     .hint(match target {
         Target::Command(_) => {
-            "the first word of `--agent-cmd` is a program on the PATH, or the path of a file that may be executed"
+            "check that the first word of `--agent-cmd` is a program on the PATH or the path of an executable file"
         }
-        Target::Http(_) => "check that the agent runs, and that `--base-url` is where it is now",
+        Target::Http(_) => "check that the agent is running and that `--base-url` is its current address",
     })
 }

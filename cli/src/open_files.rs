@@ -1,29 +1,31 @@
-//! How many files this process may have open: as many as a run needs, as far as the system lets us.
+//! The limit of open files of this process (`RLIMIT_NOFILE`), raised to what a run needs.
 
-/// What one case in flight holds open at most, with room to spare: a connection and a file, or the pipes of a program, those
-/// to its supervisor, and both ends of each while it starts.
-const EACH: u64 = 16;
-
-/// What a run holds open besides.
-const BESIDES: u64 = 128;
-
-/// Allows this process to have so many cases in flight. Gives how many files it may open where that is too few for them.
+/// Upper bound of open files per case in flight: a connection and a file; or the pipes of an agent program, those of its
+/// supervisor, and both ends of each during start.
 #[cfg(unix)]
-pub(crate) fn allow(cases: usize) -> Option<u64> {
+const FILES_PER_CASE: u64 = 16;
+
+/// Open files of a run that do not depend on the number of cases in flight.
+#[cfg(unix)]
+const BASE_FILES: u64 = 128;
+
+/// Raises the soft limit for `cases` cases in flight. Returns the limit if it is still too low for them.
+#[cfg(unix)]
+pub(crate) fn raise_limit(cases: usize) -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    let wanted = (cases as u64).saturating_mul(EACH).saturating_add(BESIDES);
+    let needed = (cases as u64).saturating_mul(FILES_PER_CASE).saturating_add(BASE_FILES);
     let limit = getrlimit(Resource::Nofile);
-    // No limit at all is said with `None`.
-    let current = limit.current.filter(|&current| current < wanted)?;
-    let allowed = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum)).max(current);
-    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), ..limit });
-    let allowed = raised.map_or(current, |()| allowed);
-    (allowed < wanted).then_some(allowed)
+    // `None` means unlimited.
+    let current = limit.current.filter(|&current| current < needed)?;
+    let raised = limit.maximum.map_or(needed, |maximum| needed.min(maximum)).max(current);
+    let result = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit });
+    let effective = result.map_or(current, |()| raised);
+    (effective < needed).then_some(effective)
 }
 
-/// Nothing has to be allowed where nothing is limited.
+/// Does nothing: this system has no such limit.
 #[cfg(not(unix))]
-pub(crate) const fn allow(_cases: usize) -> Option<u64> {
+pub(crate) const fn raise_limit(_cases: usize) -> Option<u64> {
     None
 }

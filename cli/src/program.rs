@@ -1,4 +1,4 @@
-//! The subcommands, one file each: an `Args` struct whose docs are the help, and one function.
+//! Parses the command line and dispatches to the subcommand.
 
 use std::ffi::OsString;
 
@@ -8,13 +8,13 @@ use counterproof_artifact::Exit;
 use crate::commands::{
     accept, compare, conformance, demo, demo_agent, export_run, history, merge, replay, report, run, schema, validate,
 };
-use crate::resume_command::Retold;
+use crate::resume_command::TypedOptions;
 use crate::streams::Streams;
 
-/// Tells whether tonight's version of an AI agent is worse than yesterday's.
+/// Finds regressions between two versions of an AI agent.
 ///
-/// Runs a set of cases against an agent, keeps what it did as portable files, compares a new version with a baseline, and
-/// writes a report that opens from a folder.
+/// Runs a set of cases against an agent, records its answers and tool calls as portable files, compares a new version with a
+/// baseline, and writes a report that opens in a browser without a server.
 #[derive(Debug, Parser)]
 #[command(name = "counterproof", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
@@ -39,7 +39,7 @@ enum Command {
     DemoAgent(demo_agent::Args),
 }
 
-/// Runs the program with its arguments, the program's own name first.
+/// Runs the program. `arguments` starts with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let mut streams = Streams::of_process();
     let parsed = Cli::command()
@@ -48,13 +48,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let (cli, typed) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Help and version are no errors, and clap knows where each belongs.
+            // clap also returns `--help` and `--version` here, and prints them to standard output.
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage } else { Exit::Done };
         }
     };
     let result = match cli.command {
-        Command::Run(args) => run::run(&args, &retold(&typed), &mut streams),
+        Command::Run(args) => run::run(&args, &typed_options(&typed), &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
         Command::Report(args) => report::run(&args, &mut streams),
@@ -71,9 +71,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     result.unwrap_or_else(|error| error.report(&mut streams))
 }
 
-/// What was typed for the subcommand.
-fn retold(typed: &clap::ArgMatches) -> Retold {
-    let (name, typed) = typed.subcommand().unwrap_or(("", typed));
+/// Returns the options that were typed for the subcommand.
+fn typed_options(matches: &clap::ArgMatches) -> TypedOptions {
+    let (name, matches) = matches.subcommand().unwrap_or(("", matches));
     let command = Cli::command();
-    Retold::of(command.find_subcommand(name).unwrap_or(&command), typed)
+    TypedOptions::new(command.find_subcommand(name).unwrap_or(&command), matches)
 }

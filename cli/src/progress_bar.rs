@@ -1,4 +1,4 @@
-//! A run, shown as it goes on: a bar on a terminal, nothing elsewhere. It counts for itself and decides nothing.
+//! The progress bar of a run. It is shown on a terminal only, and keeps its own counts.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use counterproof_runner::{EventKind, Reporter, RunEvent};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Redraws the clock of the bar, also while nothing happens.
+/// Interval at which the elapsed time is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The progress of a run on standard error.
-pub(crate) struct Progress {
+/// Reports a run as a progress bar on standard error.
+pub(crate) struct RunProgress {
     bar: ProgressBar,
     answered: usize,
     failed: usize,
     retries: usize,
 }
 
-impl Progress {
-    /// A bar where standard error is a terminal.
+impl RunProgress {
+    /// Creates a bar that is visible if standard error is a terminal.
     pub(crate) fn on_stderr() -> Self {
         let terminal = std::io::stderr().is_terminal();
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -40,7 +40,7 @@ impl Progress {
     }
 }
 
-impl Reporter for Progress {
+impl Reporter for RunProgress {
     fn report(&mut self, event: &RunEvent) {
         match &event.kind {
             EventKind::RunStarted { cases, .. } => self.start(*cases),
@@ -55,19 +55,19 @@ impl Reporter for Progress {
                 self.show_counts();
             }
             EventKind::AgentGivenUp { in_a_row, not_asked } => self.bar.println(format!(
-                "giving the agent up: failures in a row that say it is down: {in_a_row}; cases not asked: {not_asked}"
+                "agent looks down after {in_a_row} consecutive failures; skipping {not_asked} remaining cases"
             )),
             EventKind::RunInterrupted { in_flight } => self
                 .bar
-                .println(format!("stopping: {in_flight} cases in flight may still end; interrupt again to leave them")),
+                .println(format!("stopping: waiting for {in_flight} cases in flight; interrupt again to cancel them")),
             EventKind::RunFinished { .. } => self.bar.finish_and_clear(),
             _ => {}
         }
     }
 }
 
-impl Drop for Progress {
-    /// A run that could not go on leaves no half bar above its error.
+impl Drop for RunProgress {
+    /// Clears the bar, so that a run that fails leaves no partial bar above its error.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

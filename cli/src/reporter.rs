@@ -1,4 +1,4 @@
-//! How a run is told: the reporter that was asked for, and the count of failures for the summary after it.
+//! The reporter that `--reporter` selects, and the failures that the end-of-run summary lists.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,118 +7,123 @@ use std::io::{self, Write};
 use counterproof_artifact::CaseId;
 use counterproof_runner::{EventKind, FailureNote, JsonLines, Plain, Reason, Reporter, RunEvent};
 
-use crate::command_error::CommandError;
-use crate::progress_bar::Progress;
+use crate::progress_bar::RunProgress;
+use crate::streams::OutputError;
 
-/// Failed cases that are named at the end.
-const NAMED: usize = 10;
+/// Maximum number of failed cases that the summary lists.
+const MAX_LISTED: usize = 10;
 
-/// Whom a run is told to.
+/// Values of `--reporter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Style {
-    /// Somebody at a terminal.
+pub(crate) enum ReporterKind {
+    /// A progress bar on a terminal
     Human,
-    /// A log.
+    /// One line per event on standard error
     Plain,
-    /// A program.
+    /// One JSON document per event on standard output
     Jsonl,
 }
 
-/// A reporter of one style.
-pub(crate) struct Told<'out> {
-    voice: Voice<'out>,
-    failures: Failures,
+/// Reports the events of a run in the selected form and collects its failures.
+pub(crate) struct RunReporter<'out> {
+    output: Output<'out>,
+    failures: FailureSummary,
 }
 
-enum Voice<'out> {
-    Human(Progress),
+enum Output<'out> {
+    Human(RunProgress),
     Plain(Plain<io::Stderr>),
     Jsonl(JsonLines<&'out mut dyn Write>),
 }
 
-impl<'out> Told<'out> {
-    /// JSON goes to `out`, everything else to standard error.
-    pub(crate) fn new(style: Style, out: &'out mut dyn Write) -> Self {
-        let voice = match style {
-            Style::Human => Voice::Human(Progress::on_stderr()),
-            Style::Plain => Voice::Plain(Plain::new(io::stderr())),
-            Style::Jsonl => Voice::Jsonl(JsonLines::new(out)),
+impl<'out> RunReporter<'out> {
+    /// Creates the reporter. JSON Lines go to `out`, everything else to standard error.
+    pub(crate) fn new(kind: ReporterKind, out: &'out mut dyn Write) -> Self {
+        let output = match kind {
+            ReporterKind::Human => Output::Human(RunProgress::on_stderr()),
+            ReporterKind::Plain => Output::Plain(Plain::new(io::stderr())),
+            ReporterKind::Jsonl => Output::Jsonl(JsonLines::new(out)),
         };
-        Self { voice, failures: Failures::default() }
+        Self { output, failures: FailureSummary::default() }
     }
 
-    /// Ends the telling, and gives the failures that were told of.
-    pub(crate) fn finish(self) -> Result<Failures, CommandError> {
-        let Voice::Jsonl(lines) = self.voice else { return Ok(self.failures) };
-        match lines.finish() {
-            // Whoever stops reading changes nothing about how the run ends.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::io(error)),
-            _ => Ok(self.failures),
+    /// Flushes the output and returns the collected failures.
+    pub(crate) fn finish(self) -> Result<FailureSummary, OutputError> {
+        if let Output::Jsonl(lines) = self.output
+            && let Err(error) = lines.finish()
+            && let Some(error) = OutputError::from_io(error)
+        {
+            return Err(error);
         }
+        Ok(self.failures)
     }
 }
 
-impl Reporter for Told<'_> {
+impl Reporter for RunReporter<'_> {
     fn report(&mut self, event: &RunEvent) {
         if let EventKind::CaseFinished { case_id, attempts, failure: Some(failure) } = &event.kind {
-            self.failures.note(case_id, *attempts, failure);
+            self.failures.add(case_id, *attempts, failure);
         }
-        match &mut self.voice {
-            Voice::Human(progress) => progress.report(event),
-            Voice::Plain(plain) => plain.report(event),
-            Voice::Jsonl(lines) => lines.report(event),
+        match &mut self.output {
+            Output::Human(progress) => progress.report(event),
+            Output::Plain(plain) => plain.report(event),
+            Output::Jsonl(lines) => lines.report(event),
         }
     }
 }
 
-/// The failed cases: counted by class, and those whose ids sort first by name. Displayed, such as `1 timeout, 2 http_error`.
+/// The failed cases of a run: counts per class and per reason, and the first cases by id. Displays the counts per class, such as
+/// `1 timeout, 2 http_error`.
 #[derive(Debug, Default)]
-pub(crate) struct Failures {
+pub(crate) struct FailureSummary {
     by_class: BTreeMap<&'static str, usize>,
-    by_name: BTreeMap<&'static str, usize>,
+    by_reason: BTreeMap<&'static str, usize>,
     first: BTreeMap<CaseId, String>,
-    others: usize,
-    first_asked: Option<CaseId>,
+    unlisted: usize,
+    first_attempted: Option<CaseId>,
 }
 
-impl Failures {
-    fn note(&mut self, case_id: &CaseId, attempts: u32, failure: &FailureNote) {
-        if attempts > 0 && self.first_asked.is_none() {
-            self.first_asked = Some(case_id.clone());
+impl FailureSummary {
+    fn add(&mut self, case_id: &CaseId, attempts: u32, failure: &FailureNote) {
+        if attempts > 0 && self.first_attempted.is_none() {
+            self.first_attempted = Some(case_id.clone());
         }
         *self.by_class.entry(failure.class.as_str()).or_default() += 1;
-        *self.by_name.entry(failure.name).or_default() += 1;
+        *self.by_reason.entry(failure.name).or_default() += 1;
         let status = failure.status.map(|status| format!(" {status}")).unwrap_or_default();
         self.first.insert(case_id.clone(), format!("{}{status}", failure.name));
-        if self.first.len() > NAMED {
+        if self.first.len() > MAX_LISTED {
             self.first.pop_last();
-            self.others += 1;
+            self.unlisted += 1;
         }
     }
 
-    /// The first case that was asked and failed.
-    pub(crate) const fn first_asked(&self) -> Option<&CaseId> {
-        self.first_asked.as_ref()
+    /// Returns the first failed case with at least one attempt.
+    pub(crate) const fn first_attempted(&self) -> Option<&CaseId> {
+        self.first_attempted.as_ref()
     }
 
-    /// True where a failure has this name.
+    /// Returns true if a case failed for this reason.
     pub(crate) fn has(&self, reason: Reason) -> bool {
-        self.by_name.contains_key(reason.name())
+        self.by_reason.contains_key(reason.name())
     }
 
-    /// The one name that so many failures have, where they have one.
-    pub(crate) fn all_as_one(&self, count: usize) -> Option<&'static str> {
-        self.by_name.iter().find(|(_, of_name)| **of_name == count).map(|(name, _)| *name)
+    /// Returns the reason that all `count` failures share, if there is one.
+    pub(crate) fn common_reason(&self, count: usize) -> Option<&'static str> {
+        self.by_reason.iter().find(|(_, cases)| **cases == count).map(|(reason, _)| *reason)
     }
 
-    /// A line for each of the first failures, with what `more` knows of a case, and one for the others.
-    pub(crate) fn lines(&self, more: impl Fn(&CaseId) -> String) -> impl Iterator<Item = String> {
-        let others = (self.others > 0).then(|| format!("and {} more", self.others));
-        self.first.iter().map(move |(case_id, failure)| format!("{case_id}: {failure}{}", more(case_id))).chain(others)
+    /// Returns a line for each listed failure, with `detail` of the case appended, and one line that counts the others.
+    pub(crate) fn lines(&self, detail: impl Fn(&CaseId) -> String) -> impl Iterator<Item = String> {
+        let unlisted = (self.unlisted > 0).then(|| format!("and {} more", self.unlisted));
+        self.first
+            .iter()
+            .map(move |(case_id, failure)| format!("{case_id}: {failure}{}", detail(case_id)))
+            .chain(unlisted)
     }
 }
 
-impl fmt::Display for Failures {
+impl fmt::Display for FailureSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<_> = self.by_class.iter().map(|(class, count)| format!("{count} {class}")).collect();
         f.write_str(&parts.join(", "))

@@ -1,23 +1,25 @@
-//! A kept request as a command line. Values of headers are not known, so a variable of the shell stands for each.
+//! A recorded request as a shell command. Header values are not recorded, so a shell variable takes the place of each.
 
 use counterproof_runner::SavedRequest;
 
-/// The pipe that asks a program, which is given as its words.
-pub(crate) fn pipe(request: &SavedRequest, words: &[String]) -> String {
+/// Returns the pipeline that sends the request to an agent program, given as its words.
+pub(crate) fn pipeline(request: &SavedRequest, words: &[String]) -> String {
     format!("printf '%s\\n' {} | {}", shell_words::quote(&request.body.to_string()), shell_words::join(words))
 }
 
-/// The `curl` command that sends the request to a server.
-pub(crate) fn command(request: &SavedRequest) -> String {
+/// Returns the `curl` command that sends the request to a server.
+pub(crate) fn curl_command(request: &SavedRequest) -> String {
     let body = request.body.to_string();
     let body = shell_words::quote(&body);
     let mut lines = vec![
         format!("curl --request POST {}", shell_words::quote(&request.url)),
         "  --header 'content-type: application/json'".to_owned(),
     ];
-    // Names of headers hold no character that means anything between double quotes but the backtick and the dollar sign.
-    let plain = |name: &&String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    for name in request.headers.iter().filter(plain) {
+    // The header is double-quoted so that the shell expands the variable. Names with other characters, such as the backtick,
+    // would need escaping there and make no variable name.
+    let is_plain =
+        |name: &&String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    for name in request.headers.iter().filter(is_plain) {
         let variable = name.to_ascii_uppercase().replace('-', "_");
         lines.push(format!("  --header \"{name}: ${variable}\""));
     }
@@ -42,12 +44,12 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_quoted_for_the_shell_and_secrets_are_left_to_the_caller() {
+    fn requests_are_quoted_for_the_shell_and_header_values_are_variables() {
         let expected = "curl --request POST 'http://h/run-case?a&b' \\\n  --header 'content-type: application/json' \\\n  \
                         --header \"authorization: $AUTHORIZATION\" \\\n  --data-raw '{\"user\":\"it'\\''s $HOME\"}'";
-        assert_eq!(command(&request("http://h/run-case?a&b")), expected);
+        assert_eq!(curl_command(&request("http://h/run-case?a&b")), expected);
         let words = ["my agent", "--fast", "$KEY"].map(str::to_owned);
         let expected = "printf '%s\\n' '{\"user\":\"it'\\''s $HOME\"}' | 'my agent' --fast '$KEY'";
-        assert_eq!(pipe(&request("cmd:my agent"), &words), expected);
+        assert_eq!(pipeline(&request("cmd:my agent"), &words), expected);
     }
 }

@@ -1,46 +1,47 @@
-//! A command line, said again: the options that were typed, as a line that a shell takes. Secrets are left out of it.
+//! The command line that resumes a run: the typed options with `--resume`, quoted for a shell and without secrets.
 
 use clap::{ArgMatches, Command, parser::ValueSource};
 use counterproof_runner::{BaseUrl, Secret};
 
+/// Options that `--resume` replaces.
+const REPLACED: [&str; 2] = ["run-id", "resume"];
+
 /// The options of a subcommand that were typed, each with its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Retold {
-    start: String,
-    /// Names without dashes, with their values.
+pub(crate) struct TypedOptions {
+    program: String,
+    /// Names without dashes, with their quoted values.
     options: Vec<(String, Vec<String>)>,
 }
 
-impl Retold {
-    /// Reads what was typed for the subcommand `command`.
-    pub(crate) fn of(command: &Command, typed: &ArgMatches) -> Self {
+impl TypedOptions {
+    /// Collects the typed options of the subcommand `command`. Defaults are left out.
+    pub(crate) fn new(command: &Command, matches: &ArgMatches) -> Self {
         let mut options = Vec::new();
         for argument in command.get_arguments() {
             let id = argument.get_id().as_str();
-            let (Some(name), Ok(Some(_))) = (argument.get_long(), typed.try_get_raw(id)) else { continue };
-            if typed.value_source(id) != Some(ValueSource::CommandLine) {
+            let (Some(name), Ok(Some(_))) = (argument.get_long(), matches.try_get_raw(id)) else { continue };
+            if matches.value_source(id) != Some(ValueSource::CommandLine) {
                 continue;
             }
-            // The type says what is secret, so that an option of tomorrow is not given away.
-            let values = match typed.try_get_many::<Secret>(id) {
-                Ok(secrets) => secrets.into_iter().flatten().map(without_secret).collect(),
+            // The value's type decides what is secret, so that a secret option added later is masked as well.
+            let values = match matches.try_get_many::<Secret>(id) {
+                Ok(secrets) => secrets.into_iter().flatten().map(masked).collect(),
                 Err(_) if !argument.get_action().takes_values() => Vec::new(),
-                Err(_) => typed
-                    .get_raw(id)
-                    .into_iter()
-                    .flatten()
-                    .map(|value| quoted(&value.to_string_lossy()))
-                    .collect::<Vec<_>>(),
+                Err(_) => {
+                    let values = matches.get_raw(id).into_iter().flatten();
+                    values.map(|value| quoted(&value.to_string_lossy())).collect::<Vec<_>>()
+                }
             };
             options.push((name.to_owned(), values));
         }
-        Self { start: format!("counterproof {}", command.get_name()), options }
+        Self { program: format!("counterproof {}", command.get_name()), options }
     }
 
-    /// The line without some of its options, and with another in front.
-    pub(crate) fn with(&self, first: &str, without: &[&str]) -> String {
-        let mut words = vec![self.start.clone(), first.to_owned()];
-        for (name, values) in self.options.iter().filter(|(name, _)| !without.contains(&name.as_str())) {
+    /// Returns the command line that resumes the run `id` with the same options.
+    pub(crate) fn resume_command(&self, id: &str) -> String {
+        let mut words = vec![self.program.clone(), format!("--resume {}", quoted(id))];
+        for (name, values) in self.options.iter().filter(|(name, _)| !REPLACED.contains(&name.as_str())) {
             if values.is_empty() {
                 words.push(format!("--{name}"));
             }
@@ -50,8 +51,9 @@ impl Retold {
     }
 }
 
-/// A secret as far as it may be shown: where it comes from, or what it is for.
-fn without_secret(secret: &Secret) -> String {
+/// Masks a secret, except for the parts that identify it: the URL without credentials, the header's name, or the name of an
+/// environment variable.
+fn masked(secret: &Secret) -> String {
     let text = secret.expose();
     if let Ok(url) = text.parse::<BaseUrl>() {
         return quoted(url.recorded());
@@ -64,13 +66,8 @@ fn without_secret(secret: &Secret) -> String {
     }
 }
 
-/// A word as a POSIX shell reads it.
 fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    shell_words::quote(word).into_owned()
 }
 
 #[cfg(test)]
@@ -97,25 +94,25 @@ mod tests {
         fast: bool,
     }
 
-    fn again(line: &[&str]) -> String {
+    fn resume(line: &[&str]) -> String {
         let command = Line::command();
         let typed = command.clone().get_matches_from(["run"].iter().chain(line));
-        Retold::of(&command, &typed).with("--resume r1", &["run-id"])
+        TypedOptions::new(&command, &typed).resume_command("r1")
     }
 
     #[test]
-    fn what_was_typed_is_said_again() {
-        let said = again(&["--run-id", "r1", "--cases", "my cases.json", "--only", "a,b", "--fast"]);
-        assert_eq!(said, "counterproof run --resume r1 --cases 'my cases.json' --only a --only b --fast");
+    fn typed_options_are_repeated_without_the_run_id() {
+        let command_line = resume(&["--run-id", "r1", "--cases", "my cases.json", "--only", "a,b", "--fast"]);
+        assert_eq!(command_line, "counterproof run --resume r1 --cases 'my cases.json' --only a --only b --fast");
     }
 
     #[test]
-    fn secrets_are_left_out() {
+    fn secrets_are_omitted() {
         let header = ["--header", "x-key:s3cret", "--header", "authorization:env:TOKEN"];
         let url = ["--cases", "c", "--base-url", "http://u:s3cret@agent/?k=s3cret"];
         let command = ["--agent-cmd", "agent --key s3cret --at http://localhost:1"];
-        let said = again(&[&header[..], &url, &command].concat());
-        assert!(!said.contains("s3cret"), "{said}");
-        assert!(said.contains("--header 'x-key:…' --header authorization:env:TOKEN"), "{said}");
+        let command_line = resume(&[&header[..], &url, &command].concat());
+        assert!(!command_line.contains("s3cret"), "{command_line}");
+        assert!(command_line.contains("--header x-key:… --header authorization:env:TOKEN"), "{command_line}");
     }
 }

@@ -1,5 +1,5 @@
-//! The runs that one `counterproof run` makes: what was typed about ids, resuming, shards and repeats, worked out. What a run
-//! is asked is decided elsewhere.
+//! The runs that one `counterproof run` makes, worked out from the options about ids, resuming, shards and repeats. Which cases
+//! a run contains is decided elsewhere.
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -12,52 +12,56 @@ use uuid::Uuid;
 use crate::command_error::CommandError;
 use crate::value_parsers::at_least_one;
 
-/// Which runs to make, and from where.
+/// Options that decide which runs are made.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Options {
-    /// Names the run and its folder [default: a new id that sorts by time]
+pub(crate) struct PlanArgs {
+    /// ID of the run and name of its folder [default: a new time-ordered UUID]
     #[arg(long, value_name = "ID")]
     run_id: Option<RunId>,
 
-    /// Go on with a run that was stopped: ask only what is missing. The cases and the other settings must be those that it
-    /// was started with
+    /// Resume the stopped run ID: run only the cases without an artifact
+    ///
+    /// The cases and the other settings must be those that the run was started with.
     #[arg(long, value_name = "ID", conflicts_with = "run_id")]
     pub(crate) resume: Option<RunId>,
 
-    /// When resuming, ask the cases that failed again too
+    /// With --resume: also retry the cases that failed
     #[arg(long, requires = "resume", conflicts_with = "run_id")]
     retry_errors: bool,
 
-    /// Ask only the cases of shard K of N, counted from 1; `auto` reads both from the environment of Slurm, Kubernetes, AWS
-    /// Batch, GitLab, Buildkite or CircleCI, `auto/N` only the first. The run is called ID-sKofN
+    /// Run only the cases of shard K of N, counted from 1
+    ///
+    /// `auto` reads both numbers from the environment of Slurm, Kubernetes, AWS Batch, GitLab, Buildkite or CircleCI, `auto/N` only K.
+    /// The ID of the run is ID-sKofN.
     #[arg(long, value_name = "K/N")]
     shard: Option<ShardChoice>,
 
-    /// Make N runs, one after the other, called ID-r1 to ID-rN
+    /// Make N runs in sequence, with the IDs ID-r1 to ID-rN
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     repeat: Option<NonZeroU32>,
 
-    /// Make runs of the side `new`, called ID-r1, ID-r2 and so on, until every case is decided against the baseline: the first
-    /// rounds ask all cases, those that follow only the open ones
+    /// Repeat runs of side `new` until every case is decided against the baseline
+    ///
+    /// The runs have the IDs ID-r1, ID-r2 and so on. The first rounds run all cases, later rounds only the undecided ones.
     #[arg(
         long, requires = "against", requires = "max", conflicts_with_all = ["repeat", "shard", "retry_errors"]
     )]
     pub(crate) repeat_until_decided: bool,
 
-    /// With --repeat-until-decided: the baseline's run folders
+    /// With --repeat-until-decided: run folders of the baseline
     #[arg(long, value_name = "BASELINE", num_args = 1.., requires = "repeat_until_decided")]
     pub(crate) against: Vec<Utf8PathBuf>,
 
-    /// With --repeat-until-decided: make at most N runs
+    /// With --repeat-until-decided: maximum number of runs
     #[arg(long, value_name = "N", requires = "repeat_until_decided", value_parser = at_least_one)]
     pub(crate) max: Option<NonZeroU32>,
 }
 
-/// A shard as it is typed.
+/// The value of `--shard`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShardChoice {
-    Named(Shard),
-    Detected { count: Option<u32> },
+    Explicit(Shard),
+    FromEnvironment { count: Option<u32> },
 }
 
 impl FromStr for ShardChoice {
@@ -65,34 +69,34 @@ impl FromStr for ShardChoice {
 
     fn from_str(text: &str) -> Result<Self, ShardError> {
         match text.strip_prefix("auto") {
-            Some("") => Ok(Self::Detected { count: None }),
+            Some("") => Ok(Self::FromEnvironment { count: None }),
             Some(rest) => {
                 let count = rest.strip_prefix('/').and_then(|count| count.parse().ok()).ok_or(ShardError::Form)?;
-                Shard::new(1, count).map(|_| Self::Detected { count: Some(count) })
+                Shard::new(1, count).map(|_| Self::FromEnvironment { count: Some(count) })
             }
-            None => text.parse().map(Self::Named),
+            None => text.parse().map(Self::Explicit),
         }
     }
 }
 
 /// One run to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pass {
+pub(crate) struct PlannedRun {
     pub(crate) run_id: RunId,
     start: Start,
     pub(crate) part: Option<Part>,
     repeat: Option<Repeat>,
 }
 
-impl Pass {
-    /// The settings of this run, as one of some rounds.
-    pub(crate) fn round(&self, shared: &Settings, rounds: Rounds) -> Settings {
+impl PlannedRun {
+    /// Returns the settings of this run as one round of a sequential test.
+    pub(crate) fn round_settings(&self, shared: &Settings, rounds: Rounds) -> Settings {
         let mut settings = self.settings(shared);
         settings.repeat = settings.repeat.map(|repeat| Repeat { until_decided: Some(rounds), ..repeat });
         settings
     }
 
-    /// The settings of this run.
+    /// Returns the settings of this run.
     pub(crate) fn settings(&self, shared: &Settings) -> Settings {
         Settings {
             run_id: self.run_id.clone(),
@@ -104,64 +108,79 @@ impl Pass {
     }
 }
 
-/// The runs to make, and the id by which all of them are resumed.
+/// The runs to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Passes {
+pub(crate) struct RunPlan {
+    /// The ID that `--resume` takes to resume all of the runs.
     pub(crate) id: RunId,
-    pub(crate) runs: Vec<Pass>,
+    pub(crate) runs: Vec<PlannedRun>,
 }
 
-impl Options {
-    /// Works out which runs are to be made.
-    pub(crate) fn passes(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Passes, CommandError> {
-        let shard = match self.shard {
-            None => None,
-            Some(ShardChoice::Named(shard)) => Some(shard),
-            Some(ShardChoice::Detected { count }) => {
-                Some(counterproof_runner::detect_shard(environment, count).map_err(|error| {
-                    CommandError::usage(error).hint("say it yourself, such as `--shard 2/4`, or `--shard auto/4`")
-                })?)
-            }
-        };
+impl PlanArgs {
+    /// Works out the runs to make. `environment` returns the value of an environment variable.
+    pub(crate) fn plan(&self, environment: impl Fn(&str) -> Option<String>) -> Result<RunPlan, CommandError> {
+        let shard = self.shard(environment)?;
         let id = match self.resume.as_ref().or(self.run_id.as_ref()) {
             Some(id) => id.clone(),
-            // Shards of one run know each other by its id: those of different runs are never merged.
+            // `merge` joins only shards whose IDs name the same run, so a generated ID would make them useless.
             None if shard.is_some() => {
-                return Err(CommandError::usage("a shard needs a `--run-id`, the same for all shards of a run")
-                    .hint("take what your CI calls this build, such as `--run-id build-1234`"));
+                return Err(CommandError::usage("`--shard` requires `--run-id`")
+                    .hint("use one ID for all shards of a run, such as the build number: `--run-id build-1234`"));
             }
             None => Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?,
         };
+        let numbers: Vec<Option<u32>> = match self.repeats() {
+            None => vec![None],
+            Some(of) => (1..=of.get()).map(Some).collect(),
+        };
+        let runs = numbers.into_iter().map(|number| self.planned_run(&id, number, shard)).collect::<Result<_, _>>()?;
+        Ok(RunPlan { id, runs })
+    }
+
+    fn shard(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Option<Shard>, CommandError> {
+        match self.shard {
+            None => Ok(None),
+            Some(ShardChoice::Explicit(shard)) => Ok(Some(shard)),
+            Some(ShardChoice::FromEnvironment { count }) => {
+                counterproof_runner::detect_shard(environment, count).map(Some).map_err(|error| {
+                    CommandError::usage(error)
+                        .hint("set the shard explicitly, such as `--shard 2/4` or `--shard auto/4`")
+                })
+            }
+        }
+    }
+
+    fn repeats(&self) -> Option<NonZeroU32> {
+        self.repeat.or(self.max)
+    }
+
+    /// Plans the run with this repeat number, or the only run if there are no repeats.
+    fn planned_run(&self, id: &RunId, number: Option<u32>, shard: Option<Shard>) -> Result<PlannedRun, CommandError> {
+        let mut run_id = id.clone();
+        let mut repeat = None;
+        if let (Some(number), Some(of)) = (number, self.repeats()) {
+            run_id = with_suffix(&run_id, &format!("r{number}"))?;
+            repeat = Some(Repeat { group_id: id.clone(), number, of: of.get(), until_decided: None });
+        }
         let start = match &self.resume {
             None => Start::New,
-            // The runs that a stopped command had not come to are made; but an id that no run has is a mistake.
-            Some(_) => Start::Resume { retry_errors: self.retry_errors, or_new: false },
-        };
-        let derived = |id: &RunId, suffix: String| {
-            format!("{id}-{suffix}")
-                .parse::<RunId>()
-                .map_err(|error| CommandError::usage(error).hint("use a shorter id"))
-        };
-        let mut runs = Vec::new();
-        let repeats = self.repeat.or(self.max);
-        for number in 1..=repeats.map_or(1, NonZeroU32::get) {
-            let (mut run_id, mut repeat, mut start) = (id.clone(), None, start);
-            if let Some(of) = repeats {
-                run_id = derived(&run_id, format!("r{number}"))?;
-                repeat = Some(Repeat { group_id: id.clone(), number, of: of.get(), until_decided: None });
-                if let Start::Resume { or_new, .. } = &mut start {
-                    *or_new = number > 1;
-                }
+            // A stopped command may not have reached the later repeats, so those may be new. The first must exist:
+            // otherwise the ID is mistyped.
+            Some(_) => {
+                Start::Resume { retry_errors: self.retry_errors, or_new: number.is_some_and(|number| number > 1) }
             }
-            let mut part = None;
-            if let Some(shard) = shard {
-                part = Some(Part { run_id: run_id.clone(), shard });
-                run_id = derived(&run_id, format!("s{}of{}", shard.index(), shard.count()))?;
-            }
-            runs.push(Pass { run_id, start, part, repeat });
+        };
+        let mut part = None;
+        if let Some(shard) = shard {
+            part = Some(Part { run_id: run_id.clone(), shard });
+            run_id = with_suffix(&run_id, &format!("s{}of{}", shard.index(), shard.count()))?;
         }
-        Ok(Passes { id, runs })
+        Ok(PlannedRun { run_id, start, part, repeat })
     }
+}
+
+fn with_suffix(id: &RunId, suffix: &str) -> Result<RunId, CommandError> {
+    format!("{id}-{suffix}").parse().map_err(|error| CommandError::usage(error).hint("use a shorter ID"))
 }
 
 #[cfg(test)]
@@ -172,7 +191,7 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        options: Options,
+        options: PlanArgs,
     }
 
     fn ids(line: &[&str]) -> Result<Vec<String>, String> {
@@ -182,12 +201,12 @@ mod tests {
             "CIRCLE_NODE_TOTAL" => Some("4".to_owned()),
             _ => None,
         };
-        let passes = options.passes(environment).map_err(|error| format!("{error:?}"))?;
-        Ok(passes.runs.iter().map(|pass| pass.run_id.to_string()).collect())
+        let plan = options.plan(environment).map_err(|error| format!("{error:?}"))?;
+        Ok(plan.runs.iter().map(|run| run.run_id.to_string()).collect())
     }
 
     #[test]
-    fn ids_say_which_repeat_and_which_shard() {
+    fn ids_contain_the_repeat_and_the_shard() {
         assert_eq!(ids(&["--run-id", "n"]).unwrap(), ["n"]);
         assert_eq!(ids(&["--run-id", "n", "--repeat", "2"]).unwrap(), ["n-r1", "n-r2"]);
         assert_eq!(ids(&["--run-id", "n", "--shard", "2/4"]).unwrap(), ["n-s2of4"]);
@@ -200,13 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn no_runs_at_all_are_refused_in_words() {
+    fn zero_repeats_are_rejected() {
         let error = ids(&["--repeat", "0"]).unwrap_err();
-        assert!(error.contains("invalid value '0' for '--repeat <N>': it has to be at least 1"), "{error}");
+        assert!(error.contains("invalid value '0' for '--repeat <N>': must be at least 1"), "{error}");
     }
 
     #[test]
-    fn what_makes_no_sense_together_is_refused() {
+    fn conflicting_options_are_rejected() {
         for line in [
             &["--shard", "1/2"][..],
             &["--run-id", "n", "--shard", "auto/5"],

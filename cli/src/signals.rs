@@ -1,13 +1,13 @@
-//! Ctrl-C and SIGTERM, turned into requests to stop. What stopping means is decided by whoever is asked.
+//! Ctrl-C and SIGTERM as calls of a function. The caller decides what stopping means.
 
 use std::io;
 use std::thread;
 
 use tokio::runtime::Builder;
 
-/// Calls `stop` on every Ctrl-C and every SIGTERM from now on, on a thread of its own.
+/// Calls `stop` on every Ctrl-C and every SIGTERM from now on, on a dedicated thread.
 ///
-/// The handlers are there when this returns: a signal that comes right after is not lost, and does not end the process.
+/// The handlers are installed when this function returns, thus a signal right afterwards does not end the process.
 pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let signals = {

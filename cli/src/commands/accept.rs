@@ -1,47 +1,46 @@
-//! `counterproof accept`: a new run in, a baseline out.
+//! `counterproof accept`: copies a new run to the baseline side.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, RunId, Side};
 use counterproof_evaluator::values::text;
 use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock};
-use counterproof_store::{ReadError, RunReader};
 
 use crate::command_error::CommandError;
-use crate::commands::compare;
+use crate::named_runs;
 use crate::streams::Streams;
 
-/// Make a new run the baseline that the next ones are compared with.
+/// Make a new run the baseline for later comparisons.
 ///
-/// Copies the run folder to RUNS/baseline, where `counterproof compare` finds it as the latest, and keeps the reason in its
-/// run.json. The copy is there whole, or not at all; the run and earlier baselines stay as they are. All repeats of a group
-/// are accepted together, whichever of them is named.
+/// Copies the run folder to RUNS/baseline, where `counterproof compare` uses it as the latest baseline, and records the reason in its
+/// run.json. The copy is complete or absent; the run and earlier baselines do not change. All repeats of a group are accepted
+/// together, whichever of them is named.
 ///
-/// Refuses a run that was stopped, lacks artifacts, is a shard, breaks the contract, or has cases without an answer.
+/// Rejects a run that was stopped, lacks artifacts, is a shard, violates the contract, or has cases without an answer.
 ///
-/// Exit code 0: done. 1: the run cannot be the baseline as it is. 2: there is no such run, or a baseline has its name. 3: a
-/// file could not be read or written.
+/// Exit code 0: done. 1: the run was rejected. 2: there is no such run, or a baseline with this ID exists. 3: a file could not be read or
+/// written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The run folder to accept [default: the latest below RUNS/new]
+    /// Run folder to accept [default: the latest run in RUNS/new]
     new: Option<Utf8PathBuf>,
 
-    /// Why, for whoever asks later
+    /// Reason for the new baseline, recorded in run.json
     #[arg(long, value_name = "TEXT", value_parser = reason)]
     reason: String,
 
-    /// Who says so
+    /// Person or system that accepts the run
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
-    /// Where the runs are kept
+    /// Folder of all runs
     #[arg(long, value_name = "RUNS", default_value = "runs")]
     runs: Utf8PathBuf,
 
-    /// Names the baseline, or the group of its repeats [default: as the run]
+    /// ID of the baseline, or of the group of its repeats [default: the ID of the run]
     #[arg(long, value_name = "ID")]
     run_id: Option<RunId>,
 
-    /// Accept a run in which cases have no answer: what new does there will never count as worse
+    /// Accept a run with cases without an answer. Later comparisons cannot find regressions in those cases
     #[arg(long)]
     allow_failures: bool,
 }
@@ -50,7 +49,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let folder = match &args.new {
         Some(folder) => folder.clone(),
-        None => latest(args, streams)?,
+        None => named_runs::latest(&args.runs, Side::New, streams)?.run.folder().to_owned(),
     };
     let acceptance = Acceptance {
         reason: args.reason.clone(),
@@ -59,61 +58,66 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         run_id: args.run_id.clone(),
         allow_failures: args.allow_failures,
     };
-    let baseline = match counterproof_runner::accept(&folder, &args.runs, &acceptance) {
-        Ok(baseline) => baseline,
-        Err(error) => return refused(error, streams),
-    };
+    let baseline = counterproof_runner::accept(&folder, &args.runs, &acceptance).map_err(accept_error)?;
     for folder in &baseline.folders {
-        streams.say(format_args!("baseline: {folder} ({})", text::count(baseline.cases, "case", "cases")))?;
+        streams.print_line(format_args!("baseline: {folder} ({})", text::count(baseline.cases, "case", "cases")))?;
     }
     if baseline.unresolved > 0 {
-        let refs = text::count(baseline.unresolved, "evidence ref leads", "evidence refs lead");
-        streams.note(format_args!("note: {refs} nowhere, and will not count as lost when new has none either"));
+        let refs = text::count(baseline.unresolved, "evidence ref does", "evidence refs do");
+        streams.log(format_args!(
+            "note: {refs} not resolve in this baseline; comparisons will not report the same refs of new as lost"
+        ));
     }
-    streams.note("next: run the side new again, then counterproof compare");
+    streams.log("next: counterproof run --side new …, then counterproof compare");
     Ok(Exit::Done)
 }
 
-fn latest(args: &Args, streams: &mut Streams) -> Result<Utf8PathBuf, CommandError> {
-    let latest = RunReader::latest(&args.runs, Side::New).map_err(|error| match error {
-        ReadError::NoRun { .. } => {
-            CommandError::usage(error).hint("`counterproof run --side new …` makes one; or name a run folder")
+/// Maps a rejected run to an error. A defect of the run is a finding; a wrong name is a usage error.
+fn accept_error(error: AcceptError) -> CommandError {
+    let hint = hint(&error);
+    let error = match error {
+        AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => {
+            CommandError::io(error)
         }
-        ReadError::OnlyShards { .. } => CommandError::usage(error).hint(compare::MERGE_FIRST),
-        ReadError::Io { .. } | ReadError::Document { .. } => CommandError::io(error),
-    })?;
-    let chosen = latest.run.folder().to_owned();
-    for error in &latest.skipped {
-        streams.note(format_args!("warning: {error}, so `{chosen}` may not be the latest run"));
+        AcceptError::Name { .. } | AcceptError::IsBaseline(_) | AcceptError::Exists(_) => CommandError::usage(error),
+        AcceptError::IsShard(_)
+        | AcceptError::Incomplete { .. }
+        | AcceptError::Invalid { .. }
+        | AcceptError::Failures { .. }
+        | AcceptError::Repeats { .. } => CommandError::findings(error),
+    };
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
     }
-    Ok(chosen)
 }
 
-/// Tells why a run is refused. What is wrong with the run itself is a finding, and no mistake of the command line.
-fn refused(error: AcceptError, streams: &mut Streams) -> Result<Exit, CommandError> {
-    use AcceptError::{
-        Exists, Failures, Incomplete, Invalid, IsBaseline, IsShard, Lock, Name, Path, Read, Repeats, Write,
-    };
-    let remedy = error.remedy();
-    let (error, is_finding) = match error {
-        Read(_) | Path(_) | Lock(_) | Write(_) => (CommandError::io(error), false),
-        Name { .. } | IsBaseline(_) | Exists(_) => (CommandError::usage(error), false),
-        IsShard(_) | Incomplete { .. } | Invalid { .. } | Failures { .. } | Repeats { .. } => {
-            (CommandError::usage(error), true)
+fn hint(error: &AcceptError) -> Option<String> {
+    let run_id = |folder: &Utf8Path| folder.file_name().unwrap_or("ID").to_owned();
+    match error {
+        AcceptError::Name { .. } | AcceptError::Exists(_) => Some("choose another ID with `--run-id`".to_owned()),
+        AcceptError::IsBaseline(_) => {
+            Some("`counterproof compare` uses the latest baseline without `accept`".to_owned())
         }
-    };
-    let error = match remedy {
-        Some(remedy) => error.hint(remedy),
-        None => error,
-    };
-    if !is_finding {
-        return Err(error);
+        AcceptError::IsShard(_) => Some("merge the shards with `counterproof merge SHARD… --out RUN`".to_owned()),
+        AcceptError::Incomplete { folder, .. } => {
+            Some(format!("run the missing cases with `counterproof run --resume {} …`", run_id(folder)))
+        }
+        AcceptError::Invalid { folder, .. } => {
+            Some(format!("list all violations with `counterproof validate {folder}`"))
+        }
+        AcceptError::Failures { folder, .. } => Some(format!(
+            "retry the failed cases with `counterproof run --resume {} --retry-errors …`, or pass `--allow-failures`",
+            run_id(folder)
+        )),
+        AcceptError::Repeats { group, of, .. } => {
+            Some(format!("make the missing repeats with `counterproof run --resume {group} --repeat {of} …`"))
+        }
+        AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => None,
     }
-    error.report(streams);
-    Ok(Exit::Findings)
 }
 
 fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
-    if text.is_empty() { Err("say why, for whoever asks later".to_owned()) } else { Ok(text.to_owned()) }
+    if text.is_empty() { Err("the reason is empty".to_owned()) } else { Ok(text.to_owned()) }
 }

@@ -1,4 +1,4 @@
-//! `counterproof conformance`: vectors and programs in, a verdict for each pair out.
+//! `counterproof conformance`: runs test vectors against implementations of safe-run.
 
 use std::collections::BTreeMap;
 
@@ -12,55 +12,56 @@ use crate::command_error::CommandError;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 
-/// Hold implementations of safe-run against vectors, and wrappers against the tool.
+/// Run test vectors against implementations of safe-run, and compare wrappers with the tool.
 ///
-/// Each vector is run in a folder of its own with each program. What the program prints, its exit code and the files that it
-/// leaves are held against what the vector expects, and against the golden output where the vector names one. A wrapper has to do
-/// exactly what the first tool does: only times and random parts of file names may differ.
+/// Each vector runs in a separate folder with each program. The output of the program, its exit code and the files that it
+/// writes are compared with the expectations of the vector, and with its golden output if it names one. A wrapper must behave
+/// exactly like the first tool: only times and random parts of file names may differ.
 ///
-/// Vectors of groups that are none of safe-run's are listed as out of scope, and count as nothing.
+/// Vectors of groups that do not belong to safe-run are listed as out of scope and do not affect the result.
 ///
-/// Exit code 0: everything passes. 1: something fails, or no vector is for this system. 2: the vectors or the options cannot be used. 3: a file cannot be read or
-/// written, or a program is not there. 4: it was interrupted; the programs that ran and their folders are gone, and nothing is told of the vectors.
+/// Exit code 0: all vectors pass. 1: a vector fails, or no vector applies to this system. 2: the vectors or the options are invalid.
+/// 3: a file could not be read or written, or a program does not exist. 4: interrupted; the running programs were killed, their folders
+/// were removed, and no results are printed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The file of vectors; golden outputs lie in `expected/` beside it
+    /// File with the vectors; golden outputs are in the folder `expected/` next to it
     #[arg(long, value_name = "FILE")]
     vectors: Utf8PathBuf,
 
-    /// Programs that are to be safe-run; wrappers are held against the first
+    /// Implementations of safe-run; wrappers are compared with the first
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     tool: Vec<Utf8PathBuf>,
 
-    /// Wrappers, which find the first tool by `SAFE_RUN_BIN`
+    /// Wrappers, which find the first tool through `SAFE_RUN_BIN`
     #[arg(long, value_name = "PATH", num_args = 1..)]
     wrapper: Vec<Utf8PathBuf>,
 
-    /// A variable for every vector, such as `SAFE_LOG_STYLE=m0` for vectors with the older names of logs
+    /// Environment variable for every vector, such as `SAFE_LOG_STYLE=m0` for vectors with the older log names
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
 
-    /// How the outcome is told
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Write the golden outputs anew, from what the first tool does
+    /// Replace the golden outputs with the output of the first tool
     #[arg(long)]
     write_expected: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
-    /// A line a vector
+    /// One line per vector
     Text,
-    /// One document
+    /// One JSON document
     Json,
-    /// One suite a program, for build servers
+    /// JUnit XML with one suite per program, for CI servers
     Junit,
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("it is written NAME=VALUE")?;
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -87,13 +88,13 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let verdicts = match conform(&request) {
         Ok(verdicts) => verdicts,
         Err(RunError::Interrupted) => {
-            streams.note("interrupted: the programs that ran were killed, and no verdict is told");
+            streams.log("interrupted: the running programs were killed; there are no results");
             return Ok(Exit::Interrupted);
         }
         Err(RunError::Write(error)) => return Err(CommandError::io(error)),
         Err(error @ RunError::Nothing) => {
             return Err(CommandError::usage(format!("`{}`: {error}", args.vectors))
-                .hint("vectors are in scope below `safe_run`, `safe_archive` and `safe_check`"));
+                .hint("add vectors to the groups `safe_run`, `safe_archive` or `safe_check`"));
         }
         Err(error @ RunError::NoTool) => return Err(CommandError::usage(error)),
     };
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 
 fn subject(kind: Kind, path: &Utf8Path) -> Result<Subject, CommandError> {
     let found = Subject::new(kind, path).and_then(|subject| {
-        if subject.path.is_file() { Ok(subject) } else { Err(std::io::Error::other("it is no file")) }
+        if subject.path.is_file() { Ok(subject) } else { Err(std::io::Error::other("not a file")) }
     });
-    found.map_err(|error| CommandError::io(format!("failed to find the program `{path}`: {error}")))
+    found.map_err(|error| CommandError::io(format!("cannot find the program `{path}`: {error}")))
 }

@@ -1,4 +1,4 @@
-//! `counterproof demo`: the main job from end to end, against the built-in agent.
+//! `counterproof demo`: two runs and a comparison, against the built-in agent.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -9,36 +9,39 @@ use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Variant};
+use counterproof_evaluator::report::PageSelection;
 use counterproof_runner::{Environment, Interrupt, Settings};
 use counterproof_store::write::{self, Durability};
 use uuid::Uuid;
 
+use crate::cases_file;
 use crate::command_error::CommandError;
-use crate::commands::compare;
+use crate::commands::compare::{CompareOptions, WriteBack, compare};
+use crate::comparison_summary;
 use crate::config::Config;
-use crate::progress_bar::Progress;
+use crate::named_runs::RunSelection;
+use crate::progress_bar::RunProgress;
 use crate::signals::on_signal;
 use crate::streams::Streams;
-use crate::{cases_file, comparison_summary};
 
-/// One case never answers, and the demo waits for it this long, twice.
+/// Attempt timeout. One case of the demo never answers, so it takes two of these.
 const TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// Run the built-in agent in two versions and compare them.
+/// Run and compare two versions of the built-in agent.
 ///
-/// Needs nothing but this program and a few seconds. The second version of the agent has planted faults, so the gate of
-/// the comparison fails: that is what the demo shows.
+/// Needs no setup and takes a few seconds. The second version of the agent has planted faults, which make the gate fail.
 ///
-/// Exit code 0: everything went as planted. 1: it did not. 3: a file could not be read or written. 4: interrupted.
+/// Exit code 0: every case got the expected verdict, including the planted faults. 1: a case got another verdict. 2: the output folder
+/// is in use. 3: a file could not be read or written. 4: interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where the cases, the runs and the report go
+    /// Folder for the cases, the runs and the report
     #[arg(long, value_name = "DIR", default_value = "counterproof-demo")]
     out: Utf8PathBuf,
 }
 
-/// A demo may go where nothing is, or where a demo was; what is not its own it leaves alone.
-fn refuse_foreign(out: &Utf8Path, cases_path: &Utf8Path) -> Result<(), CommandError> {
+/// Rejects an output folder that is neither empty nor from an earlier demo.
+fn reject_foreign_folder(out: &Utf8Path, cases_path: &Utf8Path) -> Result<(), CommandError> {
     let empty = match out.read_dir_utf8() {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -46,14 +49,14 @@ fn refuse_foreign(out: &Utf8Path, cases_path: &Utf8Path) -> Result<(), CommandEr
     if empty || fs::read(cases_path).is_ok_and(|bytes| bytes == CASES.as_bytes()) {
         return Ok(());
     }
-    let message = format!("`{out}` is there already and is not a demo, so nothing was written there");
+    let message = format!("`{out}` exists and is not a demo folder");
     Err(CommandError::usage(message).hint("choose another folder with `--out`"))
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let cases_path = args.out.join("cases.json");
-    refuse_foreign(&args.out, &cases_path)?;
+    reject_foreign_folder(&args.out, &cases_path)?;
     write::create_folder(&args.out).map_err(CommandError::io)?;
     write::write(&cases_path, CASES.as_bytes(), Durability::Cached).map_err(CommandError::io)?;
     let cases = cases_file::load(&cases_path, streams)?.cases;
@@ -61,79 +64,85 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
     on_signal(move || stop.trigger()).map_err(CommandError::io)?;
-    let mut ask = |variant, side| {
-        streams.note(format_args!("asking the {variant} agent {} cases …", cases.len()));
-        ask(&args.out, &cases_path, &cases, (variant, side), &interrupt)
-    };
-    let Some(baseline) = ask(Variant::Baseline, Side::Baseline)? else { return Ok(Exit::Interrupted) };
-    let Some(new) = ask(Variant::New, Side::New)? else { return Ok(Exit::Interrupted) };
+    let demo = Demo { out: &args.out, cases_path: &cases_path, cases: &cases, interrupt: &interrupt };
+    let Some(baseline) = demo.run_variant(Variant::Baseline, streams)? else { return Ok(Exit::Interrupted) };
+    let Some(new) = demo.run_variant(Variant::New, streams)? else { return Ok(Exit::Interrupted) };
 
     let report = args.out.join("report");
-    let request = compare::Args {
-        baseline: Some(baseline),
-        new: Some(new),
-        baseline_runs: Vec::new(),
-        new_runs: Vec::new(),
-        runs: args.out.join("runs"),
-        cases: Some(cases_path),
+    let config = Config::default();
+    let options = CompareOptions {
+        baseline: RunSelection::Folders(vec![baseline]),
+        new: RunSelection::Folders(vec![new]),
+        cases: Some(cases_path.clone()),
+        limits: config.gate,
+        rules: config.rules,
+        thresholds: config.statistics,
         out: report.clone(),
-        config: None,
-        allow_unpaired: false,
-        no_write_back: false,
-        pages: compare::Pages::All,
+        pages: PageSelection::All,
         report_url: None,
+        write_back: WriteBack::Enabled,
     };
-    let evaluation = compare::compare(&request, Config::default(), streams)?;
-    streams.say(comparison_summary::render(&evaluation))?;
-    finish(&evaluation, &report, streams)
+    let evaluation = compare(&options, streams)?;
+    streams.print_line(comparison_summary::render(&evaluation))?;
+    check_verdicts(&evaluation, &report, streams)
 }
 
-/// Asks one variant all cases, and gives the run folder unless it was interrupted.
-fn ask(
-    out: &Utf8Path,
-    cases_path: &Utf8Path,
-    cases: &[CaseSpec],
-    (variant, side): (Variant, Side),
-    interrupt: &Interrupt,
-) -> Result<Option<Utf8PathBuf>, CommandError> {
-    // The agent is served on this runtime's thread, while the run blocks ours.
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(1).enable_all().build().map_err(CommandError::io)?;
-    let agent = runtime.block_on(counterproof_demo::start(variant)).map_err(CommandError::io)?;
-
-    let run_id = Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?;
-    let base_url = agent.base_url().parse().map_err(CommandError::usage)?;
-    let mut settings = Settings::new(run_id, side, base_url, cases_path.to_owned(), out.join("runs"));
-    settings.concurrency = NonZeroUsize::MIN.saturating_add(3).into();
-    settings.timeout = TIMEOUT;
-    settings.retry.retries = 1;
-    let environment = Environment { interrupt: interrupt.clone(), ..Environment::of_system() };
-    let mut progress = Progress::on_stderr();
-    let summary = counterproof_runner::run(&settings, cases, environment, &mut progress).map_err(CommandError::io)?;
-    Ok((!summary.interrupted).then_some(summary.folder))
+/// What the runs of both variants share.
+struct Demo<'a> {
+    out: &'a Utf8Path,
+    cases_path: &'a Utf8Path,
+    cases: &'a [CaseSpec],
+    interrupt: &'a Interrupt,
 }
 
-/// Says whether every case got the verdict that was planted, and where to look now.
-fn finish(evaluation: &Evaluation, report: &Utf8Path, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let mut surprises = 0;
+impl Demo<'_> {
+    /// Runs all cases against one variant of the agent. Returns the run folder, or `None` if interrupted.
+    fn run_variant(&self, variant: Variant, streams: &mut Streams) -> Result<Option<Utf8PathBuf>, CommandError> {
+        streams.log(format_args!("running {} cases against the {variant} agent …", self.cases.len()));
+        let side = match variant {
+            Variant::Baseline => Side::Baseline,
+            Variant::New => Side::New,
+        };
+        // The runtime's thread serves the agent while the run blocks this thread.
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().map_err(CommandError::io)?;
+        let agent = runtime.block_on(counterproof_demo::start(variant)).map_err(CommandError::io)?;
+
+        let run_id = Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?;
+        let base_url = agent.base_url().parse().map_err(CommandError::usage)?;
+        let mut settings = Settings::new(run_id, side, base_url, self.cases_path.to_owned(), self.out.join("runs"));
+        settings.concurrency = NonZeroUsize::MIN.saturating_add(3).into();
+        settings.timeout = TIMEOUT;
+        settings.retry.retries = 1;
+        let environment = Environment { interrupt: self.interrupt.clone(), ..Environment::of_system() };
+        let mut progress = RunProgress::on_stderr();
+        let summary =
+            counterproof_runner::run(&settings, self.cases, environment, &mut progress).map_err(CommandError::io)?;
+        Ok((!summary.interrupted).then_some(summary.folder))
+    }
+}
+
+/// Checks that every case got the expected verdict, and prints where the report is.
+fn check_verdicts(evaluation: &Evaluation, report: &Utf8Path, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let mut unexpected = 0;
     for planted in &PLANTED {
-        let verdict = evaluation.cases.iter().find(|case| case.case_id.as_str() == planted.case_id);
-        let verdict = verdict.map_or("missing", |case| case.verdict.as_str());
+        let case = evaluation.cases.iter().find(|case| case.case_id.as_str() == planted.case_id);
+        let verdict = case.map_or("missing", |case| case.verdict.as_str());
         if verdict != planted.verdict {
-            surprises += 1;
-            streams.note(format_args!(
-                "warning: `{}` is {verdict}; planted was {}: {}",
-                planted.case_id, planted.verdict, planted.story
-            ));
+            unexpected += 1;
+            let (id, expected, story) = (planted.case_id, planted.verdict, planted.story);
+            streams.warn(format_args!("the verdict of `{id}` is {verdict}, expected {expected}: {story}"));
         }
     }
     let index = report.join("index.html");
-    if surprises > 0 {
-        streams
-            .say(format_args!("{surprises} of {} cases did not go as planted; the report: {index}", PLANTED.len()))?;
+    if unexpected > 0 {
+        let total = PLANTED.len();
+        streams.print_line(format_args!("{unexpected} of {total} cases got an unexpected verdict; report: {index}"))?;
         return Ok(Exit::Findings);
     }
-    streams.say("The demo worked: every case went as planted, and the gate fails because of the planted faults.")?;
-    streams.say(format_args!("Open the report: {index}"))?;
+    streams.print_line(
+        "Demo complete: every case got the expected verdict. The gate fails because of the planted faults.",
+    )?;
+    streams.print_line(format_args!("Open the report: {index}"))?;
     Ok(Exit::Done)
 }

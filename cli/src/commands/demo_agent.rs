@@ -1,4 +1,4 @@
-//! `counterproof demo-agent`: the built-in agent alone, for trying `counterproof run` against it.
+//! `counterproof demo-agent`: serves the built-in agent, to try `counterproof run`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::command_error::CommandError;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 
-/// Serve the built-in agent.
+/// Serve the built-in demo agent.
 ///
-/// It answers `POST /run-case` and `GET /health` until it is interrupted, which is its normal end. It knows the cases of
-/// `counterproof demo`, and nothing else.
+/// The agent answers `POST /run-case` and `GET /health` until it is interrupted. It supports only the cases of
+/// `counterproof demo`.
 ///
-/// Exit code 0: it was interrupted. 3: it could not listen.
+/// Exit code 0: interrupted, which is the normal end. 3: the address is not available.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
 
-    /// Which version of the agent: as it should be, or after a careless release
+    /// Version of the agent: `baseline` works correctly, `new` has planted faults
     #[arg(long, value_name = "baseline|new", default_value_t = Variant::Baseline)]
     variant: Variant,
 }
@@ -37,12 +37,12 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::io)?;
     runtime.block_on(async {
         let listen_error = |error| {
-            CommandError::io(format!("failed to listen on {}: {error}", args.listen))
-                .hint("`--listen 127.0.0.1:0` takes a free port")
+            CommandError::io(format!("cannot listen on {}: {error}", args.listen))
+                .hint("select a free port with `--listen 127.0.0.1:0`")
         };
         let listener = TcpListener::bind(args.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
-        streams.say(format_args!("the {} agent listens on http://{address}", args.variant))?;
+        streams.print_line(format_args!("the {} agent listens on http://{address}", args.variant))?;
         tokio::select! {
             served = counterproof_demo::serve(listener, args.variant) => served.map_err(CommandError::io)?,
             () = interrupted.notified() => {}

@@ -1,4 +1,4 @@
-//! `counterproof export-run`: records of commands in, a run folder out.
+//! `counterproof export-run`: converts records of safe-run to a run folder.
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, Exit, RunId, Side, escape_invisible};
@@ -8,38 +8,38 @@ use counterproof_store::CreateError;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// Make a run of commands that safe-run has recorded, so that two recordings can be compared and read in the report.
+/// Convert commands recorded by safe-run to a run folder, which can be compared and reported.
 ///
-/// Each record becomes a case: the command is the call of a tool, what it printed and its exit code are the result. The case's
-/// id is made of the command, so the same command has the same id in every run. The record itself is kept among the assets, byte
-/// for byte; secrets are masked when it is made, with `SAFE_REDACT`.
+/// Each record becomes a case with one tool call: the command is the call, its output and exit code are the result. The case ID is
+/// derived from the command, thus the same command has the same ID in every run. The record is copied to the assets unchanged;
+/// safe-run redacts secrets when it records, with `SAFE_REDACT`.
 ///
-/// A record that is not whole is an error with its line: nothing is written then, and the record stays as it is.
+/// An incomplete record is an error, and nothing is written.
 ///
-/// Exit code 0: done. 2: a record is not whole, or the run is there already. 3: a file could not be read or written.
+/// Exit code 0: done. 2: a record is incomplete, or the run exists. 3: a file could not be read or written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Logs with a ledger, or files that `safe-run --events` wrote
+    /// Records: logs with a ledger, or event files written by `safe-run --events`
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<Utf8PathBuf>,
 
-    /// The file that `safe-run --events` wrote beside the one LOG: it is held against it, and has the times
+    /// Event file of a single LOG, written by `safe-run --events`: provides the times, and must match the log
     #[arg(long, value_name = "FILE")]
     events: Option<Utf8PathBuf>,
 
-    /// The side that the run stands for
+    /// Side of the comparison that this run belongs to
     #[arg(long)]
     side: Side,
 
-    /// The run's name, and that of its folder
+    /// ID of the run and name of its folder
     #[arg(long, value_name = "ID")]
     run_id: RunId,
 
-    /// What the case of the one LOG is called; for commands that are written differently and are to be compared
+    /// Case ID of a single LOG; set it to compare commands that are written differently
     #[arg(long, value_name = "ID")]
     case_id: Option<CaseId>,
 
-    /// The folder of all runs: the run is written to RUNS/SIDE/ID
+    /// Folder of all runs; the run is written to RUNS/SIDE/ID
     #[arg(long, value_name = "RUNS", default_value = "runs")]
     out: Utf8PathBuf,
 }
@@ -47,8 +47,8 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     if args.logs.len() > 1 && (args.events.is_some() || args.case_id.is_some()) {
-        return Err(CommandError::usage("`--events` and `--case-id` are for one LOG")
-            .hint("a file of events is a LOG too, and says all that its log says"));
+        return Err(CommandError::usage("`--events` and `--case-id` require a single LOG")
+            .hint("pass the event files themselves as LOG: each contains the complete record"));
     }
     let source = |record: &Utf8PathBuf| Source {
         record: record.clone(),
@@ -61,17 +61,19 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let exported = export(&sources, &destination).map_err(command_error)?;
     for (id, command, exit_code) in &exported.cases {
         let command = escape_invisible(command);
-        streams.note(format_args!("{id}: {command} (exit code {exit_code})"));
+        streams.log(format_args!("{id}: {command} (exit code {exit_code})"));
     }
-    streams.say(format_args!("run folder: {}", exported.folder))?;
+    streams.print_line(format_args!("run folder: {}", exported.folder))?;
     Ok(Exit::Done)
 }
 
 fn command_error(error: ExportError) -> CommandError {
     match error {
         ExportError::Reread(RereadError::Broken { wrong: Wrong::NoLedger, .. }) => CommandError::usage(error)
-            .hint("a log of the merged view has no ledger; `safe-run --events FILE` writes one for every command"),
-        ExportError::Create(CreateError::Exists(_)) => CommandError::usage(error).hint("choose another --run-id"),
+            .hint("logs of the merged view have no ledger; record with `safe-run --events FILE` instead"),
+        ExportError::Create(CreateError::Exists(_)) => {
+            CommandError::usage(error).hint("choose another ID with `--run-id`")
+        }
         ExportError::Reread(RereadError::Broken { .. })
         | ExportError::Differ { .. }
         | ExportError::Twice(_)

@@ -1,4 +1,4 @@
-//! `counterproof history`: the evaluations of many nights in, one page out.
+//! `counterproof history`: renders the evaluations of many comparisons as one page.
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
@@ -10,19 +10,19 @@ use counterproof_store::{ReadError, read_evaluation};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// Show many nights on one page: the verdicts over time, the cases that flip, and since when a case is wrong.
+/// Render the history of many comparisons: verdicts over time, flaky cases, and when each case started to fail.
 ///
-/// Reads the evaluation.json in each folder, or else those in the folders right below it, one at a time. What has none, or one
-/// that cannot be read, is left out with a warning, and the page says so. The same comparison counts once.
+/// Reads evaluation.json in each folder, or else in the folders directly below it. Folders without a readable evaluation are
+/// skipped with a warning and listed on the page. Copies of the same comparison count once.
 ///
-/// Exit code 0: written. 2: there is no evaluation in any of the folders. 3: a file could not be written.
+/// Exit code 0: the page is written. 2: no folder contains an evaluation. 3: a file could not be written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Reports or run folders with an evaluation.json, or folders of such folders
+    /// Folders with an evaluation.json, such as reports and run folders, or folders of such folders
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<Utf8PathBuf>,
 
-    /// Where the page goes; its links lead from there to the nights' folders
+    /// Folder of the page, which links to the folders of the comparisons
     #[arg(long, value_name = "DIR", default_value = "history")]
     out: Utf8PathBuf,
 }
@@ -32,16 +32,16 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let (files, mut left_out) = history::find(&args.folders);
     if files.is_empty() {
         warn(&left_out, streams);
-        return Err(CommandError::usage("there is no evaluation.json in any of the folders, nor right below them")
-            .hint("`counterproof compare` writes one into its report and into the run folders"));
+        return Err(CommandError::usage("no evaluation.json in any of the folders or directly below them")
+            .hint("pass reports or run folders: `counterproof compare` writes an evaluation.json into each"));
     }
     history::prepare(&args.out).map_err(history_error)?;
     let mut history = History::default();
     for file in &files {
-        let added = read_evaluation(file).map_err(|error| why(&error)).and_then(|(evaluation, _)| {
+        let added = read_evaluation(file).map_err(|error| reason(&error)).and_then(|(evaluation, _)| {
             let folder = file.parent().unwrap_or(file);
             let place = Place { folder: folder.to_string(), href: href(&args.out, folder) };
-            history.add(&evaluation, place).map_err(|known| format!("the same comparison as in `{}`", known.folder))
+            history.add(&evaluation, place).map_err(|known| format!("same comparison as in `{}`", known.folder))
         });
         left_out.extend(added.err().map(|why| LeftOut { path: file.clone(), why }));
     }
@@ -50,21 +50,21 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         return Err(CommandError::io("no evaluation could be read"));
     }
     let page = history::write(&args.out, &history, &left_out).map_err(history_error)?;
-    streams.say(format_args!("history of {}: {page}", text::count(history.len(), "night", "nights")))?;
+    streams.print_line(format_args!("history of {}: {page}", text::count(history.len(), "night", "nights")))?;
     Ok(Exit::Done)
 }
 
 fn warn(left_out: &[LeftOut], streams: &mut Streams) {
     for left in left_out {
-        streams.note(format_args!("warning: {left}"));
+        streams.warn(left);
     }
 }
 
-/// Why an evaluation cannot be read, on one line. Which it is stands before it.
-fn why(error: &ReadError) -> String {
+/// Formats a read error on one line. The caller adds the path.
+fn reason(error: &ReadError) -> String {
     match error {
-        ReadError::Io { source, .. } => format!("it cannot be read: {source}"),
-        ReadError::Document { source, .. } => format!("it is not a valid document: {source}"),
+        ReadError::Io { source, .. } => format!("cannot be read: {source}"),
+        ReadError::Document { source, .. } => format!("not a valid document: {source}"),
         ReadError::NoRun { .. } | ReadError::OnlyShards { .. } => error.to_string(),
     }
 }
@@ -76,15 +76,15 @@ fn history_error(error: HistoryError) -> CommandError {
     }
 }
 
-/// The page of a night's folder, or its evaluation where there is no page, as the history links to it.
+/// Returns the link from the history to a folder's index page, or to its evaluation if it has no page.
 fn href(out: &Utf8Path, folder: &Utf8Path) -> Option<String> {
     let (from, to) = (out.canonicalize_utf8().ok()?, folder.canonicalize_utf8().ok()?);
     let name = ["index.html", "evaluation.json"].into_iter().find(|name| folder.join(name).is_file())?;
-    Some(report::encode_path(&format!("{}{name}", way(&from, &to)?)))
+    Some(report::encode_path(&format!("{}{name}", relative_path(&from, &to)?)))
 }
 
-/// The way from one folder to another; `None` where there is none, as between two disks of Windows.
-fn way(from: &Utf8Path, to: &Utf8Path) -> Option<String> {
+/// Returns the relative path from one folder to another. `None` if there is none, such as between two Windows drives.
+fn relative_path(from: &Utf8Path, to: &Utf8Path) -> Option<String> {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
     let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
     let is_plain = |part: &&Utf8Component<'_>| matches!(part, Utf8Component::Normal(_));
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_leads_up_and_down() {
+    fn relative_paths_lead_up_and_down() {
         for (from, to, expected) in [
             ("/a/history", "/a/nights/1", "../nights/1/"),
             ("/a/nights/history", "/a/nights/1", "../1/"),
@@ -109,7 +109,7 @@ mod tests {
             ("/a/b", "/a", "../"),
             ("/a", "/a", ""),
         ] {
-            assert_eq!(way(Utf8Path::new(from), Utf8Path::new(to)).as_deref(), Some(expected), "{from} {to}");
+            assert_eq!(relative_path(Utf8Path::new(from), Utf8Path::new(to)).as_deref(), Some(expected), "{from} {to}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `counterproof merge`: shard runs in, one run folder out.
+//! `counterproof merge`: joins the runs of all shards into one run folder.
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
@@ -9,17 +9,17 @@ use crate::streams::Streams;
 
 /// Join the runs of all shards into one run folder.
 ///
-/// Refuses shards of different runs (other cases, settings, side, commit or number of shards), a shard that is missing, twice
-/// there or not complete. The new folder is there whole, or not at all; the shards stay as they are.
+/// Rejects shards of different runs (other cases, settings, side, commit or number of shards), and a shard that is missing,
+/// duplicate or incomplete. The new folder is complete or absent; the shards do not change.
 ///
-/// Exit code 0: done. 2: the shards do not make one run. 3: a file could not be read or written.
+/// Exit code 0: done. 2: the shards do not form one run. 3: a file could not be read or written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The run folders of all shards, in any order
+    /// Run folders of all shards, in any order
     #[arg(required = true, value_name = "SHARD")]
     shards: Vec<Utf8PathBuf>,
 
-    /// The run folder to make; its name becomes the run's id
+    /// Run folder to create; its name becomes the run's ID
     #[arg(long, value_name = "RUN")]
     out: Utf8PathBuf,
 }
@@ -33,8 +33,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         }
         MergeError::Read(_) | MergeError::Create(_) | MergeError::Write(_) => CommandError::io(error),
     })?;
-    streams.note(format_args!("{} shards, {} cases: {} failed", merged.shards, merged.cases, merged.failed));
-    streams.say(format_args!("run folder: {}", merged.folder))?;
-    streams.note(format_args!("next: counterproof validate {}", merged.folder));
+    streams.log(format_args!("{} shards, {} cases: {} failed", merged.shards, merged.cases, merged.failed));
+    streams.print_line(format_args!("run folder: {}", merged.folder))?;
+    streams.log(format_args!("next: counterproof validate {}", merged.folder));
     Ok(Exit::Done)
 }

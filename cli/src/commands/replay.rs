@@ -1,6 +1,7 @@
-//! `counterproof replay`: a kept request, sent again, and how the answer differs from the one on record.
+//! `counterproof replay`: sends a recorded request again and compares the answer with the recorded one.
 
 use std::env;
+use std::fs;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -16,154 +17,154 @@ use counterproof_runner::{
     AgentCommand, BaseUrl, Environment, Header, HeaderError, REQUEST_HREF, ResolveRule, SavedRequest, Secret, Settings,
     Silent,
 };
-use counterproof_store::confined_path;
-use counterproof_store::{ASSETS_FOLDER, RunReader};
+use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path};
 
-use crate::agent_args;
+use crate::agent_args::agent_options;
 use crate::command_error::CommandError;
 use crate::config::Config;
-use crate::connect_error;
+use crate::connect_error::connect_error;
 use crate::request_command;
 use crate::streams::Streams;
-use crate::value_parsers::time_span;
+use crate::value_parsers::duration;
 
-/// Send the request of a case again and show how the answer differs.
+/// Send the recorded request of a case again and show how the answer differs.
 ///
-/// Takes an artifact whose request was kept, sends the same request once, and writes nothing. In what it says, baseline is the
-/// answer on record and new is the one that came now.
+/// Takes an artifact with a saved request, sends the request once, and writes nothing. In the output, baseline is the recorded
+/// answer and new is the current one.
 ///
-/// Exit code 0: the answer means the same. 1: it differs, or there is none. 2: the artifact has no request that can be sent.
+/// Exit code 0: the answers are equivalent. 1: they differ, or there is no answer. 2: the artifact has no request that can be sent.
 /// 3: a file could not be read, or the agent could not be reached.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The artifact, within its run folder
+    /// Artifact of the case, in its run folder
     #[arg(value_name = "CASE.json")]
     case: Utf8PathBuf,
 
-    /// Where the agent is [default: where the run has asked it]
+    /// Base URL of the agent [default: the base URL of the run]
     // Not parsed by clap, whose messages quote what was typed.
     #[arg(long, value_name = "URL")]
     base_url: Option<Secret>,
 
-    /// Ask this program instead of a server. Where the run has asked a program it has to be named again: its arguments are kept
-    /// nowhere
+    /// Run this program instead of calling a server. Required if the run used a program, because its arguments are never stored
     #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
     agent_cmd: Option<Secret>,
 
-    /// Send this header too; `env:VARIABLE` as the value reads it from the environment. Values of the run's headers were not kept
+    /// Send this header with the request; can be repeated
+    ///
+    /// A value of `env:VARIABLE` is read from the environment. Pass the headers of the run again, because their values are not stored.
     #[arg(long = "header", value_name = "NAME:VALUE")]
     headers: Vec<Secret>,
 
-    /// Send requests for this host of the base URL to this address
+    /// Connect to ADDRESS:PORT for requests to HOST; HOST is the host of the base URL
     #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
     resolve: Vec<ResolveRule>,
 
-    /// The configuration with `[risk]` and `[secrets]` [default: counterproof.toml, where there is one]
+    /// Configuration file with `[agent]`, `[risk]`, `[secrets]` and the comparison rules [default: counterproof.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<Utf8PathBuf>,
 
-    /// How long the answer may take, such as 15s or 500ms
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time_span)]
+    /// Timeout of the request, such as 15s or 500ms
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
     timeout: Duration,
 
-    /// Print the command that sends the request, with `$NAME` where a header's value belongs, and send nothing; with
-    /// --agent-cmd the pipe that asks the program
+    /// Print a shell command that sends the request, and send nothing
+    ///
+    /// The command is a `curl` call with `$NAME` in place of each header value; with --agent-cmd, a pipeline to the program.
     #[arg(long)]
     curl: bool,
 }
 
-/// A case on record and its request.
-struct Recorded {
+/// Runs the command.
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let recorded = RecordedCase::read(&args.case)?;
+    if args.curl {
+        streams.print_line(args.shell_command(&recorded.request)?)?;
+        return Ok(Exit::Done);
+    }
+    if recorded.request.masked {
+        streams.warn("the saved request has a redacted secret, so it differs from the request that was sent");
+    }
+    let temporary = tempfile::tempdir().map_err(CommandError::io)?;
+    let out = Utf8Path::from_path(temporary.path())
+        .ok_or_else(|| CommandError::io("the path of the temporary folder is not UTF-8"))?;
+    let config = Config::load(args.config.as_deref())?;
+    let settings = args.settings(&recorded, out, &config)?;
+    let cases = [placeholder_case(&recorded.case_id)];
+    let summary =
+        counterproof_runner::run(&settings, &cases, Environment::of_system(), &mut Silent).map_err(CommandError::io)?;
+    if !summary.reached {
+        return Err(connect_error(&settings.target, &summary.folder, Some(&recorded.case_id)));
+    }
+    let replayed = RunReader::open(&summary.folder).map_err(CommandError::io)?;
+    let baseline = ComparedRun::new(recorded.reader).load(&recorded.case_id);
+    let new = ComparedRun::new(replayed).load(&recorded.case_id);
+    print_differences(&baseline, &new, &config.rules, streams)
+}
+
+/// A recorded case with its saved request.
+struct RecordedCase {
     folder: Utf8PathBuf,
     reader: RunReader,
     case_id: CaseId,
     request: SavedRequest,
 }
 
-/// Runs the command.
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let recorded = Recorded::read(&args.case)?;
-    if args.curl {
-        streams.say(args.printed(&recorded.request)?)?;
-        return Ok(Exit::Done);
-    }
-    if recorded.request.masked {
-        streams.note("warning: a secret was masked in the kept request, so this is not quite what was sent");
-    }
-    let temporary = tempfile::tempdir().map_err(CommandError::io)?;
-    let out = Utf8Path::from_path(temporary.path())
-        .ok_or_else(|| CommandError::io("the path of the temporary folder is not UTF-8"))?;
-    let config = Config::load(args.config.as_deref())?;
-    let rules = config.rules.clone();
-    let settings = args.settings(&recorded, out, config)?;
-    let summary =
-        counterproof_runner::run(&settings, &[spec(&recorded.case_id)], Environment::of_system(), &mut Silent)
-            .map_err(CommandError::io)?;
-    if !summary.reached {
-        return Err(connect_error::error(&settings.target, &summary.folder, Some(&recorded.case_id)));
-    }
-    let replayed = RunReader::open(&summary.folder).map_err(CommandError::io)?;
-    let baseline = ComparedRun::new(recorded.reader).load(&recorded.case_id);
-    let new = ComparedRun::new(replayed).load(&recorded.case_id);
-    show(&baseline, &new, &rules, streams)
-}
-
-impl Recorded {
+impl RecordedCase {
     fn read(path: &Utf8Path) -> Result<Self, CommandError> {
-        let bytes =
-            std::fs::read(path).map_err(|error| CommandError::io(format!("failed to read `{path}`: {error}")))?;
-        let case: Case = serde_json::from_slice(&bytes).map_err(|error| {
-            CommandError::usage(format!("`{path}` is no artifact of a case: {error}"))
-                .hint("`counterproof validate` says what is wrong with it")
+        let case: Case = serde_json::from_slice(&read(path)?).map_err(|error| {
+            CommandError::usage(format!("`{path}` is not the artifact of a case: {error}"))
+                .hint(format!("list all violations with `counterproof validate {path}`"))
         })?;
         let folder = match path.parent() {
             Some(folder) if folder != "" => folder.to_owned(),
             _ => ".".into(),
         };
-        let none = || {
-            CommandError::usage(format!("`{path}` has no request that was kept"))
-                .hint("`counterproof run` keeps requests, unless `--no-keep-requests` is given")
+        let no_request = || {
+            CommandError::usage(format!("`{path}` has no saved request"))
+                .hint("run the case again without `--no-keep-requests`")
         };
-        let href = case.extra.get(REQUEST_HREF).and_then(|href| href.as_str()).ok_or_else(none)?;
+        let href = case.extra.get(REQUEST_HREF).and_then(|href| href.as_str()).ok_or_else(no_request)?;
         let href: Href = href.parse().map_err(CommandError::usage)?;
         if !href.as_str().starts_with(&format!("{ASSETS_FOLDER}/")) {
-            return Err(none());
+            return Err(no_request());
         }
         let file = confined_path::resolve(&folder, href.as_str()).map_err(CommandError::io)?;
-        let request =
-            std::fs::read(&file).map_err(|error| CommandError::io(format!("failed to read `{file}`: {error}")))?;
-        let request = serde_json::from_slice(&request)
-            .map_err(|error| CommandError::usage(format!("`{file}` is no kept request: {error}")))?;
+        let request = serde_json::from_slice(&read(&file)?)
+            .map_err(|error| CommandError::usage(format!("`{file}` is not a saved request: {error}")))?;
         let reader = RunReader::open(&folder).map_err(CommandError::io)?;
         Ok(Self { folder, reader, case_id: case.case_id, request })
     }
 }
 
+fn read(path: &Utf8Path) -> Result<Vec<u8>, CommandError> {
+    fs::read(path).map_err(|error| CommandError::io(format!("failed to read `{path}`: {error}")))
+}
+
 impl Args {
-    /// The command that sends the request.
-    fn printed(&self, request: &SavedRequest) -> Result<String, CommandError> {
+    /// Returns the shell command that sends the request.
+    fn shell_command(&self, request: &SavedRequest) -> Result<String, CommandError> {
         match (&self.agent_cmd, request.program()) {
             (Some(text), _) => {
                 text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?;
                 let words = shell_words::split(text.expose()).map_err(CommandError::usage)?;
-                Ok(request_command::pipe(request, &words))
+                Ok(request_command::pipeline(request, &words))
             }
-            (None, Some(program)) => Err(unnamed(program)),
-            (None, None) => Ok(request_command::command(request)),
+            (None, Some(program)) => Err(missing_program(program)),
+            (None, None) => Ok(request_command::curl_command(request)),
         }
     }
 
-    fn settings(&self, recorded: &Recorded, out: &Utf8Path, config: Config) -> Result<Settings, CommandError> {
+    fn settings(&self, recorded: &RecordedCase, out: &Utf8Path, config: &Config) -> Result<Settings, CommandError> {
         let run = recorded.reader.run();
-        // A run of a program has no base URL; then the command takes its place below.
         let base = match (&self.base_url, &self.agent_cmd, recorded.request.program()) {
             (Some(base), _, _) => base.expose(),
+            // Not used: the program replaces the target below. A run against a program has no base URL to parse.
             (None, Some(_), _) => "http://localhost",
-            (None, None, Some(program)) => return Err(unnamed(program)),
+            (None, None, Some(program)) => return Err(missing_program(program)),
             (None, None, None) => run.base_url.as_str(),
         };
         let base: BaseUrl = base.parse().map_err(|error| {
-            CommandError::usage(error).hint("`--base-url` or `--agent-cmd` says where the agent is")
+            CommandError::usage(error).hint("pass the address of the agent with `--base-url` or `--agent-cmd`")
         })?;
         let headers = self.headers.iter().map(|text| Header::parse(text, |name| env::var(name).ok()));
         let headers = headers.collect::<Result<_, HeaderError>>().map_err(CommandError::usage)?;
@@ -173,10 +174,9 @@ impl Args {
             settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
         }
         settings.protocol = recorded.request.protocol.parse().map_err(CommandError::usage)?;
-        let Config { agent, risk, secrets, .. } = config;
-        settings.agent = agent_args::options(agent, risk, None)?;
-        // What was masked on record is masked in the answer that comes now, or it would show as a difference.
-        let values = secrets.values(|name| env::var(name).ok()).into_iter();
+        settings.agent = agent_options(&config.agent, &config.risk, None)?;
+        // The recorded answer is redacted; without the same redaction, the secret would show as a difference.
+        let values = config.secrets.values(|name| env::var(name).ok()).into_iter();
         settings.secrets = values.map(|(_, value)| Secret::from(value)).collect();
         settings.resolve.clone_from(&self.resolve);
         settings.headers = headers;
@@ -187,15 +187,15 @@ impl Args {
     }
 }
 
-/// The agent is a program, and nothing on record says how it is started.
-fn unnamed(program: &str) -> CommandError {
+/// The error of a run against a program whose command line was not passed again.
+fn missing_program(program: &str) -> CommandError {
     let program = escape_invisible(program);
-    CommandError::usage(format!("the agent is the program `{program}`, and its arguments are kept nowhere"))
-        .hint("name it again, as `counterproof run` was told: `--agent-cmd 'CMD'`")
+    CommandError::usage(format!("the agent is the program `{program}`, whose arguments are not stored"))
+        .hint("pass the command line of the run again with `--agent-cmd 'CMD'`")
 }
 
-/// The runner asks cases; of this one only the id matters, because its request is there already.
-fn spec(id: &CaseId) -> CaseSpec {
+/// Returns a case with the given ID and no content: the runner resends the saved request and reads only the ID.
+fn placeholder_case(id: &CaseId) -> CaseSpec {
     CaseSpec {
         id: id.clone(),
         title: None,
@@ -207,34 +207,35 @@ fn spec(id: &CaseId) -> CaseSpec {
     }
 }
 
-fn show(baseline: &Artifact, new: &Artifact, rules: &Rules, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let differences = match (baseline.answer(), new.answer()) {
-        (Some(old), Some(other)) => {
-            let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(other));
-            let old_side = WithEvidence { loaded: old, evidence: &old_evidence };
-            let new_side = WithEvidence { loaded: other, evidence: &new_evidence };
-            let found = Differences::between(old_side, new_side, rules);
-            Some((found, old, other))
-        }
-        _ => None,
-    };
-    let Some((found, old, other)) = differences else {
+fn print_differences(
+    baseline: &Artifact,
+    new: &Artifact,
+    rules: &Rules,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let (Some(old), Some(other)) = (baseline.answer(), new.answer()) else {
         let message = divergence::first(baseline, new, None).map(|divergence| divergence.message);
-        streams.say(message.unwrap_or_else(|| "one of the two artifacts breaks the contract".to_owned()))?;
+        streams.print_line(message.unwrap_or_else(|| "one of the two artifacts violates the contract".to_owned()))?;
         return Ok(Exit::Findings);
     };
-    if found.is_empty() {
-        streams.say("the answer means the same")?;
+    let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(other));
+    let differences = Differences::between(
+        WithEvidence { loaded: old, evidence: &old_evidence },
+        WithEvidence { loaded: other, evidence: &new_evidence },
+        rules,
+    );
+    if differences.is_empty() {
+        streams.print_line("the answers are equivalent")?;
         return Ok(Exit::Done);
     }
-    streams.say("the answer differs:")?;
-    if let Some(first) = divergence::first(baseline, new, Some(&found)) {
-        streams.say(format_args!("  first: {}", first.message))?;
+    streams.print_line("the answers differ:")?;
+    if let Some(first) = divergence::first(baseline, new, Some(&differences)) {
+        streams.print_line(format_args!("  first divergence: {}", first.message))?;
     }
-    for row in found.actions.iter().filter(|row| !row.is_same()) {
+    for row in differences.actions.iter().filter(|row| !row.is_same()) {
         let sentence = messages::action(row, &old.answer.proposed_actions, &other.answer.proposed_actions);
-        streams.say(format_args!("  action: {sentence}"))?;
+        streams.print_line(format_args!("  action: {sentence}"))?;
     }
-    streams.say(format_args!("  {}", messages::output(&found.output)))?;
+    streams.print_line(format_args!("  {}", messages::output(&differences.output)))?;
     Ok(Exit::Findings)
 }

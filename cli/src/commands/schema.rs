@@ -1,4 +1,4 @@
-//! `counterproof schema`: the contract, for other programs.
+//! `counterproof schema`: prints the JSON Schemas of the contract.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use counterproof_artifact::Exit;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// Print the JSON Schema (draft 2020-12) of a document, or list the documents.
+/// Print the JSON Schema (draft 2020-12) of a document kind, or list the kinds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The document, by its version; without it, all are listed
+    /// Document kind, such as `case.v1`; without it, all kinds are listed
     #[arg(value_parser = kind_parser())]
     kind: Option<Kind>,
 }
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     for kind in Kind::ALL {
         let description = kind.document().get("description").and_then(Value::as_str).unwrap_or_default();
         let first = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
-        streams.say(format_args!("{:<19} {first}", kind.schema_version()))?;
+        streams.print_line(format_args!("{:<19} {first}", kind.schema_version()))?;
     }
     Ok(Exit::Done)
 }

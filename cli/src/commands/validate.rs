@@ -1,4 +1,4 @@
-//! `counterproof validate`: paths in, findings out.
+//! `counterproof validate`: checks files against the contract and prints the findings.
 
 use std::fs;
 
@@ -11,23 +11,23 @@ use crate::command_error::CommandError;
 use crate::findings::{self, Format};
 use crate::streams::Streams;
 
-/// Hold files against the contract: single documents, run folders, or whole trees.
+/// Validate files against the contract: documents, run folders, or folders that contain them.
 ///
-/// Each document is held against its schema and against the rules that a schema cannot say: ids and file names agree,
-/// links stay in their folder and lead to the file that was recorded, evidence resolves, the run's numbers add up. All
-/// findings are listed, not only the first.
+/// Each document is checked against its JSON Schema and against the rules that a schema cannot express: IDs match file names,
+/// links stay in their folder and lead to the recorded file, evidence resolves, and the counts of the run add up. All findings are
+/// listed, not only the first.
 ///
-/// A folder is a run folder if it holds a run.json. In any other folder, the documents and run folders below it are
-/// validated; JSON files that are none of ours are skipped and counted.
+/// A folder with a run.json is a run folder. In any other folder, all documents and run folders below it are validated; other JSON
+/// files are skipped and counted.
 ///
-/// Exit code 0: everything is valid. 1: there are findings. 3: a path is not there or cannot be read.
+/// Exit code 0: all files are valid. 1: there are findings. 2: a path contains nothing to validate. 3: a path does not exist or cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files, run folders, or folders that hold some
+    /// Files, run folders, or folders that contain them
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<Utf8PathBuf>,
 
-    /// How findings are told
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
 }
@@ -36,13 +36,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (mut report, mut errors) = (Report::default(), Vec::new());
     for path in &args.paths {
-        match look_at(path) {
+        match validate(path) {
             Ok(found) => report.merge(found),
             Err(error) => errors.push(error),
         }
     }
-    // What was found below the other paths is told first. A machine gets its document in any case, a person no praise of
-    // nothing.
+    // Findings of the readable paths come before the errors. Machine formats always print a document; a person gets no
+    // "valid" line if nothing was checked.
     if errors.is_empty() || report.files > 0 || args.format != Format::Human {
         streams.print(&findings::render(&report, args.format))?;
     }
@@ -53,22 +53,23 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     Ok(if report.findings.is_empty() { Exit::Done } else { Exit::Findings })
 }
 
-/// Validates one path, unless there is nothing in it to validate.
-fn look_at(path: &Utf8Path) -> Result<Report, CommandError> {
+/// Validates one path. Rejects a path without anything to validate.
+fn validate(path: &Utf8Path) -> Result<Report, CommandError> {
     if looks_like_cases(path) {
-        return Err(CommandError::usage(format!("`{path}` looks like a cases file, which is no document of a run"))
-            .hint(format_args!("`counterproof run --dry-run --side new --cases {path}` checks those")));
+        return Err(CommandError::usage(format!("`{path}` looks like a cases file, which is not part of a run"))
+            .hint(format_args!("check a cases file with `counterproof run --dry-run --side new --cases {path}`")));
     }
-    let found = validate_path(path).map_err(|error| CommandError::io(error).hint("check the path"))?;
+    let found = validate_path(path)
+        .map_err(|error| CommandError::io(error).hint("check that the path exists and is readable"))?;
     if found.files == 0 {
-        // A check that looks at nothing must not look like one that passed.
-        return Err(CommandError::usage(format!("nothing to validate below `{path}`"))
-            .hint("name a document, a run folder, or a folder that holds some"));
+        // A check of nothing must not look like a check that passed.
+        return Err(CommandError::usage(format!("nothing to validate in `{path}`"))
+            .hint("pass a document, a run folder, or a folder that contains some"));
     }
     Ok(found)
 }
 
-/// True for a file in a format that only cases have, and for a list of what is asked, alone or in an object.
+/// Returns true for a file format that only cases use, and for a JSON list of cases, at the top level or under `cases`.
 fn looks_like_cases(path: &Utf8Path) -> bool {
     if !path.is_file() {
         return false;
@@ -100,11 +101,11 @@ mod tests {
         args: Args,
     }
 
-    /// Standard output, kept.
+    /// A writer whose content can be read back.
     #[derive(Clone, Default)]
-    struct Kept(Rc<RefCell<Vec<u8>>>);
+    struct Captured(Rc<RefCell<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for Captured {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.borrow_mut().write(bytes)
         }
@@ -114,8 +115,8 @@ mod tests {
         }
     }
 
-    /// Runs the command in a folder with a valid `good.json` and a torn `bad.json`; gives the exit code and what was printed.
-    fn validate(names: &[&str], more: &[&str]) -> (Exit, String) {
+    /// Runs the command in a folder with a valid `good.json` and a truncated `bad.json`. Returns the exit code and the output.
+    fn run_validate(names: &[&str], more: &[&str]) -> (Exit, String) {
         let directory = tempfile::tempdir().unwrap();
         let folder = Utf8Path::from_path(directory.path()).unwrap();
         write::create_folder(&folder.join("empty")).unwrap();
@@ -127,62 +128,62 @@ mod tests {
         put("cases.yaml", "- id: a");
         let paths = names.iter().map(|name| folder.join(name).to_string());
         let line = std::iter::once("validate".to_owned()).chain(paths).chain(more.iter().map(|&word| word.to_owned()));
-        let kept = Kept::default();
-        let mut streams = Streams { out: Box::new(kept.clone()), err: Box::new(kept.clone()) };
+        let captured = Captured::default();
+        let mut streams = Streams { out: Box::new(captured.clone()), err: Box::new(captured.clone()) };
         let exit = run(&Line::parse_from(line).args, &mut streams).unwrap_or_else(|error| error.report(&mut streams));
-        let printed = String::from_utf8(kept.0.take()).unwrap();
-        (exit, printed.replace(folder.as_str(), "DIR"))
+        let output = String::from_utf8(captured.0.take()).unwrap();
+        (exit, output.replace(folder.as_str(), "DIR"))
     }
 
     #[test]
-    fn a_valid_document_is_praised_in_one_line() {
-        assert_eq!(validate(&["good.json"], &[]), (Exit::Done, "1 file is valid\n".to_owned()));
+    fn a_valid_document_gets_one_line() {
+        assert_eq!(run_validate(&["good.json"], &[]), (Exit::Done, "1 file is valid\n".to_owned()));
     }
 
     #[test]
-    fn findings_have_an_exit_code_of_their_own_and_name_each_path() {
-        let (exit, printed) = validate(&["good.json", "bad.json"], &["--format", "github"]);
+    fn findings_exit_with_1_and_name_the_path() {
+        let (exit, output) = run_validate(&["good.json", "bad.json"], &["--format", "github"]);
         assert_eq!(exit, Exit::Findings);
-        assert!(printed.starts_with("::error file=DIR/bad.json,line=1,col=18,title=json-syntax::"), "{printed}");
-        assert!(printed.ends_with("\n1 finding in 1 of 2 files\n"), "{printed}");
+        assert!(output.starts_with("::error file=DIR/bad.json,line=1,col=18,title=json-syntax::"), "{output}");
+        assert!(output.ends_with("\n1 finding in 1 of 2 files\n"), "{output}");
     }
 
     #[test]
-    fn what_is_not_there_is_an_error_of_input() {
-        let (exit, printed) = validate(&["none"], &[]);
+    fn a_missing_path_is_an_io_error() {
+        let (exit, output) = run_validate(&["none"], &[]);
         assert_eq!(exit, Exit::Io);
-        assert!(printed.starts_with("error: failed to read `DIR/none`\n"), "{printed}");
+        assert!(output.starts_with("error: failed to read `DIR/none`\n"), "{output}");
     }
 
     #[test]
-    fn a_path_that_is_not_there_hides_nothing_of_the_others() {
-        let (exit, printed) = validate(&["none", "bad.json"], &["--format", "github"]);
+    fn a_missing_path_does_not_hide_findings_of_other_paths() {
+        let (exit, output) = run_validate(&["none", "bad.json"], &["--format", "github"]);
         assert_eq!(exit, Exit::Io);
         assert!(
-            printed.contains("::error file=DIR/bad.json") && printed.contains("failed to read `DIR/none`"),
-            "{printed}"
+            output.contains("::error file=DIR/bad.json") && output.contains("failed to read `DIR/none`"),
+            "{output}"
         );
-        let (exit, printed) = validate(&["none", "good.json"], &["--format", "json"]);
-        assert!(exit == Exit::Io && printed.starts_with("{\n  \"schema_version\": \"validation.v1\""), "{printed}");
+        let (exit, output) = run_validate(&["none", "good.json"], &["--format", "json"]);
+        assert!(exit == Exit::Io && output.starts_with("{\n  \"schema_version\": \"validation.v1\""), "{output}");
     }
 
     #[test]
-    fn a_cases_file_is_told_from_a_document() {
+    fn a_cases_file_is_rejected_with_a_hint() {
         for name in ["cases.json", "cases.yaml"] {
-            let (exit, printed) = validate(&[name], &[]);
+            let (exit, output) = run_validate(&[name], &[]);
             assert_eq!(exit, Exit::Usage);
             let expected = format!(
-                "error: `DIR/{name}` looks like a cases file, which is no document of a run\n  \
-                hint: `counterproof run --dry-run --side new --cases DIR/{name}` checks those\n"
+                "error: `DIR/{name}` looks like a cases file, which is not part of a run\n\
+              hint: check a cases file with `counterproof run --dry-run --side new --cases DIR/{name}`\n"
             );
-            assert_eq!(printed, expected);
+            assert_eq!(output, expected);
         }
     }
 
     #[test]
-    fn a_check_of_nothing_does_not_pass() {
-        let (exit, printed) = validate(&["empty"], &["--format", "json"]);
+    fn a_folder_without_documents_is_an_error() {
+        let (exit, output) = run_validate(&["empty"], &["--format", "json"]);
         assert_eq!(exit, Exit::Usage);
-        assert!(printed.contains("nothing to validate below `DIR/empty`"), "{printed}");
+        assert!(output.contains("nothing to validate in `DIR/empty`"), "{output}");
     }
 }

@@ -1,4 +1,4 @@
-//! Findings as workflow commands, which GitHub Actions turns into annotations of the lines of a pull request.
+//! Findings as workflow commands, which GitHub Actions shows as annotations in a pull request.
 //!
 //! Escaping follows the runner's toolkit (`@actions/core`, `command.ts`): `%`, CR and LF in data, and `:` and `,` too in
 //! properties.
@@ -24,7 +24,7 @@ pub(super) fn render(report: &Report) -> String {
     text
 }
 
-/// Line breaks and whatever else is invisible are spelled out first, so only `%` is left to escape.
+/// Escapes the data of a command. Invisible characters, including line breaks, are spelled out first, which leaves only `%`.
 fn data(text: &str) -> String {
     escape_invisible(text).replace('%', "%25")
 }

@@ -1,4 +1,4 @@
-//! Findings for a reader at a terminal: the lines of the file with the place marked.
+//! Findings for a terminal: source excerpts with the position marked.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 use counterproof_artifact::escape_invisible;
 use counterproof_validation::{Excerpt, Finding, Report};
 
-/// The findings one after the other, then a summary. Colours are left to the stream to keep or drop.
+/// Renders the findings and a summary. The output is styled; the stream removes the styles if it is not a terminal.
 pub(super) fn render(report: &Report) -> String {
     let renderer = Renderer::styled();
     let mut text = String::new();
     for finding in &report.findings {
         let title = Level::ERROR.primary_title(escape_invisible(&finding.message)).id(finding.code.as_str());
         text.push_str(&renderer.render(&[Group::with_title(title)]));
-        // The renderer would count the column within the excerpt, which may be cut or spelled out.
+        // The renderer would derive the column from the excerpt, which may be shortened or have escapes.
         let _ = write!(text, "\n --> {}", escape_invisible(finding.file.as_str()));
         if let Some(position) = finding.position {
             let _ = write!(text, ":{}:{}", position.line, position.column);
@@ -38,7 +38,7 @@ fn body(finding: &Finding) -> Group<'static> {
     group.element(Level::HELP.message(escape_invisible(&finding.remedy)))
 }
 
-/// The excerpt with everything spelled out that a terminal would obey or not show.
+/// Converts an excerpt to a snippet. Invisible and control characters are spelled out, and the span is moved accordingly.
 fn snippet(excerpt: &Excerpt, label: String) -> Snippet<'static, Annotation<'static>> {
     let lines = |text: &str| {
         let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(escape_invisible).collect();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_shows_its_line_its_place_and_the_remedy() {
+    fn a_finding_has_its_source_line_position_and_remedy() {
         let text: String = anstream::adapter::strip_str(&render(&fixture::report())).to_string();
         insta::assert_snapshot!(text, @r#"
         error[wrong-value]: 100% wrong

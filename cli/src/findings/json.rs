@@ -1,4 +1,4 @@
-//! Findings as one JSON document, `validation.v1`: its shape is told in `docs/validate.md`, and only ever grows.
+//! Findings as one JSON document, `validation.v1`. `docs/validate.md` documents the format; fields are only ever added.
 
 use counterproof_validation::Report;
 use serde::Serialize;
@@ -60,7 +60,7 @@ mod tests {
     use super::super::fixture;
 
     #[test]
-    fn the_document_has_its_documented_shape() {
+    fn the_document_has_the_documented_fields() {
         insta::assert_snapshot!(super::render(&fixture::report()), @r#"
         {
           "schema_version": "validation.v1",

@@ -1,5 +1,4 @@
-//! What `counterproof validate` found, in the formats that people and machines read. Each format is a function from a
-//! report to text; nothing here decides what is a finding.
+//! Output formats of `counterproof validate`: one function per format, from a report to text.
 
 mod github;
 mod human;
@@ -10,20 +9,20 @@ use std::fmt::Write as _;
 
 use counterproof_validation::Report;
 
-/// How findings are told.
+/// Values of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Source lines with what is wrong, what was expected, and what to do
+    /// Source excerpts with the finding, the expected value and a remedy
     Human,
     /// One JSON document
     Json,
-    /// SARIF 2.1.0, which code hosts and editors take in
+    /// SARIF 2.1.0, for code hosts and editors
     Sarif,
-    /// Workflow commands, which GitHub shows beside the lines of a pull request
+    /// Workflow commands, which GitHub shows as annotations in a pull request
     Github,
 }
 
-/// The report in a format.
+/// Renders a report.
 pub(crate) fn render(report: &Report, format: Format) -> String {
     match format {
         Format::Human => human::render(report),
@@ -33,7 +32,7 @@ pub(crate) fn render(report: &Report, format: Format) -> String {
     }
 }
 
-/// One line: how much was looked at, and how much of it is wrong.
+/// Returns one line with the number of findings and of checked files.
 fn summary(report: &Report) -> String {
     let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
     let mut text = if report.findings.is_empty() {
@@ -58,8 +57,8 @@ fn summary(report: &Report) -> String {
     text
 }
 
-/// JSON in which no character can steer the terminal that it is printed to: they stand in strings only, where an escape
-/// means the same.
+/// Serialises a document as JSON without control characters, which a terminal would interpret. They occur only in strings, where
+/// their escapes are equivalent.
 fn to_json(document: &impl serde::Serialize) -> String {
     let json = serde_json::to_string_pretty(document).unwrap_or_default();
     let mut safe = String::with_capacity(json.len() + 1);
@@ -81,7 +80,7 @@ mod fixture {
     use camino::Utf8PathBuf;
     use counterproof_validation::{Code, Excerpt, Finding, Position, Report};
 
-    /// Two findings: one at a place in a hostile file, one about a whole file.
+    /// Returns two findings: one at a position of a file with control characters, one about a whole file.
     pub(super) fn report() -> Report {
         let text = "  \"events\": [],\n  \"version\": \"\u{1b}[2Jold\u{202e}\",\t\"x\": 1".to_owned();
         let start = text.find("\"\u{1b}").unwrap();
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_counts_what_was_looked_at() {
+    fn the_summary_counts_findings_and_files() {
         assert_eq!(
             summary(&fixture::report()),
             "2 findings in 2 of 12 files (1 run folder, 3 other JSON files skipped)"
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn no_format_lets_a_control_character_through() {
+    fn no_format_prints_control_characters() {
         for format in [Format::Json, Format::Sarif, Format::Github, Format::Human] {
             let text = render(&fixture::report(), format);
             let text = text.replace("\u{1b}[0m", "").replace("\u{1b}[1m", "");

@@ -1,4 +1,4 @@
-//! Findings as SARIF 2.1.0 (OASIS standard, 2020), as far as code hosts and editors read it.
+//! Findings as SARIF 2.1.0 (OASIS standard, 2020), limited to the parts that code hosts and editors read.
 
 use counterproof_validation::{Code, Report};
 use serde::Serialize;
@@ -131,7 +131,7 @@ fn result(finding: &counterproof_validation::Finding) -> Finding<'_> {
     }
 }
 
-/// A path as a URI reference: relative where the path is. Everything but unreserved characters is percent-encoded.
+/// Converts a path to a URI reference, relative if the path is. Characters other than unreserved ones are percent-encoded.
 fn uri(path: &str) -> String {
     use std::fmt::Write as _;
 
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_name_rules_of_the_list_and_files_as_uris() {
+    fn results_refer_to_listed_rules_and_files_as_uris() {
         let log: Value = serde_json::from_str(&render(&fixture::report())).unwrap();
         let run = &log["runs"][0];
         assert_eq!(log["version"], "2.1.0");

@@ -50,7 +50,7 @@ fn an_accepted_run_is_what_the_next_one_is_compared_with() {
     --- stdout
     baseline: runs/baseline/good (2 cases)
     --- stderr
-    next: run the side new again, then counterproof compare
+    next: counterproof run --side new …, then counterproof compare
     ");
     assert_eq!(files_below(&sandbox.path("runs/new")), before);
     assert_valid(&sandbox, "runs");
@@ -75,7 +75,7 @@ fn an_accepted_run_is_what_the_next_one_is_compared_with() {
     exit code: 2
     --- stderr
     error: there is a baseline `runs/baseline/good` already
-      hint: name the new one with `--run-id`
+    hint: choose another ID with `--run-id`
     ");
     assert_eq!(accept(&sandbox, &["runs/new/good", "--run-id", "better"]).code, Some(0));
     assert_eq!(sandbox.json("runs/baseline/better/run.json")["accepted"]["from_run_id"], "good");
@@ -162,12 +162,12 @@ fn a_reason_is_required() {
     assert_eq!(sandbox.run(["accept"]).code, Some(2));
     let blank = sandbox.run(["accept", "--reason", " "]);
     assert_eq!(blank.code, Some(2));
-    assert!(blank.stderr.contains("say why"), "{blank}");
+    assert!(blank.stderr.contains("the reason is empty"), "{blank}");
     insta::assert_snapshot!(accept(&sandbox, &[]), @"
     exit code: 2
     --- stderr
     error: no run of side `new` under `runs`
-      hint: `counterproof run --side new …` makes one; or name a run folder
+    hint: create one with `counterproof run --side new …`, or pass the run folders explicitly
     ");
 }
 

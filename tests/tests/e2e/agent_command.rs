@@ -89,7 +89,10 @@ fn a_program_that_cannot_be_started_is_reported_with_the_reason() {
         let sandbox = sandbox(2, "no program: nobody may execute it");
         let (code, stderr) = run_with(&sandbox, program);
         assert_eq!(code, Some(3), "{stderr}");
-        assert!(stderr.contains(reason) && stderr.contains("hint: the first word of `--agent-cmd`"), "{stderr}");
+        assert!(
+            stderr.contains(reason) && stderr.contains("hint: check that the first word of `--agent-cmd`"),
+            "{stderr}"
+        );
         assert!(!stderr.contains("s3cret"), "{stderr}");
     }
 }
@@ -101,7 +104,7 @@ fn the_standard_error_file_is_named_if_all_cases_fail_alike() {
     assert_eq!(code, Some(0), "{stderr}");
     for line in [
         "  c0: agent_exit 3\n  c1: agent_exit 3\n",
-        "hint: every case failed as `agent_exit`; c0 wrote to its standard error: runs/new/r1/assets/c0.attempt1.stderr.txt\n",
+        "hint: every case failed as `agent_exit`; see the standard error of c0: runs/new/r1/assets/c0.attempt1.stderr.txt\n",
     ] {
         assert!(stderr.contains(line), "{stderr}");
     }
@@ -118,10 +121,13 @@ fn a_signal_is_named_and_one_failed_case_of_two_gives_no_hint() {
 #[test]
 fn invalid_or_too_long_output_is_reported_with_a_remedy() {
     let (_, stderr) = run_with(&sandbox(1, "echo starting\n"), "sh agent.sh");
-    assert!(stderr.contains("hint: a program's standard output has to hold the answer alone"), "{stderr}");
+    assert!(stderr.contains("hint: an agent program must write only the answer to standard output"), "{stderr}");
     let sandbox = sandbox(1, &answering());
     let finished = sandbox.run(RUN.iter().copied().chain(["--max-answer-bytes", "9"]));
-    assert!(finished.stderr.contains("hint: `--max-body-bytes` and `--max-answer-bytes`"), "{finished}");
+    assert!(
+        finished.stderr.contains("hint: raise the size limits with `--max-body-bytes` and `--max-answer-bytes`"),
+        "{finished}"
+    );
 }
 
 /// Runs the program with a limit that a shell sets. Returns the exit code and standard error.
@@ -146,5 +152,5 @@ fn a_limit_of_open_files_that_is_too_low_is_reported() {
     let sandbox = sandbox(2, &answering());
     let (code, stderr) = limited(&sandbox, "ulimit -n 100", &["--concurrency", "40"]);
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains("warning: 100 open files are allowed, too few for 2 cases at once"), "{stderr}");
+    assert!(stderr.contains("warning: the limit of 100 open files is too low for 2 cases in flight"), "{stderr}");
 }

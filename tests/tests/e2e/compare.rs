@@ -79,15 +79,11 @@ fn the_chosen_baseline_is_printed_if_there_are_several() {
         }
         sandbox = sandbox.with_file(&format!("sample-runs/runs/baseline/{id}/run.json"), &other.to_string());
     }
-    insta::assert_snapshot!(sandbox.run(args(&[])).stderr, @r"
-    note: of the baselines in `sample-runs/runs/baseline` the latest is taken, `sample-runs/runs/baseline/sample-baseline`; 3 others are not: `--baseline DIR…` names which to take
-    ");
+    insta::assert_snapshot!(sandbox.run(args(&[])).stderr, @"note: using the latest baseline in `sample-runs/runs/baseline`, `sample-runs/runs/baseline/sample-baseline`; ignoring 3 others. Select others with `--baseline DIR…`");
     let mut grouped = run;
     grouped["group_id"] = json!("sample");
     let sandbox = sandbox.with_file(&format!("{BASELINE}/run.json"), &grouped.to_string());
-    insta::assert_snapshot!(sandbox.run(args(&[])).stderr, @r"
-    note: of the baselines in `sample-runs/runs/baseline` the latest is taken, `sample-runs/runs/baseline/sample-baseline` with its 1 repeat; 2 others are not: `--baseline DIR…` names which to take
-    ");
+    insta::assert_snapshot!(sandbox.run(args(&[])).stderr, @"note: using the latest baseline in `sample-runs/runs/baseline`, `sample-runs/runs/baseline/sample-baseline` with its 1 repeat; ignoring 2 others. Select others with `--baseline DIR…`");
     assert_eq!(sandbox.run(args(&["--baseline", BASELINE])).stderr, "");
 }
 
@@ -202,59 +198,59 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let valid = sandbox.run(["validate", "report/evaluation.json"]);
     assert_eq!(valid.code, Some(0), "{valid}");
     let unknown = sandbox.run(["compare", BASELINE, NEW]);
-    insta::assert_snapshot!(unknown, @r"
+    insta::assert_snapshot!(unknown, @"
     exit code: 2
     --- stderr
-    error: the gate has limits for the suite robustness, and only the cases file tells which cases those are
-      hint: name the cases that the runs were asked with `--cases`
+    error: the gate has rules for the suite robustness, which require the cases
+    hint: pass the cases of the runs with `--cases`
     ");
 }
 
 #[test]
 fn a_misspelt_rule_is_an_error_with_its_line() {
     let sandbox = sample().with_file("counterproof.toml", "[gate]\nregresed = 3\n");
-    insta::assert_snapshot!(sandbox.run(args(&[])), @r"
+    insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: `counterproof.toml` is not a configuration that can be used
+    error: invalid configuration `counterproof.toml`
     TOML parse error at line 2, column 1
       |
     2 | regresed = 3
       | ^^^^^^^^
     unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `noisy`, `improved`, `recovered`, `unmet`, `min_compared`, `suite_fell`, `undecided`, `risk`, `tag`, `suite`
 
-      hint: docs/configuration.md lists every setting
+    hint: see docs/configuration.md for all settings
     ");
     let sandbox = sample().with_file("counterproof.toml", "[gate]\nregressed = -1\n");
     insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
     exit code: 2
     --- stderr
-    error: `counterproof.toml` is not a configuration that can be used
+    error: invalid configuration `counterproof.toml`
     TOML parse error at line 2, column 13
       |
     2 | regressed = -1
       |             ^^
     expected a whole number of zero or more, a share such as "2 %", or "none"
 
-      hint: docs/configuration.md lists every setting
+    hint: see docs/configuration.md for all settings
     "#);
 }
 
 #[test]
 fn missing_runs_are_reported_with_a_remedy() {
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(sandbox.run(["compare"]), @r"
+    insta::assert_snapshot!(sandbox.run(["compare"]), @"
     exit code: 2
     --- stderr
     error: no run of side `baseline` under `runs`
-      hint: `counterproof run --side baseline …` makes one; or name two run folders: `counterproof compare BASELINE NEW`
+    hint: create one with `counterproof run --side baseline …`, or pass the run folders explicitly
     ");
-    insta::assert_snapshot!(sandbox.run(["compare", "here", "there"]), @r"
+    insta::assert_snapshot!(sandbox.run(["compare", "here", "there"]), @"
     exit code: 3
     --- stderr
     error: failed to read `here/run.json`
       caused by: No such file or directory (os error 2)
-      hint: a run folder holds a run.json, and `here` has none
+    hint: `here` is not a run folder: it contains no run.json
     ");
     insta::assert_snapshot!(sandbox.run(["compare", "here"]), @r"
     exit code: 2
@@ -279,7 +275,7 @@ fn a_folder_that_is_not_a_report_is_left_unchanged() {
 #[test]
 fn the_cases_file_of_the_run_is_named_if_none_is_given() {
     let sandbox = sample();
-    let note = "note: no expectation is judged; new was asked with `sample-runs/cases.json`, which `--cases` names\n";
+    let note = "note: expectations are not checked; to check them, pass `--cases sample-runs/cases.json`\n";
     let told = |sandbox: &Sandbox, arguments: &[&str]| sandbox.run(arguments).stderr.contains(note);
     assert!(told(&sandbox, &["compare", BASELINE, NEW]));
     assert!(!told(&sandbox, &["compare", BASELINE, NEW, "--cases", CASES]));

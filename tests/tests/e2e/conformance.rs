@@ -245,10 +245,10 @@ fn an_unusable_vector_is_an_error_with_its_position() {
     }
     let sandbox = sandbox();
     for (arguments, code, told) in [
-        (&["--tool", "absent", "--vectors", "vectors.json"][..], 3, "failed to find the program `absent`"),
-        (&["--tool", ".", "--vectors", "vectors.json"], 3, "failed to find the program `.`: it is no file"),
+        (&["--tool", "absent", "--vectors", "vectors.json"][..], 3, "cannot find the program `absent`"),
+        (&["--tool", ".", "--vectors", "vectors.json"], 3, "cannot find the program `.`: not a file"),
         (&["--tool", "wrapper", "--vectors", "absent.json"], 3, "failed to read `absent.json`"),
-        (&["--tool", "wrapper", "--vectors", "vectors.json", "--env", "NAME"], 2, "it is written NAME=VALUE"),
+        (&["--tool", "wrapper", "--vectors", "vectors.json", "--env", "NAME"], 2, "expected NAME=VALUE"),
         (&["--vectors", "vectors.json", "--wrapper", "wrapper"], 2, "--tool"),
     ] {
         let finished = sandbox.run(["conformance"].iter().chain(arguments));

@@ -38,7 +38,7 @@ fn the_demo_works_in_an_empty_folder_with_the_planted_verdicts() {
     let sandbox = Sandbox::new();
     let demo = sandbox.run(["demo"]);
     assert_eq!(demo.code, Some(0), "{demo}");
-    assert!(demo.stdout.contains("The demo worked"), "{demo}");
+    assert!(demo.stdout.contains("Demo complete"), "{demo}");
     assert!(demo.stdout.ends_with("Open the report: counterproof-demo/report/index.html\n"), "{demo}");
     assert!(sandbox.path("counterproof-demo/report/index.html").is_file());
 
@@ -61,7 +61,7 @@ fn files_that_are_not_a_demo_are_left_unchanged() {
     for out in ["taken", "mine"] {
         let demo = sandbox.run(["demo", "--out", out]);
         assert_eq!(demo.code, Some(2), "{demo}");
-        assert!(demo.stderr.contains(&format!("`{out}` is there already")), "{demo}");
+        assert!(demo.stderr.contains(&format!("`{out}` exists")), "{demo}");
     }
     assert_eq!(std::fs::read_to_string(sandbox.path("mine/cases.json")).unwrap(), "[]");
 }

@@ -208,5 +208,5 @@ fn an_incomplete_record_is_reported_with_its_line_and_changes_nothing() {
     let again = export(&sandbox, "events", "new", &[]);
     assert!(again.code == Some(2) && again.stderr.contains("is there already"), "{again}");
     let both = sandbox.run(["export-run", "events", "events", "--case-id", "x", "--side", "new", "--run-id", "r2"]);
-    assert!(both.code == Some(2) && both.stderr.contains("are for one LOG"), "{both}");
+    assert!(both.code == Some(2) && both.stderr.contains("require a single LOG"), "{both}");
 }

@@ -65,9 +65,9 @@ fn unreadable_reports_are_named_and_the_others_are_shown() {
     assert_eq!(finished.code, Some(0), "{finished}");
     let html = page(&sandbox);
     for (path, why) in [
-        ("nights/torn/evaluation.json", ": it is not a valid document: EOF"),
+        ("nights/torn/evaluation.json", ": not a valid document: EOF"),
         ("nights/empty", "it has no evaluation.json"),
-        ("nights/one/evaluation.json", "the same comparison as in `nights/one`"),
+        ("nights/one/evaluation.json", "same comparison as in `nights/one`"),
         ("nowhere", "No such file or directory"),
     ] {
         let told = format!("`{path}` is left out");
@@ -83,7 +83,7 @@ fn an_empty_history_and_a_foreign_target_folder_are_refused() {
     let sandbox = nights().with_file("mine/notes.txt", "mine");
     let nothing = sandbox.run(["history", "mine"]);
     assert_eq!(nothing.code, Some(2), "{nothing}");
-    assert!(nothing.stderr.contains("there is no evaluation.json in any of the folders"), "{nothing}");
+    assert!(nothing.stderr.contains("no evaluation.json in any of the folders"), "{nothing}");
     let taken = sandbox.run(["history", "nights", "--out", "mine"]);
     assert_eq!(taken.code, Some(2), "{taken}");
     let report = sandbox.run(["history", "nights", "--out", "report"]);

@@ -33,7 +33,7 @@ fn the_same_request_is_sent_and_an_equal_answer_is_reported_as_equal() {
     let (sandbox, agent) = recorded("done", &[]);
     assert_eq!(sandbox.json(CASE)["request_asset_href"], "assets/c1.request.json");
     let finished = sandbox.run(["replay", CASE]);
-    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answer means the same\n"), "{finished}");
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answers are equivalent\n"), "{finished}");
     let requests = agent.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0], requests[1]);
@@ -51,7 +51,7 @@ fn the_replay_command_on_a_case_page_works_in_the_report_folder() {
     let command = page.split("<code id=\"replay\">counterproof ").nth(1).and_then(|rest| rest.split('<').next());
     assert_eq!(command, Some("replay artifacts/new/c1.json"));
     let finished = sandbox.run(["replay", "report/artifacts/new/c1.json"]);
-    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answer means the same\n"), "{finished}");
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answers are equivalent\n"), "{finished}");
 }
 
 /// A run and comparison of one case against a program with an argument, `agent.sh done`.
@@ -79,7 +79,7 @@ fn a_program_must_be_passed_again_as_the_page_and_the_error_state() {
         assert!(finished.stderr.contains("the agent is the program `sh`"), "{finished}");
         assert!(finished.stderr.contains("`--agent-cmd 'CMD'`"), "{finished}");
         let finished = sandbox.run(["replay", artifact, "--agent-cmd", "sh agent.sh done"]);
-        assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answer means the same\n"), "{finished}");
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answers are equivalent\n"), "{finished}");
     }
 }
 

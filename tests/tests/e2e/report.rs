@@ -110,23 +110,23 @@ fn other_files_than_the_evaluation_and_its_runs_are_refused() {
     let sandbox = sample();
     compare(&sandbox, &[]);
     let other = sandbox.run(["report", "first/evaluation.json", "--out", "x", "--baseline", NEW, "--new", NEW]);
-    insta::assert_snapshot!(other, @r"
+    insta::assert_snapshot!(other, @"
     exit code: 2
     --- stderr
     error: `runs/new/sample-new` holds the run sample-new, and the evaluation's baseline is sample-baseline
-      hint: name the run folders that were compared; `counterproof compare` compares others
+    hint: pass the run folders that were compared; to compare others, use `counterproof compare`
     ");
     let document = sandbox.run(["report", "cases.json", "--out", "x"]);
     assert_eq!(document.code, Some(3), "{document}");
     let missing = sandbox.run(["report", "none.json", "--out", "x"]);
     assert_eq!(missing.code, Some(3), "{missing}");
     let folder = sandbox.run(["report", "first", "--out", "x"]);
-    insta::assert_snapshot!(folder, @r"
+    insta::assert_snapshot!(folder, @"
     exit code: 3
     --- stderr
     error: failed to read `first`
       caused by: Is a directory (os error 21)
-      hint: name the evaluation in it: `counterproof report first/evaluation.json`
+    hint: pass the file in this folder: `counterproof report first/evaluation.json`
     ");
     let other_folder = sandbox.run(["report", "runs", "--out", "x"]);
     insta::assert_snapshot!(other_folder, @r"
@@ -172,7 +172,7 @@ fn a_full_step_summary_gets_a_shorter_summary_or_none() {
         let after = std::fs::read_to_string(sandbox.path("step.md")).unwrap();
         assert!(after.len() <= full, "{}", after.len());
         assert_eq!(after[before.len()..].contains("Not good enough"), has_some);
-        assert_eq!(compared.stderr.contains("warning: the step has no summary of this"), !has_some, "{compared}");
+        assert_eq!(compared.stderr.contains("warning: cannot append to the step summary"), !has_some, "{compared}");
     }
 }
 
@@ -182,7 +182,7 @@ fn a_step_summary_that_cannot_be_written_does_not_change_the_result() {
         let sandbox = sample().with_variable("GITHUB_STEP_SUMMARY", path);
         let compared = sandbox.run(["compare", "--cases", "cases.json"]);
         assert_eq!(compared.code, Some(1), "{compared}");
-        assert!(compared.stderr.contains("warning: the step has no summary of this"), "{compared}");
+        assert!(compared.stderr.contains("warning: cannot append to the step summary"), "{compared}");
         assert!(sandbox.path("report/summary.md").is_file());
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn assert_holds_to_the_contract(folder: &Utf8Path) {
 fn every_case_ends_as_a_valid_artifact() {
     let (sandbox, agent) = (sandbox(), Agent::start(reply));
     let finished = run(&sandbox, &agent, &["--timeout", "700ms", "--retries", "1", "--concurrency", "3"]);
-    assert_snapshot!(finished, @r"
+    assert_snapshot!(finished, @"
     exit code: 0
     --- stdout
     run folder: runs/new/r1
@@ -87,7 +87,7 @@ fn every_case_ends_as_a_valid_artifact() {
       fetch_timeout_001: response_timeout
       wrong_shape_001: contract_violated 200
     next: counterproof validate runs/new/r1
-          run the side baseline too, then counterproof compare
+          counterproof run --side baseline …, then counterproof compare
     ");
     let valid = sandbox.run(["validate", "runs/new/r1"]);
     assert_eq!(valid.code, Some(0), "{valid}");
@@ -119,11 +119,11 @@ fn only_the_selected_cases_are_run() {
     assert_eq!(ids, &json!(["fmt_001", "large_001"]), "in the order of the cases file");
     assert_eq!(agent.requests().len(), 2);
 
-    assert_snapshot!(run(&sandbox, &agent, &["--only", "fmt_001,fmt_002"]), @r"
+    assert_snapshot!(run(&sandbox, &agent, &["--only", "fmt_001,fmt_002"]), @"
     exit code: 2
     --- stderr
     error: `cases.json` has no case `fmt_002`
-      hint: did you mean `fmt_001`?
+    hint: did you mean `fmt_001`?
     ");
 }
 
@@ -131,10 +131,10 @@ fn only_the_selected_cases_are_run() {
 fn a_dry_run_prints_the_requests_and_writes_no_file() {
     let (sandbox, agent) = (sandbox(), Agent::start(reply));
     let finished = run(&sandbox, &agent, &["--dry-run", "--only", "fmt_001,large_001"]);
-    assert_snapshot!(finished.redact(&agent.base_url(), "[agent]"), @r"
+    assert_snapshot!(finished.redact(&agent.base_url(), "[agent]"), @"
     exit code: 0
     --- stdout
-    would ask 2 cases as side new at [agent]/run-case, with up to 3 attempts for each
+    would run 2 cases as side new against [agent]/run-case, with up to 3 attempts each
       fmt_001  Case fmt_001
       large_001  Case large_001
     would write runs/new/r1
@@ -146,12 +146,12 @@ fn a_dry_run_prints_the_requests_and_writes_no_file() {
 fn a_run_is_never_overwritten() {
     let (sandbox, agent) = (sandbox(), Agent::start(reply));
     assert_eq!(run(&sandbox, &agent, &["--only", "fmt_001"]).code, Some(0));
-    assert_snapshot!(run(&sandbox, &agent, &["--only", "fmt_001"]), @r"
+    assert_snapshot!(run(&sandbox, &agent, &["--only", "fmt_001"]), @"
     exit code: 2
     --- stderr
     error: the run folder `runs/new/r1` is there already
-      hint: choose another `--run-id`; a run is never written over
-      hint: a run that was stopped goes on with `--resume` in place of `--run-id`
+    hint: choose another `--run-id`; runs are never overwritten
+    hint: to continue a stopped run, replace `--run-id` with `--resume`
     ");
     assert_eq!(agent.requests().len(), 1);
 }
@@ -161,7 +161,7 @@ fn an_unreachable_agent_is_an_error_and_every_case_has_its_artifact() {
     let sandbox = sandbox();
     let url = "http://no-such-agent.invalid";
     let arguments = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r1", "--base-url", url];
-    assert_snapshot!(sandbox.run(arguments.iter().chain(&["--retries", "0"])), @r"
+    assert_snapshot!(sandbox.run(arguments.iter().chain(&["--retries", "0"])), @"
     exit code: 3
     --- stdout
     run folder: runs/new/r1
@@ -173,14 +173,14 @@ fn an_unreachable_agent_is_an_error_and_every_case_has_its_artifact() {
       fmt_001: dns
       large_001: dns
       wrong_shape_001: dns
-    error: the agent at http://no-such-agent.invalid could not be reached: the host name could not be resolved
-      hint: check that the agent runs, and that `--base-url` is where it is now
-      hint: the artifacts in the run folder tell of each attempt
+    error: cannot reach the agent at http://no-such-agent.invalid: the host name could not be resolved
+    hint: check that the agent is running and that `--base-url` is its current address
+    hint: the artifacts in the run folder contain the details of each attempt
     ");
     assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));
     // A comparison warns of such a run.
     let compared = sandbox.run(["compare", "runs/new/r1", "runs/new/r1", "--no-write-back"]);
-    assert!(compared.stderr.contains("warning: no case of the run `runs/new/r1` was answered"), "{compared}");
+    assert!(compared.stderr.contains("warning: every case of the run `runs/new/r1` failed"), "{compared}");
 }
 
 #[test]

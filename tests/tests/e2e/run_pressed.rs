@@ -40,7 +40,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
     let sandbox = sandbox();
     let finished = run(&sandbox, &dying_after(1), &["--retries", "0", "--fail-fast", "2"]);
-    assert_snapshot!(finished, @r"
+    assert_snapshot!(finished, @"
     exit code: 3
     --- stdout
     run folder: runs/new/r1
@@ -49,9 +49,9 @@ fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
       c2: server_error 503
       c3: server_error 503
       c4: not_run
-    error: the agent at http://AGENT was given up; not run: 1 case
-      hint: the artifacts in the run folder tell of each attempt
-      hint: `--resume` asks the cases that were not run
+    error: the agent at http://AGENT looks down; skipped 1 case
+    hint: the artifacts in the run folder contain the details of each attempt
+    hint: run the skipped cases with `--resume`
     ");
     assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));
     assert_eq!(sandbox.json("runs/new/r1/c4.json")["runner_failure"]["error_name"], "not_run");

@@ -202,25 +202,25 @@ fn an_interrupted_run_prints_its_resume_command_and_resumes() {
         _ => Reply::json(&minimal_answer()).after(Duration::from_secs(2)),
     });
     let sandbox = Sandbox::new().with_file("cases.json", &cases_file(3));
-    assert_snapshot!(stopped(&sandbox, &agent).redact(&agent.base_url(), "[agent]"), @r"
+    assert_snapshot!(stopped(&sandbox, &agent).redact(&agent.base_url(), "[agent]"), @"
     exit code: 4
     --- stdout
     run folder: runs/new/r
     --- stderr
     3 cases: 1 ok, 0 failed, 0 retried, 2 not run
-    interrupted; to go on: counterproof run --resume r --cases cases.json --base-url [agent] --side new --timeout 5m --header 'x-key:…'
+    interrupted; resume with: counterproof run --resume r --cases cases.json --base-url [agent] --side new --timeout 5m --header x-key:…
     ");
 
     let url = agent.base_url();
     let more = ["--timeout", "5m", "--header", "x-key:s3cret-value"];
-    assert_snapshot!(sandbox.run(line(&url, ["--resume", "r"], &more)), @r"
+    assert_snapshot!(sandbox.run(line(&url, ["--resume", "r"], &more)), @"
     exit code: 0
     --- stdout
     run folder: runs/new/r
     --- stderr
-    3 cases: 3 ok, 0 failed, 0 retried; 1 complete before
+    3 cases: 3 ok, 0 failed, 0 retried; 1 completed earlier
     next: counterproof validate runs/new/r
-          run the side baseline too, then counterproof compare
+          counterproof run --side baseline …, then counterproof compare
     ");
     assert_valid(&sandbox, "runs/new/r");
     let run = sandbox.json("runs/new/r/run.json");
@@ -244,7 +244,7 @@ fn failed_cases_run_again_on_request() {
     assert!(sandbox.path("runs/new/r/assets/c1.attempt1.body.txt").exists());
 
     let nothing = sandbox.run(line(&url, ["--resume", "r"], &[]));
-    assert!(nothing.code == Some(0) && nothing.stderr.contains("3 complete before"), "{nothing}");
+    assert!(nothing.code == Some(0) && nothing.stderr.contains("3 completed earlier"), "{nothing}");
     assert_eq!(agent.requests().len(), 3, "a failure is complete too");
 
     broken.store(false, std::sync::atomic::Ordering::Relaxed);
@@ -267,13 +267,13 @@ fn changed_cases_or_settings_are_refused_by_name() {
     exit code: 2
     --- stderr
     error: the run `r` was started otherwise: the case `c0` is new; `timeout_ms` was 15000 and is 1000; `request_headers` was null and is ["a"]
-      hint: resume with the cases and settings it was started with, or start a new run
+    hint: resume with the cases and settings that the run was started with, or start a new run
     "#);
-    assert_snapshot!(sandbox.run(line(&url, ["--resume", "s"], &[])), @r"
+    assert_snapshot!(sandbox.run(line(&url, ["--resume", "s"], &[])), @"
     exit code: 2
     --- stderr
     error: there is no run folder `runs/new/s`
-      hint: start the run with `--run-id` in place of `--resume`
+    hint: to start the run, replace `--resume` with `--run-id`
     ");
     assert_eq!(agent.requests().len(), 1);
 }
@@ -288,11 +288,11 @@ fn a_second_runner_on_the_same_folder_is_refused() {
     while !sandbox.path("runs/new/r/run.json").exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_snapshot!(sandbox.run(line(&url, ["--resume", "r"], &[])), @r"
+    assert_snapshot!(sandbox.run(line(&url, ["--resume", "r"], &[])), @"
     exit code: 2
     --- stderr
     error: another runner is at work in `runs/new/r`
-      hint: wait until it is done, or stop it
+    hint: wait until the other process ends, or stop it
     ");
     assert_eq!(first.wait().unwrap().code(), Some(0));
     assert_eq!(agent.requests().len(), 1);

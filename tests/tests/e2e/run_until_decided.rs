@@ -73,10 +73,10 @@ fn only_undecided_cases_are_repeated_and_decided_ones_are_not_missing() {
     assert_eq!(last["until_decided"]["full_rounds"], json!(5));
     assert_eq!(last["until_decided"]["against"][9], json!("b-r10"));
     assert_eq!(sandbox.run(["validate", "runs/new/n-r7"]).code, Some(0));
-    let last = "round 7 of at most 9: 1 worse, 1 steady, 0 open, 1 that no outcome of the rounds left would decide";
+    let last = "round 7 of at most 9: 1 worse, 1 steady, 0 open, 1 undecidable in the remaining rounds";
     assert!(finished.stderr.contains(last), "{finished}");
-    assert!(finished.stderr.contains("  given up  flaky  "), "{finished}");
-    assert!(finished.stderr.contains("1 case not decided"), "{finished}");
+    assert!(finished.stderr.contains("  undecidable  flaky  "), "{finished}");
+    assert!(finished.stderr.contains("1 case undecided"), "{finished}");
 
     // The printed next command: cases with fewer repeats are not missing, and the fall is found.
     let next = finished.stderr.lines().find_map(|line| line.strip_prefix("next: counterproof ")).unwrap();
@@ -93,7 +93,7 @@ fn only_undecided_cases_are_repeated_and_decided_ones_are_not_missing() {
     let resumed = sandbox.run(resumed);
     assert_eq!(resumed.code, Some(0), "{resumed}");
     assert_eq!(new.requests().len(), before);
-    assert!(resumed.stderr.contains("1 case not decided"), "{resumed}");
+    assert!(resumed.stderr.contains("1 case undecided"), "{resumed}");
 }
 
 #[test]
@@ -136,6 +136,6 @@ fn new_runs_as_a_baseline_are_accepted_and_reported() {
     assert_eq!(sandbox.run(line.into_iter().chain(["before"])).code, Some(0));
     let rounds = ["n", "--repeat-until-decided", "--max", "2", "--against", "runs/new/before"];
     let finished = sandbox.run(line.into_iter().chain(rounds));
-    let said = "warning: `runs/new/before` is a run of side new, and is compared as baseline";
+    let said = "warning: `runs/new/before` is a new run, but is used as baseline";
     assert!(finished.code == Some(0) && finished.stderr.contains(said), "{finished}");
 }

@@ -1,7 +1,14 @@
 //! `counterproof run`: runs the cases against an agent and writes a run folder.
 
+mod args;
 mod command;
+mod dry_run;
 mod failure_hints;
 mod outcome;
+mod run_error;
+mod session;
+mod settings;
+mod until_decided;
 
-pub(crate) use command::{Args, run};
+pub(crate) use args::Args;
+pub(crate) use command::run;

@@ -1,0 +1,143 @@
+//! The arguments of `counterproof run`.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::{CaseId, Side};
+use counterproof_runner::{ByteLimits, Concurrency, Rate, ResolveRule, RetryBudget, Secret};
+
+use crate::agent_args::AgentArgs;
+use crate::reporter::ReporterKind;
+use crate::run_plan::PlanArgs;
+use crate::value_parsers::{at_least_one, bytes, duration};
+
+/// Run cases against an agent and record the answers.
+///
+/// Sends `POST BASE_URL/run-case` (or the request of another `--protocol`) for each case and writes one run folder,
+/// `RUNS/SIDE/RUN_ID/`, with one artifact per case. A failed case also gets an artifact and does not fail the command.
+/// `--resume` continues a run that was stopped.
+///
+/// Exit code 0: every case was run. 2: the arguments or the cases are invalid. 3: a file could not be read or written, the
+/// agent could not be reached, or `--fail-fast` stopped the run. 4: interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Cases to run: a file (.json, .jsonl, .yaml) or a folder of such files
+    #[arg(long, value_name = "PATH")]
+    pub(super) cases: Utf8PathBuf,
+
+    /// Base URL of the agent. Credentials and the query string are sent, but never stored
+    // Not parsed by clap, whose messages quote what was typed.
+    #[arg(long, value_name = "URL", default_value = "http://localhost:8787")]
+    pub(super) base_url: Secret,
+
+    #[command(flatten)]
+    pub(super) agent: AgentArgs,
+
+    /// Side of the comparison that this run belongs to
+    #[arg(long, value_name = "baseline|new")]
+    pub(super) side: Side,
+
+    #[command(flatten)]
+    pub(super) plan: PlanArgs,
+
+    /// Folder of all runs
+    #[arg(long, value_name = "RUNS", default_value = "runs")]
+    pub(super) out: Utf8PathBuf,
+
+    /// Run only these cases, in the order of the cases file; can be repeated
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    pub(super) only: Vec<CaseId>,
+
+    /// Maximum number of cases in flight
+    ///
+    /// `auto` adapts to the load that the agent can handle, up to 64 cases; `auto:N` up to N cases.
+    #[arg(long, value_name = "N|auto", default_value = "1")]
+    pub(super) concurrency: Concurrency,
+
+    /// Maximum request rate, evenly spaced, such as 5/s or 100/m
+    #[arg(long, value_name = "N/s")]
+    pub(super) rate: Option<Rate>,
+
+    /// Timeout of one attempt, such as 15s or 500ms
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
+    pub(super) timeout: Duration,
+
+    /// Timeout for connecting, including TLS; at most three quarters of --timeout
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, conflicts_with = "agent_cmd")]
+    pub(super) connect_timeout: Duration,
+
+    /// Timeout until the response headers arrive [default: --timeout]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "agent_cmd")]
+    pub(super) first_byte_timeout: Option<Duration>,
+
+    /// Timeout between two chunks of a response body
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration, conflicts_with = "agent_cmd")]
+    pub(super) idle_timeout: Duration,
+
+    /// Maximum number of retries of a case after a timeout, a network error, or status 408, 429 or 5xx
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub(super) retries: u32,
+
+    /// Maximum number of retries of all cases together: a number, or a percentage of the cases such as 20% (at least 10)
+    #[arg(long, value_name = "N|N%", default_value_t = RetryBudget::default())]
+    pub(super) retry_budget: RetryBudget,
+
+    /// Do not retry after status 429: the case fails as `rate_limited`
+    #[arg(long)]
+    pub(super) no_retry_429: bool,
+
+    /// Stop the run after N consecutive cases that indicate an agent that is down
+    ///
+    /// Counted are cases without a connection, without a response before the timeout, or with status 502 to 504. The remaining cases are
+    /// recorded as failures named `not_run`.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) fail_fast: Option<NonZeroU32>,
+
+    /// Send this header with every request; can be repeated
+    ///
+    /// A value of `env:VARIABLE` is read from the environment. Header values are never stored.
+    #[arg(long = "header", value_name = "NAME:VALUE")]
+    pub(super) headers: Vec<Secret>,
+
+    /// Redact the value of this environment variable from every file; can be repeated
+    ///
+    /// Header values, and the credentials and query values of the base URL, are always redacted.
+    #[arg(long = "secret", value_name = "env:VARIABLE")]
+    pub(super) secrets: Vec<Secret>,
+
+    /// Connect to ADDRESS:PORT for requests to HOST; HOST is the host of the base URL
+    #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
+    pub(super) resolve: Vec<ResolveRule>,
+
+    /// Maximum size of a response body; a case with a larger body fails
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().body, value_parser = bytes)]
+    pub(super) max_body_bytes: usize,
+
+    /// Maximum size of an answer, which is parsed in memory; a larger one is saved, and its case fails
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().answer, value_parser = bytes)]
+    pub(super) max_answer_bytes: usize,
+
+    /// Maximum size of the excerpt of a failed response in an artifact; the full body is saved as an asset
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().snippet, value_parser = bytes)]
+    pub(super) max_snippet_bytes: usize,
+
+    /// Maximum size of a tool payload in an artifact; a larger one is saved as an asset
+    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().payload, value_parser = bytes)]
+    pub(super) max_payload_bytes: usize,
+
+    /// Do not save requests: one file less per case, but `counterproof replay` needs them
+    #[arg(long)]
+    pub(super) no_keep_requests: bool,
+
+    /// Output while the run is in progress
+    ///
+    /// `human`: a progress bar if standard error is a terminal. `plain`: one line per event on standard error. `jsonl`: events as JSON
+    /// Lines on standard output, and nothing else there.
+    #[arg(long, value_name = "human|plain|jsonl", value_enum, hide_possible_values = true, default_value = "human")]
+    pub(super) reporter: ReporterKind,
+
+    /// Print the cases that would run, without sending or writing anything
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}

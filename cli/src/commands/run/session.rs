@@ -1,0 +1,56 @@
+//! One invocation of `counterproof run`: the state that all of its runs share.
+
+use counterproof_cases::CaseSpec;
+use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Urgency};
+
+use super::args::Args;
+use super::outcome::log_outcome;
+use super::run_error::run_error;
+use crate::command_error::CommandError;
+use crate::reporter::RunReporter;
+use crate::streams::Streams;
+
+/// The state that the runs of one invocation share.
+pub(super) struct Session<'a> {
+    pub(super) args: &'a Args,
+    /// The selected cases.
+    pub(super) cases: &'a [CaseSpec],
+    pub(super) checkout: Option<Checkout>,
+    pub(super) interrupt: Interrupt,
+    /// The command line that resumes the runs.
+    pub(super) resume_command: String,
+    pub(super) streams: &'a mut Streams,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunEnd {
+    /// Every case was run.
+    Completed,
+    /// The run was interrupted. The command line that resumes it was logged.
+    Interrupted,
+}
+
+impl Session<'_> {
+    /// Makes one run and logs its outcome. An interrupt also ends the session if `remaining_runs` would follow.
+    pub(super) fn run(
+        &mut self,
+        settings: &Settings,
+        cases: &[CaseSpec],
+        remaining_runs: usize,
+    ) -> Result<RunEnd, CommandError> {
+        let (checkout, interrupt) = (self.checkout.clone(), self.interrupt.clone());
+        let environment = Environment { checkout, interrupt, ..Environment::of_system() };
+        let mut reporter = RunReporter::new(self.args.reporter, &mut self.streams.out);
+        let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
+        let failures = reporter.finish();
+        // An error of the run explains more than an error of the output, so it comes first.
+        let summary = summary.map_err(|error| run_error(error, &self.resume_command))?;
+        log_outcome(self.args.reporter, settings, &summary, &failures?, self.streams)?;
+        if summary.interrupted || (self.interrupt.reached(Urgency::Finish) && remaining_runs > 0) {
+            self.streams.log(format_args!("interrupted; resume with: {}", self.resume_command));
+            return Ok(RunEnd::Interrupted);
+        }
+        Ok(RunEnd::Completed)
+    }
+}

@@ -1,0 +1,165 @@
+//! `run --repeat-until-decided`: repeats runs, and judges the cases against a baseline after each round.
+//!
+//! The runner and the evaluator do not depend on each other, so this module passes the run folders from one to the other.
+
+use std::collections::HashSet;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::{CaseId, Exit, RunId, Side};
+use counterproof_cases::CaseSpec;
+use counterproof_evaluator::judge::Expectations;
+use counterproof_evaluator::load::SideRuns;
+use counterproof_evaluator::repeats::{CaseStanding, Standing, standings};
+use counterproof_evaluator::statistics::Thresholds;
+use counterproof_evaluator::values::text;
+use counterproof_runner::Settings;
+
+use super::session::{RunEnd, Session};
+use crate::command_error::CommandError;
+use crate::named_runs::{open_named, side_runs, warn_about_side};
+use crate::run_plan::RunPlan;
+use crate::streams::Streams;
+
+/// Maximum number of cases that are listed per status after a round.
+const MAX_CASES_LISTED: usize = 10;
+
+/// Maximum number of characters of the explanation of a case.
+const MAX_EXPLANATION_CHARS: usize = 160;
+
+/// Makes runs until every case is decided or the plan is exhausted.
+pub(super) fn run_until_decided(
+    session: &mut Session<'_>,
+    shared: &Settings,
+    plan: &RunPlan,
+    thresholds: Thresholds,
+) -> Result<Exit, CommandError> {
+    let (args, cases) = (session.args, session.cases);
+    if args.side != Side::New {
+        return Err(CommandError::usage("`--repeat-until-decided` requires `--side new`")
+            .hint("create the baseline with `--side baseline --repeat N`"));
+    }
+    let max = plan.runs.len();
+    let judge = RoundJudge::new(&args.plan.against, cases, thresholds, max, session.streams)?;
+    let rounds = counterproof_runner::Rounds { against: judge.baseline_ids(), full: judge.full_rounds() };
+    let (mut open, mut folders, mut undecided) = (cases.to_vec(), Vec::new(), 0);
+    for (round, planned) in (1..).zip(&plan.runs) {
+        let settings = planned.round_settings(shared, rounds.clone());
+        if session.run(&settings, &open, max - round)? == RunEnd::Interrupted {
+            return Ok(Exit::Interrupted);
+        }
+        folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
+        let standings = judge.standings(&folders)?;
+        log_round(round, max, &standings, session.streams);
+        undecided = standings.iter().filter(|case| is_undecided(case.standing)).count();
+        // Full rounds run every case, since the tests over the whole suite need all of them.
+        if round >= rounds.full as usize {
+            open = open_cases(cases, &standings);
+        }
+        if open.is_empty() {
+            break;
+        }
+    }
+    if undecided > 0 {
+        session.streams.log(format_args!("{} undecided", text::count(undecided, "case", "cases")));
+    }
+    let joined = |folders: &[Utf8PathBuf]| folders.iter().map(|folder| folder.as_str()).collect::<Vec<_>>().join(" ");
+    session.streams.log(format_args!(
+        "next: counterproof compare --baseline {} --new {} --cases {}",
+        joined(&args.plan.against),
+        joined(&folders),
+        args.cases
+    ));
+    Ok(Exit::Done)
+}
+
+/// The baseline runs, expectations and thresholds that the rounds are judged with.
+struct RoundJudge {
+    baseline: SideRuns,
+    expectations: Expectations,
+    thresholds: Thresholds,
+    case_ids: Vec<CaseId>,
+    /// The maximum number of rounds.
+    max: usize,
+}
+
+impl RoundJudge {
+    /// Opens the baseline runs.
+    fn new(
+        against: &[Utf8PathBuf],
+        cases: &[CaseSpec],
+        thresholds: Thresholds,
+        max: usize,
+        streams: &mut Streams,
+    ) -> Result<Self, CommandError> {
+        let case_ids: Vec<CaseId> = cases.iter().map(|case| case.id.clone()).collect();
+        let baseline = side_runs(open_named(against, Side::Baseline)?, Side::Baseline)?;
+        baseline.iter().for_each(|run| warn_about_side(run.reader(), Side::Baseline, streams));
+        if !case_ids.iter().any(|id| baseline.iter().any(|run| run.selects(id))) {
+            return Err(CommandError::usage("the runs of `--against` contain none of the cases")
+                .hint("create runs of the same cases, such as with `counterproof run --side baseline --repeat 10 …`"));
+        }
+        let expectations = Expectations::compile(cases).map_err(CommandError::usage)?;
+        Ok(Self { baseline, expectations, thresholds, case_ids, max })
+    }
+
+    fn baseline_ids(&self) -> Vec<RunId> {
+        self.baseline.iter().map(|run| run.reader().run().run_id.clone()).collect()
+    }
+
+    /// Returns the number of first rounds that run every case, which the tests over the whole suite need. A suite of one case
+    /// has no such tests.
+    fn full_rounds(&self) -> u32 {
+        if self.case_ids.len() < 2 {
+            1
+        } else {
+            self.thresholds.full_rounds.clamp(1, u32::try_from(self.max).unwrap_or(u32::MAX))
+        }
+    }
+
+    /// Judges every case on the rounds in these folders.
+    fn standings(&self, folders: &[Utf8PathBuf]) -> Result<Vec<CaseStanding>, CommandError> {
+        let new = side_runs(open_named(folders, Side::New)?, Side::New)?;
+        Ok(standings(&self.baseline, &new, &self.case_ids, &self.expectations, &self.thresholds))
+    }
+}
+
+/// Logs the number of cases per status, and the cases that are worse or undecided with the explanation.
+fn log_round(round: usize, max: usize, cases: &[CaseStanding], streams: &mut Streams) {
+    let count = |standing: Standing| cases.iter().filter(|case| case.standing == standing).count();
+    let optional = |standing: Standing, label: &str| match count(standing) {
+        0 => String::new(),
+        cases => format!(", {cases} {label}"),
+    };
+    streams.log(format_args!(
+        "round {round} of at most {max}: {} worse, {} steady, {} open{}{}",
+        count(Standing::Worse),
+        count(Standing::Steady),
+        count(Standing::Open),
+        optional(Standing::Undecidable, "undecidable in the remaining rounds"),
+        optional(Standing::Untested, "not in the baseline"),
+    ));
+    for (standing, label) in
+        [(Standing::Worse, "worse"), (Standing::Open, "open"), (Standing::Undecidable, "undecidable")]
+    {
+        let listed = || cases.iter().filter(move |case| case.standing == standing);
+        for case in listed().take(MAX_CASES_LISTED) {
+            let explanation = text::one_line(case.why.as_deref().unwrap_or("no data yet"), MAX_EXPLANATION_CHARS);
+            streams.log(format_args!("  {label:<11}  {}  {explanation}", case.case_id));
+        }
+        let unlisted = listed().count().saturating_sub(MAX_CASES_LISTED);
+        if unlisted > 0 {
+            streams.log(format_args!("  and {unlisted} more {label}"));
+        }
+    }
+}
+
+const fn is_undecided(standing: Standing) -> bool {
+    matches!(standing, Standing::Open | Standing::Undecidable)
+}
+
+/// Returns the cases that another round may decide.
+fn open_cases(cases: &[CaseSpec], standings: &[CaseStanding]) -> Vec<CaseSpec> {
+    let open: HashSet<_> =
+        standings.iter().filter(|case| case.standing == Standing::Open).map(|case| &case.case_id).collect();
+    cases.iter().filter(|case| open.contains(&case.id)).cloned().collect()
+}

@@ -1,0 +1,158 @@
+//! Opens the runs that a command line selects: named run folders, or the latest run of a side with its repeats.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Side;
+use counterproof_evaluator::load::ComparedRun;
+use counterproof_evaluator::load::SideRuns;
+use counterproof_evaluator::values::text;
+use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader};
+
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+
+/// The runs of one side, as selected on the command line.
+#[derive(Debug, Clone)]
+pub(crate) enum RunSelection {
+    /// These run folders.
+    Folders(Vec<Utf8PathBuf>),
+    /// The latest run of the side below this folder, with its repeats.
+    LatestIn(Utf8PathBuf),
+}
+
+impl RunSelection {
+    /// Opens the selected runs of a side. Logs which runs were chosen, and which repeats are missing.
+    pub(crate) fn open(&self, side: Side, streams: &mut Streams) -> Result<SideRuns, CommandError> {
+        let runs = match self {
+            Self::Folders(folders) => open_folders(folders, side)?,
+            Self::LatestIn(runs) => latest_with_repeats(runs, side, streams)?,
+        };
+        warn_about_missing_repeats(&runs, side, streams);
+        side_runs(runs.into_iter().map(ComparedRun::new).collect(), side)
+    }
+}
+
+/// Opens named run folders. Rejects a folder or a run that is named twice.
+pub(crate) fn open_named(folders: &[Utf8PathBuf], side: Side) -> Result<Vec<ComparedRun>, CommandError> {
+    Ok(open_folders(folders, side)?.into_iter().map(ComparedRun::new).collect())
+}
+
+/// Makes opened runs the runs of a side.
+pub(crate) fn side_runs(runs: Vec<ComparedRun>, side: Side) -> Result<SideRuns, CommandError> {
+    SideRuns::of_all(runs).ok_or_else(|| CommandError::usage(format!("no run of side {side} was named")))
+}
+
+fn open_folders(folders: &[Utf8PathBuf], side: Side) -> Result<Vec<RunReader>, CommandError> {
+    let runs = folders.iter().map(|folder| RunReader::open(folder)).collect::<Result<Vec<_>, _>>();
+    let runs = runs.map_err(|error| read_error(error, side))?;
+    reject_duplicates(&runs, side)?;
+    Ok(runs)
+}
+
+/// Rejects a run that is named twice, by folder or as a copy: counted twice, one observation would look like two.
+fn reject_duplicates(runs: &[RunReader], side: Side) -> Result<(), CommandError> {
+    let mut folders = HashSet::new();
+    let mut ids = HashMap::new();
+    for run in runs {
+        let folder = run.folder();
+        if !folders.insert(folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned())) {
+            let message = format!("`{folder}` is named twice as a run of side {side}");
+            return Err(CommandError::usage(message).hint("name each run folder once: a run counts once"));
+        }
+        if let Some(other) = ids.insert(&run.run().run_id, folder) {
+            let message = format!("`{folder}` and `{other}` are copies of the same run, `{}`", run.run().run_id);
+            return Err(CommandError::usage(message).hint("name one of the copies: a run counts once"));
+        }
+    }
+    Ok(())
+}
+
+/// Finds the latest run of a side. Warns about run folders that could not be read, since one of them may be later.
+pub(crate) fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Latest, CommandError> {
+    let latest = RunReader::latest(runs, side).map_err(|error| read_error(error, side))?;
+    for error in &latest.skipped {
+        streams.warn(format_args!("{error}; `{}` may not be the latest run", latest.run.folder()));
+    }
+    Ok(latest)
+}
+
+/// Opens the latest run of a side and its repeats, the latest last.
+fn latest_with_repeats(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Vec<RunReader>, CommandError> {
+    let latest = latest(runs, side, streams)?;
+    // Several new runs are normal and the latest is the one to test. The choice of a baseline, however, decides the verdicts.
+    if side == Side::Baseline && !latest.others.is_empty() {
+        streams.log(chosen_baseline(&latest));
+    }
+    let mut repeats = latest.repeats;
+    repeats.push(latest.run);
+    Ok(repeats)
+}
+
+/// Names the baseline that was chosen among several.
+fn chosen_baseline(latest: &Latest) -> String {
+    let repeats = match latest.repeats.len() {
+        0 => String::new(),
+        repeats => format!(" with its {}", text::count(repeats, "repeat", "repeats")),
+    };
+    format!(
+        "note: using the latest baseline in `{}`, `{}`{repeats}; ignoring {}. Select others with `--baseline DIR…`",
+        latest.run.lies_in(),
+        latest.run.folder(),
+        text::count(latest.others.len(), "other", "others")
+    )
+}
+
+/// Warns if a run was recorded for the other side than the one it is used for.
+pub(crate) fn warn_about_side(run: &RunReader, side: Side, streams: &mut Streams) {
+    let recorded = run.run().version;
+    if recorded != side {
+        streams.warn(format_args!("`{}` is a {recorded} run, but is used as {side}", run.folder()));
+    }
+}
+
+/// Warns if only some repeats of a group are selected.
+fn warn_about_missing_repeats(runs: &[RunReader], side: Side, streams: &mut Streams) {
+    let mut groups: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    // A group that repeats until decided may stop before its maximum.
+    for run in runs.iter().map(RunReader::run).filter(|run| run.until_decided.is_none()) {
+        if let (Some(group), Some(repeats)) = (&run.group_id, run.repeats) {
+            groups.entry(group).or_insert((0, repeats.get())).0 += 1;
+        }
+    }
+    for (group, (selected, total)) in groups {
+        if selected < total {
+            streams.warn(format_args!("only {selected} of {total} repeats of `{group}` are compared as {side}"));
+        }
+    }
+}
+
+/// Maps an unreadable run to an error with a remedy.
+pub(crate) fn read_error(error: ReadError, side: Side) -> CommandError {
+    match &error {
+        ReadError::NoRun { .. } => CommandError::usage(error)
+            .hint(format!("create one with `counterproof run --side {side} …`, or pass the run folders explicitly")),
+        ReadError::OnlyShards { .. } => {
+            CommandError::usage(error).hint("merge the shards with `counterproof merge SHARD… --out RUN`")
+        }
+        ReadError::Io { path, .. } if error.is_missing() && path.file_name() == Some(RUN_FILE) => {
+            let folder = path.parent().unwrap_or(path);
+            let hint = match newest_run_in(folder) {
+                Some(run) => format!("`{folder}` contains run folders; did you mean `{run}`?"),
+                None => format!("`{folder}` is not a run folder: it contains no run.json"),
+            };
+            CommandError::io(error).hint(hint)
+        }
+        ReadError::Io { .. } => CommandError::io(error),
+        ReadError::Document { path, .. } => {
+            let hint = format!("list all violations with `counterproof validate {path}`");
+            CommandError::io(error).hint(hint)
+        }
+    }
+}
+
+/// Returns the run folder directly below `folder` whose name sorts last, which is the newest if the IDs sort by time.
+fn newest_run_in(folder: &Utf8Path) -> Option<Utf8PathBuf> {
+    let entries = folder.read_dir_utf8().ok()?.filter_map(Result::ok);
+    entries.map(|entry| entry.path().to_owned()).filter(|path| path.join(RUN_FILE).is_file()).max()
+}
