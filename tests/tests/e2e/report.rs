@@ -129,12 +129,12 @@ fn other_files_than_the_evaluation_and_its_runs_are_refused() {
     hint: pass the file in this folder: `counterproof report first/evaluation.json`
     ");
     let other_folder = sandbox.run(["report", "runs", "--out", "x"]);
-    insta::assert_snapshot!(other_folder, @r"
+    insta::assert_snapshot!(other_folder, @"
     exit code: 3
     --- stderr
     error: failed to read `runs`
       caused by: Is a directory (os error 21)
-      hint: name an evaluation.json: `counterproof compare` writes one into its report and into the run folders
+    hint: pass an evaluation.json: `counterproof compare` writes one into the report and into each run folder
     ");
     let half = sandbox.run(["report", "first/evaluation.json", "--out", "x", "--new", NEW]);
     assert_eq!(half.code, Some(2), "{half}");
