@@ -21,7 +21,8 @@ pub(crate) fn check() -> Result<usize, Failure> {
     if wide.is_empty() { Ok(files.len()) } else { Err(Failure::Width(wide.join("\n"))) }
 }
 
-/// The lines outside code blocks, with their numbers. The output of a program and the commands of a recipe cannot be broken over lines.
+/// The lines outside code blocks, with their numbers. Program output and the commands of a recipe cannot be broken over
+/// lines.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
