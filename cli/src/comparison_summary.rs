@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
-use counterproof_evaluator::comparison::evaluation_text;
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::{evaluation_text, text};
 
 /// Maximum number of listed cases. The report lists all.
 const MAX_CASES_LISTED: usize = 10;

@@ -6,9 +6,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::RiskLevel;
-use counterproof_evaluator::gate::GateLimits;
-use counterproof_evaluator::rules::{Rules, WrittenRules};
-use counterproof_evaluator::statistics::Thresholds;
+use counterproof_evaluator::{GateLimits, Rules, Thresholds, WrittenRules};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

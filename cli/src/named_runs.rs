@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
-use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::load::SideRuns;
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::{ComparedRun, SideRuns, text};
 use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader};
 
 use crate::command_error::CommandError;
@@ -40,7 +38,7 @@ pub(crate) fn open_named(folders: &[Utf8PathBuf], side: Side) -> Result<Vec<Comp
 
 /// Makes opened runs the runs of a side.
 pub(crate) fn side_runs(runs: Vec<ComparedRun>, side: Side) -> Result<SideRuns, CommandError> {
-    SideRuns::of_all(runs).ok_or_else(|| CommandError::usage(format!("no run of side {side} was named")))
+    SideRuns::new(runs).ok_or_else(|| CommandError::usage(format!("no run of side {side} was named")))
 }
 
 fn open_folders(folders: &[Utf8PathBuf], side: Side) -> Result<Vec<RunReader>, CommandError> {

@@ -1,21 +1,91 @@
-//! Two runs in, a comparison out: what moved, whether it matters, and whether the new version may go out.
+//! Compares two runs of an agent: what changed in each case, why, how serious it is, and whether the new version passes
+//! the gate.
 //!
-//! The line is `load` → `pair` → `evidence` → `diff` → `grounding` → `findings` → `verdict` → `cause` → `severity` → `gate`,
-//! each a function from values to values; then [`report`] writes what came of it. One case pair flows through the whole line
-//! on one worker, so memory grows with the number of cases, not with their size.
+//! The modules are the stages of the comparison, and each imports only stages before it:
 //!
-//! This crate never asks an agent: it reads what any producer wrote to the contract.
+//! ```text
+//! values ← load ← rules ← diff ← grounding ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← report
+//! ```
+//!
+//! Each stage is a set of functions from values to values. One pair of artifacts passes through all stages on one worker
+//! and is then dropped, so memory grows with the number of cases and not with their size. This crate never calls an agent:
+//! it reads run folders that any producer wrote to the contract.
+//!
+//! # Example
+//!
+//! Compare two run folders, write the report, and print the gate's outcome:
+//!
+//! ```no_run
+//! use std::error::Error;
+//!
+//! use camino::Utf8Path;
+//! use counterproof_store::RunReader;
+//! use counterproof_evaluator::{
+//!     ComparedRun, PageSelection, ReportUrl, ReportWriter, Request, SideRuns, compare, evaluation_text,
+//! };
+//!
+//! fn main() -> Result<(), Box<dyn Error>> {
+//!     let open = |folder: &str| RunReader::open(Utf8Path::new(folder)).map(ComparedRun::new).map(SideRuns::from);
+//!     let request = Request::new(open("runs/baseline/1")?, open("runs/new/2")?);
+//!     let evaluation = compare(&request, |case| {
+//!         println!("{}: {:?}", case.row.case_id, case.row.verdict);
+//!         Ok::<_, std::io::Error>(())
+//!     })?;
+//!     println!("{}", evaluation_text::outcome(&evaluation));
+//!     Ok(())
+//! }
+//! ```
 
-pub mod cause;
-pub mod comparison;
-pub mod diff;
-pub mod gate;
-pub mod grounding;
-pub mod judge;
-pub mod load;
-pub mod messages;
-pub mod repeats;
-pub mod report;
-pub mod rules;
+mod cause;
+mod comparison;
+mod diff;
+mod gate;
+mod grounding;
+mod judge;
+mod load;
+mod messages;
+mod repeats;
+mod report;
+mod rules;
 pub mod statistics;
-pub mod values;
+mod values;
+
+// Values and messages: text for people.
+pub use messages::{action as action_message, first_divergence, output as output_message};
+pub use values::text;
+
+// Runs and their artifacts.
+pub use load::{
+    Artifact, CaseEnvelope, ComparedRun, EventIndex, FollowedRef, LoadedAnswer, LoadedFailure, Resolved, SideRuns,
+    follow_evidence,
+};
+
+// Rules of comparison.
+pub use rules::{RuleError, Rules, WrittenRules};
+
+// Differences of two answers.
+pub use diff::{
+    ActionRow, ChangeKind, Differences, EventRow, EvidenceChange, JsonChange, JsonChanges, LocatedValue, Operation,
+    OutputChange, Row, WithEvidence,
+};
+
+// Judging, the gate, and statistics over repeated runs.
+pub use gate::{GateLimits, Limit, Measure, ScopeLimits, UnknownScope, unknown_scopes};
+pub use judge::{Expectations, SchemaError};
+pub use repeats::{CaseStanding, Standing, standings};
+pub use statistics::Thresholds;
+
+// The comparison and its report.
+pub use comparison::{CaseComparison, CompareError, Request, compare, evaluation_text, pair, rerender};
+pub use report::{
+    CasePlace, PageSelection, ReportError, ReportUrl, ReportWriter, SUMMARY_UP_TO_BYTES, Surroundings, UrlError,
+    encode_path, history, summary,
+};
+
+/// Parts of the stages that the integration tests check one by one. Not part of the interface.
+#[doc(hidden)]
+pub mod test_support {
+    pub use crate::diff::json::diff_under;
+    pub use crate::rules::{Notes, Renaming, Scope, Subject, view};
+    pub use crate::values::same;
+}

@@ -9,10 +9,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{CaseId, Side};
-use counterproof_evaluator::comparison::{self, Request};
-use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::load::SideRuns;
-use counterproof_evaluator::report::ReportWriter;
+use counterproof_evaluator::{ComparedRun, ReportWriter, Request, SideRuns};
 use counterproof_store::RunReader;
 use counterproof_store::write::{self, Durability};
 use counterproof_validation::{RunFolder, validate_path};
@@ -49,7 +46,7 @@ pub fn renderer(bytes: &[u8]) {
     let out = folders.root().join("report");
     let request = folders.request();
     let report = ReportWriter::create(&out, &request).unwrap();
-    let evaluation = comparison::compare(&request, |case| report.write_case(case)).unwrap();
+    let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case)).unwrap();
     let index = report.finish(&evaluation).unwrap();
     for page in [index, out.join("cases/a.html")] {
         let html = std::fs::read_to_string(page).unwrap();
@@ -97,12 +94,12 @@ impl Folders {
     }
 
     fn request(&self) -> Request<'static> {
-        Request::of(self.open(Side::Baseline), self.open(Side::New))
+        Request::new(self.open(Side::Baseline), self.open(Side::New))
     }
 
     /// The baseline held against new; each artifact still names the side of its own run.
     fn turned(&self) -> Request<'static> {
-        Request::of(self.open(Side::New), self.open(Side::Baseline))
+        Request::new(self.open(Side::New), self.open(Side::Baseline))
     }
 
     fn open(&self, side: Side) -> SideRuns {
@@ -111,6 +108,7 @@ impl Folders {
 }
 
 fn compare(request: &Request<'_>) -> CaseEvaluation {
-    let evaluation: Evaluation = comparison::compare::<std::convert::Infallible>(request, |_| Ok(())).unwrap();
+    let evaluation: Evaluation =
+        counterproof_evaluator::compare::<std::convert::Infallible>(request, |_| Ok(())).unwrap();
     evaluation.cases.into_iter().next().unwrap()
 }

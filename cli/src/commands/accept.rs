@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, RunId, Side};
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::text;
 use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock};
 
 use crate::command_error::CommandError;

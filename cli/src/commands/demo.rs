@@ -9,7 +9,7 @@ use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Variant};
-use counterproof_evaluator::report::PageSelection;
+use counterproof_evaluator::PageSelection;
 use counterproof_runner::{Environment, Interrupt, Settings};
 use counterproof_store::write::{self, Durability};
 use uuid::Uuid;

@@ -2,9 +2,8 @@
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
-use counterproof_evaluator::report;
-use counterproof_evaluator::report::history::{self, History, HistoryError, LeftOut, Place};
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::history::{self, History, HistoryError, LeftOut, Place};
+use counterproof_evaluator::text;
 use counterproof_store::{ReadError, read_evaluation};
 
 use crate::command_error::CommandError;
@@ -80,7 +79,7 @@ fn history_error(error: HistoryError) -> CommandError {
 fn href(out: &Utf8Path, folder: &Utf8Path) -> Option<String> {
     let (from, to) = (out.canonicalize_utf8().ok()?, folder.canonicalize_utf8().ok()?);
     let name = ["index.html", "evaluation.json"].into_iter().find(|name| folder.join(name).is_file())?;
-    Some(report::encode_path(&format!("{}{name}", relative_path(&from, &to)?)))
+    Some(counterproof_evaluator::encode_path(&format!("{}{name}", relative_path(&from, &to)?)))
 }
 
 /// Returns the relative path from one folder to another. `None` if there is none, such as between two Windows drives.

@@ -7,12 +7,10 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Exit, Href, escape_invisible};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
-use counterproof_evaluator::diff::{Differences, WithEvidence};
-use counterproof_evaluator::load::evidence;
-use counterproof_evaluator::load::{Artifact, ComparedRun};
-use counterproof_evaluator::messages;
-use counterproof_evaluator::messages::divergence;
-use counterproof_evaluator::rules::Rules;
+use counterproof_evaluator::{
+    Artifact, ComparedRun, Differences, Rules, WithEvidence, action_message, first_divergence, follow_evidence,
+    output_message,
+};
 use counterproof_runner::{
     AgentCommand, BaseUrl, Environment, Header, HeaderError, REQUEST_HREF, ResolveRule, SavedRequest, Secret, Settings,
     Silent,
@@ -214,11 +212,11 @@ fn print_differences(
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
     let (Some(old), Some(other)) = (baseline.answer(), new.answer()) else {
-        let message = divergence::first(baseline, new, None).map(|divergence| divergence.message);
+        let message = first_divergence(baseline, new, None).map(|divergence| divergence.message);
         streams.print_line(message.unwrap_or_else(|| "one of the two artifacts violates the contract".to_owned()))?;
         return Ok(Exit::Findings);
     };
-    let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(other));
+    let (old_evidence, new_evidence) = (follow_evidence(old), follow_evidence(other));
     let differences = Differences::between(
         WithEvidence { loaded: old, evidence: &old_evidence },
         WithEvidence { loaded: other, evidence: &new_evidence },
@@ -229,13 +227,13 @@ fn print_differences(
         return Ok(Exit::Done);
     }
     streams.print_line("the answers differ:")?;
-    if let Some(first) = divergence::first(baseline, new, Some(&differences)) {
+    if let Some(first) = first_divergence(baseline, new, Some(&differences)) {
         streams.print_line(format_args!("  first divergence: {}", first.message))?;
     }
     for row in differences.actions.iter().filter(|row| !row.is_same()) {
-        let sentence = messages::action(row, &old.answer.proposed_actions, &other.answer.proposed_actions);
+        let sentence = action_message(row, &old.answer.proposed_actions, &other.answer.proposed_actions);
         streams.print_line(format_args!("  action: {sentence}"))?;
     }
-    streams.print_line(format_args!("  {}", messages::output(&differences.output)))?;
+    streams.print_line(format_args!("  {}", output_message(&differences.output)))?;
     Ok(Exit::Findings)
 }

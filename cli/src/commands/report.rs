@@ -3,9 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
-use counterproof_evaluator::comparison::rerender::{self, Again};
-use counterproof_evaluator::load::SideRuns;
-use counterproof_evaluator::report::{PageSelection, ReportUrl, ReportWriter};
+use counterproof_evaluator::{PageSelection, ReportUrl, ReportWriter, SideRuns, rerender};
 use counterproof_store::{EVALUATION_FILE, ReadError, read_evaluation};
 
 use crate::cases_file;
@@ -81,7 +79,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         );
         report.finish_again(&evaluation, &bytes, &context)
     } else {
-        let again = Again {
+        let again = rerender::Again {
             baseline: compared_runs(&evaluation, Side::Baseline, &args.baseline_runs)?,
             new: compared_runs(&evaluation, Side::New, &args.new_runs)?,
             cases: &cases,

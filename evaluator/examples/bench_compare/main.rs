@@ -16,7 +16,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
-use counterproof_evaluator::report::PageSelection;
+use counterproof_evaluator::PageSelection;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 

@@ -6,9 +6,7 @@ use std::time::Instant;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_evaluator::comparison::{self, Request};
-use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::report::{PageSelection, ReportWriter};
+use counterproof_evaluator::{ComparedRun, PageSelection, ReportWriter, Request};
 use counterproof_store::RunReader;
 use counterproof_validation::validate_path;
 use rayon::prelude::*;
@@ -73,9 +71,9 @@ pub(crate) fn compare(root: &Utf8Path, pages: PageSelection) -> Outcome {
 
 fn compare_into(root: &Utf8Path, out: &Utf8Path, pages: PageSelection) -> Outcome<Evaluation> {
     let open = |side| -> Outcome<ComparedRun> { Ok(ComparedRun::new(RunReader::open(&run_folder(root, side))?)) };
-    let request = Request::of(open(Side::Baseline)?.into(), open(Side::New)?.into());
+    let request = Request::new(open(Side::Baseline)?.into(), open(Side::New)?.into());
     let report = ReportWriter::create(out, &request)?.with_pages(pages);
-    let evaluation = comparison::compare(&request, |case| report.write_case(case))?;
+    let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case))?;
     report.finish(&evaluation)?;
     Ok(evaluation)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use counterproof_artifact::evaluation::{CaseEvaluation, Cluster};
 
 /// The clusters of all cases: those of most cases first, and of equal ones that of the earlier case.
-pub fn clusters(cases: &[CaseEvaluation]) -> Vec<Cluster> {
+pub(crate) fn clusters(cases: &[CaseEvaluation]) -> Vec<Cluster> {
     let mut clusters: Vec<Cluster> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for case in cases {

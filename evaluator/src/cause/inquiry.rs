@@ -5,9 +5,9 @@ use counterproof_artifact::{Sha256Digest, Side};
 
 use crate::diff::json::{self, JsonChanges};
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::Trail;
+use crate::grounding::Provenance;
 use crate::judge::findings::Findings;
-use crate::load::case_input::{self, Asked};
+use crate::load::case_input::{self, CaseInput};
 use crate::load::{Artifact, LoadedFailure};
 use crate::messages;
 use crate::values::text;
@@ -18,7 +18,7 @@ use super::walk;
 
 /// Two answers that differ, and all that connects them.
 #[derive(Clone, Copy)]
-pub struct Inquiry<'a> {
+pub(crate) struct Inquiry<'a> {
     /// The baseline's answer.
     pub baseline: WithEvidence<'a>,
     /// New's answer.
@@ -26,11 +26,11 @@ pub struct Inquiry<'a> {
     /// In what they differ.
     pub differences: &'a Differences,
     /// Which element stands for which, and where values come from.
-    pub trail: &'a Trail<'a>,
+    pub trail: &'a Provenance<'a>,
     /// What is wrong with new by itself.
     pub findings: &'a Findings,
     /// What the baseline and new were asked.
-    pub asked: [&'a Asked<'a>; 2],
+    pub asked: [&'a CaseInput<'a>; 2],
 }
 
 impl<'a> Inquiry<'a> {
@@ -43,7 +43,7 @@ impl<'a> Inquiry<'a> {
 }
 
 /// The cause of what differs between two answers; `None` where nothing does.
-pub fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
+pub(crate) fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
     let effect = effect::choose(&inquiry)?;
     if case_input::is_same(inquiry.asked[0], inquiry.asked[1]) == Some(false) {
         return Some(input_changed(&inquiry, effect));
@@ -58,7 +58,7 @@ pub fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
 }
 
 /// The cause of a case that one side could not be run for.
-pub fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> {
+pub(crate) fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> {
     let failed: Vec<(Side, &LoadedFailure)> = [(Side::New, new), (Side::Baseline, baseline)]
         .into_iter()
         .filter_map(|(side, artifact)| Some((side, artifact.failure()?)))

@@ -7,5 +7,5 @@ mod inquiry;
 mod name;
 mod walk;
 
-pub use clusters::clusters;
-pub use inquiry::{Inquiry, of_answers, of_failures};
+pub(crate) use clusters::clusters;
+pub(crate) use inquiry::{Inquiry, of_answers, of_failures};

@@ -17,17 +17,17 @@ use crate::cause;
 use crate::diff::alignment;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, GateCase, GateLimits};
-use crate::grounding::Places;
-use crate::grounding::Trail;
+use crate::grounding::Provenance;
+use crate::grounding::UsualValues;
 use crate::judge::findings::{self, Findings};
 use crate::judge::severity;
 use crate::judge::verdict::{self, Compared};
 use crate::judge::{Expectations, Judged};
 use crate::load::Artifact;
 use crate::load::SideRuns;
-use crate::load::case_input::Asked;
+use crate::load::case_input::CaseInput;
 use crate::load::{evidence, tools};
-use crate::messages::divergence;
+use crate::messages;
 use crate::repeats::{RepeatInputs, Repeated, Shown, unplaced};
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
@@ -53,7 +53,7 @@ pub struct Request<'a> {
 
 impl Request<'_> {
     /// Two sides and nothing else: no cases are known, and everything is as it is where nobody says otherwise.
-    pub fn of(baseline: SideRuns, new: SideRuns) -> Self {
+    pub fn new(baseline: SideRuns, new: SideRuns) -> Self {
         Self {
             baseline,
             new,
@@ -130,7 +130,7 @@ pub fn compare<E: Send>(
         thresholds: &request.thresholds,
     };
     let repeated = is_repeated.then(|| Repeated::of(&inputs, &ids));
-    let places = Places::default();
+    let places = UsualValues::default();
     let pass = |index: usize, all_noted: bool| {
         let id = &ids[index];
         let comparison =
@@ -199,7 +199,7 @@ fn compare_case<'a>(
     index: usize,
     id: &CaseId,
     spec: Option<&'a CaseSpec>,
-    places: (&Places, bool),
+    places: (&UsualValues, bool),
 ) -> CaseComparison<'a> {
     let decided = repeated.and_then(|repeated| Some((repeated, repeated.case(index)?)));
     let shown = decided.map(|(_, case)| case.shown).unwrap_or_default();
@@ -212,7 +212,7 @@ fn compare_case<'a>(
     let results = request.expectations.judge(id, judged(&baseline, &baseline_evidence), judged(&new, &new_evidence));
     let run_of = |runs: &'a SideRuns, side| runs.get(shown.of(side)).unwrap_or_else(|| runs.first());
     let asked = [(run_of(&request.baseline, Side::Baseline), &baseline), (run_of(&request.new, Side::New), &new)]
-        .map(|(run, artifact)| Asked::of(id, spec, run, artifact.envelope()));
+        .map(|(run, artifact)| CaseInput::new(id, spec, run, artifact.envelope()));
     let (mut differences, mut trail, mut findings) = (None, None, Findings::default());
     let (verdict, reasons) = verdict::judge(&baseline, &new, |old, other| {
         let baseline = WithEvidence { loaded: old, evidence: &baseline_evidence };
@@ -221,7 +221,7 @@ fn compare_case<'a>(
         if let Some((_, case)) = decided {
             case.mark_noise(found, [baseline, new], &request.rules);
         }
-        let trail = trail.insert(Trail::of(baseline, new, found, [&asked[0], &asked[1]]));
+        let trail = trail.insert(Provenance::trace(baseline, new, found, [&asked[0], &asked[1]]));
         findings = findings::find(baseline, new, found, &trail.suspects, places);
         verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results, findings: &findings })
     });
@@ -270,7 +270,7 @@ fn compare_case<'a>(
         title: title(spec, [&new, &baseline]),
         verdict,
         reasons,
-        first_divergence: divergence::first(&baseline, &new, differences.as_ref()),
+        first_divergence: messages::first_divergence(&baseline, &new, differences.as_ref()),
         alignment: differences.as_ref().map(alignment::of),
         cause,
         severity: Some(severity),

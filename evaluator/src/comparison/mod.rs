@@ -4,5 +4,4 @@ mod compare;
 pub mod evaluation_text;
 pub mod rerender;
 
-pub use crate::repeats::Shown;
 pub use compare::{CaseComparison, CompareError, Request, compare, pair};

@@ -80,7 +80,7 @@ pub fn runs_of(evaluation: &Evaluation, side: Side, named: Vec<ComparedRun>) -> 
             expected: text::list(&expected),
         });
     }
-    SideRuns::of_all(runs).ok_or_else(|| OtherRuns::NotNamed { side, run_id: first.run_id.clone() })
+    SideRuns::new(runs).ok_or_else(|| OtherRuns::NotNamed { side, run_id: first.run_id.clone() })
 }
 
 /// Hands every case of a wanted verdict to the sink, with what the evaluation says of it; on several threads and in no order.

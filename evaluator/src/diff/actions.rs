@@ -66,7 +66,7 @@ impl ActionRow {
 
 /// The actions of one side and their evidence.
 #[derive(Clone, Copy)]
-pub struct Actions<'a> {
+pub(crate) struct Actions<'a> {
     /// The actions.
     pub actions: &'a [ProposedAction],
     /// The refs of each.
@@ -77,7 +77,7 @@ pub struct Actions<'a> {
 const COST: (Cost, Cost) = (1_000, 15_000);
 
 /// The proposed actions of both sides, prepared to be compared.
-pub struct PreparedActions<'a> {
+pub(crate) struct PreparedActions<'a> {
     baseline: Actions<'a>,
     new: Actions<'a>,
     old_parts: Vec<Part<'a>>,
@@ -86,7 +86,7 @@ pub struct PreparedActions<'a> {
 
 impl<'a> PreparedActions<'a> {
     /// Prepares the actions; what the rules match is noted, for each side on its own.
-    pub fn of(baseline: Actions<'a>, new: Actions<'a>, rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
+    pub(crate) fn of(baseline: Actions<'a>, new: Actions<'a>, rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
         let parts = |actions: &'a [ProposedAction], notes: &mut Notes| {
             let part = |action: &'a ProposedAction| {
                 let subject = Subject { event: None, tool: Some(&action.tool_name) };
@@ -101,7 +101,11 @@ impl<'a> PreparedActions<'a> {
 
     /// Matches them; the flag is false where the lists were too long to be exact. `meaning` says what a ref of new's leads
     /// to, in the baseline's terms.
-    pub fn diff(&self, meaning: impl Fn(&FollowedRef) -> u64, renaming: &mut Renaming) -> (Vec<ActionRow>, bool) {
+    pub(crate) fn diff(
+        &self,
+        meaning: impl Fn(&FollowedRef) -> u64,
+        renaming: &mut Renaming,
+    ) -> (Vec<ActionRow>, bool) {
         let (old, new) = (&self.old_parts, &self.new_parts);
         let keys = |parts: &[Part<'_>]| parts.iter().map(|part| part.key).collect::<Vec<_>>();
         let order = || order::of_lists(old, new, Part::order);

@@ -22,10 +22,10 @@ use super::table::Table;
 
 /// How much one alignment may cost, in steps: a pair costs as many as its elements have leaves to be compared. Some
 /// hundred elements a side with twenty leaves each, or a thousand with four.
-pub const WORK: usize = 4_000_000;
+pub(crate) const WORK: usize = 4_000_000;
 
 /// Groups of up to so many elements can be matched with parts of several groups.
-pub const OPEN_UP_TO: usize = 6;
+pub(crate) const OPEN_UP_TO: usize = 6;
 
 /// One row of an alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Row {
 
 /// Which elements of two lists stand for each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alignment {
+pub(crate) struct Alignment {
     /// The pairs, in the order of the baseline's list.
     pub pairs: Vec<(usize, usize)>,
     /// What the pairs and all that was left out cost together.
@@ -68,7 +68,7 @@ pub struct Alignment {
 
 /// One of the two lists.
 #[derive(Debug, Clone, Copy)]
-pub struct List<'a> {
+pub(crate) struct List<'a> {
     /// For each element a number that is equal for elements that mean the same.
     pub keys: &'a [u64],
     /// For each element the number of its group, in ascending order.
@@ -76,7 +76,7 @@ pub struct List<'a> {
 }
 
 /// How two lists are compared.
-pub struct Lists<'a> {
+pub(crate) struct Lists<'a> {
     /// The baseline's list.
     pub baseline: List<'a>,
     /// New's list.
@@ -91,7 +91,7 @@ pub struct Lists<'a> {
 }
 
 /// Aligns two lists.
-pub fn align(lists: &Lists<'_>) -> Alignment {
+pub(crate) fn align(lists: &Lists<'_>) -> Alignment {
     align_bounded(lists, WORK)
 }
 

@@ -8,7 +8,7 @@ use crate::diff::pointers::row_pointers;
 use crate::diff::rows::Operation;
 
 /// What there is to tell of the aligned events.
-pub fn of(differences: &Differences) -> Alignment {
+pub(crate) fn of(differences: &Differences) -> Alignment {
     let mut operations = Operations::default();
     for row in &differences.events {
         let count = match row.operation() {

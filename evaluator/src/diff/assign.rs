@@ -3,14 +3,14 @@
 //!
 //! Costs are whole numbers, so that no sum depends on the order in which it is made.
 
-pub use crate::values::distance::Cost;
+pub(crate) use crate::values::distance::Cost;
 
 /// What it costs to leave out one element.
-pub const LEFT_OUT: Cost = 10_000;
+pub(crate) const LEFT_OUT: Cost = 10_000;
 
 /// An assignment of rows to columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     /// The matched pairs, in the order of the rows.
     pub pairs: Vec<(usize, usize)>,
     /// What the pairs and all that was left out on either side cost together.
@@ -18,12 +18,12 @@ pub struct Assignment {
 }
 
 /// About how many steps it takes to assign so many rows to so many columns.
-pub const fn effort(rows: usize, columns: usize) -> usize {
+pub(crate) const fn effort(rows: usize, columns: usize) -> usize {
     rows.saturating_mul(rows).saturating_mul(columns.saturating_add(rows))
 }
 
 /// The cheapest assignment. `pair` says what a pair costs, `None` where the two cannot stand for each other.
-pub fn assign(rows: usize, columns: usize, pair: impl Fn(usize, usize) -> Option<Cost>) -> Assignment {
+pub(crate) fn assign(rows: usize, columns: usize, pair: impl Fn(usize, usize) -> Option<Cost>) -> Assignment {
     let mut matching = Matching::new(rows, columns, pair);
     (0..rows).for_each(|row| matching.add(row));
     let cost = matching.cost(rows);
@@ -31,7 +31,7 @@ pub fn assign(rows: usize, columns: usize, pair: impl Fn(usize, usize) -> Option
 }
 
 /// What the first row alone costs with all columns, the first two rows, and so on.
-pub fn growing(rows: usize, columns: usize, pair: impl Fn(usize, usize) -> Option<Cost>) -> Vec<Cost> {
+pub(crate) fn growing(rows: usize, columns: usize, pair: impl Fn(usize, usize) -> Option<Cost>) -> Vec<Cost> {
     let mut matching = Matching::new(rows, columns, pair);
     (0..rows)
         .map(|row| {

@@ -7,7 +7,7 @@ use crate::diff::align::Row;
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Holder {
+pub(crate) enum Holder {
     /// In the arguments of the call at this event.
     Call(usize),
     /// In the parameters of this proposed action.
@@ -16,7 +16,7 @@ pub enum Holder {
 
 /// How an element of one side stands to the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stand {
+pub(crate) struct Stand {
     /// Its counterpart, where it has one.
     pub other: Option<usize>,
     /// Whether it differs from it by more than noise; what has no counterpart differs.
@@ -27,14 +27,14 @@ pub struct Stand {
 
 /// The counterparts of the events and actions of both sides.
 #[derive(Debug, Clone, Default)]
-pub struct Counterparts {
+pub(crate) struct Counterparts {
     events: [Vec<Stand>; 2],
     actions: [Vec<Stand>; 2],
 }
 
 impl Counterparts {
     /// The counterparts in two aligned answers.
-    pub fn of(differences: &Differences) -> Self {
+    pub(crate) fn of(differences: &Differences) -> Self {
         Self {
             events: stands(differences.events.iter().map(|row| (row.row, row.counts()))),
             actions: stands(differences.actions.iter().map(|row| (row.row, row.counts()))),
@@ -42,17 +42,17 @@ impl Counterparts {
     }
 
     /// How an event stands to the other side.
-    pub fn event(&self, side: Side, index: usize) -> Stand {
+    pub(crate) fn event(&self, side: Side, index: usize) -> Stand {
         self.events[place(side)].get(index).copied().unwrap_or_default()
     }
 
     /// How an action stands to the other side.
-    pub fn action(&self, side: Side, index: usize) -> Stand {
+    pub(crate) fn action(&self, side: Side, index: usize) -> Stand {
         self.actions[place(side)].get(index).copied().unwrap_or_default()
     }
 
     /// The call or action of the other side that stands for one.
-    pub fn other(&self, side: Side, holder: Holder) -> Option<Holder> {
+    pub(crate) fn other(&self, side: Side, holder: Holder) -> Option<Holder> {
         match holder {
             Holder::Call(index) => self.event(side, index).other.map(Holder::Call),
             Holder::Action(index) => self.action(side, index).other.map(Holder::Action),

@@ -55,7 +55,7 @@ impl EventRow {
 
 /// All events of two answers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AlignedEvents {
+pub(crate) struct AlignedEvents {
     /// The rows, in reading order.
     pub rows: Vec<EventRow>,
     /// What the alignment costs, in ten-thousandths of one step left out. A step that moved costs as much as one left out
@@ -68,7 +68,7 @@ pub struct AlignedEvents {
 }
 
 /// The events of both sides, prepared to be compared.
-pub struct Events<'a> {
+pub(crate) struct Events<'a> {
     old: Vec<Step<'a>>,
     new: Vec<Step<'a>>,
     lengths: (usize, usize),
@@ -79,7 +79,7 @@ pub struct Events<'a> {
 
 impl<'a> Events<'a> {
     /// Prepares the events; what the rules match is noted, for each side on its own.
-    pub fn of(sides: [&'a LoadedAnswer; 2], rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
+    pub(crate) fn of(sides: [&'a LoadedAnswer; 2], rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
         let [old_notes, new_notes] = notes;
         let [baseline, new] = sides;
         Self {
@@ -92,7 +92,7 @@ impl<'a> Events<'a> {
     }
 
     /// Aligns them.
-    pub fn align(&self, renaming: &mut Renaming) -> AlignedEvents {
+    pub(crate) fn align(&self, renaming: &mut Renaming) -> AlignedEvents {
         let (old, other, lengths) = (&self.old, &self.new, self.lengths);
         let (known_order, known_effort) = (OnceCell::new(), OnceCell::new());
         let order = || *known_order.get_or_init(|| order::of_lists(old, other, Step::order));

@@ -55,14 +55,14 @@ impl Deref for JsonChanges {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonChange {
     /// What the baseline has there; `None` where it has no such place.
-    pub baseline: Option<Place>,
+    pub baseline: Option<LocatedValue>,
     /// What new has there; `None` where it has no such place.
-    pub new: Option<Place>,
+    pub new: Option<LocatedValue>,
 }
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct LocatedValue {
     /// A JSON Pointer (RFC 6901).
     pub pointer: String,
     /// The value there.
@@ -89,7 +89,7 @@ impl JsonChange {
     pub fn kind(&self) -> ChangeKind {
         match (&self.baseline, &self.new) {
             // Arrays that differ in anything else differ in their elements.
-            (Some(Place { value: Value::Array(_), .. }), Some(Place { value: Value::Array(_), .. })) => {
+            (Some(LocatedValue { value: Value::Array(_), .. }), Some(LocatedValue { value: Value::Array(_), .. })) => {
                 ChangeKind::Reordered
             }
             (Some(baseline), Some(new)) if type_name(&baseline.value) == type_name(&new.value) => ChangeKind::Changed,
@@ -109,7 +109,7 @@ impl JsonChange {
 ///
 /// Elements of arrays are matched by longest common subsequence; a stretch in which nothing matches is compared element by
 /// element. An array whose elements are all there in another order is one place.
-pub fn diff(baseline: &Value, new: &Value) -> JsonChanges {
+pub(crate) fn diff(baseline: &Value, new: &Value) -> JsonChanges {
     diff_under(baseline, new, &Scope::default(), &mut Renaming::default())
 }
 
@@ -122,7 +122,7 @@ pub fn diff_under(baseline: &Value, new: &Value, scope: &Scope<'_>, renaming: &m
 }
 
 /// All places at which two objects differ: see [`diff_under`].
-pub fn diff_objects(
+pub(crate) fn diff_objects(
     baseline: &Map<String, Value>,
     new: &Map<String, Value>,
     scope: &Scope<'_>,
@@ -214,7 +214,7 @@ impl<'w> Walk<'w> {
             return;
         }
         self.pointer_bytes += bytes;
-        let place = |pointer: &str, value: &Value| Place { pointer: pointer.to_owned(), value: value.clone() };
+        let place = |pointer: &str, value: &Value| LocatedValue { pointer: pointer.to_owned(), value: value.clone() };
         self.changes.places.push(JsonChange {
             baseline: baseline.map(|value| place(&self.baseline, value)),
             new: new.map(|value| place(&self.new, value)),

@@ -1,22 +1,28 @@
 //! Differences as values: of two JSON values, two texts, two lists, two answers. Later stages judge what they mean.
 
-pub mod actions;
-pub mod align;
-pub mod alignment;
-pub mod assign;
-pub mod counterparts;
+pub(crate) mod actions;
+pub(crate) mod align;
+pub(crate) mod alignment;
+pub(crate) mod assign;
+pub(crate) mod counterparts;
 mod differences;
 pub(crate) mod elements;
-pub mod events;
+pub(crate) mod events;
 mod fast_equal;
-pub mod json;
+pub(crate) mod json;
 mod lcs;
-pub mod output;
+pub(crate) mod output;
 pub(crate) mod pointers;
-pub mod rows;
-pub mod sets;
+pub(crate) mod rows;
+pub(crate) mod sets;
 pub(crate) mod steps;
 mod table;
-pub mod text;
+pub(crate) mod text;
 
+pub use actions::{ActionRow, EvidenceChange};
+pub use align::Row;
 pub use differences::{Differences, WithEvidence};
+pub use events::EventRow;
+pub use json::{ChangeKind, JsonChange, JsonChanges, LocatedValue};
+pub use output::OutputChange;
+pub use rows::Operation;

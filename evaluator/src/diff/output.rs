@@ -24,19 +24,24 @@ pub enum OutputChange {
 }
 
 /// The rules that act on the final output: those of events of its type, below `/content`.
-pub fn scope(rules: &Rules) -> Scope<'_> {
+pub(crate) fn scope(rules: &Rules) -> Scope<'_> {
     rules.scope(Subject { event: Some("final_output"), tool: None }).below("content")
 }
 
 /// Notes what the rules match in an output.
-pub fn note(output: &FinalOutput, scope: &Scope<'_>, notes: &mut Notes) {
+pub(crate) fn note(output: &FinalOutput, scope: &Scope<'_>, notes: &mut Notes) {
     if !scope.is_empty() {
         view(&value(&output.content), scope, notes);
     }
 }
 
 /// Compares the final outputs.
-pub fn diff(baseline: &FinalOutput, new: &FinalOutput, scope: &Scope<'_>, renaming: &mut Renaming) -> OutputChange {
+pub(crate) fn diff(
+    baseline: &FinalOutput,
+    new: &FinalOutput,
+    scope: &Scope<'_>,
+    renaming: &mut Renaming,
+) -> OutputChange {
     let here = scope.here();
     if here.ignore {
         return OutputChange::Same;

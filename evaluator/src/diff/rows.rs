@@ -22,7 +22,7 @@ pub enum Operation {
 /// What only the baseline has stands before what only new has in the same place. A pair that stands crosswise comes where
 /// it is met first, and of two such pairs the one that `moved`, or the one that is nearer to the top. `turned` decides where
 /// even that is the same.
-pub fn in_reading_order(
+pub(crate) fn in_reading_order(
     lengths: (usize, usize),
     pairs: &[(usize, usize)],
     moved: impl Fn(usize) -> bool,
@@ -75,7 +75,7 @@ pub fn in_reading_order(
 
 /// The first row from which on everything is the same to the end, on both sides; `None` where there is none, or where
 /// nothing differs. A row that moved differs in both of its places.
-pub fn recovery(rows: &[(Row, Operation)]) -> Option<usize> {
+pub(crate) fn recovery(rows: &[(Row, Operation)]) -> Option<usize> {
     let (mut baseline_from, mut new_from) = (0, 0);
     let mut differs = false;
     for (row, _) in rows.iter().filter(|(_, operation)| *operation != Operation::Same) {

@@ -7,10 +7,10 @@ use super::assign::{self, Cost};
 use crate::values::hashed::HashedMap;
 
 /// How much one assignment may cost, in steps: some three hundred elements a side that are not equal.
-pub const WORK: usize = 64_000_000;
+pub(crate) const WORK: usize = 64_000_000;
 
 /// How two sets are compared. Indexes count within the sets' own slices.
-pub struct Sets<'a> {
+pub(crate) struct Sets<'a> {
     /// For each element of the baseline's set a number that is equal for elements that mean the same.
     pub baseline_keys: &'a [u64],
     /// The same for new's set.
@@ -23,7 +23,7 @@ pub struct Sets<'a> {
 
 /// Which elements of two sets stand for each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Matching {
+pub(crate) struct Matching {
     /// The pairs, in the order of the baseline's set.
     pub pairs: Vec<(usize, usize)>,
     /// False where the sets were too large to be sure that nothing is cheaper.
@@ -31,7 +31,7 @@ pub struct Matching {
 }
 
 /// Matches two sets.
-pub fn pair_off(sets: &Sets<'_>) -> Matching {
+pub(crate) fn pair_off(sets: &Sets<'_>) -> Matching {
     pair_off_bounded(sets, WORK)
 }
 

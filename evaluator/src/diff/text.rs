@@ -58,7 +58,7 @@ pub struct Part {
 /// Compares two texts.
 ///
 /// Of differences that are equally short the choice is made by content, so that it does not matter which side is which.
-pub fn diff(baseline: &str, new: &str) -> TextChanges {
+pub(crate) fn diff(baseline: &str, new: &str) -> TextChanges {
     if baseline <= new { in_this_order(baseline, new) } else { mirrored(in_this_order(new, baseline)) }
 }
 

@@ -11,7 +11,7 @@ pub(crate) const UNDECIDED: &str = "undecided";
 
 /// What the gate knows of a case.
 #[derive(Debug, Clone, Copy)]
-pub struct GateCase<'a> {
+pub(crate) struct GateCase<'a> {
     /// What is said of it.
     pub verdict: Verdict,
     /// The highest risk of an action on either side.
@@ -26,7 +26,7 @@ pub struct GateCase<'a> {
 
 impl<'a> GateCase<'a> {
     /// A case that was compared, and what the cases file says of it.
-    pub fn of(case: &CaseEvaluation, spec: Option<&'a CaseSpec>) -> Self {
+    pub(crate) fn of(case: &CaseEvaluation, spec: Option<&'a CaseSpec>) -> Self {
         let judged = case.is_judged_on_new();
         Self {
             verdict: case.verdict,
@@ -90,7 +90,7 @@ pub(crate) const fn is_convicted(verdict: Verdict) -> bool {
 }
 
 /// Holds the cases against the limits. `of_repeats` are the rules that only several runs a side can be held against.
-pub fn judge(cases: &[GateCase<'_>], of_repeats: Vec<GateRule>, limits: &GateLimits) -> Gate {
+pub(crate) fn judge(cases: &[GateCase<'_>], of_repeats: Vec<GateRule>, limits: &GateLimits) -> Gate {
     let mut rules = rules(cases, limits);
     // Whether there was enough to judge comes last of what is asked of all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
@@ -105,7 +105,7 @@ pub(crate) fn at_most(code: &str, limit: Limit, actual: u64, of: u64) -> GateRul
 }
 
 /// Every rule that the limits ask: those for all cases first.
-pub fn rules(cases: &[GateCase<'_>], limits: &GateLimits) -> Vec<GateRule> {
+pub(crate) fn rules(cases: &[GateCase<'_>], limits: &GateLimits) -> Vec<GateRule> {
     let mut rules: Vec<_> =
         limits.overall().iter().map(|(measure, limit)| rule(cases, None, *measure, *limit)).collect();
     for ScopeLimits { scope, limits } in limits.scopes() {
@@ -148,14 +148,14 @@ impl Counted {
 
 /// Whether a rule counts a case. One over a tag, a suite or all cases together counts none by itself: which cases those are is
 /// not for a case to tell.
-pub fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
+pub(crate) fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
     let measure = Measure::ALL.into_iter().find(|measure| measure.code() == rule.code);
     let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
     is_within && measure.is_some_and(|measure| measure.counts(case))
 }
 
 /// What the rules say together: a limit that is exceeded fails, and too few cases are no answer.
-pub fn decide(rules: Vec<GateRule>) -> Gate {
+pub(crate) fn decide(rules: Vec<GateRule>) -> Gate {
     let broken = |bound| rules.iter().any(|rule| rule.bound == bound && !rule.passed);
     let outcome = match (broken(Bound::AtMost), broken(Bound::AtLeast)) {
         (true, _) => GateOutcome::Failed,

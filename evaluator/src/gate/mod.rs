@@ -4,6 +4,7 @@
 mod evaluate;
 mod limits;
 
-pub use evaluate::{GateCase, UnknownScope, counts, decide, judge, rules, unknown_scopes};
+pub(crate) use evaluate::{GateCase, counts, judge};
 pub(crate) use evaluate::{UNDECIDED, at_most, is_convicted};
+pub use evaluate::{UnknownScope, unknown_scopes};
 pub use limits::{GateLimits, Limit, Measure, ScopeLimits};

@@ -13,11 +13,11 @@ mod search;
 mod suspects;
 mod tokens;
 
-pub use crate::diff::counterparts::Holder;
-pub use origins::{
+pub(crate) use crate::diff::counterparts::Holder;
+pub(crate) use origins::{
     Leaf, Origin, Origins, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, numbers_only_in,
     origins_of_values,
 };
-pub use places::{Places, Usual};
-pub use provenance::Trail;
-pub use suspects::{Suspect, suspects};
+pub(crate) use places::{Usual, UsualValues};
+pub(crate) use provenance::Provenance;
+pub(crate) use suspects::{Suspect, suspects};

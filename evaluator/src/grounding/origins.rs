@@ -10,7 +10,7 @@ use super::search::{Search, Sought, Source};
 use super::tokens::{Reader, Token};
 use crate::diff::counterparts::Holder;
 use crate::load::LoadedAnswer;
-use crate::load::case_input::Asked;
+use crate::load::case_input::CaseInput;
 use crate::load::payload;
 use crate::values::hashed::HashedSet;
 use crate::values::{same_object, text_hash};
@@ -26,7 +26,7 @@ const NUMBERS_FOLLOWED: usize = 100;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// It says too little to come from anywhere.
     Exempt,
     /// From the input of the case.
@@ -41,14 +41,14 @@ pub enum Origin {
 
 impl Origin {
     /// True where the value was seen before it was used.
-    pub const fn is_grounded(self) -> bool {
+    pub(crate) const fn is_grounded(self) -> bool {
         matches!(self, Origin::Input | Origin::Event(_))
     }
 }
 
 /// A value that was given to a tool, or is to be.
 #[derive(Debug, Clone, Copy)]
-pub struct Leaf<'a> {
+pub(crate) struct Leaf<'a> {
     /// Where it stands.
     pub holder: Holder,
     /// The how-manieth leaf of its holder it is, counted from 0.
@@ -65,7 +65,7 @@ pub struct Leaf<'a> {
 
 /// The values that one side's agent gave to its tools, and where they come from.
 #[derive(Debug, Default)]
-pub struct Origins<'a> {
+pub(crate) struct Origins<'a> {
     /// In the order of the calls, then of the actions.
     pub leaves: Vec<Leaf<'a>>,
     /// Whether the input of the case was there to be searched.
@@ -76,7 +76,7 @@ pub struct Origins<'a> {
 
 impl<'a> Origins<'a> {
     /// Looks for the values of an answer in what its agent was given.
-    pub fn of(loaded: &'a LoadedAnswer, asked: &Asked<'_>) -> Self {
+    pub(crate) fn of(loaded: &'a LoadedAnswer, asked: &CaseInput<'_>) -> Self {
         let mut search = Search::default();
         let mut leaves = Vec::new();
         each_holder(loaded, |holder, tool, arguments| {
@@ -113,13 +113,13 @@ impl<'a> Origins<'a> {
     }
 
     /// The action that a call carried out, where it says so.
-    pub fn action_of(&self, holder: Holder) -> Option<Holder> {
+    pub(crate) fn action_of(&self, holder: Holder) -> Option<Holder> {
         let Holder::Call(call) = holder else { return None };
         self.carried_out.get(&call).copied().map(Holder::Action)
     }
 
     /// The leaves of a call or an action.
-    pub fn held_by(&self, holder: Holder) -> &[Leaf<'a>] {
+    pub(crate) fn held_by(&self, holder: Holder) -> &[Leaf<'a>] {
         // The leaves are in the order of their holders: calls, then actions.
         let start = self.leaves.partition_point(|leaf| leaf.holder < holder);
         let length = self.leaves[start..].partition_point(|leaf| leaf.holder == holder);
@@ -128,7 +128,7 @@ impl<'a> Origins<'a> {
 }
 
 /// True where two answers were given the same and gave their tools the same: then no value lost its source.
-pub fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) -> bool {
+pub(crate) fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) -> bool {
     let (old, other) = (&baseline.answer, &new.answer);
     let same_event = |index: usize| match (&old.events[index].body, &other.events[index].body) {
         (EventBody::ToolCall(a), EventBody::ToolCall(b)) => a.tool == b.tool && same_object(&a.args, &b.args),
@@ -149,7 +149,7 @@ pub fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) -> bool {
 }
 
 /// Where values come from that were said in the end, and given to no tool: each in its turn.
-pub fn origins_of_values(loaded: &LoadedAnswer, asked: &Asked<'_>, values: &[Value]) -> Vec<Origin> {
+pub(crate) fn origins_of_values(loaded: &LoadedAnswer, asked: &CaseInput<'_>, values: &[Value]) -> Vec<Origin> {
     if values.is_empty() {
         return Vec::new();
     }
@@ -164,7 +164,7 @@ pub fn origins_of_values(loaded: &LoadedAnswer, asked: &Asked<'_>, values: &[Val
 }
 
 /// The numbers and ids that only the first of two texts has, as they stand there, at most some hundred.
-pub fn numbers_only_in(mine: &str, theirs: &str) -> Vec<String> {
+pub(crate) fn numbers_only_in(mine: &str, theirs: &str) -> Vec<String> {
     let known: HashedSet = numbers(theirs).collect();
     let words = mine.split_whitespace().filter(|word| numbers(word).any(|number| !known.contains(&number)));
     words.take(NUMBERS_FOLLOWED).map(str::to_owned).collect()
@@ -198,7 +198,7 @@ fn prose(value: &Value) -> Option<&str> {
 }
 
 /// How far two values are apart, as far as their wording is not: prose by its numbers, anything else wholly or not at all.
-pub fn distance_of_values(old: &Value, new: &Value) -> f64 {
+pub(crate) fn distance_of_values(old: &Value, new: &Value) -> f64 {
     match (prose(old), prose(new)) {
         (Some(old), Some(new)) => distance_of_numbers(old, new),
         _ => 1.0,
@@ -206,14 +206,14 @@ pub fn distance_of_values(old: &Value, new: &Value) -> f64 {
 }
 
 /// How far the numbers and ids in two texts are apart, as sets: between 0 (the same) and 1 (none in common).
-pub fn distance_of_numbers(old: &str, new: &str) -> f64 {
+pub(crate) fn distance_of_numbers(old: &str, new: &str) -> f64 {
     let (old, new): (HashedSet, HashedSet) = (numbers(old).collect(), numbers(new).collect());
     let all = old.len() + new.len();
     if all == 0 { 0.0 } else { 1.0 - 2.0 * old.intersection(&new).count() as f64 / all as f64 }
 }
 
 /// The pointer within an artifact to a leaf of a call's arguments or an action's parameters.
-pub fn leaf_pointer(loaded: &LoadedAnswer, holder: Holder, ordinal: usize) -> String {
+pub(crate) fn leaf_pointer(loaded: &LoadedAnswer, holder: Holder, ordinal: usize) -> String {
     let (mut path, arguments) = match holder {
         Holder::Call(index) => match &loaded.answer.events[index].body {
             EventBody::ToolCall(call) => (format!("/events/{index}/args"), &call.args),

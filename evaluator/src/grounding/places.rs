@@ -22,7 +22,7 @@ const PLACES_A_CASE: usize = 256;
 /// The values of the baseline by place. It can be shared between threads, and what it says in the end does not depend on
 /// the order in which the cases were noted.
 #[derive(Debug, Default)]
-pub struct Places {
+pub(crate) struct UsualValues {
     known: Mutex<HashedMap<Place>>,
 }
 
@@ -35,18 +35,18 @@ struct Place {
 
 /// Whether a value is one of a place's few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Usual {
+pub(crate) enum Usual {
     /// It is.
     Yes,
     /// It is not, whatever other cases hold.
     No,
     /// As far as the cases go that were noted, it might be.
-    Perhaps,
+    Unknown,
 }
 
-impl Places {
+impl UsualValues {
     /// Notes what the baseline's answer gives its tools.
-    pub fn note(&self, baseline: &LoadedAnswer) {
+    pub(crate) fn note(&self, baseline: &LoadedAnswer) {
         let mut here: HashedMap<Vec<u64>> = HashedMap::default();
         each_holder(baseline, |_, tool, arguments| {
             each_leaf(arguments, root(tool), &mut |place, value| {
@@ -66,14 +66,14 @@ impl Places {
     }
 
     /// Whether a value is usual at a place. `all_noted` says that no case is still to come.
-    pub fn usual(&self, place: u64, value: &Value, all_noted: bool) -> Usual {
+    pub(crate) fn usual(&self, place: u64, value: &Value, all_noted: bool) -> Usual {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(place) = known.get(&place) else { return if all_noted { Usual::No } else { Usual::Perhaps } };
+        let Some(place) = known.get(&place) else { return if all_noted { Usual::No } else { Usual::Unknown } };
         if place.values.len() > FEW {
             return Usual::No;
         }
         if !all_noted {
-            return Usual::Perhaps;
+            return Usual::Unknown;
         }
         let few = place.cases >= CASES_A_VALUE * place.values.len();
         if few && place.values.contains(&meaning_hash(value)) { Usual::Yes } else { Usual::No }

@@ -4,11 +4,11 @@
 use crate::diff::counterparts::Counterparts;
 use crate::diff::{Differences, WithEvidence};
 use crate::grounding::{self, Origins, Suspect};
-use crate::load::case_input::Asked;
+use crate::load::case_input::CaseInput;
 
 /// The connections within a pair of answers.
 #[derive(Debug, Default)]
-pub struct Trail<'a> {
+pub(crate) struct Provenance<'a> {
     /// Which element stands for which.
     pub counterparts: Counterparts,
     /// Where the baseline's values come from; empty where both sides were given the same and gave the same.
@@ -19,13 +19,13 @@ pub struct Trail<'a> {
     pub suspects: Vec<Suspect<'a>>,
 }
 
-impl<'a> Trail<'a> {
+impl<'a> Provenance<'a> {
     /// Finds the connections of two aligned answers; `asked` is what the baseline and new were asked.
-    pub fn of(
+    pub(crate) fn trace(
         baseline: WithEvidence<'a>,
         new: WithEvidence<'a>,
         differences: &Differences,
-        asked: [&Asked<'_>; 2],
+        asked: [&CaseInput<'_>; 2],
     ) -> Self {
         let counterparts = Counterparts::of(differences);
         let complete = new.loaded.case.transcript_is_complete;

@@ -7,7 +7,7 @@ use super::arithmetic::is_arithmetic;
 use super::origins::{LONG, Origin, SMALL, each_leaf, is_prose};
 use super::tokens::{self, Reader, Token};
 use crate::load::LoadedAnswer;
-use crate::load::case_input::Asked;
+use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
 use crate::values::hashed::{HashedMap, HashedSet};
 
@@ -91,7 +91,7 @@ impl Search {
     }
 
     /// Reads the input as the cases file has it.
-    pub(super) fn read_input(&mut self, asked: &Asked<'_>) {
+    pub(super) fn read_input(&mut self, asked: &CaseInput<'_>) {
         let mut input = Source { position: 0, search: self, own: &HashedSet::default() };
         asked.case_texts(|value| input.read(value));
     }

@@ -10,7 +10,7 @@ use crate::values::meaning_hash;
 
 /// A value of the new side that comes from nowhere.
 #[derive(Debug, Clone, Copy)]
-pub struct Suspect<'a> {
+pub(crate) struct Suspect<'a> {
     /// The value.
     pub leaf: Leaf<'a>,
     /// What the baseline has at the same place: that of the paired call or action where it has the place.
@@ -31,7 +31,7 @@ struct There<'a> {
 
 /// The suspects among new's values: where the baseline's at the same place are all grounded, or, where new's transcript is
 /// declared complete, all that come from nowhere. A value that a call shares with its action is named for the action alone.
-pub fn suspects<'a>(
+pub(crate) fn suspects<'a>(
     baseline: &Origins<'a>,
     new: &Origins<'a>,
     counterparts: &Counterparts,

@@ -8,24 +8,24 @@ use counterproof_artifact::{ProposedAction, RiskLevel, Side};
 
 use crate::diff::align::Row;
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::{self, Holder, Origin, Places, Suspect, Usual};
+use crate::grounding::{self, Holder, Origin, Suspect, Usual, UsualValues};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
 use crate::values::text;
 
 /// A value that was made up.
-pub const UNGROUNDED: &str = "ungrounded-argument";
+pub(crate) const UNGROUNDED: &str = "ungrounded-argument";
 
 /// An action of high risk that rests on nothing.
-pub const WITHOUT_EVIDENCE: &str = "high-risk-without-evidence";
+pub(crate) const WITHOUT_EVIDENCE: &str = "high-risk-without-evidence";
 
 /// More findings of one kind than this are counted, not listed.
 const LISTED: usize = 20;
 
 /// A finding and what it is about.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub(crate) struct Found {
     /// As it is told.
     pub finding: CaseFinding,
     /// The call or the action.
@@ -36,7 +36,7 @@ pub struct Found {
 
 /// What was found in one case.
 #[derive(Debug, Clone, Default)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// In the order of their places.
     pub list: Vec<Found>,
     /// True where a value may be one that the baseline usually gives there, which only the other cases can tell.
@@ -45,23 +45,23 @@ pub struct Findings {
 
 impl Findings {
     /// Those that the baseline does not have.
-    pub fn fresh(&self) -> impl Iterator<Item = &Found> {
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = &Found> {
         self.list.iter().filter(|found| !found.finding.in_baseline)
     }
 
     /// True where a value that a call or an action was given is newly made up.
-    pub fn is_invented(&self, holder: Holder) -> bool {
+    pub(crate) fn is_invented(&self, holder: Holder) -> bool {
         self.fresh().any(|found| found.holder == holder && found.finding.code == UNGROUNDED && !found.is_kept)
     }
 }
 
 /// The findings on two answers.
-pub fn find(
+pub(crate) fn find(
     baseline: WithEvidence<'_>,
     new: WithEvidence<'_>,
     differences: &Differences,
     suspects: &[Suspect<'_>],
-    places: (&Places, bool),
+    places: (&UsualValues, bool),
 ) -> Findings {
     let mut findings = Findings::default();
     let (places, all_noted) = places;
@@ -69,7 +69,7 @@ pub fn find(
     for suspect in suspects {
         match places.usual(suspect.leaf.place, suspect.leaf.value, all_noted) {
             Usual::Yes => continue,
-            Usual::Perhaps => findings.undecided = true,
+            Usual::Unknown => findings.undecided = true,
             Usual::No => {}
         }
         invented.push(suspect);

@@ -2,10 +2,11 @@
 
 mod expect;
 mod expectations;
-pub mod findings;
+pub(crate) mod findings;
 pub(crate) mod outcomes;
-pub mod severity;
+pub(crate) mod severity;
 mod steps;
-pub mod verdict;
+pub(crate) mod verdict;
 
-pub use expectations::{Expectations, Judged, SchemaError};
+pub(crate) use expectations::Judged;
+pub use expectations::{Expectations, SchemaError};

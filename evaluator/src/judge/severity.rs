@@ -11,7 +11,7 @@ use crate::diff::Differences;
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
 use crate::diff::elements;
-use crate::diff::json::{JsonChanges, Place};
+use crate::diff::json::{JsonChanges, LocatedValue};
 use crate::diff::output::OutputChange;
 use crate::grounding::{self, Holder};
 use crate::judge::findings::{Findings, UNGROUNDED, WITHOUT_EVIDENCE};
@@ -51,7 +51,7 @@ const PAIR: f64 = 1.5;
 
 /// What is known of a case.
 #[derive(Clone, Copy)]
-pub struct Known<'a> {
+pub(crate) struct Known<'a> {
     /// What the baseline has of it.
     pub baseline: &'a Artifact,
     /// What new has of it.
@@ -68,7 +68,7 @@ pub struct Known<'a> {
 
 /// What several runs a side say of a case, each from 0 to 1.
 #[derive(Debug, Clone, Copy)]
-pub struct OverRuns {
+pub(crate) struct OverRuns {
     /// How much of the difference the baseline also has with itself.
     pub noise: f64,
     /// By how much the share of runs fell that have an answer.
@@ -80,7 +80,7 @@ pub struct OverRuns {
 }
 
 /// The severity of a case.
-pub fn of(known: Known<'_>) -> Severity {
+pub(crate) fn of(known: Known<'_>) -> Severity {
     // What runs count is no difference between two of them, so noise takes nothing from it.
     let counted = match &known.runs {
         Some(runs) => counted_over(runs),
@@ -310,13 +310,16 @@ fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
     if changes.count() == 0 {
         return 0.0;
     }
-    let below = |place: &Option<Place>| place.as_ref().map_or(0, |place| leaves_of(&place.value)) as f64;
+    let below = |place: &Option<LocatedValue>| place.as_ref().map_or(0, |place| leaves_of(&place.value)) as f64;
     let listed: f64 = changes
         .iter()
         .map(|change| {
             let differ = match (&change.baseline, &change.new) {
                 // Of an array in another order, only what does not keep its place among the others differs.
-                (Some(Place { value: Value::Array(old), .. }), Some(Place { value: Value::Array(new), .. })) => {
+                (
+                    Some(LocatedValue { value: Value::Array(old), .. }),
+                    Some(LocatedValue { value: Value::Array(new), .. }),
+                ) => {
                     let moved = elements::out_of_order(old, new);
                     return moved.iter().flatten().map(|value| leaves_of(value)).sum::<usize>() as f64;
                 }

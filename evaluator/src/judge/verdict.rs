@@ -27,7 +27,7 @@ const REFS_NAMED: usize = 3;
 
 /// Two answers that can be compared, with all that was found about them.
 #[derive(Clone, Copy)]
-pub struct Compared<'a> {
+pub(crate) struct Compared<'a> {
     /// The baseline's answer.
     pub baseline: WithEvidence<'a>,
     /// New's answer.
@@ -41,7 +41,7 @@ pub struct Compared<'a> {
 }
 
 /// The verdict on two artifacts; two answers are compared by the caller, whatever else they are is judged here.
-pub fn judge<'a>(
+pub(crate) fn judge<'a>(
     baseline: &'a Artifact,
     new: &'a Artifact,
     compare: impl FnOnce(&'a LoadedAnswer, &'a LoadedAnswer) -> (Verdict, Vec<Reason>),
@@ -82,7 +82,7 @@ pub fn judge<'a>(
 }
 
 /// The verdict on two answers.
-pub fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
+pub(crate) fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
     let mut worse = expectations(compared.expectations, Turn::Worse);
     worse.extend(lost_evidence(compared));
     worse.extend(risks_without_evidence(compared));
@@ -109,7 +109,7 @@ pub fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
 }
 
 /// The highest risk that an action or a call of either side states.
-pub fn highest_risk<'a>(answers: impl IntoIterator<Item = &'a LoadedAnswer>) -> Option<RiskLevel> {
+pub(crate) fn highest_risk<'a>(answers: impl IntoIterator<Item = &'a LoadedAnswer>) -> Option<RiskLevel> {
     let risks = answers.into_iter().flat_map(|loaded| {
         let of_calls = loaded.answer.events.iter().filter_map(|event| match &event.body {
             EventBody::ToolCall(call) => call.risk_level,

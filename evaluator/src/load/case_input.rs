@@ -14,7 +14,7 @@ const ADDRESS: [&str; 4] = ["case_id", "version", "run_meta", "model"];
 
 /// What one side was asked.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub(crate) struct CaseInput<'a> {
     case_id: &'a CaseId,
     spec: Option<&'a CaseSpec>,
     run: &'a ComparedRun,
@@ -22,9 +22,9 @@ pub struct Asked<'a> {
     request: OnceCell<Option<Value>>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CaseInput<'a> {
     /// What a run asked of a case. The kept request is read when it is needed, and not before.
-    pub fn of(
+    pub(crate) fn new(
         case_id: &'a CaseId,
         spec: Option<&'a CaseSpec>,
         run: &'a ComparedRun,
@@ -39,12 +39,12 @@ impl<'a> Asked<'a> {
     }
 
     /// True where the cases file has the case.
-    pub const fn case_is_known(&self) -> bool {
+    pub(crate) const fn case_is_known(&self) -> bool {
         self.spec.is_some()
     }
 
     /// Every text of the case's input in the cases file.
-    pub fn case_texts(&self, mut take: impl FnMut(&Value)) {
+    pub(crate) fn case_texts(&self, mut take: impl FnMut(&Value)) {
         let Some(spec) = self.spec else { return };
         take(&Value::from(spec.input.user.as_str()));
         spec.input.context.iter().for_each(&mut take);
@@ -52,7 +52,7 @@ impl<'a> Asked<'a> {
     }
 
     /// What the kept request says: its input in the native protocol, or the whole body of another.
-    pub fn request(&self) -> Option<&Value> {
+    pub(crate) fn request(&self) -> Option<&Value> {
         let read = || {
             let mut kept = self.run.read_json(self.envelope?.request.as_ref()?)?;
             let is_native = kept.get("protocol").is_none_or(|protocol| protocol == "native");
@@ -69,7 +69,7 @@ impl<'a> Asked<'a> {
 }
 
 /// Whether two sides were asked the same; `None` where nobody can tell.
-pub fn is_same(baseline: &Asked<'_>, new: &Asked<'_>) -> Option<bool> {
+pub(crate) fn is_same(baseline: &CaseInput<'_>, new: &CaseInput<'_>) -> Option<bool> {
     match (baseline.digest(), new.digest()) {
         (Some(old), Some(new)) => Some(old == new),
         _ => Some(values::same(baseline.request()?, new.request()?)),

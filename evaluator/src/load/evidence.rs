@@ -105,6 +105,6 @@ pub(crate) fn event_meaning(loaded: &LoadedAnswer, index: usize) -> u64 {
 }
 
 /// How many of an action's refs lead somewhere.
-pub fn resolved_count(refs: &[FollowedRef]) -> usize {
+pub(crate) fn resolved_count(refs: &[FollowedRef]) -> usize {
     refs.iter().filter(|followed| followed.resolved.is_some()).count()
 }

@@ -1,12 +1,14 @@
 //! Reads run folders: one case's artifacts at a time, with their payloads, evidence and input.
 
-pub mod case_input;
-pub mod evidence;
-pub mod index;
-pub mod payload;
+pub(crate) mod case_input;
+pub(crate) mod evidence;
+mod index;
+pub(crate) mod payload;
 mod run;
 mod runs;
 pub(crate) mod tools;
 
+pub use evidence::{FollowedRef, Resolved, follow as follow_evidence};
+pub use index::EventIndex;
 pub use run::{Artifact, CaseEnvelope, ComparedRun, LoadedAnswer, LoadedFailure};
 pub use runs::SideRuns;

@@ -14,13 +14,8 @@ pub struct SideRuns {
 }
 
 impl SideRuns {
-    /// A side of one run.
-    pub fn of(run: ComparedRun) -> Self {
-        Self { runs: vec![run] }
-    }
-
-    /// A side of several runs; `None` without any.
-    pub fn of_all(runs: Vec<ComparedRun>) -> Option<Self> {
+    /// A side of these runs; `None` if there are none.
+    pub fn new(runs: Vec<ComparedRun>) -> Option<Self> {
         (!runs.is_empty()).then_some(Self { runs })
     }
 
@@ -57,6 +52,6 @@ impl SideRuns {
 
 impl From<ComparedRun> for SideRuns {
     fn from(run: ComparedRun) -> Self {
-        Self::of(run)
+        Self { runs: vec![run] }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::elements::{self, Moved};
-use crate::diff::json::{JsonChange, JsonChanges, Place};
+use crate::diff::json::{JsonChange, JsonChanges, LocatedValue};
 use crate::diff::output::OutputChange;
 use crate::diff::text::{self as line_diff, Line, Origin, Part, TextChanges};
 use crate::values::text;
@@ -21,7 +21,7 @@ const PLACES_NAMED: usize = 3;
 const WORDS_NAMED: usize = 60;
 
 /// A measure in words.
-pub const fn measure(code: MeasureCode) -> &'static str {
+pub(crate) const fn measure(code: MeasureCode) -> &'static str {
     match code {
         MeasureCode::Answered => "answered",
         MeasureCode::Expectations => "expectations met",
@@ -30,12 +30,12 @@ pub const fn measure(code: MeasureCode) -> &'static str {
 }
 
 /// A probability, no finer than it is of use.
-pub fn probability(p: f64) -> String {
+pub(crate) fn probability(p: f64) -> String {
     if p < 0.001 { "below 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// Why there is no answer: `http_error 500 (server_error), after 3 attempts`.
-pub fn failure(failure: &RunnerFailure) -> String {
+pub(crate) fn failure(failure: &RunnerFailure) -> String {
     let mut sentence = failure.class.to_string();
     if let Some(status) = failure.status {
         let _ = write!(sentence, " {}", status.get());
@@ -66,7 +66,7 @@ pub fn failure(failure: &RunnerFailure) -> String {
 }
 
 /// Where an answer broke the contract, as our runner lists it beside the contract's own fields.
-pub fn violations(failure: &RunnerFailure) -> Vec<String> {
+pub(crate) fn violations(failure: &RunnerFailure) -> Vec<String> {
     let listed = failure.extra.get("violations").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let text =
         |violation: &Value, field: &str| violation.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -80,7 +80,7 @@ pub fn violations(failure: &RunnerFailure) -> Vec<String> {
 }
 
 /// The changed places of a pair: `amount 50 → 500, note added "x" and 2 more`.
-pub fn changes(changes: &JsonChanges) -> String {
+pub(crate) fn changes(changes: &JsonChanges) -> String {
     let mut sentences: Vec<_> = changes.iter().take(PLACES_NAMED).map(change).collect();
     if changes.count() > sentences.len() {
         sentences.push(format!("{} more", changes.count() - sentences.len()));
@@ -89,7 +89,7 @@ pub fn changes(changes: &JsonChanges) -> String {
 }
 
 /// A pair that stands in another place, and what else differs in it.
-pub fn moved(changed: &JsonChanges) -> String {
+pub(crate) fn moved(changed: &JsonChanges) -> String {
     let and = if changed.is_empty() { String::new() } else { format!(", and {}", changes(changed)) };
     format!("in another place{and}")
 }
@@ -97,7 +97,7 @@ pub fn moved(changed: &JsonChanges) -> String {
 fn change(change: &JsonChange) -> String {
     let place = place_name(change.pointer());
     match (&change.baseline, &change.new) {
-        (Some(Place { value: Value::Array(old), .. }), Some(Place { value: Value::Array(new), .. })) => {
+        (Some(LocatedValue { value: Value::Array(old), .. }), Some(LocatedValue { value: Value::Array(new), .. })) => {
             format!("{place}: {}", reordering(old, new))
         }
         (Some(old), Some(new)) => match (&old.value, &new.value) {
@@ -119,7 +119,7 @@ fn change(change: &JsonChange) -> String {
 }
 
 /// How the order of an array changed whose elements are the same: `"2A" moved from place 1 to 3`. Places are counted from 1.
-pub fn reordering(old: &[Value], new: &[Value]) -> String {
+pub(crate) fn reordering(old: &[Value], new: &[Value]) -> String {
     match elements::moved(old, new) {
         Some(Moved::Exchanged(i, j)) => {
             let (first, second) = text::differing_values(&old[i], &old[j]);
@@ -133,7 +133,7 @@ pub fn reordering(old: &[Value], new: &[Value]) -> String {
 }
 
 /// A pointer into an artifact as a reader would say it: without the list, the index and the field that hold everything.
-pub fn place_name(pointer: &str) -> String {
+pub(crate) fn place_name(pointer: &str) -> String {
     let mut segments: Vec<_> =
         pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
     let within = match segments.first().map(String::as_str) {

@@ -12,7 +12,7 @@ use crate::messages;
 use crate::values::text;
 
 /// The first divergence of two artifacts, if they diverge.
-pub fn first(baseline: &Artifact, new: &Artifact, differences: Option<&Differences>) -> Option<Divergence> {
+pub fn first_divergence(baseline: &Artifact, new: &Artifact, differences: Option<&Differences>) -> Option<Divergence> {
     if let (Some(old), Some(other), Some(differences)) = (baseline.answer(), new.answer(), differences) {
         return of_events(old, other, &differences.events)
             .or_else(|| of_actions(old, other, differences))
@@ -48,7 +48,7 @@ fn of_events(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[EventRow]) -> 
 }
 
 /// A step in words: the tool of a call or a result, the type of anything else.
-pub fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
+pub(crate) fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
     match &event.body {
         EventBody::ToolCall(call) => format!("call of {}", text::one_line(&call.tool, 60)),
         EventBody::ToolResult(result) => {

@@ -1,9 +1,9 @@
 //! Messages: one short sentence for each difference, failure and measure. All outputs use the same sentences.
 
 mod differences;
-pub mod divergence;
+mod divergence;
 
-pub use differences::{
-    action, changes, failure, measure, moved, output, place_name, probability, reordering, violations,
-};
-pub use divergence::step_name;
+pub use differences::{action, output};
+pub(crate) use differences::{changes, failure, measure, moved, place_name, probability, reordering, violations};
+pub use divergence::first_divergence;
+pub(crate) use divergence::step_name;

@@ -30,7 +30,7 @@ const PLACES_LISTED: usize = 50;
 
 /// What repeated runs are judged by.
 #[derive(Debug, Clone, Copy)]
-pub struct RepeatInputs<'a> {
+pub(crate) struct RepeatInputs<'a> {
     /// The baseline's runs.
     pub baseline: &'a SideRuns,
     /// The new version's runs.
@@ -45,7 +45,7 @@ pub struct RepeatInputs<'a> {
 
 /// What repeated runs say, of every case and of all together.
 #[derive(Debug)]
-pub struct Repeated {
+pub(crate) struct Repeated {
     cases: Vec<CaseDecision>,
     suite: Vec<SuiteMeasure>,
     names: Names,
@@ -53,7 +53,7 @@ pub struct Repeated {
 
 /// What the runs of one case say.
 #[derive(Debug)]
-pub struct CaseDecision {
+pub(crate) struct CaseDecision {
     /// The pair of runs to be shown.
     pub shown: Shown,
     measures: Vec<CaseMeasure>,
@@ -68,7 +68,7 @@ pub struct CaseDecision {
 
 impl Repeated {
     /// Looks at every run of these cases, and judges them all. The same runs give the same result.
-    pub fn of(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
+    pub(crate) fn of(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
         let judged_by = JudgedBy { expectations: inputs.expectations, rules: inputs.rules };
         let survey = |id: &CaseId| CaseSurvey::of(inputs.baseline, inputs.new, judged_by, id);
         let (surveyed, learnt): (Vec<CaseSurvey>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
@@ -86,18 +86,18 @@ impl Repeated {
     }
 
     /// What is decided of the case at this place, with its reasons.
-    pub fn case(&self, index: usize) -> Option<&CaseDecision> {
+    pub(crate) fn case(&self, index: usize) -> Option<&CaseDecision> {
         self.cases.get(index)
     }
 
     /// The rates over all cases.
-    pub fn suite(&self) -> &[SuiteMeasure] {
+    pub(crate) fn suite(&self) -> &[SuiteMeasure] {
         &self.suite
     }
 
     /// The verdict on a case, with the reasons that stand in front of those of the pair that is shown. `None` where no
     /// runs of both sides have an answer: then the pair says all there is to say.
-    pub fn verdict(&self, case: &CaseDecision) -> Option<(Verdict, Vec<Reason>)> {
+    pub(crate) fn verdict(&self, case: &CaseDecision) -> Option<(Verdict, Vec<Reason>)> {
         if !case.runs_decide {
             return None;
         }
@@ -122,7 +122,7 @@ impl Repeated {
     }
 
     /// What the evaluation tells of a case, and of the pair that is shown of it.
-    pub fn told(&self, case: &CaseDecision, found: Option<&Differences>) -> CaseRepeats {
+    pub(crate) fn told(&self, case: &CaseDecision, found: Option<&Differences>) -> CaseRepeats {
         let mut places = self.places(case);
         let omitted = places.len().saturating_sub(PLACES_LISTED);
         places.truncate(PLACES_LISTED);
@@ -138,7 +138,7 @@ impl Repeated {
     }
 
     /// The rules of the gate that several runs a side can be held against.
-    pub fn gate_rules(&self, cases: &[CaseEvaluation], limits: &GateLimits) -> Vec<GateRule> {
+    pub(crate) fn gate_rules(&self, cases: &[CaseEvaluation], limits: &GateLimits) -> Vec<GateRule> {
         let fell = self.suite.iter().filter(|measure| measure.fell).count() as u64;
         let is_open = |measure: &CaseMeasure| {
             let tier = matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
@@ -170,7 +170,7 @@ impl Repeated {
 impl CaseDecision {
     /// What is said of a case that some of the runs which set out to ask it have no artifact of: one that is lost may be the
     /// one that failed. `None` where there is one of each.
-    pub fn lost(&self) -> Option<(Verdict, Reason)> {
+    pub(crate) fn lost(&self) -> Option<(Verdict, Reason)> {
         let [baseline, new] = self.lost;
         match () {
             () if new.runs > 0 => Some((Verdict::Missing, sentences::lost_reason(Side::New, new))),
@@ -180,7 +180,7 @@ impl CaseDecision {
     }
 
     /// Marks what is noise of the pair that is shown, where something of it is not.
-    pub fn mark_noise(&self, found: &mut Differences, sides: [WithEvidence<'_>; 2], rules: &Rules) {
+    pub(crate) fn mark_noise(&self, found: &mut Differences, sides: [WithEvidence<'_>; 2], rules: &Rules) {
         if self.runs_decide && self.places.iter().any(|place| place.noise) {
             let noise: HashMap<u64, bool> = self.places.iter().map(|place| (place.place, place.noise)).collect();
             marks::mark(found, sides, rules, &|place| noise.get(&place).copied());
@@ -188,7 +188,7 @@ impl CaseDecision {
     }
 
     /// What the runs say for the severity; `None` where the pair that is shown says all there is to say.
-    pub fn for_severity(&self) -> Option<OverRuns> {
+    pub(crate) fn for_severity(&self) -> Option<OverRuns> {
         let fell = |code: MeasureCode| {
             let measure = self.measures.iter().find(|measure| measure.code == code);
             measure.map_or(0.0, |measure| (share(&measure.baseline) - share(&measure.new)).max(0.0))

@@ -15,8 +15,8 @@ mod sentences;
 mod shown;
 mod standing;
 mod survey;
-pub mod unplaced;
+pub(crate) mod unplaced;
 
-pub use decision::{CaseDecision, RepeatInputs, Repeated};
-pub use shown::Shown;
+pub(crate) use decision::{RepeatInputs, Repeated};
+pub(crate) use shown::Shown;
 pub use standing::{CaseStanding, Standing, standings};

@@ -12,7 +12,7 @@ use crate::load::LoadedAnswer;
 use crate::rules::{self, Rules, Scope, Subject};
 
 /// True where the pair differs by a value that is the same to the places of both.
-pub fn is_any(found: &Differences, sides: [&LoadedAnswer; 2], rules: &Rules) -> bool {
+pub(crate) fn is_any(found: &Differences, sides: [&LoadedAnswer; 2], rules: &Rules) -> bool {
     if rules.is_empty() {
         return false;
     }

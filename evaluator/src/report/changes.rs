@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::diff_lines::{self, DiffShown};
 use super::shown::{self, Budget, Shown};
-use crate::diff::json::{ChangeKind, JsonChange, JsonChanges, Place};
+use crate::diff::json::{ChangeKind, JsonChange, JsonChanges, LocatedValue};
 use crate::diff::text;
 use crate::messages;
 
@@ -61,7 +61,7 @@ fn place(change: &JsonChange, budget: &Budget) -> ChangeShown {
         ChangeKind::Reordered => "reordered",
     };
     let word = match (&change.baseline, &change.new) {
-        (Some(Place { value: Value::Array(old), .. }), Some(Place { value: Value::Array(new), .. })) => {
+        (Some(LocatedValue { value: Value::Array(old), .. }), Some(LocatedValue { value: Value::Array(new), .. })) => {
             format!("{word}: {}", shown::visible(&messages::reordering(old, new)))
         }
         _ => word.to_owned(),
@@ -71,7 +71,7 @@ fn place(change: &JsonChange, budget: &Budget) -> ChangeShown {
         let text = Some(diff_lines::show(&text::diff(old, new), "", budget));
         return ChangeShown { place, word, baseline: None, new: None, text };
     }
-    let value = |place: &Option<Place>| place.as_ref().map(|place| value(&place.value, budget));
+    let value = |place: &Option<LocatedValue>| place.as_ref().map(|place| value(&place.value, budget));
     ChangeShown { place, word, baseline: value(&change.baseline), new: value(&change.new), text: None }
 }
 

@@ -7,7 +7,7 @@ use counterproof_artifact::Side;
 use serde_json::Value;
 
 use super::shown;
-use crate::diff::json::{ChangeKind, JsonChanges, Place};
+use crate::diff::json::{ChangeKind, JsonChanges, LocatedValue};
 
 /// More places than this are easier to read in a list of their own.
 const MOST_MARKS: usize = 8;
@@ -46,7 +46,7 @@ impl<'a> Marks<'a> {
                 Side::New => &change.new,
             };
             // What moved within an array is told in words.
-            if let Some(Place { pointer, value }) = place
+            if let Some(LocatedValue { pointer, value }) = place
                 && change.kind() != ChangeKind::Reordered
                 && value.as_str().is_none_or(|text| text.len() <= WHOLE_UP_TO && !text.contains('\n'))
             {

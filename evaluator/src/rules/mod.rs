@@ -13,6 +13,7 @@ mod written;
 
 pub use forms::Renaming;
 pub use path::Scope;
-pub use rule::{Rule, Rules, Subject};
-pub use view::{Notes, coarse_view, view};
+pub use rule::{Rules, Subject};
+pub(crate) use view::coarse_view;
+pub use view::{Notes, view};
 pub use written::{RuleError, WrittenRules};

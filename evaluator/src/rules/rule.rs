@@ -18,7 +18,7 @@ pub struct Rules {
 
 /// A rule of comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub(crate) struct Rule {
     pub(super) selector: Selector,
     pub(super) path: Pattern,
     pub(super) effect: Effect,

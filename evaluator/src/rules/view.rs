@@ -42,7 +42,7 @@ pub fn view(value: &Value, scope: &Scope<'_>, notes: &mut Notes) -> Option<Value
 }
 
 /// The same with every number left out that has a tolerance: values that differ in nothing else are the same in it.
-pub fn coarse_view(value: &Value, scope: &Scope<'_>) -> Option<Value> {
+pub(crate) fn coarse_view(value: &Value, scope: &Scope<'_>) -> Option<Value> {
     seen(value, scope, &mut None)
 }
 

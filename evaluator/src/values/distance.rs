@@ -11,7 +11,7 @@ use super::hashed::HashedMap;
 use super::{meaning_hash, text_hash};
 
 /// What a pair or an element costs, in ten-thousandths of one element left out.
-pub type Cost = u64;
+pub(crate) type Cost = u64;
 
 /// An object's leaves, hashed and counted once so that it can be compared many times.
 #[derive(Debug, Clone, Default)]

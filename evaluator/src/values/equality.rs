@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 const WHOLE_FLOATS: f64 = 1e36;
 
 /// The JSON name of a value's type.
-pub const fn type_name(value: &Value) -> &'static str {
+pub(crate) const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -28,7 +28,7 @@ pub fn same(a: &Value, b: &Value) -> bool {
 }
 
 /// True where two objects mean the same.
-pub fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
+pub(crate) fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
     // Nearly always the keys stand in the same order, and none has to be looked up.
     let is_same = |((key, value), (other_key, other)): ((&String, &Value), (&String, &Value))| {
         let other = if key == other_key { Some(other) } else { b.get(key) };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use camino::Utf8Path;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::report::{
+use counterproof_evaluator::{
     CasePlace, PageSelection, ReportUrl, ReportWriter, SUMMARY_UP_TO_BYTES, Surroundings, summary,
 };
 use proptest::prelude::*;

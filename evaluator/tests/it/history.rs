@@ -3,7 +3,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::report::history::{self, History, LeftOut, Place};
+use counterproof_evaluator::history::{self, History, LeftOut, Place};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -7,9 +7,7 @@ use std::sync::LazyLock;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::comparison::{self, Request};
-use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::report::ReportWriter;
+use counterproof_evaluator::{ComparedRun, ReportWriter, Request};
 use counterproof_store::RunReader;
 use counterproof_store::write::{self, Durability};
 use counterproof_validation::validate_path;
@@ -70,7 +68,7 @@ impl Runs {
     /// The runs as they lie there now; `None` where one of them has no run document any more.
     fn request(&self) -> Option<Request<'static>> {
         let open = |folder: Utf8PathBuf| RunReader::open(&folder).ok().map(|run| ComparedRun::new(run).into());
-        Some(Request::of(open(self.path().join("runs/baseline/one"))?, open(self.new_run())?))
+        Some(Request::new(open(self.path().join("runs/baseline/one"))?, open(self.new_run())?))
     }
 }
 
@@ -104,7 +102,7 @@ fn report(runs: &Runs) -> Option<(Evaluation, Utf8PathBuf)> {
     let request = runs.request()?;
     let out = runs.path().join("report");
     let report = ReportWriter::create(&out, &request).unwrap();
-    let evaluation = comparison::compare(&request, |case| report.write_case(case)).unwrap();
+    let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case)).unwrap();
     report.finish(&evaluation).unwrap();
     for row in &evaluation.cases {
         let bytes = serde_json::to_vec(row).unwrap().len();

@@ -8,14 +8,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::comparison::{self, Request};
-use counterproof_evaluator::diff::Differences;
-use counterproof_evaluator::gate::GateLimits;
-use counterproof_evaluator::judge::Expectations;
-use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::report::{ReportError, ReportWriter};
-use counterproof_evaluator::rules::{Rules, WrittenRules};
-use counterproof_evaluator::statistics::Thresholds;
+use counterproof_evaluator::{
+    ComparedRun, Differences, Expectations, GateLimits, ReportError, ReportWriter, Request, Rules, Thresholds,
+    WrittenRules,
+};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{RunReader, RunWriter};
 use serde_json::{Value, json};
@@ -144,13 +140,13 @@ impl Pair {
 
     /// Compares the two runs.
     pub(crate) fn evaluation(&self) -> Evaluation {
-        comparison::compare::<std::convert::Infallible>(&self.request(), |_| Ok(())).unwrap()
+        counterproof_evaluator::compare::<std::convert::Infallible>(&self.request(), |_| Ok(())).unwrap()
     }
 
     /// Compares the two runs, and gives all in which the answers to the only case differ.
     pub(crate) fn differences(&self) -> Differences {
         let found = Mutex::new(None);
-        comparison::compare::<std::convert::Infallible>(&self.request(), |case| {
+        counterproof_evaluator::compare::<std::convert::Infallible>(&self.request(), |case| {
             found.lock().unwrap().clone_from(&case.differences);
             Ok(())
         })
@@ -162,7 +158,7 @@ impl Pair {
     pub(crate) fn report_into(&self, out: &Utf8Path) -> Result<Evaluation, ReportError> {
         let request = self.request();
         let report = ReportWriter::create(out, &request)?;
-        let evaluation = comparison::compare(&request, |case| report.write_case(case)).unwrap();
+        let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case)).unwrap();
         assert_eq!(report.finish(&evaluation)?, out.join("index.html"));
         Ok(evaluation)
     }

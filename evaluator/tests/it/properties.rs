@@ -3,14 +3,9 @@
 
 use counterproof_artifact::evaluation::Verdict;
 use counterproof_artifact::{Case, Outcome, Side};
-use counterproof_evaluator::diff::actions::ActionRow;
-use counterproof_evaluator::diff::align::Row;
-use counterproof_evaluator::diff::events::EventRow;
-use counterproof_evaluator::diff::json::{JsonChange, JsonChanges};
-use counterproof_evaluator::diff::{Differences, WithEvidence};
-use counterproof_evaluator::load::evidence;
-use counterproof_evaluator::load::index::EventIndex;
-use counterproof_evaluator::rules::Rules;
+use counterproof_evaluator::{
+    ActionRow, Differences, EventIndex, EventRow, JsonChange, JsonChanges, Row, Rules, WithEvidence, follow_evidence,
+};
 use counterproof_validation::{Code, validate_case};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -125,10 +120,10 @@ pub(crate) fn reordered(value: &Value) -> Value {
 fn both_ways(old: &Value, new: &Value) -> Option<(Differences, Differences)> {
     let pair = Pair::of(old, new);
     let request = pair.request();
-    let load = |side: &counterproof_evaluator::load::SideRuns| side.first().load(&CASE.parse().unwrap());
+    let load = |side: &counterproof_evaluator::SideRuns| side.first().load(&CASE.parse().unwrap());
     let (old, new) = (load(&request.baseline), load(&request.new));
     let (old, new) = (old.answer()?, new.answer()?);
-    let (old_evidence, new_evidence) = (evidence::follow(old), evidence::follow(new));
+    let (old_evidence, new_evidence) = (follow_evidence(old), follow_evidence(new));
     let old = WithEvidence { loaded: old, evidence: &old_evidence };
     let new = WithEvidence { loaded: new, evidence: &new_evidence };
     let rules = Rules::default();

@@ -6,13 +6,7 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{
     CaseEvaluation, DifferingPairs, DivergenceKind, Evaluation, NoiseBasis, Tier, Verdict,
 };
-use counterproof_evaluator::comparison::evaluation_text;
-use counterproof_evaluator::comparison::{self, Request};
-use counterproof_evaluator::gate::GateLimits;
-use counterproof_evaluator::judge::Expectations;
-use counterproof_evaluator::load::SideRuns;
-use counterproof_evaluator::rules::Rules;
-use counterproof_evaluator::statistics::Thresholds;
+use counterproof_evaluator::{Expectations, GateLimits, Request, Rules, SideRuns, Thresholds, evaluation_text};
 use counterproof_store::RunWriter;
 use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
@@ -64,7 +58,7 @@ fn under(rules: Rules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> E
             }
             finished(&writer, &cases.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>())
         };
-        SideRuns::of_all(runs.iter().enumerate().map(open).collect()).unwrap()
+        SideRuns::new(runs.iter().enumerate().map(open).collect()).unwrap()
     };
     let request = Request {
         baseline: side(Side::Baseline, baseline),
@@ -75,7 +69,7 @@ fn under(rules: Rules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> E
         limits: GateLimits::default(),
         thresholds: Thresholds::default(),
     };
-    comparison::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()
+    counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()
 }
 
 fn saying(text: &str) -> Value {

@@ -3,9 +3,7 @@
 use camino::Utf8Path;
 use counterproof_artifact::evaluation::CaseEvaluation;
 use counterproof_artifact::{CaseId, Side};
-use counterproof_evaluator::comparison::{self, Request};
-use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::report::{PageSelection, ReportError, ReportWriter, encode_path};
+use counterproof_evaluator::{ComparedRun, PageSelection, ReportError, ReportWriter, Request, encode_path};
 use counterproof_store::RunReader;
 use counterproof_store::write::{self, Durability};
 use serde_json::json;
@@ -72,7 +70,7 @@ fn a_run_within_the_report_folder_is_not_cleared_away() {
     let copies = [Side::Baseline, Side::New].map(|side| out.join("artifacts").join(side.as_str()));
     let before = files(&out);
     let [baseline, new] = copies.map(|copy| ComparedRun::new(RunReader::open(&copy).unwrap()).into());
-    let request = Request::of(baseline, new);
+    let request = Request::new(baseline, new);
     let refused = ReportWriter::create(&out, &request);
     assert!(matches!(refused, Err(ReportError::RunInside { .. })));
     assert_eq!(files(&out).len(), before.len());
@@ -84,7 +82,7 @@ fn neighbours_are_the_nearest_cases_that_have_a_page() {
     let out = pair.path().join("report");
     let request = pair.request();
     let report = ReportWriter::create(&out, &request).unwrap().with_pages(PageSelection::Changed);
-    let evaluation = comparison::compare(&request, |case| report.write_case(case)).unwrap();
+    let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case)).unwrap();
     report.finish(&evaluation).unwrap();
     let chosen: Vec<_> = evaluation.cases.iter().filter(|case| PageSelection::Changed.includes(case.verdict)).collect();
     assert!(chosen.len() > 2 && chosen.len() < evaluation.cases.len());
@@ -110,7 +108,7 @@ fn pages_are_left_out_and_never_linked_to_where_they_were_not_asked_for() {
     for (selection, expected) in [(PageSelection::All, 7), (PageSelection::Changed, 6), (PageSelection::None, 0)] {
         let out = pair.path().join(format!("report-{selection:?}"));
         let report = ReportWriter::create(&out, &request).unwrap().with_pages(selection);
-        let evaluation = comparison::compare(&request, |case| report.write_case(case)).unwrap();
+        let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case)).unwrap();
         report.finish(&evaluation).unwrap();
         assert_whole(&out);
         assert_eq!(case_pages(&out), expected, "{selection:?}");

@@ -1,9 +1,8 @@
 //! What holds for any rules of comparison and any values: they reach no further than they say, from either side.
 
 use counterproof_artifact::evaluation::Verdict;
-use counterproof_evaluator::diff::json;
-use counterproof_evaluator::rules::{Notes, Renaming, Rules, Subject, view};
-use counterproof_evaluator::values::same;
+use counterproof_evaluator::Rules;
+use counterproof_evaluator::test_support::{Notes, Renaming, Subject, diff_under, same, view};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -38,7 +37,7 @@ fn without(value: &Value, key: &str) -> Value {
 
 fn ruled(rules: &Rules, old: &Value, new: &Value) -> Vec<String> {
     let scope = rules.scope(Subject::default());
-    let changes = json::diff_under(old, new, &scope, &mut Renaming::default());
+    let changes = diff_under(old, new, &scope, &mut Renaming::default());
     changes.iter().map(|change| change.pointer().to_owned()).collect()
 }
 
@@ -64,11 +63,11 @@ proptest! {
     ) {
         let scope = rules.scope(Subject::default());
         let seen = |value: &Value| view(value, &scope, &mut Notes::default());
-        let changes = json::diff_under(&old, &new, &scope, &mut Renaming::any());
+        let changes = diff_under(&old, &new, &scope, &mut Renaming::any());
         prop_assert!(seen(&old) != seen(&new) || changes.is_empty(), "{changes:?}");
-        let back = json::diff_under(&new, &old, &scope, &mut Renaming::any());
+        let back = diff_under(&new, &old, &scope, &mut Renaming::any());
         prop_assert_eq!(changes.is_empty(), back.is_empty());
-        prop_assert!(json::diff_under(&old, &reordered(&old), &scope, &mut Renaming::any()).is_empty());
+        prop_assert!(diff_under(&old, &reordered(&old), &scope, &mut Renaming::any()).is_empty());
     }
 }
 

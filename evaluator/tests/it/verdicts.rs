@@ -3,7 +3,7 @@
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{DivergenceKind, GateOutcome, Verdict};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
-use counterproof_evaluator::judge::Expectations;
+use counterproof_evaluator::Expectations;
 use counterproof_store::write::{self, Durability};
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! The arguments of `counterproof compare`.
 
 use camino::Utf8PathBuf;
-use counterproof_evaluator::report::ReportUrl;
+use counterproof_evaluator::ReportUrl;
 
 use crate::report_output::Pages;
 

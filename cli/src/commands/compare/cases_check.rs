@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_evaluator::comparison::{self, Request};
-use counterproof_evaluator::load::SideRuns;
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::{Request, SideRuns, text};
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;
@@ -26,7 +24,7 @@ pub(super) fn check_cases_file(
         }
         return Ok(());
     };
-    let ids = comparison::pair(&request.baseline, &request.new).map_err(CommandError::io)?;
+    let ids = counterproof_evaluator::pair(&request.baseline, &request.new).map_err(CommandError::io)?;
     let known: HashSet<_> = request.cases.iter().map(|case| &case.id).collect();
     let unknown = ids.iter().filter(|id| !known.contains(id)).count();
     let compared = text::count(ids.len(), "compared case", "compared cases");

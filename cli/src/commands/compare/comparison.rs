@@ -2,11 +2,7 @@
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_evaluator::comparison::evaluation_text;
-use counterproof_evaluator::comparison::{self, CompareError, Request};
-use counterproof_evaluator::gate;
-use counterproof_evaluator::judge::Expectations;
-use counterproof_evaluator::report::{ReportError, ReportWriter};
+use counterproof_evaluator::{CompareError, Expectations, ReportError, ReportWriter, Request, evaluation_text};
 use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability};
 
@@ -37,7 +33,7 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
     warn_about_runs(&request, streams);
     check_cases_file(options.cases.as_deref(), &request, streams)?;
     let evaluation = write_report(&request, options)?;
-    for unknown in gate::unknown_scopes(&request.limits, &cases, &evaluation.cases) {
+    for unknown in counterproof_evaluator::unknown_scopes(&request.limits, &cases, &evaluation.cases) {
         streams.warn(evaluation_text::unknown_scope(&unknown));
     }
     if options.write_back == WriteBack::Enabled {
@@ -48,7 +44,7 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
 
 fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evaluation, CommandError> {
     let report = ReportWriter::create(&options.out, request).map_err(report_error)?.with_pages(options.pages);
-    let evaluation = comparison::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
+    let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
     let context = report_context(&evaluation, options.cases.as_deref(), options.report_url.as_ref());
     report.finish_within(&evaluation, &context).map_err(report_error)?;
     Ok(evaluation)

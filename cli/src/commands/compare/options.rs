@@ -1,10 +1,7 @@
 //! What a comparison needs: the arguments of `counterproof compare`, resolved with the configuration.
 
 use camino::Utf8PathBuf;
-use counterproof_evaluator::gate::{GateLimits, Limit, Measure};
-use counterproof_evaluator::report::{PageSelection, ReportUrl};
-use counterproof_evaluator::rules::Rules;
-use counterproof_evaluator::statistics::Thresholds;
+use counterproof_evaluator::{GateLimits, Limit, Measure, PageSelection, ReportUrl, Rules, Thresholds};
 
 use super::args::Args;
 use crate::command_error::CommandError;

@@ -1,9 +1,7 @@
 //! Warnings about the compared runs: facts that a reader of the verdicts must know first.
 
 use counterproof_artifact::Side;
-use counterproof_evaluator::comparison::Request;
-use counterproof_evaluator::load::ComparedRun;
-use counterproof_evaluator::load::SideRuns;
+use counterproof_evaluator::{ComparedRun, Request, SideRuns};
 use counterproof_store::RunReader;
 
 use crate::named_runs::warn_about_side;

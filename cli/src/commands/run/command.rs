@@ -5,7 +5,7 @@ use std::env;
 use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit};
 use counterproof_cases::{CaseSpec, Suite};
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::text;
 use counterproof_runner::{Checkout, Interrupt};
 
 use super::args::Args;

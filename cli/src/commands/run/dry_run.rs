@@ -2,7 +2,7 @@
 
 use counterproof_artifact::{Exit, escape_invisible};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::text;
 use counterproof_runner::Settings;
 
 use crate::command_error::CommandError;

@@ -1,7 +1,7 @@
 //! Log output at the end of a run: counts, failures, hints and next steps.
 
 use counterproof_artifact::CaseId;
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::text;
 use counterproof_runner::{Settings, Summary, Target};
 use counterproof_store::RunReader;
 

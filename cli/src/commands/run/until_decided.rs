@@ -7,11 +7,7 @@ use std::collections::HashSet;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::judge::Expectations;
-use counterproof_evaluator::load::SideRuns;
-use counterproof_evaluator::repeats::{CaseStanding, Standing, standings};
-use counterproof_evaluator::statistics::Thresholds;
-use counterproof_evaluator::values::text;
+use counterproof_evaluator::{CaseStanding, Expectations, SideRuns, Standing, Thresholds, standings, text};
 use counterproof_runner::Settings;
 
 use super::session::{RunEnd, Session};
