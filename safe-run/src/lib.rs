@@ -1,49 +1,70 @@
-//! One command, recorded so that it can be trusted: what it printed and in which order, how it ended, and nothing of it left
-//! running.
+//! Runs one command and records it: its output in the order in which it was read, how it ended, and with the guarantee that no
+//! process of it is left running.
 //!
 //! ```text
-//! command ─▶ session: stage (supervisor, launcher), both streams, signals, terminal ─▶ tape ─▶ Record
-//!                                                                                                │
-//!            ledger, merged view ◀─ log        JSON lines ◀─ jsonl        callers ◀─ event ◀─────┘
+//! command ─▶ session: supervision, both streams, signals, terminal ─▶ capture ─▶ Record ─▶ log, JSON lines
+//!                                                                                              │
+//!                                              run folder of `counterproof` ◀─ export ◀─ parse ┘
 //! ```
 //!
-//! A record that was written is read back by `reread`, and `export` makes a run folder of such records, to be compared.
+//! The session stores bytes as they arrive and forwards them. Lines and events are made afterwards from the capture, so recording
+//! is cheap and memory use does not grow with the output. The program `safe-run` is [`program::run`].
 //!
-//! The session keeps bytes as they come and passes them on; lines and events are made afterwards, from what was kept, so that
-//! recording costs little and memory does not grow with the output. The program `safe-run` is [`program::run`].
+//! The crate does not judge what a command did, and it is not a sandbox: a hostile command can evade its record.
 //!
-//! It does not judge what a command did, and it is no sandbox: a command that wants to escape its record can.
+//! # Example
+//!
+//! ```no_run
+//! # #[cfg(unix)]
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     use counterproof_safe_run::{Input, Io, LogView, Options, Signals, enter, record};
+//!
+//!     // The program starts itself again as the supervisor of the command.
+//!     if enter().is_some() {
+//!         return Ok(());
+//!     }
+//!     let (signals, received) = Signals::pipe()?;
+//!     let io = Io { input: Input::Inherited, signals, received };
+//!     let command = ["make".into(), "test".into()];
+//!     let record = record(&command, &Options::default(), io, &mut |_, _, _| {})?;
+//!     println!("ended with {}", record.ending);
+//!     record.write_log(LogView::Ledger, &mut std::io::stdout())?;
+//!     Ok(())
+//! }
+//! # #[cfg(not(unix))]
+//! # fn main() {}
+//! ```
 
-#![cfg_attr(not(unix), expect(dead_code, reason = "nothing is recorded there; what was recorded is read and exported"))]
-
-pub mod program;
+#![cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "without process groups, records can be read and exported but not made")
+)]
 
 mod capture;
 mod export;
 mod options;
 mod parse;
+pub mod program;
 mod record;
 #[cfg(unix)]
 mod session;
 #[cfg(unix)]
 mod supervision;
 
-pub use capture::Stream;
+pub use capture::{Line, LineEnd, Stream};
 pub use export::{Destination, ExportError, Exported, Source, export};
-pub use options::{Options, Output};
-pub use parse::{EndDetails, RecordKind, Recorded, RereadError, Wrong};
-pub use record::{
-    BASE64, EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, Line, LineEnd, Record, StartError, View,
-};
+pub use options::{Options, OutputMode};
+pub use parse::{EndDetails, LineError, ParsedRecord, ReadError, RecordFormat};
+pub use record::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, Record, StartError};
 #[cfg(unix)]
-pub use session::{Input, Observer, Signals, Wires, record};
+pub use session::{Input, Io, Observer, Signals, record};
 #[cfg(unix)]
 pub use supervision::enter;
 
-/// The contract that logs, exit codes and the names of artifacts follow.
+/// The version of the conformance contract that defines logs, exit codes and file names.
 pub const CONTRACT: &str = "M0-v0.1.0";
 
-/// Where there are no process groups, the program never starts itself as anything else.
+/// Does nothing: without process groups, this program never starts itself again.
 #[cfg(not(unix))]
 pub const fn enter() -> Option<std::process::ExitCode> {
     None

@@ -1,43 +1,42 @@
-//! How a command is run.
+//! Options of one execution.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a command is run.
+/// How a command is executed and recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// It gets a terminal, on which its two streams are one.
+    /// Gives the command a pseudo-terminal, on which both output streams are one.
     pub terminal: bool,
-    /// What becomes of what it prints, besides that the observer gets it.
-    pub output: Output,
-    /// How long it may go on after a signal to end, before it is killed.
+    /// What happens to the output.
+    pub output: OutputMode,
+    /// How long the command may run after a signal to end, before it is killed.
     pub grace: Duration,
-    /// How long its streams are waited for after it has ended, while others hold them.
+    /// How long to wait for the output streams after the command has ended, while other processes hold them open.
     pub drain: Duration,
-    /// This process is there for the command alone: its signals and its terminal are the command's, and every child that
-    /// it gets is one that the command left behind.
+    /// Declares that this process exists only for the command. Signals and the terminal of this process then belong to the
+    /// command, and every orphan that the process adopts is treated as left behind by the command.
     pub owns_process: bool,
-    /// The program that is started to supervise it, which calls [`enter`](crate::enter) first thing; `None` for this very
-    /// program.
+    /// The program to start as the supervisor. It must call [`enter`](crate::enter) first in `main`. `None` starts this program.
     pub supervisor: Option<PathBuf>,
 }
 
-/// What becomes of what a command prints, besides that the observer gets it.
+/// What happens to the output of a command. In every mode, the observer receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    /// It goes to our own streams as it comes, and is kept for the record.
-    Live,
-    /// It is kept for the record.
-    Kept,
-    /// Nothing: the record has no output, and it costs no disk.
-    Observed,
+pub enum OutputMode {
+    /// The output is forwarded to the streams of this process and captured for the record.
+    Forward,
+    /// The output is captured for the record.
+    Capture,
+    /// The output is neither forwarded nor captured: the record has no output and uses no disk space.
+    ObserveOnly,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             terminal: false,
-            output: Output::Kept,
+            output: OutputMode::Capture,
             grace: Duration::from_secs(10),
             drain: Duration::from_secs(2),
             owns_process: false,

@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, Exit, RunId, Side, escape_invisible};
-use counterproof_safe_run::{Destination, ExportError, RereadError, Source, Wrong, export};
+use counterproof_safe_run::{Destination, ExportError, LineError, ReadError, Source, export};
 use counterproof_store::CreateError;
 
 use crate::command_error::CommandError;
@@ -69,16 +69,16 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 
 fn command_error(error: ExportError) -> CommandError {
     match error {
-        ExportError::Reread(RereadError::Broken { wrong: Wrong::NoLedger, .. }) => CommandError::usage(error)
+        ExportError::Read(ReadError::Invalid { error: LineError::NoLedger, .. }) => CommandError::usage(error)
             .hint("logs of the merged view have no ledger; record with `safe-run --events FILE` instead"),
         ExportError::Create(CreateError::Exists(_)) => {
             CommandError::usage(error).hint("choose another ID with `--run-id`")
         }
-        ExportError::Reread(RereadError::Broken { .. })
-        | ExportError::Differ { .. }
-        | ExportError::Twice(_)
+        ExportError::Read(ReadError::Invalid { .. })
+        | ExportError::Mismatch { .. }
+        | ExportError::DuplicateCaseId(_)
         | ExportError::Name(_) => CommandError::usage(error),
-        ExportError::Reread(RereadError::Read { .. }) | ExportError::Create(_) | ExportError::Write(_) => {
+        ExportError::Read(ReadError::Read { .. }) | ExportError::Create(_) | ExportError::Write(_) => {
             CommandError::io(error)
         }
     }

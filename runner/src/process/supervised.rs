@@ -5,7 +5,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use counterproof_safe_run::{Ending, Input, Options, Output, Signals, StartError, Stream, Wires, record};
+use counterproof_safe_run::{Ending, Input, Io, Options, OutputMode, Signals, StartError, Stream, record};
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
@@ -29,26 +29,26 @@ pub(super) fn start(watched: &Watched, sender: mpsc::Sender<Came>) -> io::Result
     let (reader, writer) = io::pipe()?;
     let input = pipe::Sender::from_owned_fd(writer.into())?;
     let (signals, received) = Signals::pipe()?;
-    let wires = Wires { input: Input::From(reader.into()), signals: signals.clone(), received };
+    let io = Io { input: Input::Descriptor(reader.into()), signals: signals.clone(), received };
     let words = std::iter::once(watched.command.program()).chain(watched.command.arguments());
     let command: Vec<OsString> = words.map(OsString::from).collect();
     let options = Options {
-        output: Output::Observed,
+        output: OutputMode::ObserveOnly,
         // What it leaves behind does not hold its answer back.
         drain: Duration::ZERO,
         supervisor: watched.supervisor.clone(),
         ..Options::default()
     };
     let run = move || {
-        let ended = run(&command, &options, wires, &sender);
+        let ended = run(&command, &options, io, &sender);
         let _ = sender.blocking_send(Came::Ended(ended));
     };
     thread::Builder::new().name("agent".to_owned()).spawn(run)?;
     Ok((Leash(signals), input))
 }
 
-fn run(command: &[OsString], options: &Options, wires: Wires, sender: &mpsc::Sender<Came>) -> io::Result<Ending> {
-    let record = record(command, options, wires, &mut |stream, _, bytes| {
+fn run(command: &[OsString], options: &Options, io: Io, sender: &mpsc::Sender<Came>) -> io::Result<Ending> {
+    let record = record(command, options, io, &mut |stream, _, bytes| {
         let piece = bytes.to_vec();
         // Where nobody takes it any more, the program is being killed.
         let _ = sender.blocking_send(match stream {
@@ -58,6 +58,6 @@ fn run(command: &[OsString], options: &Options, wires: Wires, sender: &mpsc::Sen
     });
     record.map(|record| record.ending).map_err(|error| match error {
         StartError::Command { source, .. } | StartError::Setup(source) => source,
-        StartError::Nothing | StartError::NotEntered => io::Error::other(error),
+        StartError::NoCommand | StartError::NotEntered => io::Error::other(error),
     })
 }

@@ -1,12 +1,12 @@
-//! What a command printed, as it was seen: the bytes of each stream, and in which order and when its pieces came.
+//! The captured output of a command: the bytes of each stream, and the order and time of the reads.
 //!
-//! Of a piece the order keeps the stream, the length and the time. That is enough to tell later which line was complete
-//! before which, and costs a few bytes a read however short the lines are.
+//! For each read, the order stores the stream, the length and the time. That is enough to decide afterwards which line was
+//! complete first, and it costs a few bytes per read, however short the lines are.
 
 use std::io::{self, BufReader, Read, Write};
 use std::time::Duration;
 
-use super::Spool;
+use super::spill_buffer::{SpillBuffer, SpillReader};
 
 /// One of the two streams of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,10 +18,10 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Both.
+    /// Both streams.
     pub const ALL: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
 
-    /// As the ledger calls it.
+    /// The name in the ledger.
     pub const fn name(self) -> &'static str {
         match self {
             Stream::Stdout => "STDOUT",
@@ -29,7 +29,7 @@ impl Stream {
         }
     }
 
-    /// As a sentence calls it.
+    /// The name in messages.
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Stream::Stdout => "standard output",
@@ -38,59 +38,63 @@ impl Stream {
     }
 }
 
-/// A piece of one stream, as one read gave it.
+/// The stream, size and time of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct Chunk {
     pub(crate) stream: Stream,
-    /// In bytes.
+    /// Length in bytes.
     pub(crate) length: u64,
-    /// Since the command was started.
+    /// Time since the start of the command.
     pub(crate) at: Duration,
 }
 
-/// What a command printed.
+/// The captured output of a command.
 #[derive(Debug, Default)]
-pub(crate) struct Tape {
-    spools: [Spool; 2],
-    order: Spool,
-    last: u64,
+pub(crate) struct Capture {
+    bytes: [SpillBuffer; 2],
+    /// Two variable-length integers per chunk: microseconds since the previous chunk, then the length with the stream in
+    /// its lowest bit.
+    order: SpillBuffer,
+    /// Time of the last chunk, in microseconds.
+    last_at: u64,
 }
 
-impl Tape {
-    /// Takes what one read gave.
+impl Capture {
+    /// Appends the bytes of one read.
     pub(crate) fn push(&mut self, stream: Stream, at: Duration, bytes: &[u8]) -> io::Result<()> {
-        self.spools[stream as usize].write_all(bytes)?;
-        self.note(Piece { stream, at, length: bytes.len() as u64 })
+        self.bytes[stream as usize].write_all(bytes)?;
+        self.push_order(Chunk { stream, at, length: bytes.len() as u64 })
     }
 
-    /// Takes the order alone of a piece whose bytes are in the stream's spool.
-    pub(crate) fn note(&mut self, piece: Piece) -> io::Result<()> {
-        let at = u64::try_from(piece.at.as_micros()).unwrap_or(u64::MAX).max(self.last);
+    /// Appends a chunk to the order only; the caller writes the bytes through [`Self::bytes_mut`].
+    pub(crate) fn push_order(&mut self, chunk: Chunk) -> io::Result<()> {
+        // Times are stored as differences, so they must not decrease.
+        let at = u64::try_from(chunk.at.as_micros()).unwrap_or(u64::MAX).max(self.last_at);
         let mut entry = Vec::with_capacity(12);
-        number(at - self.last, &mut entry);
-        number(piece.length << 1 | piece.stream as u64, &mut entry);
-        self.last = at;
+        encode(at - self.last_at, &mut entry);
+        encode(chunk.length << 1 | chunk.stream as u64, &mut entry);
+        self.last_at = at;
         self.order.write_all(&entry)
     }
 
     /// The bytes of a stream.
-    pub(crate) fn spool(&self, stream: Stream) -> &Spool {
-        &self.spools[stream as usize]
+    pub(crate) fn bytes(&self, stream: Stream) -> &SpillBuffer {
+        &self.bytes[stream as usize]
     }
 
-    /// The same, to be written.
-    pub(crate) fn spool_mut(&mut self, stream: Stream) -> &mut Spool {
-        &mut self.spools[stream as usize]
+    /// The bytes of a stream, for appending.
+    pub(crate) fn bytes_mut(&mut self, stream: Stream) -> &mut SpillBuffer {
+        &mut self.bytes[stream as usize]
     }
 
-    /// All pieces in the order in which they came.
-    pub(crate) fn pieces(&self) -> Pieces<'_> {
-        Pieces { order: BufReader::new(self.order.reader(0)), at: 0 }
+    /// Returns all chunks in the order in which they were read.
+    pub(crate) fn chunks(&self) -> Chunks<'_> {
+        Chunks { order: BufReader::new(self.order.reader(0)), at: 0 }
     }
 }
 
-/// Seven bits a byte, the lowest first.
-fn number(mut value: u64, out: &mut Vec<u8>) {
+/// Appends a variable-length integer: seven bits per byte, the lowest first.
+fn encode(mut value: u64, out: &mut Vec<u8>) {
     loop {
         let [low, ..] = value.to_le_bytes();
         value >>= 7;
@@ -101,15 +105,15 @@ fn number(mut value: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// See [`Tape::pieces`].
-pub(crate) struct Pieces<'a> {
-    order: BufReader<super::Reader<'a>>,
+/// See [`Capture::chunks`].
+pub(crate) struct Chunks<'a> {
+    order: BufReader<SpillReader<'a>>,
     at: u64,
 }
 
-impl Pieces<'_> {
-    /// `None` at the end.
-    fn number(&mut self) -> io::Result<Option<u64>> {
+impl Chunks<'_> {
+    /// Decodes the next integer; `None` at the end.
+    fn decode(&mut self) -> io::Result<Option<u64>> {
         let (mut value, mut shift) = (0, 0);
         loop {
             let mut byte = [0];
@@ -124,20 +128,20 @@ impl Pieces<'_> {
         }
     }
 
-    fn piece(&mut self) -> io::Result<Option<Piece>> {
-        let Some(later) = self.number()? else { return Ok(None) };
-        let Some(what) = self.number()? else { return Ok(None) };
-        self.at += later;
-        let stream = if what & 1 == 0 { Stream::Stdout } else { Stream::Stderr };
-        Ok(Some(Piece { stream, length: what >> 1, at: Duration::from_micros(self.at) }))
+    fn chunk(&mut self) -> io::Result<Option<Chunk>> {
+        let Some(delay) = self.decode()? else { return Ok(None) };
+        let Some(length_and_stream) = self.decode()? else { return Ok(None) };
+        self.at += delay;
+        let stream = if length_and_stream & 1 == 0 { Stream::Stdout } else { Stream::Stderr };
+        Ok(Some(Chunk { stream, length: length_and_stream >> 1, at: Duration::from_micros(self.at) }))
     }
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = io::Result<Piece>;
+impl Iterator for Chunks<'_> {
+    type Item = io::Result<Chunk>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.piece().transpose()
+        self.chunk().transpose()
     }
 }
 
@@ -149,18 +153,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_come_back_in_their_order(pieces in prop::collection::vec((any::<bool>(), 0_usize..300, 0_u64..1 << 40), 0..50)) {
-            let mut tape = Tape::default();
+        fn chunks_are_read_back_in_their_order(chunks in prop::collection::vec((any::<bool>(), 0_usize..300, 0_u64..1 << 40), 0..50)) {
+            let mut capture = Capture::default();
             let mut expected = Vec::new();
             let mut now = 0;
-            for (is_error, length, later) in pieces {
-                now += later;
+            for (is_error, length, delay) in chunks {
+                now += delay;
                 let stream = if is_error { Stream::Stderr } else { Stream::Stdout };
                 let at = Duration::from_micros(now);
-                tape.push(stream, at, &vec![b'x'; length]).unwrap();
-                expected.push(Piece { stream, length: length as u64, at });
+                capture.push(stream, at, &vec![b'x'; length]).unwrap();
+                expected.push(Chunk { stream, length: length as u64, at });
             }
-            prop_assert_eq!(tape.pieces().collect::<Result<Vec<_>, _>>().unwrap(), expected);
+            prop_assert_eq!(capture.chunks().collect::<Result<Vec<_>, _>>().unwrap(), expected);
         }
     }
 }

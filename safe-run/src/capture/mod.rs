@@ -1,8 +1,11 @@
-//! What a command printed: the bytes of both streams and the order of their chunks.
+//! The output of a command as it was read: the bytes of both streams, the order of the reads, and the lines made from them.
 
 mod chunks;
+mod lines;
 mod spill_buffer;
 
 pub use chunks::Stream;
-pub(crate) use chunks::{Piece, Tape};
-pub(crate) use spill_buffer::{Reader, Spool};
+pub(crate) use chunks::{Capture, Chunk};
+pub(crate) use lines::for_each_line;
+pub use lines::{Line, LineEnd};
+pub(crate) use spill_buffer::{SpillBuffer, SpillReader};

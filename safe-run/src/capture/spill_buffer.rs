@@ -1,25 +1,25 @@
-//! Bytes that may become many: the last of them are in memory, the others in a file without a name.
+//! An append-only byte buffer that spills to an unnamed temporary file, so that memory stays bounded.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-/// How much is in memory before a file is made, in bytes: what most commands print stays below it.
-const HELD: usize = 256 * 1024;
+/// Bytes held in memory before the buffer creates a file. Most commands print less than that.
+const MEMORY_LIMIT: usize = 256 * 1024;
 
-/// Bytes, written once and read from anywhere.
+/// Bytes that are appended once and can be read from any offset.
 #[derive(Debug, Default)]
-pub(crate) struct Spool {
+pub(crate) struct SpillBuffer {
     file: Option<File>,
-    /// How much is in the file.
-    filed: u64,
-    /// What comes behind the file.
+    /// Length of the file, in bytes.
+    file_len: u64,
+    /// The bytes that follow those in the file.
     tail: Vec<u8>,
 }
 
-impl Spool {
-    /// How much there is, in bytes.
+impl SpillBuffer {
+    /// Length in bytes.
     pub(crate) fn len(&self) -> u64 {
-        self.filed + self.tail.len() as u64
+        self.file_len + self.tail.len() as u64
     }
 
     fn spill(&mut self) -> io::Result<&mut File> {
@@ -29,42 +29,42 @@ impl Spool {
         };
         let file = self.file.insert(file);
         file.write_all(&self.tail)?;
-        self.filed += self.tail.len() as u64;
+        self.file_len += self.tail.len() as u64;
         self.tail.clear();
         Ok(file)
     }
 
-    /// Reads at a place; 0 at the end.
+    /// Reads at an offset; returns 0 at the end.
     pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match &self.file {
-            Some(file) if offset < self.filed => read_at(file, offset, buffer),
+            Some(file) if offset < self.file_len => read_at(file, offset, buffer),
             _ => {
-                let start = usize::try_from(offset - self.filed).unwrap_or(usize::MAX).min(self.tail.len());
+                let start = usize::try_from(offset - self.file_len).unwrap_or(usize::MAX).min(self.tail.len());
                 (&self.tail[start..]).read(buffer)
             }
         }
     }
 
-    /// Reads from a place to the end.
-    pub(crate) fn reader(&self, offset: u64) -> Reader<'_> {
-        Reader { spool: self, offset }
+    /// Returns a reader that starts at `offset`.
+    pub(crate) fn reader(&self, offset: u64) -> SpillReader<'_> {
+        SpillReader { buffer: self, offset }
     }
 
-    /// Copies a part.
+    /// Copies the bytes from `from` to `to` (exclusive). A buffer that ends earlier is an `UnexpectedEof` error.
     pub(crate) fn copy(&self, from: u64, to: u64, out: &mut impl Write) -> io::Result<()> {
         let copied = io::copy(&mut self.reader(from).take(to - from), out)?;
         if copied == to - from { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
-impl Write for Spool {
+impl Write for SpillBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.tail.len() + bytes.len() <= HELD {
+        if self.tail.len() + bytes.len() <= MEMORY_LIMIT {
             self.tail.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
         let written = self.spill()?.write(bytes)?;
-        self.filed += written as u64;
+        self.file_len += written as u64;
         Ok(written)
     }
 
@@ -73,16 +73,16 @@ impl Write for Spool {
     }
 }
 
-/// See [`Spool::reader`].
+/// See [`SpillBuffer::reader`].
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
-    spool: &'a Spool,
+pub(crate) struct SpillReader<'a> {
+    buffer: &'a SpillBuffer,
     offset: u64,
 }
 
-impl Read for Reader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.spool.read_at(self.offset, buffer)?;
+impl Read for SpillReader<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.buffer.read_at(self.offset, bytes)?;
         self.offset += read as u64;
         Ok(read)
     }
@@ -108,21 +108,21 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn what_is_written_is_read_again_from_anywhere(
-            pieces in prop::collection::vec((0_usize..3 * HELD / 2, any::<u8>()), 0..6), from in 0.0..1.0
+        fn written_bytes_are_read_back_from_any_offset(
+            blocks in prop::collection::vec((0_usize..3 * MEMORY_LIMIT / 2, any::<u8>()), 0..6), from in 0.0..1.0
         ) {
-            let (mut spool, mut all) = (Spool::default(), Vec::new());
-            for (length, byte) in pieces {
-                let piece = vec![byte; length];
-                spool.write_all(&piece).unwrap();
-                all.extend(piece);
-                prop_assert!(spool.tail.len() <= HELD);
+            let (mut buffer, mut all) = (SpillBuffer::default(), Vec::new());
+            for (length, byte) in blocks {
+                let block = vec![byte; length];
+                buffer.write_all(&block).unwrap();
+                all.extend(block);
+                prop_assert!(buffer.tail.len() <= MEMORY_LIMIT);
             }
-            prop_assert_eq!(spool.len(), all.len() as u64);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place within the bytes")]
+            prop_assert_eq!(buffer.len(), all.len() as u64);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an offset within the bytes")]
             let from = (from * all.len() as f64) as usize;
             let mut read = Vec::new();
-            spool.copy(from as u64, all.len() as u64, &mut read).unwrap();
+            buffer.copy(from as u64, all.len() as u64, &mut read).unwrap();
             prop_assert!(read == all[from..]);
         }
     }

@@ -1,168 +1,103 @@
-//! A file of events: `schemas/safe-run-event.v1.schema.json`.
-
-use std::time::Duration;
+//! Parses a file of events: `schemas/safe-run-event.v1.schema.json`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use super::parsed_record::{At, EXIT, EndDetails, START, Source, Told, Wrong};
-use crate::record::EVENT_SCHEMA;
-use crate::record::quote_bytes;
-use crate::record::text_of;
+use super::error::{ErrorAtLine, LineError};
+use super::event::{EXIT_PREFIX, Origin, ParsedEvent, START_PREFIX};
+use super::json_fields::{Argument, EventFields, RawFields, optional, required};
+use crate::record::{EVENT_SCHEMA, ledger_text, quote_bytes};
 
-/// The fields as they stand there: each is read on its own, so that one that cannot be used is told by its name.
-#[derive(Deserialize)]
-struct Wire {
-    schema_version: Option<Value>,
-    seq: Option<Value>,
-    stream: Option<Value>,
-    at_us: Option<Value>,
-    text: Option<Value>,
-    encoding: Option<Value>,
-    line_end: Option<Value>,
-    started_at: Option<Value>,
-    args: Option<Value>,
-    exit_code: Option<Value>,
-    signal: Option<Value>,
-    aborted_by: Option<Value>,
-    left_behind: Option<Value>,
+/// Parses every event of the file.
+pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ParsedEvent>, ErrorAtLine> {
+    let lines = bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n');
+    (1..).zip(lines).map(|(line, json)| parse_event(line, json).map_err(|error| (line, error))).collect()
 }
 
-/// A word of the command.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Word {
-    Text(String),
-    Bytes { base64: String },
+fn parse_event(line: usize, json: &[u8]) -> Result<ParsedEvent, LineError> {
+    let mut raw: RawFields = serde_json::from_slice(json).map_err(|error| LineError::Json(error.to_string()))?;
+    let version: String = required("schema_version", raw.schema_version.take())?;
+    let seq: u64 = required("seq", raw.seq.take())?;
+    let stream: String = required("stream", raw.stream.take())?;
+    let origin = Origin::parse(&stream).filter(|_| version == EVENT_SCHEMA).ok_or(LineError::NotAnEvent)?;
+    let text = parse_text(&mut raw, origin)?;
+    let mut fields = EventFields::decode(raw)?;
+    check_fields(Role::new(seq, origin, &text), &text, &mut fields)?;
+    let EventFields { started_at, at, end, .. } = fields;
+    Ok(ParsedEvent { line, seq, origin, text, started_at, at: Some(at), end })
 }
 
-impl Word {
-    fn into_bytes(self) -> Result<Vec<u8>, Wrong> {
-        match self {
-            Word::Text(text) => Ok(text.into_bytes()),
-            Word::Bytes { base64 } => STANDARD.decode(base64).map_err(|_| Wrong::Base64),
-        }
+/// Decodes the text of an event into the form that the ledger has.
+fn parse_text(raw: &mut RawFields, origin: Origin) -> Result<String, LineError> {
+    let text: String = required("text", raw.text.take())?;
+    match optional::<String>("encoding", raw.encoding.take())?.as_deref() {
+        Some("base64") => Ok(ledger_text(&STANDARD.decode(&text).map_err(|_| LineError::Base64)?)),
+        Some(_) => Err(LineError::NotAnEvent),
+        None if origin == Origin::Meta => Ok(text),
+        None => Ok(ledger_text(text.as_bytes())),
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum LineEndWord {
-    Crlf,
-    None,
-}
-
-/// What an event is, by its text.
+/// The role of an event in the record. It decides which fields the event must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Start,
+    /// The exit, with the code in its text.
     Exit(i32),
     Other,
 }
 
-/// A field that may be absent.
-fn field<T: DeserializeOwned>(name: &'static str, value: Option<Value>) -> Result<Option<T>, Wrong> {
-    let read = value.map(serde_json::from_value).transpose();
-    read.map_err(|error| Wrong::Field { field: name, why: error.to_string() })
-}
-
-/// A field that every event has.
-fn required<T: DeserializeOwned>(name: &'static str, value: Option<Value>) -> Result<T, Wrong> {
-    field(name, value)?.ok_or(Wrong::Missing { of: "event", field: name })
-}
-
-/// Every event of the file.
-pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Told>, At> {
-    let lines = bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n');
-    (1..).zip(lines).map(|(line, text)| event(line, text).map_err(|wrong| (line, wrong))).collect()
-}
-
-fn event(line: usize, text: &[u8]) -> Result<Told, Wrong> {
-    let wire: Wire = serde_json::from_slice(text).map_err(|error| Wrong::Json(error.to_string()))?;
-    let version: String = required("schema_version", wire.schema_version)?;
-    let (seq, stream): (u64, String) = (required("seq", wire.seq)?, required("stream", wire.stream)?);
-    let source = Source::of(&stream).filter(|_| version == EVENT_SCHEMA).ok_or(Wrong::NoEvent)?;
-    let text: String = required("text", wire.text)?;
-    let text = match field::<String>("encoding", wire.encoding)?.as_deref() {
-        Some("base64") => text_of(&STANDARD.decode(&text).map_err(|_| Wrong::Base64)?),
-        Some(_) => return Err(Wrong::NoEvent),
-        None if source == Source::Meta => text,
-        None => text_of(text.as_bytes()),
-    };
-    field::<LineEndWord>("line_end", wire.line_end)?;
-    let at = Some(Duration::from_micros(required("at_us", wire.at_us)?));
-    let started_at = field("started_at", wire.started_at)?;
-    let args = field::<Vec<Word>>("args", wire.args)?.filter(|args| !args.is_empty());
-    let exit_code = field::<i32>("exit_code", wire.exit_code)?;
-    let end = EndDetails {
-        signal: field("signal", wire.signal)?,
-        aborted_by: field("aborted_by", wire.aborted_by)?,
-        left_behind: field("left_behind", wire.left_behind)?,
-    };
-    let role = role(seq, source, &text);
-    let is_at_start = [("started_at", started_at.is_some()), ("args", args.is_some())];
-    let is_at_exit = [
-        ("exit_code", exit_code.is_some()),
-        ("signal", end.signal.is_some()),
-        ("aborted_by", end.aborted_by.is_some()),
-        ("left_behind", end.left_behind.is_some()),
-    ];
-    let misplaced = |fields: &[(&'static str, bool)]| {
-        fields.iter().find(|(_, is_there)| *is_there).map_or(Ok(()), |(field, _)| Err(Wrong::Misplaced(field)))
-    };
-    let missing = |of: &'static str, fields: &[(&'static str, bool)]| {
-        let absent = fields.iter().find(|(_, is_there)| !is_there);
-        absent.map_or(Ok(()), |(field, _)| Err(Wrong::Missing { of, field }))
-    };
-    if role == Role::Start {
-        missing("start of the command", &is_at_start)?;
-    } else {
-        misplaced(&is_at_start)?;
-    }
-    match role {
-        Role::Start => command_fits(args.unwrap_or_default(), &text)?,
-        Role::Exit(code) => {
-            missing("exit of the command", &is_at_exit[..1])?;
-            exit_fits(code, exit_code, end.signal)?;
+impl Role {
+    fn new(seq: u64, origin: Origin, text: &str) -> Self {
+        let code = text.strip_prefix(EXIT_PREFIX).filter(|_| origin == Origin::Meta).and_then(|code| code.parse().ok());
+        match code {
+            _ if seq == 1 => Role::Start,
+            Some(code) => Role::Exit(code),
+            None => Role::Other,
         }
-        Role::Other => {}
-    }
-    if !matches!(role, Role::Exit(_)) {
-        misplaced(&is_at_exit)?;
-    }
-    Ok(Told { line, seq, source, text, started_at, at, end })
-}
-
-fn role(seq: u64, source: Source, text: &str) -> Role {
-    let code = text.strip_prefix(EXIT).filter(|_| source == Source::Meta).and_then(|code| code.parse().ok());
-    match code {
-        _ if seq == 1 => Role::Start,
-        Some(code) => Role::Exit(code),
-        None => Role::Other,
     }
 }
 
-/// The words and the text are one command. A text that is no start is told by whoever puts the events together.
-fn command_fits(args: Vec<Word>, text: &str) -> Result<(), Wrong> {
-    let words = args.into_iter().map(Word::into_bytes).collect::<Result<Vec<_>, _>>()?;
-    let line = text.strip_prefix(START).and_then(|line| line.strip_suffix('"'));
+/// Checks that the event has the fields of its role, that it has no others, and that they agree with its text.
+fn check_fields(role: Role, text: &str, fields: &mut EventFields) -> Result<(), LineError> {
+    match role {
+        Role::Start => {
+            fields.require_start_fields()?;
+            check_command(fields.args.take().unwrap_or_default(), text)?;
+            fields.forbid_exit_fields()
+        }
+        Role::Exit(code) => {
+            fields.forbid_start_fields()?;
+            check_exit(code, fields.require_exit_code()?, fields.end.signal)
+        }
+        Role::Other => {
+            fields.forbid_start_fields()?;
+            fields.forbid_exit_fields()
+        }
+    }
+}
+
+/// Checks that the arguments and the text are the same command. A text that is not a start event is reported by
+/// [`assemble`](super::assemble::assemble).
+fn check_command(args: Vec<Argument>, text: &str) -> Result<(), LineError> {
+    let words = args.into_iter().map(Argument::into_bytes).collect::<Result<Vec<_>, _>>()?;
+    let line = text.strip_prefix(START_PREFIX).and_then(|line| line.strip_suffix('"'));
     match line {
-        Some(line) if line != quote_bytes(words.iter().map(Vec::as_slice)) => Err(Wrong::Contradiction("args", "text")),
+        Some(line) if line != quote_bytes(words.iter().map(Vec::as_slice)) => {
+            Err(LineError::Contradiction("args", "text"))
+        }
         _ => Ok(()),
     }
 }
 
-/// The code stands in the text and beside it, and a signal makes one code alone.
-fn exit_fits(code: i32, exit_code: Option<i32>, signal: Option<i32>) -> Result<(), Wrong> {
-    if exit_code != Some(code) {
-        return Err(Wrong::Contradiction("exit_code", "text"));
+/// Checks that the exit code agrees with the one in the text, and with the signal.
+fn check_exit(code: i32, exit_code: i32, signal: Option<i32>) -> Result<(), LineError> {
+    if exit_code != code {
+        return Err(LineError::Contradiction("exit_code", "text"));
     }
     match signal {
         Some(signal) if signal < 1 || signal.checked_add(128) != Some(code) => {
-            Err(Wrong::Contradiction("signal", "exit_code"))
+            Err(LineError::Contradiction("signal", "exit_code"))
         }
         _ => Ok(()),
     }

@@ -1,77 +1,84 @@
-//! A log with split sections and a ledger. The two tell the same, or else the log was damaged.
+//! Parses a log with sections and a ledger. Both must have the same lines; otherwise the log was damaged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memchr_iter;
 use memchr::memmem;
 
-use super::parsed_record::{At, EndDetails, RecordKind, Recorded, Source, Told, Wrong, assemble};
+use super::assemble::assemble;
+use super::error::{ErrorAtLine, LineError};
+use super::event::{EndDetails, Origin, ParsedEvent};
+use super::record_file::{ParsedRecord, RecordFormat};
 use crate::capture::Stream;
-use crate::record::{BASE64, BEGIN, END, header, text_of};
+use crate::record::{BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END, ledger_text, section_header};
 
-/// The record of a log.
-pub(super) fn parse(log: &[u8]) -> Result<Recorded, At> {
-    // What a command prints stands behind a prefix in the ledger, so nothing behind the last marker can pass for it.
-    let begin = memmem::rfind(log, BEGIN).ok_or_else(|| (split(log).count().max(1), Wrong::NoLedger))?;
-    let (sections, ledger) = (&log[..=begin], &log[begin + BEGIN.len()..]);
-    let above = memchr_iter(b'\n', sections).count() + 1;
-    let recorded = assemble(RecordKind::Log, events(ledger, above)?)?;
-    hold(sections, &recorded)?;
-    Ok(recorded)
+/// Parses a whole log.
+pub(super) fn parse(log: &[u8]) -> Result<ParsedRecord, ErrorAtLine> {
+    // The command's output has a prefix on each line of the ledger, so it cannot imitate the last marker.
+    let begin = memmem::rfind(log, LEDGER_BEGIN).ok_or_else(|| (lines(log).count().max(1), LineError::NoLedger))?;
+    let (sections, ledger) = (&log[..=begin], &log[begin + LEDGER_BEGIN.len()..]);
+    let marker_line = memchr_iter(b'\n', sections).count() + 1;
+    let record = assemble(RecordFormat::Log, parse_ledger(ledger, marker_line)?)?;
+    compare_sections(sections, &record)?;
+    Ok(record)
 }
 
-/// The lines of a text, each with its end.
-fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Splits a text into lines, each with its newline.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|byte| *byte == b'\n')
 }
 
-/// Every event of the ledger, which stands below so many lines.
-fn events(ledger: &[u8], above: usize) -> Result<Vec<Told>, At> {
+/// Parses the events of the ledger, which begins after the line `marker_line`.
+fn parse_ledger(ledger: &[u8], marker_line: usize) -> Result<Vec<ParsedEvent>, ErrorAtLine> {
     let mut events = Vec::new();
-    let mut lines = (above + 1..).zip(split(ledger));
+    let mut lines = (marker_line + 1..).zip(lines(ledger));
     while let Some((line, text)) = lines.next() {
-        if text == END {
-            return lines.next().map_or(Ok(events), |(line, _)| Err((line, Wrong::Beyond)));
+        if text == LEDGER_END {
+            return lines.next().map_or(Ok(events), |(line, _)| Err((line, LineError::TrailingText)));
         }
-        events.push(event(line, text).map_err(|wrong| (line, wrong))?);
+        events.push(parse_event(line, text).map_err(|error| (line, error))?);
     }
-    Err((above + events.len(), Wrong::NoExit))
+    Err((marker_line + events.len(), LineError::NoExit))
 }
 
-fn event(line: usize, text: &[u8]) -> Result<Told, Wrong> {
-    let text = text.strip_suffix(b"\n").and_then(|text| str::from_utf8(text).ok()).ok_or(Wrong::NoEvent)?;
-    let parts = || {
-        let (seq, rest) = text.strip_prefix("[SEQ=")?.split_once("][")?;
-        let (source, text) = rest.split_once("] ")?;
-        Some((seq.parse().ok()?, Source::of(source)?, text))
-    };
-    let (seq, source, text) = parts().ok_or(Wrong::NoEvent)?;
-    let encoded = text.strip_prefix(BASE64).filter(|_| source != Source::Meta);
+fn parse_event(line: usize, text: &[u8]) -> Result<ParsedEvent, LineError> {
+    let text = text.strip_suffix(b"\n").and_then(|text| str::from_utf8(text).ok()).ok_or(LineError::NotAnEvent)?;
+    let (seq, origin, text) = split_event(text).ok_or(LineError::NotAnEvent)?;
+    let encoded = text.strip_prefix(BASE64_PREFIX).filter(|_| origin != Origin::Meta);
     if encoded.is_some_and(|encoded| STANDARD.decode(encoded).is_err()) {
-        return Err(Wrong::Base64);
+        return Err(LineError::Base64);
     }
-    Ok(Told { line, seq, source, text: text.to_owned(), started_at: None, at: None, end: EndDetails::default() })
+    let (text, end) = (text.to_owned(), EndDetails::default());
+    Ok(ParsedEvent { line, seq, origin, text, started_at: None, at: None, end })
 }
 
-/// Holds the sections against the ledger: the same lines, and nothing else.
-fn hold(sections: &[u8], recorded: &Recorded) -> Result<(), At> {
-    let mut lines = (1..).zip(split(sections));
+/// Splits `[SEQ=<number>][<stream>] <text>`.
+fn split_event(text: &str) -> Option<(u64, Origin, &str)> {
+    let (seq, rest) = text.strip_prefix("[SEQ=")?.split_once("][")?;
+    let (origin, text) = rest.split_once("] ")?;
+    Some((seq.parse().ok()?, Origin::parse(origin)?, text))
+}
+
+/// Checks that the sections have exactly the lines of the ledger.
+fn compare_sections(sections: &[u8], record: &ParsedRecord) -> Result<(), ErrorAtLine> {
+    let mut lines = (1..).zip(lines(sections));
     let mut last = 1;
-    let mut expect = |is_so: &dyn Fn(&[u8]) -> bool| {
+    let mut expect = |matches: &dyn Fn(&[u8]) -> bool| {
         let (line, text) = lines.next().unwrap_or((last + 1, b""));
         last = line;
-        if is_so(text) { Ok(()) } else { Err((line, Wrong::Section)) }
+        if matches(text) { Ok(()) } else { Err((line, LineError::SectionMismatch)) }
     };
-    for (stream, told) in [(Stream::Stdout, &recorded.stdout), (Stream::Stderr, &recorded.stderr)] {
-        expect(&|text| text == header(stream))?;
-        for told in told {
+    for (stream, expected) in [(Stream::Stdout, &record.stdout), (Stream::Stderr, &record.stderr)] {
+        expect(&|text| text == section_header(stream))?;
+        for expected in expected {
             expect(&|text| {
                 let text = text.strip_suffix(b"\n").unwrap_or(text);
-                // The last line of a stream may end with a carriage return that belongs to it.
-                text_of(text) == *told || text.strip_suffix(b"\r").is_some_and(|text| text_of(text) == *told)
+                // The ledger drops the carriage return of CRLF, but keeps one at the very end of a stream.
+                let without_cr = text.strip_suffix(b"\r");
+                ledger_text(text) == *expected || without_cr.is_some_and(|text| ledger_text(text) == *expected)
             })?;
         }
         expect(&|text| text == b"\n")?;
     }
-    lines.next().map_or(Ok(()), |(line, _)| Err((line, Wrong::Section)))
+    lines.next().map_or(Ok(()), |(line, _)| Err((line, LineError::SectionMismatch)))
 }

@@ -1,72 +1,83 @@
-//! `safe-run archive`: a folder becomes one file, and nothing that is there is overwritten.
+//! `safe-run archive`: packs a folder into one file, and never overwrites a file.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{AtomicFile, Durability};
+use counterproof_store::write::{AtomicFile, Durability, WriteError};
 
-use super::archive_format::{self as pack, Format};
+use super::archive_format::{self, ArchiveFormat};
 use super::arguments::Archive;
-use super::dispatch::{code, print, say};
+use super::console::{print, report};
+use super::exit_code;
 
-/// The exit code where the destination is there and must not be touched.
-const TAKEN: i32 = 40;
+/// The exit code if the destination exists and `--no-clobber` is set.
+const DESTINATION_EXISTS: i32 = 40;
 
-/// The exit code where a file could not be read or written.
+/// The exit code if a file could not be read or written.
 const FILE_SYSTEM: i32 = 41;
 
-/// The exit code for a format that is none.
-const UNSUPPORTED: i32 = 1;
+/// The exit code for an unsupported archive format.
+const UNSUPPORTED_FORMAT: i32 = 1;
 
-/// How many names are tried.
-const ATTEMPTS: u32 = 10_000;
+/// Number of numbered names to try.
+const MAX_NUMBER: u32 = 10_000;
 
-/// Packs the folder.
+/// An archive that could not be written.
+#[derive(Debug, thiserror::Error)]
+enum ArchiveError {
+    #[error("the destination is not valid UTF-8")]
+    NotUtf8,
+    #[error("{0}: {source}", source = .0.source)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Pack(#[from] io::Error),
+}
+
+/// Runs `archive` and returns the exit code. Conformance vectors pin the messages.
 pub(super) fn run(archive: &Archive) -> i32 {
     let source = archive.source.display();
     if !archive.source.exists() {
-        say(format_args!("ERROR: Source path does not exist: {source}"));
-        return code::USAGE;
+        report(format_args!("ERROR: Source path does not exist: {source}"));
+        return exit_code::USAGE;
     }
     if !archive.source.is_dir() {
-        say(format_args!("ERROR: Source path is not a directory: {source}"));
-        return code::USAGE;
+        report(format_args!("ERROR: Source path is not a directory: {source}"));
+        return exit_code::USAGE;
     }
     let destination = archive.destination.display();
-    let Some((stem, format)) = Format::of(&archive.destination) else {
-        say(format_args!("Error: Unsupported archive format. Use .tar.gz, .tar.bz2, or .zip: {destination}"));
-        return UNSUPPORTED;
+    let Some((stem, format)) = ArchiveFormat::from_path(&archive.destination) else {
+        report(format_args!("Error: Unsupported archive format. Use .tar.gz, .tar.bz2, or .zip: {destination}"));
+        return UNSUPPORTED_FORMAT;
     };
-    match written(archive, stem, format) {
+    match write(archive, stem, format) {
         Ok(Some(path)) => print(&format!("Archive created: {path}\n")),
         Ok(None) => {
-            say(format_args!("ERROR: Destination already exists (no-clobber mode): {destination}"));
-            say("File collision detected. Use a different destination or remove --no-clobber flag.");
-            TAKEN
+            report(format_args!("ERROR: Destination already exists (no-clobber mode): {destination}"));
+            report("File collision detected. Use a different destination or remove --no-clobber flag.");
+            DESTINATION_EXISTS
         }
         Err(error) => {
-            say(format_args!("ERROR: {error}"));
+            report(format_args!("ERROR: {error}"));
             FILE_SYSTEM
         }
     }
 }
 
-/// Writes the archive at the first name that is free; `None` where none may be used.
-fn written(archive: &Archive, stem: &str, format: Format) -> Result<Option<Utf8PathBuf>, String> {
-    let text = |path: &Path| Utf8Path::from_path(path).map(Utf8Path::to_owned).ok_or("a path is no UTF-8 text");
-    let destination = text(&archive.destination)?;
-    let ending = &destination.as_str()[stem.len()..];
-    let more = (1..=ATTEMPTS).map(|number| Utf8PathBuf::from(format!("{stem}.{number}{ending}")));
-    let names = std::iter::once(destination.clone()).chain(more.take_while(|_| !archive.no_clobber));
-    // An archive may take long, so what is taken at the start is seen at the start.
+/// Writes the archive under the first free name. Returns `None` if no allowed name is free.
+fn write(archive: &Archive, stem: &str, format: ArchiveFormat) -> Result<Option<Utf8PathBuf>, ArchiveError> {
+    let destination = Utf8Path::from_path(&archive.destination).ok_or(ArchiveError::NotUtf8)?;
+    let extension = &destination.as_str()[stem.len()..];
+    let numbered = (1..=MAX_NUMBER).map(|number| Utf8PathBuf::from(format!("{stem}.{number}{extension}")));
+    let names = std::iter::once(destination.to_owned()).chain(numbered.take_while(|_| !archive.no_clobber));
+    // Packing can take long, so an existing destination is reported before it.
     if archive.no_clobber && destination.symlink_metadata().is_ok() {
         return Ok(None);
     }
-    let mut file = AtomicFile::create(&destination).map_err(|error| format!("{error}: {}", error.source))?;
-    // The archive may lie in the folder that it is made of, under a name that it has only for now.
-    let inside = destination.parent().map(|folder| PathBuf::from(folder.as_std_path()));
-    pack::pack(&archive.source, format, inside.as_deref(), &mut file).map_err(|error| error.to_string())?;
-    file.flush().map_err(|error| error.to_string())?;
-    file.commit_new(names, Durability::Synced).map_err(|error| format!("{error}: {}", error.source))
+    let mut file = AtomicFile::create(destination)?;
+    // The destination can be inside the packed folder. Until the archive is finished it has a temporary name there.
+    let own_folder = destination.parent().map(|folder| PathBuf::from(folder.as_std_path()));
+    archive_format::pack(&archive.source, format, own_folder.as_deref(), &mut file)?;
+    file.flush()?;
+    Ok(file.commit_new(names, Durability::Synced)?)
 }

@@ -1,4 +1,4 @@
-//! The formats of archives. Entries are relative to the folder, sorted, and those of a folder's own kind: links stay links.
+//! Writes archives. Entries are sorted and relative to the packed folder; symbolic links are stored as links.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -11,47 +11,52 @@ use walkdir::WalkDir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// A format of archives.
+/// An archive format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ArchiveFormat {
     TarGz,
     TarBz2,
     Zip,
 }
 
-const ENDINGS: [(&str, Format); 5] = [
-    (".tar.gz", Format::TarGz),
-    (".tgz", Format::TarGz),
-    (".tar.bz2", Format::TarBz2),
-    (".tbz2", Format::TarBz2),
-    (".zip", Format::Zip),
+const EXTENSIONS: [(&str, ArchiveFormat); 5] = [
+    (".tar.gz", ArchiveFormat::TarGz),
+    (".tgz", ArchiveFormat::TarGz),
+    (".tar.bz2", ArchiveFormat::TarBz2),
+    (".tbz2", ArchiveFormat::TarBz2),
+    (".zip", ArchiveFormat::Zip),
 ];
 
-impl Format {
-    /// The format that a path's ending names, in letters of either case, and the path before the ending.
-    pub(super) fn of(path: &Path) -> Option<(&str, Self)> {
+impl ArchiveFormat {
+    /// Returns the path without its extension, and the format of the extension, in upper or lower case.
+    pub(super) fn from_path(path: &Path) -> Option<(&str, Self)> {
         let text = path.to_str()?;
         let lower = text.to_ascii_lowercase();
-        let (ending, format) = ENDINGS.into_iter().find(|(ending, _)| lower.ends_with(ending))?;
-        Some((&text[..text.len() - ending.len()], format))
+        let (extension, format) = EXTENSIONS.into_iter().find(|(extension, _)| lower.ends_with(extension))?;
+        Some((&text[..text.len() - extension.len()], format))
     }
 }
 
-/// Writes a folder as an archive. Files that are being written in `own_folder` under a temporary name are left out.
-pub(super) fn pack(source: &Path, format: Format, own_folder: Option<&Path>, out: &mut impl Write) -> io::Result<()> {
+/// Writes a folder as an archive. Skips temporary files in `own_folder`, one of which is the archive itself.
+pub(super) fn pack(
+    source: &Path,
+    format: ArchiveFormat,
+    own_folder: Option<&Path>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     match format {
-        Format::TarGz => {
+        ArchiveFormat::TarGz => {
             let mut encoder = GzEncoder::new(out, flate2::Compression::default());
             tar(source, own_folder, &mut encoder)?;
             encoder.finish().map(drop)
         }
-        Format::TarBz2 => {
+        ArchiveFormat::TarBz2 => {
             let mut encoder = BzEncoder::new(out, bzip2::Compression::default());
             tar(source, own_folder, &mut encoder)?;
             encoder.finish().map(drop)
         }
-        Format::Zip => {
-            // Its list comes last and refers back, so it is made where one can go back.
+        ArchiveFormat::Zip => {
+            // The zip writer seeks back to fill in sizes, so it needs a file; `out` can only append.
             let mut whole = zip(source, own_folder, tempfile::tempfile()?)?;
             whole.rewind()?;
             io::copy(&mut whole, out).map(drop)
@@ -59,8 +64,8 @@ pub(super) fn pack(source: &Path, format: Format, own_folder: Option<&Path>, out
     }
 }
 
-/// The entries below a folder with their paths relative to it. One that is no file, folder or link is an error: a format that cannot
-/// hold it would leave it out without a word.
+/// Returns the entries below a folder with their relative paths. An entry other than a file, folder or link is an error, because the
+/// formats store no content for it.
 fn entries<'a>(
     source: &'a Path,
     own_folder: Option<&'a Path>,
@@ -78,8 +83,8 @@ fn entries<'a>(
         let relative = entry.path().strip_prefix(source).unwrap_or(entry.path()).to_string_lossy().into_owned();
         let kind = entry.file_type();
         if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
-            let wrong = format!("`{}` is a pipe, a socket or a device, which is not packed", entry.path().display());
-            return Some(Err(io::Error::other(wrong)));
+            let message = format!("cannot pack `{}`: it is a pipe, a socket or a device", entry.path().display());
+            return Some(Err(io::Error::other(message)));
         }
         (!is_own).then_some(Ok((entry, relative)))
     })
@@ -132,11 +137,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_names_the_format() {
-        assert_eq!(Format::of(Path::new("a/b.tar.gz")), Some(("a/b", Format::TarGz)));
-        assert_eq!(Format::of(Path::new("B.TGZ")), Some(("B", Format::TarGz)));
-        assert_eq!(Format::of(Path::new("b.1.tbz2")), Some(("b.1", Format::TarBz2)));
-        assert_eq!(Format::of(Path::new("b.zip")), Some(("b", Format::Zip)));
-        assert_eq!(Format::of(Path::new("b.tar")), None);
+    fn the_extension_selects_the_format() {
+        assert_eq!(ArchiveFormat::from_path(Path::new("a/b.tar.gz")), Some(("a/b", ArchiveFormat::TarGz)));
+        assert_eq!(ArchiveFormat::from_path(Path::new("B.TGZ")), Some(("B", ArchiveFormat::TarGz)));
+        assert_eq!(ArchiveFormat::from_path(Path::new("b.1.tbz2")), Some(("b.1", ArchiveFormat::TarBz2)));
+        assert_eq!(ArchiveFormat::from_path(Path::new("b.zip")), Some(("b", ArchiveFormat::Zip)));
+        assert_eq!(ArchiveFormat::from_path(Path::new("b.tar")), None);
     }
 }

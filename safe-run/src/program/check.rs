@@ -1,17 +1,17 @@
-//! `safe-run check`: whether a command can be run. Nothing is run.
+//! `safe-run check`: checks whether a command can be executed, without running it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::dispatch::say;
+use super::console::report;
 
-/// The exit code where there is no such command.
+/// The exit code if the command does not exist.
 const NOT_FOUND: i32 = 2;
 
-/// The exit code where there is one that may not be run.
+/// The exit code if the command exists and is not executable.
 const NOT_EXECUTABLE: i32 = 3;
 
-/// Looks for the command as the system would.
+/// Searches for the command as the operating system does, and returns the exit code. Conformance vectors pin the messages.
 pub(super) fn run(command: &OsStr) -> i32 {
     let found = candidates(command);
     if found.iter().any(|path| is_executable(path)) {
@@ -19,19 +19,19 @@ pub(super) fn run(command: &OsStr) -> i32 {
     }
     match found.first() {
         None => {
-            say(format_args!("Command not found: {}", command.display()));
+            report(format_args!("Command not found: {}", command.display()));
             NOT_FOUND
         }
         Some(path) => {
-            say(format_args!("Command found but not executable: {}", command.display()));
-            say(format_args!("Path: {}", path.display()));
-            say(format_args!("Hint: Run 'chmod +x {}' to make it executable", path.display()));
+            report(format_args!("Command found but not executable: {}", command.display()));
+            report(format_args!("Path: {}", path.display()));
+            report(format_args!("Hint: Run 'chmod +x {}' to make it executable", path.display()));
             NOT_EXECUTABLE
         }
     }
 }
 
-/// The files that the command may mean: the path itself, or one in a folder of `PATH`.
+/// Returns the files that match the command: the path itself, or the files with this name in the folders of `PATH`.
 fn candidates(command: &OsStr) -> Vec<PathBuf> {
     let path = Path::new(command);
     let is_path = path.components().count() != 1 || path.is_absolute() || command.as_encoded_bytes().contains(&b'/');
@@ -40,24 +40,25 @@ fn candidates(command: &OsStr) -> Vec<PathBuf> {
         None => vec![path.to_owned()],
         Some(folders) => std::env::split_paths(&folders).map(|folder| folder.join(path)).collect(),
     };
-    let named = paths.into_iter().flat_map(|path| endings().into_iter().map(move |ending| with_ending(&path, &ending)));
-    named.filter(|path| path.is_file()).collect()
+    let with_extensions =
+        |path: PathBuf| extensions().into_iter().map(move |extension| with_extension(&path, &extension));
+    paths.into_iter().flat_map(with_extensions).filter(|path| path.is_file()).collect()
 }
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+fn with_extension(path: &Path, extension: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(ending);
+    name.push(extension);
     name.into()
 }
 
-/// What may be left out at the end of a command's name.
-fn endings() -> Vec<String> {
-    let mut endings = vec![String::new()];
+/// Returns the extensions that a command name can omit. The empty one comes first.
+fn extensions() -> Vec<String> {
+    let mut extensions = vec![String::new()];
     if cfg!(windows) {
         let known = std::env::var("PATHEXT").unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned());
-        endings.extend(known.split(';').map(str::to_owned));
+        extensions.extend(known.split(';').map(str::to_owned));
     }
-    endings
+    extensions
 }
 
 #[cfg(unix)]

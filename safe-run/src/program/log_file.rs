@@ -1,4 +1,4 @@
-//! Where a record goes: a folder that is made where it is missing, and a name that nothing else has.
+//! The log file: its folder, created if missing, and a name that no other file has.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -10,46 +10,43 @@ use uuid::Uuid;
 
 use super::settings::NameStyle;
 
-/// How many names are tried.
-const ATTEMPTS: u32 = 16;
+/// Number of names to try.
+const MAX_ATTEMPTS: u32 = 16;
 
-/// A record that could not be kept.
+/// A log that could not be written.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PlaceError {
-    /// Its folder cannot be named in a message.
-    #[error("the log folder is no UTF-8 text")]
-    Folder,
-    /// A file or folder could not be written.
+pub(super) enum LogFileError {
+    #[error("the path of the log folder is not valid UTF-8")]
+    NotUtf8,
     #[error("{}", with_cause(.0))]
     Write(#[from] WriteError),
-    /// What was kept could not be read again, or the log could not be written.
-    #[error("failed to write the log below `{folder}`: {source}")]
+    /// The captured output could not be read, or the log could not be written.
+    #[error("failed to write the log in `{folder}`: {source}")]
     Content { folder: Utf8PathBuf, source: io::Error },
-    /// All names that were tried are taken.
-    #[error("no free name for a log below `{folder}` after {ATTEMPTS} attempts")]
-    Taken { folder: Utf8PathBuf },
+    #[error("no free name for a log in `{folder}` after {MAX_ATTEMPTS} attempts")]
+    NoFreeName { folder: Utf8PathBuf },
 }
 
 fn with_cause(error: &WriteError) -> String {
     format!("{error}: {}", error.source)
 }
 
-/// Writes a new file into a folder, and gives its path.
-pub(super) fn keep(
+/// Writes a log under the first free name in a folder, and returns its path.
+pub(super) fn save(
     folder: &OsStr,
     names: impl Iterator<Item = String>,
     write: impl FnOnce(&mut AtomicFile) -> io::Result<()>,
-) -> Result<Utf8PathBuf, PlaceError> {
-    let folder = Utf8Path::from_path(folder.as_ref()).ok_or(PlaceError::Folder)?;
+) -> Result<Utf8PathBuf, LogFileError> {
+    let folder = Utf8Path::from_path(folder.as_ref()).ok_or(LogFileError::NotUtf8)?;
     create_folder(folder)?;
     let mut file = AtomicFile::create(&folder.join("log"))?;
     let written = write(&mut file).and_then(|()| file.flush());
-    written.map_err(|source| PlaceError::Content { folder: folder.to_owned(), source })?;
-    let paths = names.take(ATTEMPTS as usize).map(|name| folder.join(name));
-    file.commit_new(paths, Durability::Synced)?.ok_or_else(|| PlaceError::Taken { folder: folder.to_owned() })
+    written.map_err(|source| LogFileError::Content { folder: folder.to_owned(), source })?;
+    let paths = names.take(MAX_ATTEMPTS as usize).map(|name| folder.join(name));
+    file.commit_new(paths, Durability::Synced)?.ok_or_else(|| LogFileError::NoFreeName { folder: folder.to_owned() })
 }
 
-/// Names for a record, the first to be tried first.
+/// Returns candidate names for a log, in the order in which to try them.
 pub(super) fn names(style: NameStyle, now: Timestamp, is_aborted: bool) -> impl Iterator<Item = String> {
     let status = if is_aborted { "ABORTED" } else { "FAIL" };
     let process = std::process::id();
@@ -68,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_taken_is_not_used_again() {
+    fn an_existing_log_is_never_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("logs");
         let put = |name: &str, names: &[&str]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-            keep(folder.as_os_str(), names.into_iter(), |file| file.write_all(name.as_bytes()))
+            save(folder.as_os_str(), names.into_iter(), |file| file.write_all(name.as_bytes()))
         };
         assert!(put("first", &["a"]).unwrap().ends_with("logs/a"));
         assert!(put("second", &["a", "b"]).unwrap().ends_with("logs/b"));
@@ -84,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_contract() {
+    fn names_follow_the_contract() {
         let now: Timestamp = "2024-01-15T10:30:00Z".parse().unwrap();
         let process = std::process::id();
         let names = |style, is_aborted| names(style, now, is_aborted).take(2).collect::<Vec<_>>();

@@ -1,135 +1,149 @@
-//! `safe-run run`: the command's streams and exit code, and a record where it failed.
+//! `safe-run run`: forwards the output and the exit code of a command, and records it if it fails.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use jiff::Timestamp;
 
 use super::arguments::Run;
-use super::dispatch::{code, say, unwritten};
-use super::events_file::Events;
-use super::log_file as place;
-use super::settings::{Masks, Settings};
-use crate::{Input, Options, Output, Record, Signals, StartError, Stream, Wires, record};
+use super::console::{output_error, report};
+use super::events_file::EventsFile;
+use super::settings::{Redaction, SecretError, Settings};
+use super::{exit_code, log_file};
+use crate::{Input, Io, Options, OutputMode, Record, Signals, StartError, Stream, record};
 
-/// Runs the command, and gives the code to exit with.
+/// A record that could not be redacted, and is therefore not written.
+#[derive(Debug, thiserror::Error)]
+enum RedactionError {
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error("failed to redact the record: {0}")]
+    Record(#[from] io::Error),
+}
+
+/// Runs the command and returns the exit code.
 pub(super) fn run(run: &Run) -> i32 {
     let settings = Settings::read(|name| std::env::var_os(name));
-    let events = match run.events.as_deref().map(Events::open).transpose() {
+    let events = match run.events.as_deref().map(EventsFile::open).transpose() {
         Ok(events) => events,
         Err(error) => {
-            say(format_args!("safe-run: {error}"));
-            return code::SETUP;
+            report(format_args!("safe-run: {error}"));
+            return exit_code::SETUP;
         }
     };
+    let record = match execute(run) {
+        Ok(record) => record,
+        Err(error) => return report_start_error(&error, events),
+    };
+    for (stream, error) in &record.output_errors {
+        report(output_error(stream.title(), error));
+    }
+    // Success must mean that the output arrived too.
+    let is_output_lost = record.ending.is_success() && !record.output_errors.is_empty();
+    let exit_code = if is_output_lost { exit_code::SETUP } else { record.ending.exit_code() };
+    save(record, &settings, events);
+    exit_code
+}
+
+fn execute(run: &Run) -> Result<Record, StartError> {
     let default = Options::default();
     let options = Options {
         terminal: run.terminal,
-        output: Output::Live,
+        output: OutputMode::Forward,
         grace: run.grace.unwrap_or(default.grace),
         drain: run.drain.unwrap_or(default.drain),
         owns_process: true,
         ..default
     };
-    let wires = match Signals::pipe() {
-        Ok((signals, received)) => Wires { input: Input::Ours, signals, received },
-        Err(error) => return not_started(&StartError::Setup(error), events),
-    };
-    let record = match record(&run.command, &options, wires, &mut |_, _, _| {}) {
-        Ok(record) => record,
-        Err(error) => return not_started(&error, events),
-    };
-    let (ending, is_aborted) = (record.ending, record.aborted_by.is_some());
-    for (stream, error) in &record.unwritten {
-        say(unwritten(stream.title(), error));
-    }
-    // Who trusts a success of ours trusts that the output is there too.
-    let is_cut = ending.is_success() && !record.unwritten.is_empty();
-    let is_kept = events.is_some() || !ending.is_success();
-    let masks = if is_kept { settings.masks(|name| std::env::var_os(name)) } else { None };
-    let record = match masks {
-        None => Ok(record),
-        Some(masks) => masks.map_err(|error| error.to_string()).and_then(|masks| masked(record, &masks)),
-    };
-    match record {
-        Ok(record) => tell(&record, &settings, events),
-        // Better no record than one with its secrets.
-        Err(error) => {
-            if let Some(events) = events {
-                events.discard();
-                say(format_args!("safe-run: no events: {error}"));
-            }
-            if !ending.is_success() {
-                say(format_args!("safe-run: {}. no log: {error}", outcome(ending.exit_code(), is_aborted)));
-            }
-        }
-    }
-    if is_cut { code::SETUP } else { ending.exit_code() }
+    let (signals, received) = Signals::pipe().map_err(StartError::Setup)?;
+    record(&run.command, &options, Io { input: Input::Inherited, signals, received }, &mut |_, _, _| {})
 }
 
-fn masked(record: Record, masks: &Masks) -> Result<Record, String> {
-    for name in &masks.unset {
-        say(format_args!("safe-run: SAFE_REDACT names `{name}`, which is not set: nothing is masked for it"));
-    }
-    record.redacted(&masks.redactor).map_err(|error| error.to_string())
-}
-
-fn not_started(error: &StartError, events: Option<Events>) -> i32 {
+fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
     if let Some(events) = events {
         events.discard();
     }
     match error {
         StartError::Command { program, source } => {
-            say(format_args!("Error: Failed to spawn command: {program}: {source}"));
-            if source.kind() == io::ErrorKind::NotFound { code::NOT_FOUND } else { code::NOT_RUN }
+            report(format_args!("Error: Failed to spawn command: {program}: {source}"));
+            if source.kind() == io::ErrorKind::NotFound { exit_code::NOT_FOUND } else { exit_code::NOT_EXECUTABLE }
         }
         StartError::Setup(source) => {
-            say(format_args!("safe-run: {error}: {source}"));
-            code::SETUP
+            report(format_args!("safe-run: {error}: {source}"));
+            exit_code::SETUP
         }
-        StartError::Nothing => {
-            say(format_args!("safe-run: {error}"));
-            code::USAGE
+        StartError::NoCommand => {
+            report(format_args!("safe-run: {error}"));
+            exit_code::USAGE
         }
         StartError::NotEntered => {
-            say(format_args!("safe-run: {error}"));
-            code::SETUP
+            report(format_args!("safe-run: {error}"));
+            exit_code::SETUP
         }
     }
 }
 
-/// Writes what is to be written, and says what could not be.
-fn tell(record: &Record, settings: &Settings, events: Option<Events>) {
-    if let Some(error) = &record.lost {
-        say(format_args!("safe-run: the record is incomplete: {error}"));
+/// Redacts the record if requested, and writes the events and the log.
+fn save(record: Record, settings: &Settings, events: Option<EventsFile>) {
+    let (is_success, outcome) = (record.ending.is_success(), outcome(&record));
+    let is_written = events.is_some() || !is_success;
+    let record = if is_written { redact(record, settings) } else { Ok(record) };
+    match record {
+        Ok(record) => write(&record, settings, events),
+        // A missing record is better than one that contains secrets.
+        Err(error) => {
+            if let Some(events) = events {
+                events.discard();
+                report(format_args!("safe-run: no events: {error}"));
+            }
+            if !is_success {
+                report(format_args!("safe-run: {outcome}. no log: {error}"));
+            }
+        }
+    }
+}
+
+fn redact(record: Record, settings: &Settings) -> Result<Record, RedactionError> {
+    let Some(redaction) = settings.redaction(|name| std::env::var_os(name)) else { return Ok(record) };
+    let Redaction { redactor, unset } = redaction?;
+    for name in &unset {
+        report(format_args!("safe-run: SAFE_REDACT names `{name}`, which is not set; there is no value to redact"));
+    }
+    Ok(record.redacted(&redactor)?)
+}
+
+/// Writes the events and, after a failure, the log. Reports errors, which do not change the exit code.
+fn write(record: &Record, settings: &Settings, events: Option<EventsFile>) {
+    if let Some(error) = &record.capture_error {
+        report(format_args!("safe-run: the record is incomplete: {error}"));
     }
     if let Some(Err(error)) = events.map(|events| events.write(record)) {
-        say(format_args!("safe-run: {error}"));
+        report(format_args!("safe-run: {error}"));
     }
     if record.ending.is_success() {
         return;
     }
-    let is_aborted = record.aborted_by.is_some();
-    let names = place::names(settings.name_style, Timestamp::now(), is_aborted);
-    let kept = place::keep(&settings.log_folder, names, |file| record.write_log(settings.view, file));
-    let outcome = outcome(record.ending.exit_code(), is_aborted);
-    match kept {
-        Ok(path) => say(format_args!("safe-run: {outcome}. log: {path}")),
-        Err(error) => say(format_args!("safe-run: {outcome}. no log: {error}")),
+    let names = log_file::names(settings.name_style, Timestamp::now(), record.aborted_by.is_some());
+    let saved = log_file::save(&settings.log_folder, names, |file| record.write_log(settings.view, file));
+    let outcome = outcome(record);
+    match saved {
+        Ok(path) => report(format_args!("safe-run: {outcome}. log: {path}")),
+        Err(error) => report(format_args!("safe-run: {outcome}. no log: {error}")),
     }
     if settings.snippet_lines > 0 {
-        snippet(record, settings.snippet_lines);
+        print_tail(record, settings.snippet_lines);
     }
 }
 
-fn outcome(exit_code: i32, is_aborted: bool) -> String {
-    let mut text = String::from("command ");
-    let _ = if is_aborted { write!(text, "aborted by signal") } else { write!(text, "failed (rc={exit_code})") };
-    text
+/// Describes the failure. Conformance vectors pin the words.
+fn outcome(record: &Record) -> String {
+    match record.aborted_by {
+        Some(_) => "command aborted by signal".to_owned(),
+        None => format!("command failed (rc={})", record.ending.exit_code()),
+    }
 }
 
-/// Shows the last lines of both streams.
-fn snippet(record: &Record, lines: usize) {
+/// Prints the last lines of both streams to standard error.
+fn print_tail(record: &Record, lines: usize) {
     let mut text = format!("--- safe-run failure tail ({lines} lines) ---\n").into_bytes();
     for stream in Stream::ALL {
         text.extend(record.tail(stream, lines).unwrap_or_default());

@@ -1,15 +1,15 @@
-//! What the environment says.
+//! Settings from the environment variables.
 
 use std::ffi::OsString;
 
 use counterproof_redaction::{RedactError, Redactor, SHORTEST};
 
-use crate::View;
+use crate::LogView;
 
-/// Where records go if nothing is said.
+/// The default folder for logs.
 const LOG_FOLDER: &str = ".agent/FAIL-LOGS";
 
-/// How a record is called.
+/// The style of log names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameStyle {
     /// `safe-run-YYYYMMDD-HHMMSS-<random>.log`
@@ -18,53 +18,50 @@ pub(super) enum NameStyle {
     M0,
 }
 
-/// Words of `SAFE_REDACT` that are no names: keys of known shapes alone.
-const SHAPES_ALONE: [&str; 5] = ["", "1", "true", "yes", "on"];
+/// Values of `SAFE_REDACT` that are not variable names: they select only keys of known formats.
+const KNOWN_FORMATS_ONLY: [&str; 5] = ["", "1", "true", "yes", "on"];
 
-/// Secrets that cannot be masked. Their values are in no message.
+/// Secrets that cannot be redacted. The messages never contain their values.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum MaskError {
-    /// Nothing but text is looked for.
-    #[error("the value of `{0}`, which SAFE_REDACT names, is no UTF-8 text and cannot be masked")]
-    NotText(String),
-    /// What is so short stands in every text.
-    #[error("the value of `{0}`, which SAFE_REDACT names, has fewer than {least} bytes and cannot be masked", least = SHORTEST)]
-    Short(String),
-    /// All of them together are too much.
+pub(super) enum SecretError {
+    #[error("cannot redact the value of `{0}` (named in SAFE_REDACT): it is not valid UTF-8")]
+    NotUtf8(String),
+    /// A short text occurs everywhere, so replacing it would destroy the record.
+    #[error("cannot redact the value of `{0}` (named in SAFE_REDACT) reliably: it is shorter than {least} bytes", least = SHORTEST)]
+    TooShort(String),
     #[error(transparent)]
     Redactor(#[from] RedactError),
 }
 
-/// What masks secrets.
+/// The redaction that `SAFE_REDACT` requests.
 #[derive(Debug)]
-pub(super) struct Masks {
+pub(super) struct Redaction {
     pub(super) redactor: Redactor,
-    /// The variables that are named and have no value.
+    /// Variables that `SAFE_REDACT` names and that are not set.
     pub(super) unset: Vec<String>,
 }
 
-/// What the environment says.
+/// The settings of the program.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) log_folder: OsString,
-    pub(super) view: View,
+    pub(super) view: LogView,
     pub(super) snippet_lines: usize,
     pub(super) name_style: NameStyle,
-    /// The words of `SAFE_REDACT`; empty where nothing is to be masked.
+    /// The comma-separated values of `SAFE_REDACT`; empty if redaction is off.
     redact: Vec<String>,
 }
 
 impl Settings {
-    /// Reads the variables with `environment`. Values that are none count as not set: a wrong setting is no reason to lose
-    /// a command's record.
+    /// Reads the variables through `environment`. Invalid values are ignored, so that a wrong setting never costs a record.
     pub(super) fn read(environment: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name| environment(name).and_then(|value| value.into_string().ok());
-        // A name that is no text is the name of nothing, which is told, and no reason to mask nothing at all.
+        // A name that is not valid UTF-8 is reported as unset later. It must not switch redaction off.
         let redact = environment("SAFE_REDACT").map(|value| value.to_string_lossy().into_owned());
         let redact = redact.filter(|value| !["", "0", "false", "no", "off"].contains(&&**value));
         Self {
             log_folder: environment("SAFE_LOG_DIR").filter(|folder| !folder.is_empty()).unwrap_or(LOG_FOLDER.into()),
-            view: if text("SAFE_RUN_VIEW").as_deref() == Some("merged") { View::Merged } else { View::Ledger },
+            view: if text("SAFE_RUN_VIEW").as_deref() == Some("merged") { LogView::Merged } else { LogView::Ledger },
             snippet_lines: text("SAFE_SNIPPET_LINES").and_then(|lines| lines.trim().parse().ok()).unwrap_or(0),
             name_style: match text("SAFE_LOG_STYLE").as_deref() {
                 Some("m0") => NameStyle::M0,
@@ -74,23 +71,26 @@ impl Settings {
         }
     }
 
-    /// What masks secrets, where they are to be masked.
-    pub(super) fn masks(&self, environment: impl Fn(&str) -> Option<OsString>) -> Option<Result<Masks, MaskError>> {
-        (!self.redact.is_empty()).then(|| self.masks_of(environment))
+    /// Returns the requested redaction, or `None` if redaction is off.
+    pub(super) fn redaction(
+        &self,
+        environment: impl Fn(&str) -> Option<OsString>,
+    ) -> Option<Result<Redaction, SecretError>> {
+        (!self.redact.is_empty()).then(|| self.create_redaction(environment))
     }
 
-    fn masks_of(&self, environment: impl Fn(&str) -> Option<OsString>) -> Result<Masks, MaskError> {
+    fn create_redaction(&self, environment: impl Fn(&str) -> Option<OsString>) -> Result<Redaction, SecretError> {
         let (mut values, mut unset) = (Vec::new(), Vec::new());
         for name in &self.redact {
             match environment(name).filter(|value| !value.is_empty()).map(OsString::into_string) {
-                None if SHAPES_ALONE.contains(&&**name) => {}
+                None if KNOWN_FORMATS_ONLY.contains(&&**name) => {}
                 None => unset.push(name.clone()),
-                Some(Err(_)) => return Err(MaskError::NotText(name.clone())),
-                Some(Ok(value)) if value.len() < SHORTEST => return Err(MaskError::Short(name.clone())),
+                Some(Err(_)) => return Err(SecretError::NotUtf8(name.clone())),
+                Some(Ok(value)) if value.len() < SHORTEST => return Err(SecretError::TooShort(name.clone())),
                 Some(Ok(value)) => values.push(value),
             }
         }
-        Ok(Masks { redactor: Redactor::new(values.iter().map(String::as_str))?, unset })
+        Ok(Redaction { redactor: Redactor::new(values.iter().map(String::as_str))?, unset })
     }
 }
 
@@ -109,24 +109,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_set_or_means_nothing_is_the_default() {
+    fn unset_and_invalid_variables_have_the_default() {
         for variables in [
             vec![],
             vec![("SAFE_LOG_DIR", ""), ("SAFE_RUN_VIEW", "x"), ("SAFE_SNIPPET_LINES", "-1"), ("SAFE_REDACT", "0")],
         ] {
             let settings = settings(&variables);
             assert_eq!(settings.log_folder, LOG_FOLDER);
-            assert_eq!((settings.view, settings.snippet_lines), (View::Ledger, 0));
+            assert_eq!((settings.view, settings.snippet_lines), (LogView::Ledger, 0));
             assert_eq!(settings.name_style, NameStyle::Contract);
-            assert!(settings.masks(|_| None).is_none());
+            assert!(settings.redaction(|_| None).is_none());
         }
     }
 
     #[test]
-    fn named_variables_are_masked_by_their_values() {
+    fn the_values_of_named_variables_are_redacted() {
         let variables = [("SAFE_REDACT", "1, PASSWORD, OTHER"), ("PASSWORD", "hunter2-hunter2")];
-        let masks = settings(&variables).masks(lookup(&variables)).unwrap().unwrap();
-        assert_eq!(masks.redactor.text("is hunter2-hunter2", &mut Applied::default()), "is [redacted]");
-        assert_eq!(masks.unset, ["OTHER"]);
+        let redaction = settings(&variables).redaction(lookup(&variables)).unwrap().unwrap();
+        assert_eq!(redaction.redactor.text("is hunter2-hunter2", &mut Applied::default()), "is [redacted]");
+        assert_eq!(redaction.unset, ["OTHER"]);
     }
 }

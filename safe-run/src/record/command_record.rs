@@ -1,4 +1,4 @@
-//! What is known of a command that has run.
+//! The data of a command that has run.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::capture::{Stream, Tape};
+use crate::capture::{Capture, Stream};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with a code.
+    /// The command exited with this code.
     Exited(i32),
-    /// By a signal.
+    /// A signal with this number killed the command.
     Killed(i32),
 }
 
 impl Ending {
-    /// The code to exit with: the command's own, or 128 and the number of the signal.
+    /// Returns the exit code as a shell reports it: the command's own, or 128 plus the signal number.
     pub fn exit_code(self) -> i32 {
         match self {
             Ending::Exited(code) => code,
@@ -27,7 +27,7 @@ impl Ending {
         }
     }
 
-    /// True for code 0 alone.
+    /// Returns true for exit code 0 only.
     pub fn is_success(self) -> bool {
         self == Ending::Exited(0)
     }
@@ -42,46 +42,47 @@ impl fmt::Display for Ending {
     }
 }
 
-/// A command that has run, with what it printed.
+/// A command that has run, with its output.
 #[derive(Debug)]
 pub struct Record {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// When it was started.
+    /// Time of the start.
     pub started_at: Timestamp,
-    /// From the start until it had ended and its streams were at their end.
+    /// Time from the start until the command had ended and both of its streams were closed.
     pub elapsed: Duration,
-    /// How it ended.
+    /// How the command ended.
     pub ending: Ending,
-    /// The signal that we were sent and passed on, if there was one.
+    /// The first signal that was forwarded to the command.
     pub aborted_by: Option<i32>,
-    /// How many processes it left behind, which were killed.
+    /// Number of processes that the command left behind and that were killed.
     pub left_behind: u32,
-    /// Why not all of its output could be kept.
-    pub lost: Option<io::Error>,
-    /// The streams of ours that could not be written, such as on a full disk, and why. One that nobody reads any more is none.
-    pub unwritten: Vec<(Stream, io::Error)>,
-    pub(crate) tape: Tape,
+    /// The error that stopped the capture; output after it is missing from the record.
+    pub capture_error: Option<io::Error>,
+    /// Errors from writing the command's output to the streams of this process, such as on a full disk. A reader that has
+    /// closed its end is not an error.
+    pub output_errors: Vec<(Stream, io::Error)>,
+    pub(crate) capture: Capture,
 }
 
-/// A command that did not run.
+/// A command that was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no command.
-    #[error("no command was given")]
-    Nothing,
-    /// The system did not start it.
+    /// The command is empty.
+    #[error("the command is empty")]
+    NoCommand,
+    /// The operating system refused to start the program.
     #[error("failed to start `{program}`")]
     Command {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Nobody would supervise it.
-    #[error("this program cannot supervise a command: it does not call `counterproof_safe_run::enter` first thing")]
+    /// The program has no entry point for the supervisor.
+    #[error("this program cannot supervise a command: it does not call `counterproof_safe_run::enter` first in `main`")]
     NotEntered,
-    /// The system did not give us what we need to run anything.
-    #[error("failed to set up what a command is run with")]
+    /// A pipe, a terminal or the supervisor could not be created.
+    #[error("failed to prepare the processes and pipes for the command")]
     Setup(#[source] io::Error),
 }

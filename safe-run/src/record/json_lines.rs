@@ -1,4 +1,4 @@
-//! The ledger as JSON lines: `schemas/safe-run-event.v1.schema.json`.
+//! Writes the events of a record as JSON lines: `schemas/safe-run-event.v1.schema.json`.
 
 use std::io::{self, Read, Write};
 
@@ -6,13 +6,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use super::event::{Event, EventKind, Line, LineEnd};
+use super::event::{Event, EventKind};
 use super::{Ending, Record};
+use crate::capture::{Line, LineEnd};
 
-/// The version of the schema.
+/// The `schema_version` of every event.
 pub const EVENT_SCHEMA: &str = "safe-run-event.v1";
 
-/// The schema as it is published.
+/// The text of the published JSON schema.
 pub const EVENT_SCHEMA_SOURCE: &str = include_str!("../../../schemas/safe-run-event.v1.schema.json");
 
 #[derive(Serialize)]
@@ -53,9 +54,9 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl Record {
-    /// Writes every event as one line of JSON.
+    /// Writes each event as one line of JSON.
     pub fn write_json_lines(&self, out: &mut impl Write) -> io::Result<()> {
-        self.events(|event| self.write_json_line(&event, out))
+        self.for_each_event(|event| self.write_json_line(&event, out))
     }
 
     fn write_json_line(&self, event: &Event<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -94,11 +95,12 @@ impl Record {
     }
 }
 
-/// Writes the fields of an object without its closing brace; without the opening one too, where others stand before them.
-fn write_fields(fields: &impl Serialize, before: &[u8], out: &mut impl Write) -> io::Result<()> {
+/// Writes the fields of an object without the closing brace. With a non-empty `separator`, the fields continue an object that
+/// is already open, and the opening brace is omitted too.
+fn write_fields(fields: &impl Serialize, separator: &[u8], out: &mut impl Write) -> io::Result<()> {
     let text = serde_json::to_vec(fields)?;
-    let from = usize::from(!before.is_empty());
-    out.write_all(before)?;
+    let from = usize::from(!separator.is_empty());
+    out.write_all(separator)?;
     out.write_all(&text[from..text.len() - 1])
 }
 
@@ -114,11 +116,11 @@ fn write_line(line: &Line<'_>, out: &mut impl Write) -> io::Result<()> {
     match line.end {
         LineEnd::Lf => Ok(()),
         LineEnd::CrLf => out.write_all(b",\"line_end\":\"crlf\""),
-        LineEnd::Nothing => out.write_all(b",\"line_end\":\"none\""),
+        LineEnd::EndOfStream => out.write_all(b",\"line_end\":\"none\""),
     }
 }
 
-/// What stands between the quotes of a JSON string, for UTF-8 of any length.
+/// Writes UTF-8 of any length as the content of a JSON string, without the quotes.
 fn write_escaped(mut text: impl Read, out: &mut impl Write) -> io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -127,17 +129,17 @@ fn write_escaped(mut text: impl Read, out: &mut impl Write) -> io::Result<()> {
             return Ok(());
         }
         let mut done = 0;
-        // Only single bytes are escaped, so it does not matter where a character is cut.
-        for (place, byte) in buffer[..read].iter().enumerate() {
+        // Only single-byte characters are escaped, so a block can end within a character.
+        for (index, byte) in buffer[..read].iter().enumerate() {
             let escaped = match byte {
                 b'"' => "\\\"".to_owned(),
                 b'\\' => "\\\\".to_owned(),
                 0..=0x1f | 0x7f => format!("\\u{byte:04x}"),
                 _ => continue,
             };
-            out.write_all(&buffer[done..place])?;
+            out.write_all(&buffer[done..index])?;
             out.write_all(escaped.as_bytes())?;
-            done = place + 1;
+            done = index + 1;
         }
         out.write_all(&buffer[done..read])?;
     }

@@ -1,4 +1,4 @@
-//! A finished command: its record, the events, and the two formats in which it is written.
+//! The record of a command that has run: its events, the two formats in which it is written, and its redaction.
 
 mod command_record;
 mod event;
@@ -9,10 +9,8 @@ mod shell;
 mod tail;
 
 pub use command_record::{Ending, Record, StartError};
-#[cfg(test)]
-pub(crate) use event::lines;
-pub use event::{Event, EventKind, Line, LineEnd};
+pub use event::{Event, EventKind};
 pub use json_lines::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
-pub use log::{BASE64, View};
-pub(crate) use log::{BEGIN, END, header, text_of};
+pub use log::LogView;
+pub(crate) use log::{BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END, ledger_text, section_header};
 pub(crate) use shell::quote_bytes;

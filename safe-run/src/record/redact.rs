@@ -1,4 +1,4 @@
-//! A record without its secrets.
+//! Redacts the secrets of a record.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -8,22 +8,22 @@ use counterproof_redaction::{Applied, RedactingStream, Redactor};
 use memchr::memchr_iter;
 
 use super::Record;
-use crate::capture::{Piece, Stream, Tape};
-use crate::capture::{Reader, Spool};
+use crate::capture::{Capture, Chunk, SpillBuffer, SpillReader, Stream};
 
 impl Record {
-    /// The same record with a mask for every secret in the command and in what it printed. As many lines are left as there
-    /// were, complete in the same order; of a line that came in several pieces only the time of the last is kept.
+    /// Replaces every secret in the command and in its output. The number of lines and their order do not change. For a line
+    /// that arrived in several chunks, only the time of the last chunk remains.
     pub fn redacted(self, redactor: &Redactor) -> io::Result<Self> {
         let redactor = redactor.clone().keeping_lines();
-        let mut tape = Tape::default();
+        let end = if self.capture_error.is_some() { StreamEnd::Cut } else { StreamEnd::Complete };
+        let mut capture = Capture::default();
         for stream in Stream::ALL {
-            redact(self.tape.spool(stream), tape.spool_mut(stream), &redactor, self.lost.is_some())?;
+            redact_stream(self.capture.bytes(stream), capture.bytes_mut(stream), &redactor, end)?;
         }
-        let pieces = reordered(&self.tape, &tape)?;
-        pieces.into_iter().try_for_each(|piece| tape.note(piece))?;
+        let chunks = redacted_order(&self.capture, &capture)?;
+        chunks.into_iter().try_for_each(|chunk| capture.push_order(chunk))?;
         let command = self.command.iter().map(|word| redact_word(word, &redactor)).collect();
-        Ok(Self { command, tape, ..self })
+        Ok(Self { command, capture, ..self })
     }
 }
 
@@ -34,7 +34,14 @@ fn redact_word(word: &OsString, redactor: &Redactor) -> OsString {
     }
 }
 
-fn redact(from: &Spool, to: &mut Spool, redactor: &Redactor, is_cut: bool) -> io::Result<()> {
+/// Whether a captured stream is complete. A secret can be cut off at the end of an incomplete one.
+#[derive(Debug, Clone, Copy)]
+enum StreamEnd {
+    Complete,
+    Cut,
+}
+
+fn redact_stream(from: &SpillBuffer, to: &mut SpillBuffer, redactor: &Redactor, end: StreamEnd) -> io::Result<()> {
     let (mut reader, mut stream) = (from.reader(0), RedactingStream::new(redactor.clone()));
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -44,46 +51,50 @@ fn redact(from: &Spool, to: &mut Spool, redactor: &Redactor, is_cut: bool) -> io
         }
         to.write_all(&stream.push(&buffer[..read]))?;
     }
-    let (rest, _applied) = if is_cut { stream.finish_cut() } else { stream.finish() };
+    let (rest, _applied) = match end {
+        StreamEnd::Complete => stream.finish(),
+        StreamEnd::Cut => stream.finish_cut(),
+    };
     to.write_all(&rest)
 }
 
-/// The pieces of the redacted streams: each has the lines that were complete with the piece as it came.
-fn reordered(before: &Tape, after: &Tape) -> io::Result<Vec<Piece>> {
-    let mut lines = Stream::ALL.map(|stream| Lines {
-        raw: BufReader::new(before.spool(stream).reader(0)),
-        redacted: BufReader::new(after.spool(stream).reader(0)),
+/// Returns the chunks of the redacted streams. Each chunk holds the lines that its original chunk completed.
+fn redacted_order(before: &Capture, after: &Capture) -> io::Result<Vec<Chunk>> {
+    let mut lines = Stream::ALL.map(|stream| LinePair {
+        raw: BufReader::new(before.bytes(stream).reader(0)),
+        redacted: BufReader::new(after.bytes(stream).reader(0)),
         last: None,
     });
-    let mut pieces = Vec::new();
-    for piece in before.pieces() {
-        let piece = piece?;
-        let lines = &mut lines[piece.stream as usize];
-        lines.last = Some(piece);
-        let length = lines.advance(piece.length)?;
+    let mut chunks = Vec::new();
+    for chunk in before.chunks() {
+        let chunk = chunk?;
+        let lines = &mut lines[chunk.stream as usize];
+        lines.last = Some(chunk);
+        let length = lines.advance(chunk.length)?;
         if length > 0 {
-            pieces.push(Piece { length, ..piece });
+            chunks.push(Chunk { length, ..chunk });
         }
     }
     for lines in &mut lines {
-        if let Some(piece) = lines.last {
+        if let Some(chunk) = lines.last {
             let length = io::copy(&mut lines.redacted, &mut io::sink())?;
-            pieces.push(Piece { length, ..piece });
+            chunks.push(Chunk { length, ..chunk });
         }
     }
-    // What is left of each stream comes at the time of its last piece, which may be before others.
-    pieces.sort_by_key(|piece| piece.at);
-    Ok(pieces)
+    // The rest of a stream has the time of the stream's last chunk, which can be earlier than chunks of the other stream.
+    chunks.sort_by_key(|chunk| chunk.at);
+    Ok(chunks)
 }
 
-struct Lines<'a> {
-    raw: BufReader<Reader<'a>>,
-    redacted: BufReader<Reader<'a>>,
-    last: Option<Piece>,
+/// The original and the redacted text of one stream, advanced line by line.
+struct LinePair<'a> {
+    raw: BufReader<SpillReader<'a>>,
+    redacted: BufReader<SpillReader<'a>>,
+    last: Option<Chunk>,
 }
 
-impl Lines<'_> {
-    /// Goes on by so many bytes as they came, and tells how many there are of the lines that these end.
+impl LinePair<'_> {
+    /// Advances by `bytes` bytes of the original, and returns the redacted length of the lines that end within them.
     fn advance(&mut self, mut bytes: u64) -> io::Result<u64> {
         let mut length = 0;
         while bytes > 0 {
@@ -110,9 +121,9 @@ mod tests {
     use crate::record::Ending;
 
     #[test]
-    fn secrets_are_masked_and_lines_stay_in_their_order() {
+    fn secrets_are_redacted_and_lines_keep_their_order() {
         use Stream::{Stderr, Stdout};
-        let mut tape = Tape::default();
+        let mut capture = Capture::default();
         let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0\n-----END PRIVATE KEY-----";
         let printed = [
             (Stdout, "one\nhunter2-"),
@@ -123,7 +134,7 @@ mod tests {
             (Stderr, "\nlast"),
         ];
         for (at, (stream, text)) in (1..).zip(printed) {
-            tape.push(stream, Duration::from_micros(at), text.as_bytes()).unwrap();
+            capture.push(stream, Duration::from_micros(at), text.as_bytes()).unwrap();
         }
         let record = Record {
             command: vec!["login".into(), "--password=hunter2-hunter2".into()],
@@ -132,13 +143,13 @@ mod tests {
             ending: Ending::Exited(1),
             aborted_by: None,
             left_behind: 0,
-            lost: None,
-            unwritten: Vec::new(),
-            tape,
+            capture_error: None,
+            output_errors: Vec::new(),
+            capture,
         };
         let record = record.redacted(&Redactor::new(["hunter2-hunter2"]).unwrap()).unwrap();
         let mut log = Vec::new();
-        record.write_log(crate::View::Ledger, &mut log).unwrap();
+        record.write_log(crate::LogView::Ledger, &mut log).unwrap();
         let expected = "=== STDOUT ===\none\n[redacted] two\nthree\n\n=== STDERR ===\nfirst\n[redacted]\n\n\n\nlast\n\n\
             --- BEGIN EVENTS ---\n[SEQ=1][META] safe-run start: cmd=\"login '--password=[redacted]'\"\n\
             [SEQ=2][STDOUT] one\n[SEQ=3][STDERR] first\n[SEQ=4][STDOUT] [redacted] two\n[SEQ=5][STDERR] [redacted]\n\

@@ -1,39 +1,49 @@
-//! A command as one line that `sh` reads back to the same arguments.
+//! Quotes a command as one line that `sh` splits into the same arguments.
 //!
-//! Line breaks, other control characters and bytes that are not UTF-8 cannot stand in such a line. A command with any of them
-//! is written `eval "$(printf '…')"`, which POSIX shells without `$'…'` read too.
+//! The line contains no line breaks, no other control characters, and only UTF-8. A command with other bytes is written as
+//! `eval "$(printf '…')"`, which also works in POSIX shells without `$'…'`.
+//!
+//! This module does not use the `shell_words` crate, for three reasons. Conformance vectors pin which words are quoted. Reading a
+//! record back compares its arguments with its quoted command, so other quoting would reject existing records. And
+//! `shell_words` takes neither control characters out of the line nor bytes that are not UTF-8.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-/// Words that the shell takes for its own where a command's name stands.
+/// Words with a special meaning in the position of the command name.
 const RESERVED: [&str; 16] = [
     "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then", "time",
     "until", "while",
 ];
 
-/// The whole command.
+/// Quotes a command.
 pub(crate) fn quote(command: &[OsString]) -> String {
     quote_bytes(command.iter().map(|word| word.as_encoded_bytes()))
 }
 
-/// The whole command of the bytes of its words.
+/// Quotes a command that is given as the bytes of its words.
 pub(crate) fn quote_bytes<'a>(words: impl Iterator<Item = &'a [u8]>) -> String {
-    let words = words.enumerate().map(|(place, word)| quote_word(word, place == 0));
+    let words = words.enumerate().map(|(index, word)| if index == 0 { quote_name(word) } else { quote_word(word) });
     let line = words.collect::<Vec<_>>().join(&b' ');
     match String::from_utf8(line) {
         Ok(line) if !line.chars().any(char::is_control) => line,
-        Ok(line) => evaluated(line.as_bytes()),
-        Err(error) => evaluated(error.as_bytes()),
+        Ok(line) => eval_of_printf(line.as_bytes()),
+        Err(error) => eval_of_printf(error.as_bytes()),
     }
 }
 
-fn quote_word(word: &[u8], is_name: bool) -> Vec<u8> {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./=@%+:,".contains(byte);
-    let means_more = is_name && (word.contains(&b'=') || RESERVED.iter().any(|reserved| reserved.as_bytes() == word));
-    if !word.is_empty() && word.iter().all(is_plain) && !means_more {
-        return word.to_vec();
-    }
+/// Quotes the command name, in whose position `A=b` would be an assignment and `if` a keyword.
+fn quote_name(word: &[u8]) -> Vec<u8> {
+    let is_special = word.contains(&b'=') || RESERVED.iter().any(|reserved| reserved.as_bytes() == word);
+    if is_special { quoted(word) } else { quote_word(word) }
+}
+
+fn quote_word(word: &[u8]) -> Vec<u8> {
+    let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./=@%+:,".contains(byte);
+    if !word.is_empty() && word.iter().all(is_safe) { word.to_vec() } else { quoted(word) }
+}
+
+fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in word {
         match byte {
@@ -45,8 +55,8 @@ fn quote_word(word: &[u8], is_name: bool) -> Vec<u8> {
     quoted
 }
 
-/// A line with anything in it, as one that has no control characters.
-fn evaluated(line: &[u8]) -> String {
+/// Encodes a line of any bytes as a `printf` call without control characters.
+fn eval_of_printf(line: &[u8]) -> String {
     let mut text = String::from("eval \"$(printf '");
     for byte in line {
         match byte {
@@ -66,23 +76,23 @@ fn evaluated(line: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn quoted(words: &[&str]) -> String {
+    fn quote_all(words: &[&str]) -> String {
         quote(&words.iter().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
-    fn plain_words_stay_as_they_are_and_others_are_quoted() {
-        assert_eq!(quoted(&["echo", "hello"]), "echo hello");
-        assert_eq!(quoted(&["echo", "hello world", ""]), "echo 'hello world' ''");
-        assert_eq!(quoted(&["echo", "it's", "ä"]), r"echo 'it'\''s' 'ä'");
-        assert_eq!(quoted(&["A=b", "A=b"]), "'A=b' A=b");
-        assert_eq!(quoted(&["if"]), "'if'");
-        assert_eq!(quoted(&["sh", "-c", "a\nb"]), r#"eval "$(printf 'sh -c \047a\nb\047')""#);
+    fn only_words_with_special_characters_are_quoted() {
+        assert_eq!(quote_all(&["echo", "hello"]), "echo hello");
+        assert_eq!(quote_all(&["echo", "hello world", ""]), "echo 'hello world' ''");
+        assert_eq!(quote_all(&["echo", "it's", "ä"]), r"echo 'it'\''s' 'ä'");
+        assert_eq!(quote_all(&["A=b", "A=b"]), "'A=b' A=b");
+        assert_eq!(quote_all(&["if"]), "'if'");
+        assert_eq!(quote_all(&["sh", "-c", "a\nb"]), r#"eval "$(printf 'sh -c \047a\nb\047')""#);
     }
 
     #[cfg(unix)]
     #[test]
-    fn the_shell_reads_back_the_same_words() {
+    fn the_shell_splits_the_line_into_the_same_words() {
         use std::os::unix::ffi::OsStringExt as _;
         use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The last lines of what a command printed.
+//! The last lines of a command's output.
 
 use std::io;
 
@@ -7,17 +7,17 @@ use memchr::memrchr_iter;
 use super::Record;
 use crate::capture::Stream;
 
-/// The most that is shown of one stream, in bytes.
-const SHOWN: u64 = 64 * 1024;
+/// The most that is returned of one stream, in bytes.
+const LIMIT: u64 = 64 * 1024;
 
 impl Record {
-    /// The last lines of a stream as they came, of a long stream no more than 64 KiB.
+    /// Returns the last `lines` lines of a stream, at most 64 KiB.
     pub fn tail(&self, stream: Stream, lines: usize) -> io::Result<Vec<u8>> {
-        let spool = self.tape.spool(stream);
-        let from = spool.len().saturating_sub(SHOWN);
+        let bytes = self.capture.bytes(stream);
+        let from = bytes.len().saturating_sub(LIMIT);
         let mut end = Vec::new();
-        spool.copy(from, spool.len(), &mut end)?;
-        // The newline of the last line begins no line.
+        bytes.copy(from, bytes.len(), &mut end)?;
+        // The newline that ends the last line does not begin another one.
         let last = end.len().saturating_sub(1);
         let before = memrchr_iter(b'\n', &end[..last]).nth(lines.saturating_sub(1));
         Ok(if lines == 0 { Vec::new() } else { end.split_off(before.map_or(0, |newline| newline + 1)) })

@@ -1,189 +1,146 @@
-//! What is done when something comes, and when nothing comes for too long.
+//! The loop of a session, and the reactions to the supervisor, to signals and to the terminal.
 
 use std::io::{self, Read as _};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use nix::sys::signal::Signal as Number;
+use nix::sys::signal::Signal as SignalNumber;
 use rustix::process::{Pid, Signal};
 
-use super::poll::Ready;
-use super::start::Session;
-use super::{poll as wait, pty, terminal};
-use crate::capture::Stream;
+use super::pty;
+use super::ready::Ready;
+use super::state::Session;
+use super::terminal;
 use crate::record::Ending;
-use crate::supervision::{self as stage, Said};
-
-/// How long the supervisor may take to kill what is left.
-const KILLING: Duration = Duration::from_secs(5);
+use crate::supervision::{self, Connection, Status};
 
 impl Session<'_> {
-    /// Runs until the command has ended, its streams are at their end, and nothing of it is left.
+    /// Runs until the command has ended, its streams are closed, and no process of it is left.
     pub(super) fn run(&mut self) -> io::Result<()> {
         while !self.is_over() {
-            let ready = self.wait()?;
+            let ready = self.poll()?;
             for ready in &ready {
                 match *ready {
                     Ready::Source(stream) => self.read(stream),
-                    Ready::Passage(stream) => self.advance(stream),
-                    Ready::Control => self.hear(),
-                    Ready::Signals => self.take_signal(),
-                    Ready::Input | Ready::InputRoom => self.relay(*ready),
+                    Ready::Output(stream) => self.write_pending(stream),
+                    Ready::Supervisor => self.receive_status(),
+                    Ready::Signals => self.receive_signal(),
+                    Ready::Input | Ready::InputRoom => self.relay_input(*ready),
                 }
             }
-            let is_drained = self.sources.iter().all(Option::is_none);
-            if self.ending.is_some() && is_drained && !self.is_finishing {
+            if self.ending.is_some() && self.is_drained() && !self.is_finishing() {
                 self.finish();
             }
-            // Whoever prints without end is out of time like one who is silent; only the supervisor's last words are heard first.
+            // The deadline applies even while streams are readable: a command that prints without end must not extend it.
+            // Only pending messages of the supervisor are read first, because they hold the ending.
             let is_expired = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
-            if is_expired && !(self.is_finishing && ready.contains(&Ready::Control)) {
-                self.lose_patience(&ready);
+            if is_expired && !(self.is_finishing() && ready.contains(&Ready::Supervisor)) {
+                self.on_deadline(&ready);
             }
         }
-        let was_given = self.terminal.take_back();
-        if let Some(Ending::Killed(signal @ (2 | 3))) = self.ending.filter(|_| was_given) {
-            // The terminal's key reached the command alone; without us it would have reached everyone around it.
+        self.raise_terminal_signal();
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        let is_forwarded = !self.outputs.iter().any(super::output_pipe::OutputPipe::is_pending);
+        self.supervisor.is_none() && self.is_drained() && is_forwarded || self.start_error.is_some()
+    }
+
+    /// Takes the terminal back. If its INT or QUIT key ended the command, sends the same signal to our own process group: only
+    /// the command received it, but without safe-run every process of the job would have.
+    fn raise_terminal_signal(&mut self) {
+        let had_terminal = self.terminal.take_back();
+        if let Some(Ending::Killed(signal @ (2 | 3))) = self.ending.filter(|_| had_terminal) {
             self.aborted_by = Some(signal);
             if let Some(signal) = Signal::from_named_raw(signal) {
                 let _ = rustix::process::kill_current_process_group(signal);
             }
         }
-        Ok(())
     }
 
-    fn is_over(&self) -> bool {
-        let is_drained = self.sources.iter().all(Option::is_none);
-        let is_passed_on = !self.passages.iter().any(super::output_pipe::Passage::is_waiting);
-        self.control.is_none() && is_drained && is_passed_on || self.not_started.is_some()
-    }
-
-    fn hear(&mut self) {
-        match self.control.as_ref().and_then(stage::Control::hear) {
-            Some(Said::Started(process)) => self.group = Pid::from_raw(process),
-            Some(Said::NotStarted(error)) => self.not_started = Some(error),
-            Some(Said::Stopped(signal)) => self.command_stopped(signal),
-            Some(Said::Exited(code)) => self.ended(Ending::Exited(code)),
-            Some(Said::Killed(signal)) => self.ended(Ending::Killed(signal)),
-            Some(Said::LeftBehind(count)) => self.left_behind = count.unsigned_abs(),
-            None => self.supervisor_gone(),
+    fn receive_status(&mut self) {
+        match self.supervisor.as_ref().and_then(Connection::receive) {
+            Some(Status::Started(process)) => self.group = Pid::from_raw(process),
+            Some(Status::NotStarted(error)) => self.start_error = Some(error),
+            Some(Status::Stopped(signal)) => self.on_command_stopped(signal),
+            Some(Status::Exited(code)) => self.set_ending(Ending::Exited(code)),
+            Some(Status::Killed(signal)) => self.set_ending(Ending::Killed(signal)),
+            Some(Status::LeftBehind(count)) => self.left_behind = count.unsigned_abs(),
+            None => self.on_supervisor_gone(),
         }
     }
 
-    fn ended(&mut self, ending: Ending) {
-        self.ending = Some(ending);
-        if !self.is_finishing {
-            self.deadline = Some(Instant::now() + self.options.drain);
-        }
-    }
-
-    /// Has everything killed that is left.
-    fn finish(&mut self) {
-        self.is_finishing = true;
-        self.deadline = Some(Instant::now() + KILLING);
-        if let Some(control) = &self.control {
-            control.finish();
-        }
-    }
-
-    fn supervisor_gone(&mut self) {
-        self.control = None;
+    fn on_supervisor_gone(&mut self) {
+        self.supervisor = None;
         if self.ending.is_none() {
-            // It was killed, and the command with it; what the command had started is ours now.
+            // The supervisor was killed, and the system killed the command with it. The processes that the command had started
+            // are now children of this process.
             if let Some(group) = self.group {
                 let _ = rustix::process::kill_process_group(group, Signal::KILL);
             }
             if self.options.owns_process {
-                self.left_behind = stage::kill_all(self.group).unsigned_abs();
+                self.left_behind = supervision::kill_descendants(self.group).unsigned_abs();
             }
-            self.ending = Some(Ending::Killed(Number::SIGKILL as i32));
+            self.ending = Some(Ending::Killed(SignalNumber::SIGKILL as i32));
         }
-        self.is_finishing = true;
-        self.deadline = Some(Instant::now() + self.options.drain);
+        self.finish_without_supervisor();
     }
 
-    /// The deadline has come, with no more to do than this.
-    fn lose_patience(&mut self, ready: &[Ready]) {
-        if !self.is_finishing {
-            return self.finish();
-        }
-        // Whoever is slow to read what we pass on is asked again.
-        self.deadline = Some(Instant::now() + self.options.drain);
-        if self.control.take().is_some() {
-            // Not even KILL has ended everything within the time.
-            self.ending = self.ending.or(Some(Ending::Killed(Number::SIGKILL as i32)));
-        }
-        for stream in Stream::ALL {
-            let passage = &mut self.passages[stream as usize];
-            let is_moving = ready.contains(&Ready::Source(stream)) || ready.contains(&Ready::Passage(stream));
-            // Whoever is slow to read our output gets all of it, unless we were told to end.
-            if self.aborted_by.is_some() && !is_moving {
-                passage.give_up();
-            }
-            if !passage.is_waiting() && !is_moving {
-                self.sources[stream as usize] = None;
-            }
-            let Some(source) = &self.sources[stream as usize] else { continue };
-            // Somebody may print on whom nobody could kill. What the command itself printed is in the pipe by now.
-            let held = rustix::io::ioctl_fionread(source).unwrap_or(0).max(wait::PIPE as u64);
-            self.owed[stream as usize].get_or_insert(held);
-        }
-    }
-
-    fn take_signal(&mut self) {
+    fn receive_signal(&mut self) {
         let mut signal = [0];
         if self.signals.read_exact(&mut signal).is_err() {
             return;
         }
-        let Ok(signal) = Number::try_from(i32::from(signal[0])) else { return };
+        let Ok(signal) = SignalNumber::try_from(i32::from(signal[0])) else { return };
         match signal {
-            Number::SIGTSTP => {
+            SignalNumber::SIGTSTP => {
                 self.terminal.take_back();
-                self.pass_on(signal);
-                terminal::stop();
+                self.forward_signal(signal);
+                terminal::stop_this_process();
             }
-            Number::SIGCONT => {
-                if let Some(group) = self.group.filter(|_| self.terminal.was_wanted()) {
+            SignalNumber::SIGCONT => {
+                if let Some(group) = self.group.filter(|_| self.terminal.was_requested()) {
                     self.terminal.give(group);
                 }
-                self.pass_on(signal);
+                self.forward_signal(signal);
             }
-            Number::SIGWINCH => {
+            SignalNumber::SIGWINCH => {
                 if let Some(relay) = &self.relay {
-                    pty::copy_size(&relay.master);
+                    pty::copy_window_size(&relay.master);
                 }
             }
-            _ if self.ending.is_some() || signal == Number::SIGKILL => {
+            _ if self.ending.is_some() || signal == SignalNumber::SIGKILL => {
                 self.aborted_by = self.aborted_by.or(Some(signal as i32));
                 self.finish();
             }
             _ => {
-                self.pass_on(signal);
+                self.forward_signal(signal);
                 self.aborted_by = self.aborted_by.or(Some(signal as i32));
                 self.deadline = self.deadline.or(Some(Instant::now() + self.options.grace));
             }
         }
     }
 
-    fn pass_on(&self, signal: Number) {
-        if let Some(control) = self.control.as_ref().filter(|_| !self.is_finishing) {
-            // Where the supervisor is gone, that is heard next.
-            let _ = control.signal(signal as i32);
+    fn forward_signal(&self, signal: SignalNumber) {
+        if let Some(supervisor) = self.supervisor.as_ref().filter(|_| !self.is_finishing()) {
+            // If the supervisor is gone, the next poll reports it.
+            let _ = supervisor.send_signal(signal as i32);
         }
     }
 
-    /// The command was stopped: for want of the terminal, by the terminal's key, or by somebody else.
-    fn command_stopped(&mut self, signal: i32) {
+    /// Handles a stop of the command: by a read from the terminal, by the terminal's stop key, or by another process.
+    fn on_command_stopped(&mut self, signal: i32) {
         let Some(group) = self.group.filter(|_| self.options.owns_process) else { return };
-        let wants_terminal = signal == Number::SIGTTIN as i32 || signal == Number::SIGTTOU as i32;
+        let wants_terminal = signal == SignalNumber::SIGTTIN as i32 || signal == SignalNumber::SIGTTOU as i32;
         if wants_terminal {
             if self.terminal.give(group) {
-                self.pass_on(Number::SIGCONT);
-            } else if self.terminal.was_wanted() {
-                // We are in the background ourselves, and whoever has us continued makes it ours.
-                terminal::stop();
+                self.forward_signal(SignalNumber::SIGCONT);
+            } else if self.terminal.was_requested() {
+                // This process is in the background itself. A shell that continues it also gives it the terminal.
+                terminal::stop_this_process();
             }
         } else if self.terminal.take_back() {
-            // Everyone around us stops too, as the terminal would have had it; ours comes back as a signal to pass on.
+            // The stop key stops the whole job. Our own stop arrives as a signal and is forwarded when we continue.
             let _ = rustix::process::kill_current_process_group(Signal::TSTP);
         }
     }

@@ -1,12 +1,20 @@
-//! One command from its start to its end.
+//! Runs one command from start to end. A single thread waits for both output streams, for signals and for the messages of the
+//! supervisor; it captures the output and forwards it.
 
+mod deadline;
 mod event_loop;
+mod input_relay;
+mod io;
 mod output_pipe;
 mod poll;
 mod pty;
+mod reading;
+mod ready;
 mod signals;
 mod start;
+mod state;
 mod terminal;
 
+pub use io::{Input, Io, Observer};
 pub use signals::Signals;
-pub use start::{Input, Observer, Wires, record};
+pub use start::record;

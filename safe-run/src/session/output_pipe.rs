@@ -1,5 +1,5 @@
-//! The way of live output to our own streams. A reader that is slow holds up the command, as it would without us, but never
-//! this program: writes do not block where the system lets us.
+//! Forwards output to the streams of this process. A slow reader slows the command down, as without safe-run, but does not block
+//! this program: writes are non-blocking where the system allows it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,54 +12,54 @@ use rustix::net::SendFlags;
 
 use crate::capture::Stream;
 
-/// One of our own streams.
+/// A stream of this process, with the bytes that it has not accepted yet.
 #[derive(Debug)]
-pub(crate) struct Passage {
+pub(super) struct OutputPipe {
     stream: Stream,
-    way: Way,
-    waiting: Vec<u8>,
-    done: usize,
+    sink: Sink,
+    pending: Vec<u8>,
+    /// Number of pending bytes that are written.
+    written: usize,
 }
 
 #[derive(Debug)]
-enum Way {
-    /// A pipe or a terminal, opened once more so that ours alone does not block.
+enum Sink {
+    /// A pipe or a terminal that was opened again, so that only our descriptor is non-blocking.
     Reopened(File),
-    /// Each call says that it must not block.
+    /// A socket; every call carries the non-blocking flag.
     Socket,
-    /// A file, which is always ready; or what cannot be done otherwise.
-    Plain,
-    /// Nobody reads any more, or nobody shall.
+    /// A file, which is always ready, or a stream that cannot be made non-blocking.
+    Blocking,
+    /// Discards all bytes: the reader is gone, or output is not forwarded.
     Closed,
 }
 
-impl Passage {
-    /// The way to a stream of this process.
-    pub(crate) fn open(stream: Stream) -> Self {
+impl OutputPipe {
+    /// Opens a stream of this process.
+    pub(super) fn open(stream: Stream) -> Self {
         let kind = rustix::fs::fstat(standard(stream)).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        let way = match kind {
-            Ok(FileType::Socket) => Way::Socket,
+        let sink = match kind {
+            Ok(FileType::Socket) => Sink::Socket,
             Ok(FileType::Fifo) => reopen(stream),
             Ok(FileType::CharacterDevice) if rustix::termios::isatty(standard(stream)) => reopen(stream),
-            _ => Way::Plain,
+            _ => Sink::Blocking,
         };
-        Self { stream, way, waiting: Vec::new(), done: 0 }
+        Self { stream, sink, pending: Vec::new(), written: 0 }
     }
 
-    /// A way to nowhere.
-    pub(crate) fn closed(stream: Stream) -> Self {
-        Self { stream, way: Way::Closed, waiting: Vec::new(), done: 0 }
+    /// Creates a pipe that discards all bytes.
+    pub(super) fn closed(stream: Stream) -> Self {
+        Self { stream, sink: Sink::Closed, pending: Vec::new(), written: 0 }
     }
 
-    /// Passes bytes on, or keeps them until there is room. An error if nobody reads any more, or if it cannot be
-    /// written.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Writes bytes, and buffers those for which there is no room. Fails if the reader is gone or a write fails.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {
             match self.write(&bytes[done..]) {
                 Ok(written) => done += written,
                 Err(Errno::AGAIN) => {
-                    self.waiting.extend_from_slice(&bytes[done..]);
+                    self.pending.extend_from_slice(&bytes[done..]);
                     return Ok(());
                 }
                 Err(error) => return self.close(error),
@@ -68,58 +68,58 @@ impl Passage {
         Ok(())
     }
 
-    /// Goes on with what waits.
-    pub(crate) fn advance(&mut self) -> io::Result<()> {
-        while self.is_waiting() {
-            match self.write(&self.waiting[self.done..]) {
-                Ok(written) => self.done += written,
+    /// Writes pending bytes until there is no more room.
+    pub(super) fn write_pending(&mut self) -> io::Result<()> {
+        while self.is_pending() {
+            match self.write(&self.pending[self.written..]) {
+                Ok(written) => self.written += written,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(error) => return self.close(error),
             }
         }
-        self.waiting.clear();
-        self.done = 0;
+        self.pending.clear();
+        self.written = 0;
         Ok(())
     }
 
-    /// True where something waits for room.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.done < self.waiting.len()
+    /// Returns true if bytes are waiting for room.
+    pub(super) fn is_pending(&self) -> bool {
+        self.written < self.pending.len()
     }
 
-    /// Lets go of what waits.
-    pub(crate) fn give_up(&mut self) {
-        self.waiting.clear();
-        self.done = 0;
-        self.way = Way::Closed;
+    /// Discards the pending bytes and all further ones.
+    pub(super) fn discard(&mut self) {
+        self.pending.clear();
+        self.written = 0;
+        self.sink = Sink::Closed;
     }
 
     fn close(&mut self, error: Errno) -> io::Result<()> {
-        self.give_up();
+        self.discard();
         Err(error.into())
     }
 
     fn write(&self, bytes: &[u8]) -> Result<usize, Errno> {
-        let written = match &self.way {
-            Way::Reopened(file) => rustix::io::write(file, bytes),
-            Way::Socket => {
+        let written = match &self.sink {
+            Sink::Reopened(file) => rustix::io::write(file, bytes),
+            Sink::Socket => {
                 let flags = SendFlags::DONTWAIT;
-                // Where the system has no such flag, it is enough that programs in Rust ignore the signal.
+                // Apple systems lack this flag. Rust programs ignore SIGPIPE, so it is not needed there.
                 #[cfg(not(target_vendor = "apple"))]
                 let flags = flags | SendFlags::NOSIGNAL;
                 rustix::net::send(standard(self.stream), bytes, flags)
             }
-            Way::Plain => rustix::io::write(standard(self.stream), bytes),
-            Way::Closed => Ok(bytes.len()),
+            Sink::Blocking => rustix::io::write(standard(self.stream), bytes),
+            Sink::Closed => Ok(bytes.len()),
         };
         if written == Err(Errno::INTR) { Ok(0) } else { written }
     }
 }
 
-impl AsFd for Passage {
+impl AsFd for OutputPipe {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.way {
-            Way::Reopened(file) => file.as_fd(),
+        match &self.sink {
+            Sink::Reopened(file) => file.as_fd(),
             _ => standard(self.stream),
         }
     }
@@ -132,8 +132,9 @@ fn standard(stream: Stream) -> BorrowedFd<'static> {
     }
 }
 
-/// Opens a stream of this process once more: the mode of the one we were given belongs to others too.
-fn reopen(stream: Stream) -> Way {
+/// Opens a stream of this process again. Setting the inherited descriptor to non-blocking would affect every process that
+/// shares it.
+fn reopen(stream: Stream) -> Sink {
     let path = match stream {
         Stream::Stdout => "/dev/fd/1",
         Stream::Stderr => "/dev/fd/2",
@@ -141,7 +142,7 @@ fn reopen(stream: Stream) -> Way {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(flags.bits().cast_signed());
-    #[expect(clippy::disallowed_methods, reason = "a pipe or a terminal, and no file that could be torn")]
+    #[expect(clippy::disallowed_methods, reason = "a pipe or a terminal, which a crash cannot leave half-written")]
     let opened = options.open(path);
-    opened.map_or(Way::Plain, Way::Reopened)
+    opened.map_or(Sink::Blocking, Sink::Reopened)
 }

@@ -1,4 +1,5 @@
-//! A terminal for the command: ours is relayed to it, byte for byte, with its size and without its own line editing.
+//! A pseudo-terminal for the command. Input is relayed to it byte for byte, it gets the size of our terminal, and ours is in raw
+//! mode meanwhile.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,47 +12,47 @@ use rustix::io::FdFlags;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
-/// A terminal's two ends.
-pub(crate) struct Pty {
-    /// Ours.
-    pub(crate) master: OwnedFd,
-    /// The command's.
-    pub(crate) slave: File,
+/// The two ends of a pseudo-terminal.
+pub(super) struct Pty {
+    /// Our end.
+    pub(super) master: OwnedFd,
+    /// The end of the command.
+    pub(super) slave: File,
 }
 
 impl Pty {
-    /// A new terminal, of the size of ours where we have one.
-    pub(crate) fn open() -> io::Result<Self> {
+    /// Opens a terminal with the size of ours, if we have one.
+    pub(super) fn open() -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         #[cfg(target_os = "linux")]
         let flags = flags | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags)?;
-        // Not every system can open it so that the command does not inherit it.
+        // Only Linux accepts CLOEXEC in openpt; the command must not inherit the master on any system.
         rustix::io::fcntl_setfd(&master, FdFlags::CLOEXEC)?;
         rustix::pty::grantpt(&master)?;
         rustix::pty::unlockpt(&master)?;
         let name = rustix::pty::ptsname(&master, Vec::new())?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(OFlags::NOCTTY.bits().cast_signed());
-        #[expect(clippy::disallowed_methods, reason = "a terminal, and no file that could be torn")]
+        #[expect(clippy::disallowed_methods, reason = "a terminal, which a crash cannot leave half-written")]
         let slave = options.open(std::ffi::OsString::from_vec(name.into_bytes()))?;
-        copy_size(&master);
+        copy_window_size(&master);
         Ok(Self { master, slave })
     }
 }
 
-/// Gives a terminal the size of ours.
-pub(crate) fn copy_size(master: impl AsFd) {
+/// Sets the window size of a terminal to that of ours.
+pub(super) fn copy_window_size(master: impl AsFd) {
     if let Ok(size) = tcgetwinsize(rustix::stdio::stdin()).or_else(|_| tcgetwinsize(rustix::stdio::stdout())) {
         let _ = tcsetwinsize(master, size);
     }
 }
 
-/// Our own terminal without line editing, for as long as this lives.
-pub(crate) struct Raw(Option<Termios>);
+/// Raw mode of our terminal; dropping it restores the previous mode.
+pub(super) struct RawMode(Option<Termios>);
 
-impl Raw {
-    pub(crate) fn enter() -> Self {
+impl RawMode {
+    pub(super) fn enter() -> Self {
         let stdin = rustix::stdio::stdin();
         let before = tcgetattr(stdin).ok();
         if let Some(before) = &before {
@@ -63,7 +64,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawMode {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
             let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, before);

@@ -1,6 +1,7 @@
-//! The signals that reach this program, one byte each in a pipe, so that they can be waited for together with everything else.
+//! Signals as bytes in a pipe, so that one `poll` waits for them together with everything else.
 //!
-//! They are blocked and taken by a thread, never handled: what was ignored when we were started stays so for the command.
+//! Signals are blocked and received by a thread; no handler is installed. A signal that was ignored when this process started
+//! therefore stays ignored for the command.
 
 use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::sync::Arc;
@@ -8,37 +9,37 @@ use std::thread;
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// Signals that end a command, and are passed on to it.
-pub(crate) const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// Signals that are forwarded to end the command.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
-/// Signals about the terminal.
+/// Job control and window size signals.
 const TERMINAL: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGCONT, Signal::SIGWINCH];
 
-/// The way in for signals that come from elsewhere than the system.
+/// The sender of signals to a command.
 #[derive(Debug, Clone)]
 pub struct Signals(Arc<PipeWriter>);
 
 impl Signals {
-    /// Where signals are put in and taken out.
+    /// Creates a pipe for signals: its sender and its receiver.
     pub fn pipe() -> io::Result<(Self, PipeReader)> {
         let (reader, writer) = io::pipe()?;
         Ok((Self(Arc::new(writer)), reader))
     }
 
-    /// Acts as if this process had been sent a signal, such as 15 for TERM; 9, for KILL, ends everything at once.
+    /// Sends a signal, as if this process had received it: 15 for TERM, for example. 9 (KILL) ends every process at once.
     pub fn send(&self, signal: u8) {
-        // Where nobody reads any more, the command has ended.
+        // A write fails only if the receiver is gone, and then the command has ended.
         let _ = (&*self.0).write_all(&[signal]);
     }
 
-    /// Takes the signals of this process from now on, and gives those that are blocked for it and were not before: they have to
-    /// be let through again in the command. To be called while there is one thread only.
+    /// Blocks the signals of this process and forwards them to the pipe. Returns the signals that were not blocked before: the
+    /// command must unblock them. Must be called while the process has a single thread, because new threads inherit the mask.
     pub(crate) fn take_from_process(&self) -> io::Result<SigSet> {
         let ignored = ignored();
         let wanted = ENDING.into_iter().chain(TERMINAL);
         let taken: SigSet = wanted.filter(|signal| ignored & (1 << (*signal as i32 - 1)) == 0).collect();
         let mut blocked = taken;
-        // Whoever gives the terminal away and takes it back must not be stopped for it.
+        // Giving the terminal away and taking it back from the background would otherwise stop this process.
         blocked.add(Signal::SIGTTOU);
         let before = SigSet::thread_get_mask()?;
         blocked.thread_block()?;
@@ -52,8 +53,8 @@ impl Signals {
     }
 }
 
-/// The signals that this process ignores, the lowest bit for the first: those that `nohup` and background jobs of scripts are
-/// not to be bothered with. Where the system does not tell, none.
+/// Returns the mask of signals that this process ignores, with signal 1 in the lowest bit. `nohup` and scripts set it for
+/// background jobs. Returns 0 on systems without `/proc`.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

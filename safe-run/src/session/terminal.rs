@@ -1,48 +1,49 @@
-//! The controlling terminal, as a shell treats it: a command that reads from it is given it, and who stops or ends gives it back.
+//! Job control of the controlling terminal, as a shell does it: a command that reads from the terminal gets it, and loses it when
+//! the command stops or ends.
 //!
-//! The command is in a group of its own, so it gets neither the terminal's input nor its signals by itself. It is given the
-//! terminal when it is stopped for want of it, and not before: until then Ctrl-C reaches us and everyone around us, as ever.
+//! The command has its own process group, so at first it receives neither the terminal's input nor its signals. It gets the
+//! terminal only when a read has stopped it. Until then Ctrl-C reaches the process group of safe-run, as without safe-run.
 
 use std::fs::File;
 
 use rustix::process::{Pid, Signal};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
-/// Who has the terminal.
+/// The controlling terminal and whether the command has it.
 #[derive(Debug, Default)]
-pub(crate) struct Terminal {
-    /// Open since it was first given away.
+pub(super) struct Terminal {
+    /// Opened when the command first requests the terminal.
     device: Option<File>,
-    given: bool,
+    is_given: bool,
 }
 
 impl Terminal {
-    /// Gives the terminal to a group; false where it is not ours to give.
-    pub(crate) fn give(&mut self, group: Pid) -> bool {
+    /// Gives the terminal to a process group. Returns false if this process does not have it.
+    pub(super) fn give(&mut self, group: Pid) -> bool {
         let device = self.device.take().or_else(|| File::open("/dev/tty").ok());
         let Some(device) = device else { return false };
         let foreground = tcgetpgrp(&device).ok();
         let is_ours = foreground == Some(rustix::process::getpgrp());
-        self.given = foreground == Some(group) || is_ours && tcsetpgrp(&device, group).is_ok();
+        self.is_given = foreground == Some(group) || is_ours && tcsetpgrp(&device, group).is_ok();
         self.device = Some(device);
-        self.given
+        self.is_given
     }
 
-    /// Takes it back; false where it was not given.
-    pub(crate) fn take_back(&mut self) -> bool {
-        if let Some(device) = self.device.as_ref().filter(|_| self.given) {
+    /// Takes the terminal back. Returns false if the command did not have it.
+    pub(super) fn take_back(&mut self) -> bool {
+        if let Some(device) = self.device.as_ref().filter(|_| self.is_given) {
             let _ = tcsetpgrp(device, rustix::process::getpgrp());
         }
-        std::mem::take(&mut self.given)
+        std::mem::take(&mut self.is_given)
     }
 
-    /// True once the command has wanted it.
-    pub(crate) fn was_wanted(&self) -> bool {
+    /// Returns true if the command has ever requested the terminal.
+    pub(super) fn was_requested(&self) -> bool {
         self.device.is_some()
     }
 }
 
-/// Stops this process until somebody has it continued.
-pub(crate) fn stop() {
+/// Stops this process until it receives CONT.
+pub(super) fn stop_this_process() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
 }

@@ -1,5 +1,8 @@
-//! What the processes say to one another: commands of one byte downwards, frames of five bytes upwards. The first message
-//! downwards carries a file descriptor, and the end of the connection is a message of its own.
+//! The connection between safe-run, the supervisor and the launcher: a socket pair.
+//!
+//! Downwards, the first message carries a file descriptor; each further byte is the number of a signal to send, and the end of the
+//! stream means "finish". Upwards, each message is a [`Status`] frame of five bytes; the end of the stream means that the process
+//! is gone.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -10,63 +13,20 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// What the supervisor says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// The command runs, and this is its process and its group.
-    Started(i32),
-    /// The command could not be started: the system's number of the error.
-    NotStarted(i32),
-    /// The command was stopped by a signal.
-    Stopped(i32),
-    /// The command ended with a code.
-    Exited(i32),
-    /// The command was ended by a signal.
-    Killed(i32),
-    /// So many processes were left behind and have been killed.
-    LeftBehind(i32),
-}
+use super::status::Status;
 
-impl Said {
-    fn frame(self) -> [u8; 5] {
-        let (tag, value) = match self {
-            Said::Started(value) => (b'p', value),
-            Said::NotStarted(value) => (b'x', value),
-            Said::Stopped(value) => (b't', value),
-            Said::Exited(value) => (b'e', value),
-            Said::Killed(value) => (b'k', value),
-            Said::LeftBehind(value) => (b'l', value),
-        };
-        let [a, b, c, d] = value.to_le_bytes();
-        [tag, a, b, c, d]
-    }
-
-    fn of([tag, value @ ..]: [u8; 5]) -> Option<Self> {
-        let value = i32::from_le_bytes(value);
-        Some(match tag {
-            b'p' => Said::Started(value),
-            b'x' => Said::NotStarted(value),
-            b't' => Said::Stopped(value),
-            b'e' => Said::Exited(value),
-            b'k' => Said::Killed(value),
-            b'l' => Said::LeftBehind(value),
-            _ => return None,
-        })
-    }
-}
-
-/// One end of a connection.
+/// One end of the connection.
 #[derive(Debug)]
-pub(crate) struct Control(UnixStream);
+pub(crate) struct Connection(UnixStream);
 
-impl Control {
+impl Connection {
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (here, there) = UnixStream::pair()?;
         Ok((Self(here), there.into()))
     }
 
-    /// The connection that this process was started with, in the place of its standard input.
-    pub(crate) fn of_stdin() -> io::Result<Self> {
+    /// Returns the connection that this process received as its standard input.
+    pub(crate) fn from_stdin() -> io::Result<Self> {
         Ok(Self(UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?)))
     }
 
@@ -74,7 +34,7 @@ impl Control {
         self.0.try_clone().map(Self)
     }
 
-    /// Hands over a descriptor.
+    /// Sends a file descriptor.
     pub(crate) fn send_descriptor(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -84,7 +44,7 @@ impl Control {
         Ok(())
     }
 
-    /// Takes the descriptor that the other end hands over.
+    /// Receives the file descriptor that the other end sends.
     pub(crate) fn receive_descriptor(&self) -> io::Result<OwnedFd> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -98,41 +58,41 @@ impl Control {
         received.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Has a signal sent to the command's group.
-    pub(crate) fn signal(&self, signal: i32) -> io::Result<()> {
+    /// Asks the other end to send a signal to the command's process group.
+    pub(crate) fn send_signal(&self, signal: i32) -> io::Result<()> {
         (&self.0).write_all(&[u8::try_from(signal).unwrap_or(0)])
     }
 
-    /// The next signal to send; `None` when it is time to finish.
-    pub(crate) fn next_signal(&self) -> Option<i32> {
+    /// Receives the next signal to send; `None` means "finish".
+    pub(crate) fn receive_signal(&self) -> Option<i32> {
         let mut byte = [0];
         (&self.0).read_exact(&mut byte).ok().map(|()| i32::from(byte[0]))
     }
 
-    /// Has everything finished that still runs.
+    /// Asks the other end to kill every remaining process.
     pub(crate) fn finish(&self) {
-        // Where the other end is gone, it has finished.
+        // This fails only if the other end is gone, and then it has finished.
         let _ = self.0.shutdown(std::net::Shutdown::Write);
     }
 
-    pub(crate) fn say(&self, said: Said) -> io::Result<()> {
-        (&self.0).write_all(&said.frame())
+    pub(crate) fn send(&self, status: Status) -> io::Result<()> {
+        (&self.0).write_all(&status.to_frame())
     }
 
-    /// The next thing said; `None` when the other end is gone.
-    pub(crate) fn hear(&self) -> Option<Said> {
+    /// Receives the next status; `None` if the other end is gone.
+    pub(crate) fn receive(&self) -> Option<Status> {
         let mut frame = [0; 5];
-        (&self.0).read_exact(&mut frame).ok().and_then(|()| Said::of(frame))
+        (&self.0).read_exact(&mut frame).ok().and_then(|()| Status::from_frame(frame))
     }
 }
 
-impl AsFd for Control {
+impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-/// Nothing that we start may inherit what we were handed.
+/// A received descriptor must not be inherited by the processes that this one starts.
 fn receive_flags() -> RecvFlags {
     #[cfg(not(target_vendor = "apple"))]
     return RecvFlags::CMSG_CLOEXEC;
@@ -145,31 +105,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_heard_until_the_other_end_is_gone() {
-        let (here, there) = Control::pair().unwrap();
-        let there = Control(UnixStream::from(there));
-        let all = [Said::Started(77), Said::Stopped(20), Said::Exited(255), Said::Killed(9), Said::LeftBehind(3)];
-        all.into_iter().chain([Said::NotStarted(2)]).for_each(|said| there.say(said).unwrap());
-        here.signal(15).unwrap();
+    fn each_status_is_received_until_the_other_end_is_gone() {
+        let (here, there) = Connection::pair().unwrap();
+        let there = Connection(UnixStream::from(there));
+        let all =
+            [Status::Started(77), Status::Stopped(20), Status::Exited(255), Status::Killed(9), Status::LeftBehind(3)];
+        all.into_iter().chain([Status::NotStarted(2)]).for_each(|status| there.send(status).unwrap());
+        here.send_signal(15).unwrap();
         here.finish();
-        assert_eq!((there.next_signal(), there.next_signal()), (Some(15), None));
+        assert_eq!((there.receive_signal(), there.receive_signal()), (Some(15), None));
         drop(there);
-        let heard: Vec<_> = std::iter::from_fn(|| here.hear()).collect();
-        assert_eq!(heard.len(), 6);
-        assert_eq!(heard[..5], all);
+        let received: Vec<_> = std::iter::from_fn(|| here.receive()).collect();
+        assert_eq!(received.len(), 6);
+        assert_eq!(received[..5], all);
     }
 
     #[test]
-    fn a_descriptor_that_is_handed_over_is_the_same_file() {
-        let (here, there) = Control::pair().unwrap();
+    fn a_sent_descriptor_is_the_same_file() {
+        let (here, there) = Connection::pair().unwrap();
         let (mut reader, writer) = std::io::pipe().unwrap();
         here.send_descriptor(writer.as_fd()).unwrap();
         drop(writer);
-        let mut received = std::fs::File::from(Control(UnixStream::from(there)).receive_descriptor().unwrap());
-        received.write_all(b"handed over").unwrap();
+        let mut received = std::fs::File::from(Connection(UnixStream::from(there)).receive_descriptor().unwrap());
+        received.write_all(b"sent").unwrap();
         drop(received);
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "handed over");
+        assert_eq!(text, "sent");
     }
 }

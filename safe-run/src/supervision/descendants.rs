@@ -1,22 +1,22 @@
-//! What is left below a process, and the end of it.
+//! Kills the descendants of a process.
 
 use std::collections::BTreeSet;
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
-/// Kills and reaps all children of this process, and those that become its children by that, until there are none. Gives
-/// how many there were besides `known`. Where the system cannot tell who they are, they are waited for no longer than they run.
-pub(crate) fn kill_all(known: Option<Pid>) -> i32 {
+/// Kills and reaps all children of this process until there are none, including orphans that it adopts meanwhile. Returns their
+/// number without `known`. On systems that cannot list children, it only reaps those that end by themselves.
+pub(crate) fn kill_descendants(known: Option<Pid>) -> i32 {
     let mut killed = BTreeSet::new();
     loop {
-        // Those that have ended.
+        // Reap children that have already ended.
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
         let children = children();
         if children.is_empty() {
             break;
         }
         for child in children {
-            // It is not reaped before the next round, so its number is still its own.
+            // The child is not reaped before the next round, so its id cannot have been reused.
             let _ = rustix::process::kill_process(child, Signal::KILL);
             if Some(child) != known {
                 killed.insert(child.as_raw_nonzero());
@@ -29,28 +29,28 @@ pub(crate) fn kill_all(known: Option<Pid>) -> i32 {
     i32::try_from(killed.len()).unwrap_or(i32::MAX)
 }
 
-/// The children of this process, of all of its threads.
+/// Returns the children of all threads of this process.
 #[cfg(target_os = "linux")]
 fn children() -> Vec<Pid> {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let lists = threads.flatten().map(|thread| std::fs::read_to_string(thread.path().join("children")));
     let mut children = Vec::new();
     for list in lists {
-        // A kernel may be built without these lists.
+        // Kernels without CONFIG_PROC_CHILDREN have no such file.
         let Ok(list) = list else { return children_by_parent() };
         children.extend(list.split_ascii_whitespace().filter_map(pid));
     }
     children
 }
 
-/// The same from the list of all processes.
+/// Finds the children among all processes.
 #[cfg(target_os = "linux")]
 fn children_by_parent() -> Vec<Pid> {
     let this = std::process::id().to_string();
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let is_ours = |name: &str| {
         let stat = std::fs::read_to_string(format!("/proc/{name}/stat")).unwrap_or_default();
-        // The name of a program stands in parentheses and may hold anything; state and parent follow.
+        // The program name is in parentheses and can contain any character; the state and the parent follow it.
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(1));
         parent == Some(&*this)
     };
@@ -63,7 +63,7 @@ fn pid(text: &str) -> Option<Pid> {
     text.parse().ok().and_then(Pid::from_raw)
 }
 
-/// Elsewhere nobody adopts, and the group has been killed.
+/// Other systems have no subreaper: there are no adopted children, and the process group was already killed.
 #[cfg(not(target_os = "linux"))]
 fn children() -> Vec<Pid> {
     Vec::new()
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_lists_of_children_name_a_child() {
+    fn both_ways_to_list_children_find_a_child() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let id = pid(&child.id().to_string()).unwrap();
         assert!(children().contains(&id) && children_by_parent().contains(&id));

@@ -1,4 +1,4 @@
-//! The process that becomes the command: it takes its place and goes.
+//! The launcher: prepares its own process and becomes the command.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -8,24 +8,30 @@ use std::process::{Command, ExitCode, Stdio};
 use rustix::fd::BorrowedFd;
 use rustix::process::{Pid, Signal};
 
-use super::connection::{Control, Said};
-use super::process_setup::{LAUNCHER, Place, Placement, this_program};
+use super::connection::Connection;
+use super::process_setup::{Placement, ProcessSetup};
+use super::reexec::{LAUNCHER, this_program};
+use super::status::Status;
 
-/// Starts a launcher with the supervisor's standard output and standard error. Gives the process that is now the command.
-pub(super) fn launch(place: &Place, stdin: BorrowedFd<'_>, command: impl Iterator<Item = OsString>) -> io::Result<Pid> {
-    let (here, there) = Control::pair()?;
+/// Starts a launcher with the supervisor's standard output and standard error. Returns the process id of the command.
+pub(super) fn launch(
+    setup: &ProcessSetup,
+    stdin: BorrowedFd<'_>,
+    command: impl Iterator<Item = OsString>,
+) -> io::Result<Pid> {
+    let (here, there) = Connection::pair()?;
     here.send_descriptor(stdin)?;
     let mut launcher = Command::new(this_program()?);
-    launcher.arg0(LAUNCHER).arg(place.word()).arg(std::process::id().to_string()).args(command);
+    launcher.arg0(LAUNCHER).arg(setup.to_argument()).arg(std::process::id().to_string()).args(command);
     launcher.stdin(Stdio::from(there));
-    if place.placement == Placement::Group {
+    if setup.placement == Placement::NewGroup {
         launcher.process_group(0);
     }
     let mut child = launcher.spawn()?;
-    // The launcher's end is in the launcher alone from here on.
+    // From here on only the launcher holds its end, so the connection closes when it becomes the command.
     drop(launcher);
-    match here.hear() {
-        Some(Said::NotStarted(error)) => {
+    match here.receive() {
+        Some(Status::NotStarted(error)) => {
             let _ = child.wait();
             Err(io::Error::from_raw_os_error(error))
         }
@@ -33,30 +39,30 @@ pub(super) fn launch(place: &Place, stdin: BorrowedFd<'_>, command: impl Iterato
     }
 }
 
-/// Becomes the command, or says why not.
-pub(super) fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let Ok(control) = Control::of_stdin() else { return ExitCode::FAILURE };
-    let place = Place::of(arguments.next().as_deref());
+/// Runs the launcher: becomes the command, or reports the error.
+pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let Ok(connection) = Connection::from_stdin() else { return ExitCode::FAILURE };
+    let setup = ProcessSetup::from_argument(arguments.next().as_deref());
     let supervisor = arguments.next();
-    let error = become_command(&control, &place, supervisor.as_deref(), arguments);
-    let _ = control.say(Said::NotStarted(error.raw_os_error().unwrap_or(0)));
+    let error = become_command(&connection, &setup, supervisor.as_deref(), arguments);
+    let _ = connection.send(Status::NotStarted(error.raw_os_error().unwrap_or(0)));
     ExitCode::FAILURE
 }
 
 fn become_command(
-    control: &Control,
-    place: &Place,
+    connection: &Connection,
+    setup: &ProcessSetup,
     supervisor: Option<&OsStr>,
     mut command: impl Iterator<Item = OsString>,
 ) -> io::Error {
     let prepare = || -> io::Result<()> {
         die_with_parent(supervisor)?;
-        rustix::stdio::dup2_stdin(control.receive_descriptor()?)?;
-        if place.placement == Placement::Terminal {
+        rustix::stdio::dup2_stdin(connection.receive_descriptor()?)?;
+        if setup.placement == Placement::NewSession {
             rustix::process::setsid()?;
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
         }
-        place.blocked.thread_unblock()?;
+        setup.blocked.thread_unblock()?;
         Ok(())
     };
     match (prepare(), command.next()) {
@@ -66,11 +72,11 @@ fn become_command(
     }
 }
 
-/// Has the system kill this process, and the command that it becomes, when the supervisor dies.
+/// Makes the system kill this process, and thus the command, when the supervisor dies.
 #[cfg(target_os = "linux")]
 fn die_with_parent(supervisor: Option<&OsStr>) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // It may be dead already, in which case no signal comes.
+    // If the supervisor died before this call, no signal comes. The parent has changed then.
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().to_string());
     let is_alive = parent.as_deref().map(OsStr::new) == supervisor;
     if is_alive { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }

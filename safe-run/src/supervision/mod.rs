@@ -1,13 +1,30 @@
-//! The two processes between this program and the command.
+//! The two processes between this program and the command. Both are this program, started again under another name.
+//!
+//! ```text
+//! safe-run ── supervisor ── launcher, which becomes the command ── processes that the command starts
+//! ```
+//!
+//! - The **supervisor** has its own process group and adopts the processes that the command leaves behind
+//!   (`PR_SET_CHILD_SUBREAPER` on Linux). When it is asked to finish, or when safe-run is gone, it kills all processes below it.
+//!   So no process outlives safe-run, even if safe-run is killed.
+//! - The **launcher** makes settings that only the process itself can make in safe Rust: that the system kills it when the
+//!   supervisor dies (`PR_SET_PDEATHSIG`), its terminal, and its signal mask. Then it becomes the command.
+//!
+//! A program that uses this library gets both as soon as it calls [`enter`] at the start of `main`.
 
 mod connection;
 mod descendants;
+mod entry;
 mod launcher;
 mod process_setup;
+mod reexec;
+mod status;
 mod supervisor;
 
-pub(crate) use connection::{Control, Said};
-pub(crate) use descendants::kill_all;
-pub use process_setup::enter;
-pub(crate) use process_setup::{Place, Placement, is_entered};
+pub(crate) use connection::Connection;
+pub(crate) use descendants::kill_descendants;
+pub use entry::enter;
+pub(crate) use entry::is_entered;
+pub(crate) use process_setup::{Placement, ProcessSetup};
+pub(crate) use status::Status;
 pub(crate) use supervisor::{Streams, Supervised, supervise};

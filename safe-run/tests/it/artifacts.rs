@@ -1,4 +1,4 @@
-//! What is left on disk: only after a failure, never over something else, and never in silence.
+//! Files that a run leaves: only after a failure, never over an existing file, and always reported.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,21 +6,21 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use crate::kit::{Finished, Place};
+use crate::kit::{Finished, Sandbox};
 
 #[test]
-fn success_leaves_nothing() {
-    let place = Place::new();
-    let finished = place.shell("echo fine; echo warning >&2");
+fn success_leaves_no_files() {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.shell("echo fine; echo warning >&2");
     assert_eq!((finished.code, &*finished.stderr), (Some(0), "warning\n"));
-    assert!(!place.path(".agent").exists());
+    assert!(!sandbox.path(".agent").exists());
 }
 
 #[test]
-fn a_failure_names_its_log_which_has_the_name_of_the_contract() {
-    let place = Place::new();
-    let finished = place.shell("exit 7");
-    let [name] = &place.logs()[..] else { panic!() };
+fn a_failure_reports_its_log_with_a_name_of_the_contract() {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.shell("exit 7");
+    let [name] = &sandbox.logs()[..] else { panic!() };
     assert_eq!(finished.stderr, format!("safe-run: command failed (rc=7). log: .agent/FAIL-LOGS/{name}\n"));
     let stem = name.strip_prefix("safe-run-").and_then(|rest| rest.strip_suffix(".log")).unwrap();
     let parts: Vec<&str> = stem.split('-').collect();
@@ -30,119 +30,122 @@ fn a_failure_names_its_log_which_has_the_name_of_the_contract() {
 }
 
 #[test]
-fn every_failure_has_a_log_of_its_own() {
-    let place = Place::new();
-    (0..5).for_each(|_| assert_eq!(place.shell("exit 1").code, Some(1)));
-    assert_eq!(place.logs().len(), 5);
+fn every_failure_gets_its_own_log() {
+    let sandbox = Sandbox::new();
+    (0..5).for_each(|_| assert_eq!(sandbox.shell("exit 1").code, Some(1)));
+    assert_eq!(sandbox.logs().len(), 5);
 }
 
 #[test]
-fn the_older_style_of_names_says_how_it_ended() {
-    let place = Place::new().with("SAFE_LOG_STYLE", "m0");
-    place.shell("exit 1");
-    let [name] = &place.logs()[..] else { panic!() };
+fn log_names_of_the_m0_style_state_the_outcome() {
+    let sandbox = Sandbox::new().with("SAFE_LOG_STYLE", "m0");
+    sandbox.shell("exit 1");
+    let [name] = &sandbox.logs()[..] else { panic!() };
     assert!(name.ends_with("-FAIL.log") && name.contains("Z-pid") && name.chars().nth(8) == Some('T'), "{name}");
 }
 
 #[test]
-fn the_folder_is_where_it_is_said_to_be() {
-    let place = Place::new().with("SAFE_LOG_DIR", "some/logs");
-    let finished = place.shell("exit 3");
+fn safe_log_dir_sets_the_log_folder() {
+    let sandbox = Sandbox::new().with("SAFE_LOG_DIR", "some/logs");
+    let finished = sandbox.shell("exit 3");
     assert!(finished.stderr.contains("log: some/logs/safe-run-"), "{finished:?}");
-    assert_eq!(fs::read_dir(place.path("some/logs")).unwrap().count(), 1);
-    assert!(!place.path(".agent").exists());
+    assert_eq!(fs::read_dir(sandbox.path("some/logs")).unwrap().count(), 1);
+    assert!(!sandbox.path(".agent").exists());
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_told_and_takes_nothing_from_the_command() {
-    let place = Place::new().with("SAFE_LOG_DIR", "taken/logs");
-    place.put("taken", "a file");
-    let finished = place.shell("echo out; exit 42");
+fn a_log_that_cannot_be_written_is_reported_and_does_not_affect_the_command() {
+    let sandbox = Sandbox::new().with("SAFE_LOG_DIR", "taken/logs");
+    sandbox.put("taken", "a file");
+    let finished = sandbox.shell("echo out; exit 42");
     assert_eq!((finished.code, &finished.stdout[..]), (Some(42), &b"out\n"[..]));
     assert!(
         finished.stderr.starts_with("safe-run: command failed (rc=42). no log: failed to write `taken"),
         "{finished:?}"
     );
-    let success = place.shell("exit 0");
+    let success = sandbox.shell("exit 0");
     assert_eq!((success.code, &*success.stderr), (Some(0), ""));
 }
 
 #[test]
-fn a_disk_without_room_is_told_and_takes_nothing_from_the_command() {
-    let place = Place::new().with("TMPDIR", "/nonexistent-folder");
-    let finished = place.shell("head -c 3000000 /dev/zero | tr '\\0' x; exit 42");
+fn a_full_disk_is_reported_and_does_not_affect_the_command() {
+    let sandbox = Sandbox::new().with("TMPDIR", "/nonexistent-folder");
+    let finished = sandbox.shell("head -c 3000000 /dev/zero | tr '\\0' x; exit 42");
     assert_eq!((finished.code, finished.stdout.len()), (Some(42), 3_000_000));
     assert!(finished.stderr.starts_with("safe-run: the record is incomplete: "), "{finished:?}");
-    assert!(place.log_text().contains("][META] safe-run incomplete: "), "the log says so too");
+    assert!(sandbox.log_text().contains("][META] safe-run incomplete: "), "the log notes it too");
 }
 
 #[test]
-fn the_last_lines_are_shown_if_asked_for() {
-    let place = Place::new().with("SAFE_SNIPPET_LINES", "2");
-    let finished = place.shell("printf 'L1\\nL2\\nL3\\n'; printf 'E1\\nE2\\nE3' >&2; exit 9");
+fn the_last_lines_are_printed_on_request() {
+    let sandbox = Sandbox::new().with("SAFE_SNIPPET_LINES", "2");
+    let finished = sandbox.shell("printf 'L1\\nL2\\nL3\\n'; printf 'E1\\nE2\\nE3' >&2; exit 9");
     let (_, tail) = finished.stderr.split_once("--- safe-run failure tail (2 lines) ---\n").unwrap();
     assert_eq!(tail, "L2\nL3\nE2\nE3\n--- end tail ---\n");
-    assert!(!place.shell("echo fine").stderr.contains("tail"));
+    assert!(!sandbox.shell("echo fine").stderr.contains("tail"));
 }
 
 #[test]
-fn secrets_are_masked_in_what_is_kept_and_not_in_what_passes_through() {
+fn secrets_are_redacted_in_records_and_not_in_forwarded_output() {
     let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
-    let place = Place::new()
+    let sandbox = Sandbox::new()
         .with("SAFE_REDACT", "PASSWORD")
         .with("PASSWORD", "hunter2-hunter2")
         .with("SAFE_SNIPPET_LINES", "9");
     let finished =
-        place.run(["--events", "events", "sh", "-c", &format!("echo key {key}; echo $PASSWORD; exit 1"), key]);
+        sandbox.run(["--events", "events", "sh", "-c", &format!("echo key {key}; echo $PASSWORD; exit 1"), key]);
     assert_eq!(String::from_utf8(finished.stdout).unwrap(), format!("key {key}\nhunter2-hunter2\n"));
-    for kept in [place.log_text(), fs::read_to_string(place.path("events")).unwrap(), finished.stderr] {
+    for kept in [sandbox.log_text(), fs::read_to_string(sandbox.path("events")).unwrap(), finished.stderr] {
         assert!(!kept.contains(key) && !kept.contains("hunter2"), "{kept}");
         assert!(kept.contains("key [redacted]"), "{kept}");
     }
-    assert!(Place::new().shell("exit 1").code == Some(1));
+    assert!(Sandbox::new().shell("exit 1").code == Some(1));
 }
 
 #[test]
-fn a_secret_that_cannot_be_masked_is_better_than_a_record_of_it() {
+fn no_record_is_written_if_a_secret_cannot_be_redacted() {
     let values: [(&[u8], &str); 2] =
-        [(b"\xff\xfe\xfd\xfc\xfb", "is no UTF-8 text"), (b"abc", "has fewer than 4 bytes")];
-    for (value, told) in values {
-        let place = Place::new().with("SAFE_REDACT", "PASSWORD");
-        for (exit, is_told) in [("exit 1", true), ("exit 0", false)] {
-            let mut command = place.command(["sh", "-c", &format!("echo $PASSWORD; {exit}")]);
+        [(b"\xff\xfe\xfd\xfc\xfb", ": it is not valid UTF-8"), (b"abc", " reliably: it is shorter than 4 bytes")];
+    for (value, reason) in values {
+        let sandbox = Sandbox::new().with("SAFE_REDACT", "PASSWORD");
+        for (exit, is_reported) in [("exit 1", true), ("exit 0", false)] {
+            let mut command = sandbox.command(["sh", "-c", &format!("echo $PASSWORD; {exit}")]);
             let finished: Finished = command.env("PASSWORD", OsStr::from_bytes(value)).output().unwrap().into();
-            assert_eq!(finished.code, Some(i32::from(is_told)));
-            let message = format!("no log: the value of `PASSWORD`, which SAFE_REDACT names, {told}");
-            assert_eq!(finished.stderr.contains(&message), is_told, "{finished:?}");
+            assert_eq!(finished.code, Some(i32::from(is_reported)));
+            let message = format!("no log: cannot redact the value of `PASSWORD` (named in SAFE_REDACT){reason}");
+            assert_eq!(finished.stderr.contains(&message), is_reported, "{finished:?}");
         }
-        let mut command = place.command(["--events", "events", "true"]);
+        let mut command = sandbox.command(["--events", "events", "true"]);
         let finished: Finished = command.env("PASSWORD", OsStr::from_bytes(value)).output().unwrap().into();
         assert!(
-            finished.code == Some(0) && finished.stderr.contains("safe-run: no events: the value of"),
+            finished.code == Some(0) && finished.stderr.contains("safe-run: no events: cannot redact the value of"),
             "{finished:?}"
         );
-        assert!(place.logs().is_empty() && !place.path("events").exists());
+        assert!(sandbox.logs().is_empty() && !sandbox.path("events").exists());
     }
 }
 
 #[test]
-fn a_secret_that_is_not_there_is_told_where_something_is_kept() {
-    let place = Place::new().with("SAFE_REDACT", "1,NO_SUCH_VARIABLE");
-    let told = "safe-run: SAFE_REDACT names `NO_SUCH_VARIABLE`, which is not set: nothing is masked for it\n";
-    let finished = place.shell("exit 1");
-    assert!(finished.stderr.starts_with(told) && finished.stderr.matches("SAFE_REDACT").count() == 1, "{finished:?}");
-    assert_eq!(place.logs().len(), 1);
-    assert_eq!(place.shell("exit 0").stderr, "");
-    assert_eq!(place.run(["--events", "events", "true"]).stderr, told);
+fn an_unset_secret_is_reported_when_a_record_is_written() {
+    let sandbox = Sandbox::new().with("SAFE_REDACT", "1,NO_SUCH_VARIABLE");
+    let warning = "safe-run: SAFE_REDACT names `NO_SUCH_VARIABLE`, which is not set; there is no value to redact\n";
+    let finished = sandbox.shell("exit 1");
+    assert!(
+        finished.stderr.starts_with(warning) && finished.stderr.matches("SAFE_REDACT").count() == 1,
+        "{finished:?}"
+    );
+    assert_eq!(sandbox.logs().len(), 1);
+    assert_eq!(sandbox.shell("exit 0").stderr, "");
+    assert_eq!(sandbox.run(["--events", "events", "true"]).stderr, warning);
 }
 
 #[test]
-fn a_folder_with_what_is_no_file_is_refused_in_every_format_and_leaves_no_archive() {
+fn a_folder_with_a_pipe_or_socket_is_rejected_in_every_format_and_leaves_no_archive() {
     for kind in ["pipe", "socket"] {
-        let place = Place::new();
-        place.folder("folder/inner");
-        place.put("folder/inner/file", "text");
-        let special = place.path(&format!("folder/inner/{kind}"));
+        let sandbox = Sandbox::new();
+        sandbox.folder("folder/inner");
+        sandbox.put("folder/inner/file", "text");
+        let special = sandbox.path(&format!("folder/inner/{kind}"));
         let _socket = if kind == "socket" {
             Some(UnixListener::bind(&special).unwrap())
         } else {
@@ -150,12 +153,12 @@ fn a_folder_with_what_is_no_file_is_refused_in_every_format_and_leaves_no_archiv
             None
         };
         for name in ["a.tgz", "a.tar.gz", "a.tar.bz2", "a.tbz2", "a.zip"] {
-            let finished = place.run(["archive", "folder", name]);
-            let told = format!("ERROR: `folder/inner/{kind}` is a pipe, a socket or a device, which is not packed\n");
-            assert_eq!((finished.code, finished.stderr), (Some(41), told), "{name}");
+            let finished = sandbox.run(["archive", "folder", name]);
+            let expected = format!("ERROR: cannot pack `folder/inner/{kind}`: it is a pipe, a socket or a device\n");
+            assert_eq!((finished.code, finished.stderr), (Some(41), expected), "{name}");
         }
-        assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1, "{kind}: nothing but the folder");
+        assert_eq!(fs::read_dir(sandbox.path("")).unwrap().count(), 1, "{kind}: only the folder is left");
         fs::remove_file(&special).unwrap();
-        assert_eq!(place.run(["archive", "folder", "a.zip"]).code, Some(0));
+        assert_eq!(sandbox.run(["archive", "folder", "a.zip"]).code, Some(0));
     }
 }

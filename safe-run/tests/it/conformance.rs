@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_conformance::{Kind, Request, Stop, Subject, Vectors, conform};
 use serde_json::json;
 
-use crate::kit::Place;
+use crate::kit::Sandbox;
 
 fn conformance() -> Utf8PathBuf {
     Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance").canonicalize_utf8().unwrap()
@@ -63,13 +63,13 @@ fn the_tool_and_every_wrapper_pass_every_vector() {
 
 /// What is wrong with a wrapper that does this after the tool, with the exit code in `$code` and the path of the log in `$log`.
 fn broken(after: &str) -> Vec<String> {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let script = format!(
         "#!/usr/bin/env bash\n# Contract: M0-v0.1.0\nset -o pipefail\n\"$SAFE_RUN_BIN\" \"$@\" {after}\nexit $code\n"
     );
-    place.put("wrapper", &script);
-    fs::set_permissions(place.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
-    let path = Utf8PathBuf::from_path_buf(place.path("wrapper")).unwrap();
+    sandbox.put("wrapper", &script);
+    fs::set_permissions(sandbox.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = Utf8PathBuf::from_path_buf(sandbox.path("wrapper")).unwrap();
     let subjects = [tool(), Subject::new(Kind::Wrapper, &path).unwrap()];
     wrong(&vectors().only(&["safe-run-004"]), &subjects)
 }
@@ -120,15 +120,15 @@ fn every_prohibited_drift_of_a_wrapper_is_caught() {
 
 #[test]
 fn a_wrapper_that_changes_a_byte_that_is_no_text_is_caught() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let command = json!({"args": ["sh", "-c", r"printf '\377\n' >&2; exit 1"]});
     let vector = json!({"id": "bytes", "name": "No text", "command": command, "expected": {"exit_code": 1}});
     let document = json!({"m0_contract_version": "v0.1.0", "vectors": {"safe_run": [vector]}});
-    place.put("vectors.json", &document.to_string());
+    sandbox.put("vectors.json", &document.to_string());
     let told = |script: &str| {
-        place.put("wrapper", &format!("#!/bin/bash\n# Contract: M0-v0.1.0\n{script}\n"));
-        fs::set_permissions(place.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
-        let path = |name| Utf8PathBuf::from_path_buf(place.path(name)).unwrap();
+        sandbox.put("wrapper", &format!("#!/bin/bash\n# Contract: M0-v0.1.0\n{script}\n"));
+        fs::set_permissions(sandbox.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = |name| Utf8PathBuf::from_path_buf(sandbox.path(name)).unwrap();
         let vectors = Vectors::read(&path("vectors.json")).unwrap();
         wrong(&vectors, &[tool(), Subject::new(Kind::Wrapper, &path("wrapper")).unwrap()])
     };
@@ -139,10 +139,10 @@ fn a_wrapper_that_changes_a_byte_that_is_no_text_is_caught() {
 
 #[test]
 fn a_wrapper_that_does_not_declare_its_contract_is_caught() {
-    let place = Place::new();
-    place.put("wrapper", "#!/bin/sh\nexec \"$SAFE_RUN_BIN\" \"$@\"\n");
-    fs::set_permissions(place.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
-    let path = Utf8PathBuf::from_path_buf(place.path("wrapper")).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.put("wrapper", "#!/bin/sh\nexec \"$SAFE_RUN_BIN\" \"$@\"\n");
+    fs::set_permissions(sandbox.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = Utf8PathBuf::from_path_buf(sandbox.path("wrapper")).unwrap();
     let subjects = [tool(), Subject::new(Kind::Wrapper, &path).unwrap()];
     let wrong = wrong(&vectors().only(&["safe-run-001"]), &subjects);
     assert_eq!(
@@ -171,26 +171,26 @@ fn interpreter(language: &str) -> String {
 #[test]
 fn wrappers_look_for_the_tool_in_the_documented_order() {
     for (language, path) in wrappers() {
-        let place = Place::new();
-        let root = place.path("").canonicalize().unwrap();
+        let sandbox = Sandbox::new();
+        let root = sandbox.path("").canonicalize().unwrap();
         let name = Utf8Path::new(path).file_name().unwrap();
-        place.folder(".git");
-        place.folder("deep/er");
+        sandbox.folder(".git");
+        sandbox.folder("deep/er");
         fs::read_to_string(conformance().join("wrappers").join(path))
-            .map(|text| place.put(&format!("deep/er/{name}"), &text))
+            .map(|text| sandbox.put(&format!("deep/er/{name}"), &text))
             .unwrap();
         let architecture = std::env::consts::ARCH;
-        let places = [
+        let locations = [
             "named".to_owned(),
             "rust/target/release/safe-run".to_owned(),
             "target/release/safe-run".to_owned(),
             format!("dist/linux/{architecture}/safe-run"),
             "path/safe-run".to_owned(),
         ];
-        for path in &places {
-            place.folder(Utf8Path::new(path).parent().unwrap().as_str());
-            place.put(path, &format!("#!/bin/sh\necho \"{path}|$1|$2\"\nexit 33\n"));
-            fs::set_permissions(place.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+        for path in &locations {
+            sandbox.folder(Utf8Path::new(path).parent().unwrap().as_str());
+            sandbox.put(path, &format!("#!/bin/sh\necho \"{path}|$1|$2\"\nexit 33\n"));
+            fs::set_permissions(sandbox.path(path), fs::Permissions::from_mode(0o755)).unwrap();
         }
         let mut command = Command::new(interpreter(language));
         if language == "pwsh" {
@@ -198,24 +198,24 @@ fn wrappers_look_for_the_tool_in_the_documented_order() {
         }
         command.arg(root.join("deep/er").join(name)).args(["a b", "--x"]).current_dir("/");
         command.env("PATH", root.join("path")).env("SAFE_RUN_BIN", root.join("named"));
-        for path in &places {
+        for path in &locations {
             let output = command.output().unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{path}|a b|--x\n"), "{language}: {stderr}");
             assert_eq!(output.status.code(), Some(33), "{language}");
-            fs::remove_file(place.path(path)).unwrap();
+            fs::remove_file(sandbox.path(path)).unwrap();
             command.env_remove("SAFE_RUN_BIN");
         }
         let output = command.output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(127), "{language}: {stderr}");
         assert!(stderr.starts_with("ERROR: Rust canonical tool not found.\n"), "{language}: {stderr}");
-        let told = ["SAFE_RUN_BIN"].into_iter().chain(places[1..4].iter().map(String::as_str)).chain(["PATH"]);
-        let found: Vec<_> = told.map(|place| stderr.find(place)).collect();
+        let told = ["SAFE_RUN_BIN"].into_iter().chain(locations[1..4].iter().map(String::as_str)).chain(["PATH"]);
+        let found: Vec<_> = told.map(|sandbox| stderr.find(sandbox)).collect();
         assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{language}: {stderr}");
         command.env("SAFE_RUN_BIN", root.join("gone"));
         assert_eq!(command.output().unwrap().status.code(), Some(127), "{language}: what is named is taken as it is");
-        place.put("gone", "no program");
+        sandbox.put("gone", "no program");
         assert_eq!(command.output().unwrap().status.code(), Some(126), "{language}");
     }
 }

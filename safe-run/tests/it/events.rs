@@ -1,4 +1,4 @@
-//! The ledger as JSON lines.
+//! The events as JSON lines.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 #[cfg(target_os = "linux")]
 use crate::kit::Finished;
-use crate::kit::Place;
+use crate::kit::Sandbox;
 
-fn events(place: &Place) -> Vec<Value> {
-    let text = fs::read_to_string(place.path("events.jsonl")).unwrap();
+fn events(sandbox: &Sandbox) -> Vec<Value> {
+    let text = fs::read_to_string(sandbox.path("events.jsonl")).unwrap();
     let schema: Value = serde_json::from_str(EVENT_SCHEMA_SOURCE).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -23,14 +23,14 @@ fn events(place: &Place) -> Vec<Value> {
 }
 
 #[test]
-fn the_events_are_those_of_the_ledger() {
-    let place = Place::new();
+fn the_events_equal_those_of_the_ledger() {
+    let sandbox = Sandbox::new();
     let script =
         "printf 'a\\r\\nb \"\\\\ \\t\\001\\n'; sleep 0.2; printf '\\377\\n' >&2; sleep 0.2; printf 'ä'; exit 3";
-    let finished = place.run(["--events", "events.jsonl", "sh", "-c", script]);
+    let finished = sandbox.run(["--events", "events.jsonl", "sh", "-c", script]);
     assert_eq!(finished.code, Some(3));
-    let events = events(&place);
-    let ledger = place.ledger();
+    let events = events(&sandbox);
+    let ledger = sandbox.ledger();
     assert_eq!(events.len(), ledger.len());
     for (event, line) in events.iter().zip(&ledger) {
         let prefix = if event["encoding"] == "base64" { "base64:" } else { "" };
@@ -47,17 +47,17 @@ fn the_events_are_those_of_the_ledger() {
 }
 
 #[test]
-fn a_success_has_events_too() {
-    let place = Place::new();
-    assert_eq!(place.run(["--events", "events.jsonl", "true"]).code, Some(0));
-    assert_eq!(events(&place).len(), 2);
-    assert!(!place.path(".agent").exists());
+fn events_are_written_after_success_too() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.run(["--events", "events.jsonl", "true"]).code, Some(0));
+    assert_eq!(events(&sandbox).len(), 2);
+    assert!(!sandbox.path(".agent").exists());
 }
 
 #[test]
-fn the_last_event_tells_signals_and_what_was_left_behind() {
-    let place = Place::new();
-    let finished = place.run([
+fn the_last_event_has_the_signal_and_the_number_of_processes_left_behind() {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.run([
         "--events",
         "events.jsonl",
         "sh",
@@ -65,63 +65,62 @@ fn the_last_event_tells_signals_and_what_was_left_behind() {
         "setsid sleep 600 >/dev/null 2>&1 & sleep 0.2; kill -TERM $$",
     ]);
     assert_eq!(finished.code, Some(143));
-    let events = events(&place);
+    let events = events(&sandbox);
     let last = events.last().unwrap();
     assert_eq!((&last["exit_code"], &last["signal"], &last["left_behind"]), (&json!(143), &json!(15), &json!(1)));
 }
 
 #[test]
-fn a_file_that_is_there_is_not_overwritten_and_nothing_is_run() {
-    let place = Place::new();
-    place.put("events.jsonl", "mine");
-    let finished = place.run(["--events", "events.jsonl", "touch", "ran"]);
+fn an_existing_file_is_not_overwritten_and_prevents_the_run() {
+    let sandbox = Sandbox::new();
+    sandbox.put("events.jsonl", "mine");
+    let finished = sandbox.run(["--events", "events.jsonl", "touch", "ran"]);
     assert_eq!(finished.code, Some(125));
-    assert!(finished.stderr.starts_with("safe-run: failed to write the events to `events.jsonl`: "), "{finished:?}");
-    assert!(
-        finished.stderr.ends_with("the file is there already, and is not overwritten; remove it, or name another\n")
-    );
-    assert_eq!(fs::read_to_string(place.path("events.jsonl")).unwrap(), "mine");
-    assert!(!place.path("ran").exists());
+    let expected = "safe-run: the events file `events.jsonl` already exists and is not overwritten\n  \
+        hint: remove it or choose another name\n";
+    assert_eq!(finished.stderr, expected);
+    assert_eq!(fs::read_to_string(sandbox.path("events.jsonl")).unwrap(), "mine");
+    assert!(!sandbox.path("ran").exists());
 }
 
 #[test]
-fn a_file_that_a_killed_safe_run_left_empty_is_told_as_such() {
-    let place = Place::new();
-    let running = place.start(["--events", "events.jsonl", "sh", "-c", "echo ready > ready; sleep 600"]);
-    place.wait_for("ready");
+fn an_empty_file_from_a_killed_safe_run_is_reported_as_such() {
+    let sandbox = Sandbox::new();
+    let running = sandbox.start(["--events", "events.jsonl", "sh", "-c", "echo ready > ready; sleep 600"]);
+    sandbox.wait_for("ready");
     running.send(Signal::KILL);
     running.finish();
-    let finished = place.run(["--events", "events.jsonl", "true"]);
+    let finished = sandbox.run(["--events", "events.jsonl", "true"]);
     assert_eq!(finished.code, Some(125));
     assert!(
-        finished.stderr.contains("`events.jsonl`: the file is there already, and empty, as a safe-run"),
+        finished.stderr.contains("the events file `events.jsonl` already exists and is empty: another safe-run"),
         "{finished:?}"
     );
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn events_that_could_not_all_be_written_are_told_with_their_file() {
-    let place = Place::new();
-    // A limit of the size of files stands for a disk without room; the log is over it too.
+fn an_incomplete_events_file_is_reported_with_its_name() {
+    let sandbox = Sandbox::new();
+    // A file size limit simulates a full disk; the log exceeds it too.
     let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --events events.jsonl sh -c 'yes | head -n 50000'";
     let mut command = Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_safe-run")]).current_dir(place.path(""));
+    command.args(["-c", script, env!("CARGO_BIN_EXE_safe-run")]).current_dir(sandbox.path(""));
     let finished: Finished = command.stdin(Stdio::null()).output().unwrap().into();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    let told = "safe-run: failed to write the events: File too large (os error 27); `events.jsonl` is no whole record: \
-        remove it before the next run\n";
-    assert_eq!(finished.stderr, told);
+    let expected = "safe-run: failed to write the events: File too large (os error 27)\n  \
+        hint: `events.jsonl` is incomplete; remove it before the next run\n";
+    assert_eq!(finished.stderr, expected);
 }
 
 #[test]
-fn a_command_that_is_not_started_leaves_no_file_of_events_but_what_was_there() {
-    let place = Place::new().with_pipe("pipe");
+fn a_command_that_does_not_start_leaves_no_new_events_file() {
+    let sandbox = Sandbox::new().with_pipe("pipe");
     for _ in 0..2 {
-        assert_eq!(place.run(["--events", "events.jsonl", "no-such-command-anywhere"]).code, Some(127));
-        assert!(!place.path("events.jsonl").exists());
+        assert_eq!(sandbox.run(["--events", "events.jsonl", "no-such-command-anywhere"]).code, Some(127));
+        assert!(!sandbox.path("events.jsonl").exists());
     }
-    let mut reader = Command::new("cat").arg(place.path("pipe")).stdout(Stdio::null()).spawn().unwrap();
-    assert_eq!(place.run(["--events", "pipe", "no-such-command-anywhere"]).code, Some(127));
-    assert!(reader.wait().unwrap().success() && place.path("pipe").exists(), "a pipe is not ours to remove");
+    let mut reader = Command::new("cat").arg(sandbox.path("pipe")).stdout(Stdio::null()).spawn().unwrap();
+    assert_eq!(sandbox.run(["--events", "pipe", "no-such-command-anywhere"]).code, Some(127));
+    assert!(reader.wait().unwrap().success() && sandbox.path("pipe").exists(), "an existing pipe is not removed");
 }

@@ -1,5 +1,5 @@
-//! A scratch folder, the program run within it, and a look at the processes of the system. Nothing here measures time; what
-//! waits, waits with a limit that only a failure reaches.
+//! A temporary folder in which tests run the program, and access to the processes of the system. No helper measures time; each
+//! wait has a limit that only a failing test reaches.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,15 +14,15 @@ use counterproof_store::write::{Durability, write};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
-/// What only a failure reaches.
+/// The limit of each wait. Only a failing test reaches it.
 const LIMIT: Duration = Duration::from_mins(1);
 
-pub(crate) struct Place {
+pub(crate) struct Sandbox {
     folder: TempDir,
     variables: Vec<(String, String)>,
 }
 
-impl Place {
+impl Sandbox {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() }
     }
@@ -37,7 +37,7 @@ impl Place {
     }
 
     pub(crate) fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        // Tests may be run where some signals are ignored, as in the background of a script; it would be inherited.
+        // A script ignores some signals for its background jobs. The program would inherit that.
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP,INT,QUIT,TERM").arg(env!("CARGO_BIN_EXE_safe-run"));
         command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
@@ -63,18 +63,18 @@ impl Place {
         Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Puts a file into the folder.
+    /// Writes a file into the folder.
     pub(crate) fn put(&self, name: &str, text: &str) {
         let path = Utf8PathBuf::from_path_buf(self.path(name)).unwrap();
         write(&path, text.as_bytes(), Durability::Cached).unwrap();
     }
 
-    /// Makes a folder, and those above it.
+    /// Creates a folder and its parents.
     pub(crate) fn folder(&self, name: &str) {
         fs::create_dir_all(self.path(name)).unwrap();
     }
 
-    /// Makes a named pipe.
+    /// Creates a named pipe.
     pub(crate) fn with_pipe(self, name: &str) -> Self {
         assert!(Command::new("mkfifo").arg(self.path(name)).status().unwrap().success());
         self
@@ -86,25 +86,25 @@ impl Place {
         assert!(fed.success());
     }
 
-    /// The names in the folder of logs.
+    /// Returns the file names in the log folder.
     pub(crate) fn logs(&self) -> Vec<String> {
         let listed = fs::read_dir(self.path(".agent/FAIL-LOGS")).into_iter().flatten();
         listed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    /// The only log.
+    /// Returns the only log.
     pub(crate) fn log(&self) -> Vec<u8> {
         let logs = self.logs();
         let [name] = &logs[..] else { panic!("{logs:?}") };
         fs::read(self.path(".agent/FAIL-LOGS").join(name)).unwrap()
     }
 
-    /// The only log, which is text.
+    /// Returns the only log as text.
     pub(crate) fn log_text(&self) -> String {
         String::from_utf8(self.log()).unwrap()
     }
 
-    /// The ledger of the only log without its markers.
+    /// Returns the lines of the ledger of the only log, without its markers.
     pub(crate) fn ledger(&self) -> Vec<String> {
         let log = String::from_utf8_lossy(&self.log()).into_owned();
         let (_, ledger) = log.rsplit_once("\n--- BEGIN EVENTS ---\n").expect("a ledger");
@@ -112,7 +112,7 @@ impl Place {
         ledger.split_terminator('\n').map(str::to_owned).collect()
     }
 
-    /// Waits for a file and gives what it holds.
+    /// Waits until a file has a complete line, and returns its text.
     pub(crate) fn wait_for(&self, name: &str) -> String {
         let path = self.path(name);
         wait_until(name, || fs::read_to_string(&path).is_ok_and(|text| text.ends_with('\n')));
@@ -134,7 +134,7 @@ impl From<Output> for Finished {
     }
 }
 
-/// The program while it runs.
+/// The running program.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
@@ -146,7 +146,7 @@ impl Running {
         send(self.id(), signal);
     }
 
-    /// Waits until the command is itself, and gives the supervisor and the command.
+    /// Waits until the launcher has become the command, and returns the process ids of the supervisor and the command.
     pub(crate) fn wait_for_command(&self, name: &str) -> (i32, i32) {
         let found = || {
             let supervisor = *children(self.id()).first()?;
@@ -174,19 +174,19 @@ pub(crate) fn send(process: i32, signal: Signal) {
     rustix::process::kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();
 }
 
-/// The rest of a script that waits for a signal and is ended by it. A shell that is about to start a program may lose the
-/// signal, so it takes it itself.
+/// Returns the end of a script that waits for a signal and dies by it. A shell that is starting a program can lose a signal, so
+/// the script traps it.
 pub(crate) fn wait_for_signal(name: &str, ready: &str) -> String {
     format!("trap \"trap - {name}; kill -{name} \\$\\$\" {name}; echo ready > {ready}; while :; do sleep 0.02; done")
 }
 
-/// How long a `sleep` of this test alone takes, by which its processes are known.
+/// Returns a duration for `sleep` that no other test uses, so that the processes of a test can be found by it.
 pub(crate) fn unique_sleep() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("7{:07}.{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The processes with this word among their arguments that have not ended.
+/// Returns the running processes that have this word as an argument.
 pub(crate) fn processes_with(word: &str) -> Vec<i32> {
     let listed = fs::read_dir("/proc").unwrap().flatten();
     let processes = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -197,29 +197,29 @@ pub(crate) fn processes_with(word: &str) -> Vec<i32> {
     processes.filter(|process| has_word(process) && !matches!(state(*process), None | Some('Z'))).collect()
 }
 
-/// A process's state as `/proc` has it: `S` sleeping, `T` stopped, …
+/// Returns the state of a process as in `/proc`: `S` sleeping, `T` stopped, …
 pub(crate) fn state(process: i32) -> Option<char> {
     stat(process, 0)?.chars().next()
 }
 
-/// The process group of a process.
+/// Returns the process group of a process.
 pub(crate) fn group(process: i32) -> i32 {
     stat(process, 2).unwrap().parse().unwrap()
 }
 
-/// A field behind the name.
+/// Returns a field that follows the name.
 fn stat(process: i32, field: usize) -> Option<String> {
     let stat = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(field).map(str::to_owned)
 }
 
-/// The children of a process, the oldest first.
+/// Returns the children of a process, the oldest first.
 pub(crate) fn children(process: i32) -> Vec<i32> {
     let list = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     list.split_whitespace().map(|child| child.parse().unwrap()).collect()
 }
 
-/// The only child of a process.
+/// Returns the only child of a process.
 pub(crate) fn child(process: i32) -> i32 {
     let children = children(process);
     let [child] = children[..] else { panic!("{children:?}") };
@@ -227,10 +227,10 @@ pub(crate) fn child(process: i32) -> i32 {
 }
 
 #[track_caller]
-pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + LIMIT;
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
+    while !condition() {
+        assert!(Instant::now() < end, "timed out: {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,4 +1,4 @@
-//! The program as a user runs it: real commands, real signals, and the processes that are left counted in `/proc`.
+//! Tests of the program as a user runs it: real commands, real signals, and the remaining processes counted in `/proc`.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]

@@ -1,4 +1,4 @@
-//! Signals, groups, and nothing that stays behind.
+//! Signals, process groups, and no process that outlives its command.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -6,96 +6,96 @@ use std::process::{Command, Stdio};
 use rustix::process::Signal;
 
 use crate::kit::{
-    Place, Running, child, children, group, processes_with, send, state, unique_sleep, wait_for_signal, wait_until,
+    Running, Sandbox, child, children, group, processes_with, send, state, unique_sleep, wait_for_signal, wait_until,
 };
 
 #[test]
-fn the_command_leads_a_process_group_of_its_own() {
-    let place = Place::new();
+fn the_command_leads_its_own_process_group() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
-    let running = place.start(["sleep", &sleep]);
+    let running = sandbox.start(["sleep", &sleep]);
     let (supervisor, command) = running.wait_for_command("sleep");
     assert_eq!(group(command), command);
-    assert_ne!(group(supervisor), group(running.id()), "what ends our group does not end the supervisor");
+    assert_ne!(group(supervisor), group(running.id()), "a signal to our group does not reach the supervisor");
     running.send(Signal::TERM);
     assert_eq!(running.finish().code, Some(143));
 }
 
 #[test]
-fn signals_to_end_are_passed_on_and_the_command_may_answer() {
+fn ending_signals_are_forwarded_and_the_command_can_handle_them() {
     for (signal, name, code) in
         [(Signal::INT, "INT", 130), (Signal::TERM, "TERM", 143), (Signal::HUP, "HUP", 129), (Signal::QUIT, "QUIT", 131)]
     {
-        let place = Place::new();
+        let sandbox = Sandbox::new();
         let script = format!("trap 'echo got {name}; exit 7' {name}; echo ready > ready; while :; do sleep 0.01; done");
-        let running = place.start(["sh", "-c", &script]);
-        place.wait_for("ready");
+        let running = sandbox.start(["sh", "-c", &script]);
+        sandbox.wait_for("ready");
         running.send(signal);
         let finished = running.finish();
         assert_eq!((finished.code, &finished.stdout[..]), (Some(7), format!("got {name}\n").as_bytes()));
         assert!(finished.stderr.contains("command aborted by signal. log: "), "{finished:?}");
 
-        let place = Place::new();
-        let running = place.start(["sh", "-c", &format!("ulimit -c 0; {}", wait_for_signal(name, "ready"))]);
-        place.wait_for("ready");
+        let sandbox = Sandbox::new();
+        let running = sandbox.start(["sh", "-c", &format!("ulimit -c 0; {}", wait_for_signal(name, "ready"))]);
+        sandbox.wait_for("ready");
         running.send(signal);
         assert_eq!(running.finish().code, Some(code), "{name}");
-        assert!(place.ledger().last().unwrap().ends_with(&format!("[META] safe-run exit: code={code}")));
+        assert!(sandbox.ledger().last().unwrap().ends_with(&format!("[META] safe-run exit: code={code}")));
     }
 }
 
 #[test]
-fn who_does_not_listen_is_killed_with_the_whole_group_after_a_grace() {
-    let place = Place::new();
+fn a_command_that_ignores_a_signal_is_killed_with_its_group_after_the_grace_time() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
     let script = format!("trap '' TERM; sleep {sleep} & echo ready > ready; while :; do sleep 0.05; done");
-    let running = place.start(["--grace", "0.3", "sh", "-c", &script]);
-    place.wait_for("ready");
+    let running = sandbox.start(["--grace", "0.3", "sh", "-c", &script]);
+    sandbox.wait_for("ready");
     running.send(Signal::TERM);
     assert_eq!(running.finish().code, Some(137));
     assert!(processes_with(&sleep).is_empty());
 }
 
-/// Starts the program with a script that prints as fast as it can, to nowhere; what it prints is not kept either.
-fn start_printing(options: [&str; 2], script: &str) -> (Place, Running) {
-    let place = Place::new().with("TMPDIR", "/nonexistent-folder").with("SAFE_RUN_VIEW", "merged");
-    let mut command = place.command(options.iter().chain(&["sh", "-c", script]));
+/// Starts the program with a script that prints as fast as it can. The output is neither forwarded nor recorded.
+fn start_printing(options: [&str; 2], script: &str) -> (Sandbox, Running) {
+    let sandbox = Sandbox::new().with("TMPDIR", "/nonexistent-folder").with("SAFE_RUN_VIEW", "merged");
+    let mut command = sandbox.command(options.iter().chain(&["sh", "-c", script]));
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    (place, Running(child))
+    (sandbox, Running(child))
 }
 
 #[test]
-fn who_does_not_listen_is_killed_even_while_it_prints() {
-    let (place, running) = start_printing(["--grace", "0.2"], "trap '' TERM; echo ready > ready; yes");
-    place.wait_for("ready");
+fn a_command_that_ignores_a_signal_is_killed_even_while_it_prints() {
+    let (sandbox, running) = start_printing(["--grace", "0.2"], "trap '' TERM; echo ready > ready; yes");
+    sandbox.wait_for("ready");
     running.send(Signal::TERM);
     assert_eq!(running.finish().code, Some(137));
 }
 
 #[test]
-fn who_does_not_listen_is_killed_even_while_something_can_be_read_at_any_time() {
-    let place = Place::new();
+fn a_command_that_ignores_a_signal_is_killed_even_while_input_is_always_readable() {
+    let sandbox = Sandbox::new();
     let script = "trap '' TERM; stty -echo; echo ready > ready; while :; do sleep 0.05; done";
-    let mut command = place.command(["--pty", "--grace", "0.2", "sh", "-c", script]);
-    // A terminal takes more input than anybody reads, so this is never still.
+    let mut command = sandbox.command(["--pty", "--grace", "0.2", "sh", "-c", script]);
+    // A terminal accepts more input than the command reads, so the poll always has something ready.
     let zeros = fs::File::open("/dev/zero").unwrap();
     let running = Running(command.stdin(zeros).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    place.wait_for("ready");
+    sandbox.wait_for("ready");
     running.send(Signal::TERM);
     assert_eq!(running.finish().code, Some(137));
 }
 
 #[test]
-fn who_goes_on_printing_when_the_command_is_gone_is_killed_after_a_while() {
-    let (_place, running) = start_printing(["--drain", "0.2"], "yes & yes & yes & yes & exit 3");
+fn processes_that_print_after_the_command_has_ended_are_killed_after_the_drain_time() {
+    let (_sandbox, running) = start_printing(["--drain", "0.2"], "yes & yes & yes & yes & exit 3");
     assert_eq!(running.finish().code, Some(3));
 }
 
 #[test]
-fn a_stream_that_a_stranger_prints_on_without_end_is_left() {
-    let (place, running) = start_printing(["--drain", "0.2"], "echo $$ > ready; sleep 60");
-    let command = place.wait_for("ready");
-    // No process of the command's, so it is not killed with what the command left behind.
+fn a_stream_that_an_unrelated_process_fills_forever_is_closed() {
+    let (sandbox, running) = start_printing(["--drain", "0.2"], "echo $$ > ready; sleep 60");
+    let command = sandbox.wait_for("ready");
+    // This process is not a descendant of the command, so it is not killed with those.
     let held = format!("exec yes > /proc/{command}/fd/1");
     let mut stranger = Command::new("sh").args(["-c", &held]).spawn().unwrap();
     wait_until("it prints", || {
@@ -104,34 +104,34 @@ fn a_stream_that_a_stranger_prints_on_without_end_is_left() {
     });
     send(command.parse().unwrap(), Signal::KILL);
     assert_eq!(running.finish().code, Some(137));
-    assert!(!stranger.wait().unwrap().success(), "nobody reads it any more");
+    assert!(!stranger.wait().unwrap().success(), "its reader is gone");
 }
 
 #[test]
-fn a_command_that_ends_well_after_a_signal_leaves_no_log() {
-    let place = Place::new();
-    let running = place.start(["sh", "-c", "trap 'exit 0' TERM; echo ready > ready; while :; do sleep 0.01; done"]);
-    place.wait_for("ready");
+fn a_command_that_succeeds_after_a_signal_leaves_no_log() {
+    let sandbox = Sandbox::new();
+    let running = sandbox.start(["sh", "-c", "trap 'exit 0' TERM; echo ready > ready; while :; do sleep 0.01; done"]);
+    sandbox.wait_for("ready");
     running.send(Signal::TERM);
     assert_eq!(running.finish().code, Some(0));
-    assert!(place.logs().is_empty());
+    assert!(sandbox.logs().is_empty());
 }
 
 #[test]
-fn a_signal_that_we_were_told_to_ignore_is_not_passed_on() {
-    let place = Place::new();
+fn an_ignored_signal_is_not_forwarded() {
+    let sandbox = Sandbox::new();
     let program = env!("CARGO_BIN_EXE_safe-run");
     let script = format!("trap '' HUP; exec {program} sh -c 'echo ready > ready; sleep 0.4; exit 9'");
     let mut command = std::process::Command::new("sh");
-    let child = command.args(["-c", &script]).current_dir(place.path("")).spawn().unwrap();
+    let child = command.args(["-c", &script]).current_dir(sandbox.path("")).spawn().unwrap();
     let running = crate::kit::Running(child);
-    place.wait_for("ready");
+    sandbox.wait_for("ready");
     running.send(Signal::HUP);
     assert_eq!(running.finish().code, Some(9));
 }
 
 #[test]
-fn a_signal_to_end_that_was_ignored_stays_so_for_the_command_and_a_broken_pipe_does_not() {
+fn ending_signals_stay_ignored_for_the_command_and_sigpipe_does_not() {
     let program = env!("CARGO_BIN_EXE_safe-run");
     let script = format!("trap '' INT TERM HUP QUIT PIPE; exec {program} grep SigIgn /proc/self/status");
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
@@ -142,7 +142,7 @@ fn a_signal_to_end_that_was_ignored_stays_so_for_the_command_and_a_broken_pipe_d
     assert!(!is_ignored(Signal::PIPE), "{line}");
 }
 
-/// A command with a child, a child of that in a session of its own, and one that has given itself to the system.
+/// A script with a child, a grandchild in its own session, and a daemon.
 fn family(sleep: &str) -> String {
     format!(
         "sleep {sleep} & (setsid sh -c 'sleep {sleep} & echo there > nested; wait' &) ; setsid sleep {sleep} >/dev/null 2>&1 </dev/null & \
@@ -150,18 +150,18 @@ fn family(sleep: &str) -> String {
     )
 }
 
-fn wait_for_family(place: &Place, sleep: &str) {
-    place.wait_for("ready");
-    place.wait_for("nested");
+fn wait_for_family(sandbox: &Sandbox, sleep: &str) {
+    sandbox.wait_for("ready");
+    sandbox.wait_for("nested");
     wait_until("all four run", || processes_with(sleep).len() == 4);
 }
 
 #[test]
-fn nothing_survives_when_the_wrapper_is_killed() {
-    let place = Place::new();
+fn no_process_survives_when_safe_run_is_killed() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
-    let running = place.start(["sh", "-c", &family(&sleep)]);
-    wait_for_family(&place, &sleep);
+    let running = sandbox.start(["sh", "-c", &family(&sleep)]);
+    wait_for_family(&sandbox, &sleep);
     let supervisor = child(running.id());
     running.send(Signal::KILL);
     assert_eq!(running.finish().code, None);
@@ -169,13 +169,13 @@ fn nothing_survives_when_the_wrapper_is_killed() {
 }
 
 #[test]
-fn nothing_survives_when_the_whole_group_of_the_wrapper_is_killed() {
+fn no_process_survives_when_the_process_group_of_safe_run_is_killed() {
     use std::os::unix::process::CommandExt as _;
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
-    let child = place.command(["sh", "-c", &family(&sleep)]).process_group(0).spawn().unwrap();
+    let child = sandbox.command(["sh", "-c", &family(&sleep)]).process_group(0).spawn().unwrap();
     let running = crate::kit::Running(child);
-    wait_for_family(&place, &sleep);
+    wait_for_family(&sandbox, &sleep);
     let group = rustix::process::Pid::from_raw(running.id()).unwrap();
     rustix::process::kill_process_group(group, Signal::KILL).unwrap();
     assert_eq!(running.finish().code, None);
@@ -183,24 +183,24 @@ fn nothing_survives_when_the_whole_group_of_the_wrapper_is_killed() {
 }
 
 #[test]
-fn nothing_survives_when_the_supervisor_is_killed() {
-    let place = Place::new();
+fn no_process_survives_when_the_supervisor_is_killed() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
-    let running = place.start(["sh", "-c", &family(&sleep)]);
-    wait_for_family(&place, &sleep);
+    let running = sandbox.start(["sh", "-c", &family(&sleep)]);
+    wait_for_family(&sandbox, &sleep);
     send(child(running.id()), Signal::KILL);
     assert_eq!(running.finish().code, Some(137));
     assert!(processes_with(&sleep).is_empty());
-    assert_eq!(place.logs().len(), 1);
+    assert_eq!(sandbox.logs().len(), 1);
 }
 
 #[test]
-fn the_command_itself_dies_even_with_both_of_them() {
-    let place = Place::new();
+fn the_command_dies_even_if_safe_run_and_the_supervisor_are_killed() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
-    let running = place.start(["sleep", &sleep]);
+    let running = sandbox.start(["sleep", &sleep]);
     let (supervisor, _) = running.wait_for_command("sleep");
-    // Stopped first, so that neither sees the other die.
+    // safe-run is stopped first, so that it cannot react to the death of the supervisor.
     send(running.id(), Signal::STOP);
     send(supervisor, Signal::KILL);
     running.send(Signal::KILL);
@@ -209,31 +209,32 @@ fn the_command_itself_dies_even_with_both_of_them() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_is_killed_when_it_has_ended() {
-    let place = Place::new();
+fn processes_that_a_command_leaves_behind_are_killed_when_it_ends() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
-    let finished = place.shell(&format!("setsid sleep {sleep} >/dev/null 2>&1 & sleep 0.2; echo done"));
+    let finished = sandbox.shell(&format!("setsid sleep {sleep} >/dev/null 2>&1 & sleep 0.2; echo done"));
     assert_eq!((finished.code, finished.stdout), (Some(0), b"done\n".to_vec()));
     assert!(processes_with(&sleep).is_empty());
 }
 
 #[test]
-fn who_keeps_the_pipe_when_the_command_is_gone_is_waited_for_and_then_killed() {
-    let place = Place::new();
+fn a_process_that_holds_the_pipe_gets_the_drain_time_and_is_then_killed() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
     let script = format!("(sleep 0.2; echo late; exec sleep {sleep}) & echo early; exit 4");
-    let finished = place.run(["--drain", "1", "sh", "-c", &script]);
+    let finished = sandbox.run(["--drain", "1", "sh", "-c", &script]);
     assert_eq!((finished.code, finished.stdout), (Some(4), b"early\nlate\n".to_vec()));
     assert!(processes_with(&sleep).is_empty());
-    assert_eq!(place.ledger().last().unwrap(), "[SEQ=4][META] safe-run exit: code=4");
+    assert_eq!(sandbox.ledger().last().unwrap(), "[SEQ=4][META] safe-run exit: code=4");
 }
 
 #[test]
-fn a_second_signal_ends_the_wait_for_those_who_keep_the_pipe() {
-    let place = Place::new();
+fn a_signal_ends_the_wait_for_processes_that_hold_the_pipe() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
-    let running = place.start(["--drain", "3600", "sh", "-c", &format!("echo ready > ready; sleep {sleep} & exit 4")]);
-    place.wait_for("ready");
+    let running =
+        sandbox.start(["--drain", "3600", "sh", "-c", &format!("echo ready > ready; sleep {sleep} & exit 4")]);
+    sandbox.wait_for("ready");
     let command = children(child(running.id()))[0];
     wait_until("the command has ended", || state(command) == Some('Z'));
     running.send(Signal::TERM);
@@ -242,10 +243,10 @@ fn a_second_signal_ends_the_wait_for_those_who_keep_the_pipe() {
 }
 
 #[test]
-fn the_command_is_stopped_and_continued_with_the_wrapper() {
-    let place = Place::new();
+fn the_command_is_stopped_and_continued_with_safe_run() {
+    let sandbox = Sandbox::new();
     let sleep = unique_sleep();
-    let running = place.start(["sleep", &sleep]);
+    let running = sandbox.start(["sleep", &sleep]);
     let (_, command) = running.wait_for_command("sleep");
     let wrapper = running.id();
     running.send(Signal::TSTP);
@@ -257,16 +258,16 @@ fn the_command_is_stopped_and_continued_with_the_wrapper() {
 }
 
 #[test]
-fn many_short_processes_leave_no_zombies_below_the_supervisor() {
-    let place = Place::new().with_pipe("go");
+fn short_lived_processes_leave_no_zombies_below_the_supervisor() {
+    let sandbox = Sandbox::new().with_pipe("go");
     let script = "for i in 1 2 3 4 5 6 7 8; do (setsid true &) ; done; sleep 0.3; echo ready > ready; read x < go";
-    let running = place.start(["sh", "-c", script]);
-    place.wait_for("ready");
+    let running = sandbox.start(["sh", "-c", script]);
+    sandbox.wait_for("ready");
     let supervisor = child(running.id());
     wait_until("all are reaped", || {
         fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children")).unwrap().split_whitespace().count()
             == 1
     });
-    place.feed("go");
+    sandbox.feed("go");
     assert_eq!(running.finish().code, Some(0));
 }

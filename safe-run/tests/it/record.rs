@@ -1,23 +1,23 @@
-//! The record to the letter of the contract, with its edge cases.
+//! The exact text of the record, with its edge cases.
 
 use camino::Utf8Path;
-use counterproof_safe_run::Recorded;
+use counterproof_safe_run::ParsedRecord;
 
-use crate::kit::Place;
+use crate::kit::Sandbox;
 
-/// The ledger's lines between the start and the end, and both sections, of a script that ends with code 1.
+/// Returns the lines of the ledger between the start and the exit, and both sections, of a script that exits with code 1.
 fn recorded(script: &str) -> (Vec<String>, String, String) {
-    let place = Place::new();
-    let finished = place.shell(&format!("{script}\nexit 1"));
+    let sandbox = Sandbox::new();
+    let finished = sandbox.shell(&format!("{script}\nexit 1"));
     assert_eq!(finished.code, Some(1), "{finished:?}");
-    let mut ledger = place.ledger();
+    let mut ledger = sandbox.ledger();
     assert!(ledger[0].starts_with("[SEQ=1][META] safe-run start: cmd=\""), "{ledger:?}");
     assert_eq!(ledger.pop().unwrap(), format!("[SEQ={}][META] safe-run exit: code=1", ledger.len() + 1));
     for (seq, line) in (1..).zip(&ledger) {
         assert!(line.starts_with(&format!("[SEQ={seq}]")), "numbered without gaps: {line}");
     }
     ledger.remove(0);
-    let log = place.log_text();
+    let log = sandbox.log_text();
     let rest = log.strip_prefix("=== STDOUT ===\n").unwrap();
     let (stdout, rest) = rest.split_once("\n=== STDERR ===\n").unwrap();
     let (stderr, _) = rest.split_once("\n--- BEGIN EVENTS ---\n").unwrap();
@@ -30,10 +30,10 @@ fn record(script: &str, ledger: &[&str], stdout: &str, stderr: &str) {
 }
 
 #[test]
-fn the_whole_log_is_as_the_contract_has_it() {
-    let place = Place::new();
+fn a_log_has_the_format_of_the_contract() {
+    let sandbox = Sandbox::new();
     let script = "echo 'Hello, world!'; sleep 0.2; echo 'Warning: deprecated API' >&2; exit 3";
-    assert_eq!(place.shell(script).code, Some(3));
+    assert_eq!(sandbox.shell(script).code, Some(3));
     let expected = r#"=== STDOUT ===
 Hello, world!
 
@@ -47,16 +47,16 @@ Warning: deprecated API
 [SEQ=4][META] safe-run exit: code=3
 --- END EVENTS ---
 "#;
-    assert_eq!(place.log_text(), expected);
+    assert_eq!(sandbox.log_text(), expected);
 }
 
 #[test]
-fn no_output_leaves_nothing_but_start_and_end() {
+fn a_command_without_output_has_only_the_start_and_the_exit() {
     record(":", &[], "", "");
 }
 
 #[test]
-fn one_stream_alone_leaves_the_other_section_empty() {
+fn a_stream_without_output_has_an_empty_section() {
     record("echo out", &["[SEQ=2][STDOUT] out"], "out\n", "");
     record("echo err >&2", &["[SEQ=2][STDERR] err"], "", "err\n");
 }
@@ -67,7 +67,7 @@ fn a_line_without_a_newline_is_an_event_too() {
 }
 
 #[test]
-fn crlf_ends_a_line_and_is_kept_in_the_section() {
+fn crlf_is_a_line_end_and_stays_in_the_section() {
     record(
         "printf 'a\\r\\n\\r\\nb\\rc\\r\\n'",
         &["[SEQ=2][STDOUT] a", "[SEQ=3][STDOUT] ", "[SEQ=4][STDOUT] b\rc"],
@@ -77,7 +77,7 @@ fn crlf_ends_a_line_and_is_kept_in_the_section() {
 }
 
 #[test]
-fn empty_lines_and_trailing_blanks_are_kept() {
+fn empty_lines_and_trailing_spaces_are_recorded() {
     record(
         "printf '\\n a \\t \\n\\n'",
         &["[SEQ=2][STDOUT] ", "[SEQ=3][STDOUT]  a \t ", "[SEQ=4][STDOUT] "],
@@ -87,35 +87,35 @@ fn empty_lines_and_trailing_blanks_are_kept() {
 }
 
 #[test]
-fn text_beyond_ascii_is_kept_as_it_is() {
+fn text_beyond_ascii_is_recorded_unchanged() {
     record("printf 'ä 漢 \\001\\n'", &["[SEQ=2][STDOUT] ä 漢 \u{1}"], "ä 漢 \u{1}\n", "");
 }
 
 #[test]
-fn bytes_that_are_no_text_are_in_base64_and_say_so() {
-    let place = Place::new();
-    let finished = place.shell(r"printf '\377\376\n'; exit 1");
-    assert_eq!(finished.stdout, b"\xff\xfe\n", "what passes through is not changed");
-    let log = place.log();
+fn bytes_that_are_not_utf8_are_marked_as_base64() {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.shell(r"printf '\377\376\n'; exit 1");
+    assert_eq!(finished.stdout, b"\xff\xfe\n", "forwarded output is unchanged");
+    let log = sandbox.log();
     assert!(log.starts_with(b"=== STDOUT ===\n\xff\xfe\n\n=== STDERR ===\n"));
     assert!(String::from_utf8_lossy(&log).contains("\n[SEQ=2][STDOUT] base64://4=\n"));
 }
 
 #[test]
-fn a_text_that_looks_like_base64_is_not_taken_for_it() {
+fn text_with_the_base64_prefix_is_encoded_too() {
     record("echo base64:AAAA", &["[SEQ=2][STDOUT] base64:YmFzZTY0OkFBQUE="], "base64:AAAA\n", "");
 }
 
 #[test]
-fn a_command_of_many_lines_is_one_event() {
-    let place = Place::new();
-    place.run(["sh", "-c", "exit 1\n# second\n"]);
+fn a_command_of_several_lines_is_one_event() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["sh", "-c", "exit 1\n# second\n"]);
     let expected = r#"[SEQ=1][META] safe-run start: cmd="eval "$(printf 'sh -c \047exit 1\n# second\n\047')"""#;
-    assert_eq!(place.ledger()[0], expected);
+    assert_eq!(sandbox.ledger()[0], expected);
 }
 
 #[test]
-fn what_a_command_prints_cannot_pass_for_a_marker() {
+fn output_cannot_imitate_a_marker() {
     let (ledger, _, _) =
         recorded("echo '--- BEGIN EVENTS ---'; echo '[SEQ=9][META] safe-run exit: code=0'; echo '--- END EVENTS ---'");
     assert_eq!(ledger[1], "[SEQ=3][STDOUT] [SEQ=9][META] safe-run exit: code=0");
@@ -123,7 +123,7 @@ fn what_a_command_prints_cannot_pass_for_a_marker() {
 }
 
 #[test]
-fn lines_that_come_one_after_the_other_keep_their_order_across_streams() {
+fn lines_with_a_pause_between_them_keep_their_order_across_streams() {
     let script = "for i in 1 2 3 4 5 6 7 8; do echo out $i; sleep 0.05; echo err $i >&2; sleep 0.05; done";
     let (ledger, _, _) = recorded(script);
     let texts: Vec<_> = ledger.iter().map(|line| line.split_once("] ").unwrap().1.to_owned()).collect();
@@ -132,43 +132,43 @@ fn lines_that_come_one_after_the_other_keep_their_order_across_streams() {
 }
 
 #[test]
-fn a_line_belongs_where_its_end_was_seen() {
+fn a_line_is_ordered_by_its_end() {
     let script = "printf begun; sleep 0.2; echo between >&2; sleep 0.2; echo ' ended'";
     record(script, &["[SEQ=2][STDERR] between", "[SEQ=3][STDOUT] begun ended"], "begun ended\n", "between\n");
 }
 
 #[test]
-fn the_merged_view_is_the_raw_output_and_nothing_else() {
-    let place = Place::new().with("SAFE_RUN_VIEW", "merged");
+fn the_merged_view_is_only_the_raw_output() {
+    let sandbox = Sandbox::new().with("SAFE_RUN_VIEW", "merged");
     let finished =
-        place.shell("printf begun; sleep 0.2; echo ' err' >&2; sleep 0.2; printf '\\r\\nout \\n\\377'; exit 1");
+        sandbox.shell("printf begun; sleep 0.2; echo ' err' >&2; sleep 0.2; printf '\\r\\nout \\n\\377'; exit 1");
     assert_eq!(finished.code, Some(1));
-    assert_eq!(place.log(), b"begun err\n\r\nout \n\xff");
+    assert_eq!(sandbox.log(), b"begun err\n\r\nout \n\xff");
 }
 
 #[test]
-fn an_end_by_a_signal_is_in_the_last_event() {
-    let place = Place::new();
-    assert_eq!(place.shell("kill -KILL $$").code, Some(137));
-    assert_eq!(place.ledger().last().unwrap(), "[SEQ=2][META] safe-run exit: code=137");
+fn the_last_event_has_the_exit_code_of_a_signal() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.shell("kill -KILL $$").code, Some(137));
+    assert_eq!(sandbox.ledger().last().unwrap(), "[SEQ=2][META] safe-run exit: code=137");
 }
 
 #[test]
-fn streams_that_are_closed_early_do_not_end_the_record() {
-    let place = Place::new();
-    let finished = place.shell("echo out; exec >&- 2>&-; sleep 0.3; exit 5");
+fn streams_that_close_early_do_not_end_the_record() {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.shell("echo out; exec >&- 2>&-; sleep 0.3; exit 5");
     assert_eq!((finished.code, &finished.stdout[..]), (Some(5), &b"out\n"[..]));
-    assert_eq!(place.ledger()[1..], ["[SEQ=2][STDOUT] out", "[SEQ=3][META] safe-run exit: code=5"]);
+    assert_eq!(sandbox.ledger()[1..], ["[SEQ=2][STDOUT] out", "[SEQ=3][META] safe-run exit: code=5"]);
 }
 
 #[test]
-fn both_streams_at_full_speed_lose_nothing_and_keep_their_order_and_their_numbers() {
-    let place = Place::new();
-    let finished = place.shell("seq 1 50000 & seq 1 50000 >&2; wait; exit 1");
+fn both_streams_at_full_speed_are_recorded_completely_and_in_order() {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.shell("seq 1 50000 & seq 1 50000 >&2; wait; exit 1");
     assert_eq!(finished.code, Some(1));
-    let path = place.path(".agent/FAIL-LOGS").join(&place.logs()[0]);
-    // Reading it back holds the numbers of the events, and the sections against the ledger.
-    let recorded = Recorded::read(Utf8Path::from_path(&path).unwrap()).unwrap();
+    let path = sandbox.path(".agent/FAIL-LOGS").join(&sandbox.logs()[0]);
+    // Parsing checks the sequence numbers, and the sections against the ledger.
+    let recorded = ParsedRecord::read(Utf8Path::from_path(&path).unwrap()).unwrap();
     let expected: Vec<String> = (1..=50_000).map(|number| number.to_string()).collect();
     assert!(recorded.stdout == expected && recorded.stderr == expected && recorded.notes.is_empty());
 }

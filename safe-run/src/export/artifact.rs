@@ -1,0 +1,143 @@
+//! The case of one record: a tool call, its result and the final output.
+
+use counterproof_artifact::{
+    Answer, AssetKind, Attempt, AttemptOutcome, Case, Content, ContentType, Event, EventBody, Extra, FinalOutput,
+    FinalOutputEvent, Millis, Outcome, ToolCall, ToolResult, ToolStatus,
+};
+use counterproof_store::RunWriter;
+use counterproof_store::write::WriteError;
+use serde_json::{Map, Value, json};
+
+use super::input::RecordedCase;
+use crate::parse::EndDetails;
+
+/// The longest payload inside the case, as compact JSON in bytes. A longer payload becomes an asset.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// Length of the summary of a payload that is an asset, in characters.
+const SUMMARY_CHARS: usize = 240;
+
+/// Length of a case title, in characters.
+const TITLE_CHARS: usize = 200;
+
+/// The id of the only tool call of a case.
+const CALL_ID: &str = "command";
+
+/// The name of the tool and of the workflow in every case.
+pub(super) const TOOL: &str = "safe-run";
+
+/// Builds the case: the command is a tool call; its output and exit code are the result.
+pub(super) fn case(case: &RecordedCase, writer: &RunWriter) -> Result<Case, WriteError> {
+    let RecordedCase { case_id, record, .. } = case;
+    let start = u64::try_from(case.started_at().as_millisecond()).unwrap_or_default();
+    let latency = u64::try_from(case.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let call = ToolCall {
+        call_id: CALL_ID.to_owned(),
+        action_id: None,
+        tool: TOOL.to_owned(),
+        args: object(json!({ "command": record.command })),
+        risk_level: None,
+        risk_tags: None,
+        extra: Extra::new(),
+    };
+    let output = Content::Json(object(json!({ "exit_code": record.exit_code })));
+    let events = [
+        (start, EventBody::ToolCall(call)),
+        (start.saturating_add(latency), EventBody::ToolResult(result(case, latency.into(), writer)?)),
+        (
+            start.saturating_add(latency),
+            EventBody::FinalOutput(FinalOutputEvent {
+                content_type: ContentType::Json,
+                content: output.clone(),
+                extra: Extra::new(),
+            }),
+        ),
+    ];
+    let attempt = record.times.map(|(started, _)| Attempt {
+        attempt: 1_u64.into(),
+        started_at: started.to_string(),
+        latency_ms: Some(latency.into()),
+        outcome: AttemptOutcome::Ok,
+        error_class: None,
+        extra: Extra::new(),
+    });
+    Ok(Case {
+        case_id: case_id.clone(),
+        version: writer.side(),
+        workflow_id: Some(TOOL.to_owned()),
+        attempts: attempt.map(|attempt| vec![attempt]),
+        outcome: Outcome::Ok(Answer {
+            proposed_actions: Vec::new(),
+            events: events.into_iter().map(|(ts, body)| Event { ts: ts.into(), body }).collect(),
+            final_output: FinalOutput {
+                content_type: ContentType::Json,
+                output_hash: Some(output.short_hash()),
+                content: output,
+                redactions_applied: None,
+                extra: Extra::new(),
+            },
+        }),
+        extra: object(json!({ "title": title(&record.command) })),
+    })
+}
+
+/// Builds the tool result. A payload longer than [`MAX_INLINE_BYTES`] is written as an asset.
+fn result(case: &RecordedCase, latency_ms: Millis, writer: &RunWriter) -> Result<ToolResult, WriteError> {
+    let RecordedCase { case_id, record, .. } = case;
+    let mut payload = object(json!({
+        "exit_code": record.exit_code,
+        "stdout": text(&record.stdout),
+        "stderr": text(&record.stderr),
+    }));
+    let EndDetails { signal, aborted_by, left_behind } = record.end;
+    let details = [
+        ("signal", signal.map(Value::from)),
+        ("aborted_by", aborted_by.map(Value::from)),
+        ("left_behind", left_behind.map(Value::from)),
+    ];
+    payload.extend(details.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    if !record.notes.is_empty() {
+        payload.insert("notes".to_owned(), json!(record.notes));
+    }
+    let status = if record.exit_code == 0 { ToolStatus::Ok } else { ToolStatus::Error };
+    let result = |summary, asset: Option<counterproof_artifact::ManifestItem>| ToolResult {
+        call_id: CALL_ID.to_owned(),
+        action_id: None,
+        status,
+        latency_ms,
+        payload_summary: Some(summary),
+        payload_asset_href: asset.as_ref().map(|asset| asset.href.clone()),
+        payload_asset_sha256: asset.and_then(|asset| asset.sha256),
+        extra: Extra::new(),
+    };
+    let compact = Value::Object(payload.clone()).to_string();
+    if compact.len() <= MAX_INLINE_BYTES {
+        return Ok(result(Content::Json(payload), None));
+    }
+    let name = format!("full_payload_{}_{case_id}.json", writer.side());
+    let whole = format!("{:#}\n", Value::Object(payload));
+    let asset = writer.write_asset(&name, AssetKind::FullPayload, Some(case_id), whole.as_bytes())?;
+    let summary = compact.chars().take(SUMMARY_CHARS).chain(['…']).collect();
+    Ok(result(Content::Text(summary), Some(asset)))
+}
+
+/// Joins the lines of a stream. Each line gets a newline, so that an empty line differs from no line.
+fn text(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Returns the title of the case: the command, shortened to [`TITLE_CHARS`].
+fn title(command: &str) -> String {
+    let mut characters = command.chars();
+    let mut title: String = characters.by_ref().take(TITLE_CHARS).collect();
+    title.extend(characters.next().map(|_| '…'));
+    title
+}
+
+/// Returns the fields of a JSON object.
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        other => Map::from_iter([("value".to_owned(), other)]),
+    }
+}
