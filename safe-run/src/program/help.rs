@@ -1,5 +1,7 @@
 //! The help text, generated from tables of the subcommands, options and environment variables.
 
+use std::fmt::Write as _;
+
 /// An option with its help.
 #[derive(Debug)]
 pub(super) struct OptionHelp {
@@ -99,5 +101,8 @@ Exit codes:
 fn section(rows: impl Iterator<Item = (String, &'static str)>) -> String {
     let rows: Vec<_> = rows.collect();
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-    rows.iter().map(|(name, help)| format!("  {name:width$}  {help}\n")).collect()
+    rows.iter().fold(String::new(), |mut text, (name, help)| {
+        let _ = writeln!(text, "  {name:width$}  {help}");
+        text
+    })
 }

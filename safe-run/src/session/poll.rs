@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use super::input_relay::InputRelay;
 use super::ready::Ready;
 use super::state::Session;
 use crate::capture::Stream;
@@ -33,7 +34,7 @@ impl Session<'_> {
         roles.push(Ready::Signals);
         polled.push(PollFd::new(&self.signals, PollFlags::IN));
         let relay = self.relay.as_ref().filter(|_| self.ending.is_none());
-        if let Some((role, interest)) = relay.and_then(|relay| relay.interest()) {
+        if let Some((role, interest)) = relay.and_then(InputRelay::interest) {
             roles.push(role);
             polled.push(interest);
         }

@@ -23,7 +23,7 @@ pub(crate) struct ProcessSetup {
 
 impl ProcessSetup {
     /// Encodes the settings as one argument.
-    pub(super) fn to_argument(&self) -> String {
+    pub(super) fn to_argument(self) -> String {
         let signals: Vec<_> = self.blocked.iter().map(|signal| (signal as i32).to_string()).collect();
         let placement = match self.placement {
             Placement::NewGroup => "group",

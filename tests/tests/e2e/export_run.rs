@@ -128,7 +128,7 @@ fn a_log_and_its_events_are_checked_against_each_other_and_stored_together() {
     assert_eq!(sandbox.run(["validate", "runs"]).code, Some(0));
     let exported = export(&sandbox, &log, "baseline", &["--events", "two"]);
     assert_eq!(exported.code, Some(2), "{exported}");
-    assert!(exported.stderr.contains("do not tell the same: the command"), "{exported}");
+    assert!(exported.stderr.contains("are not records of the same execution: the command differs"), "{exported}");
     assert!(!sandbox.path("runs/baseline/r1").exists());
 }
 
@@ -180,20 +180,23 @@ fn an_incomplete_record_is_reported_with_its_line_and_changes_nothing() {
     let events = fs::read_to_string(sandbox.path("events")).unwrap();
     let torn = log.split_once("[SEQ=3]").unwrap().0;
     for (text, told) in [
-        (torn, "error: `broken`, line 9: the record breaks off before the exit of the command"),
+        (torn, "error: `broken`, line 9: the record ends before the exit of the command"),
         (&log.replace("SEQ=3", "SEQ=4"), "error: `broken`, line 10: expected event 3, found event 4"),
-        (&log.replacen("two", "twice", 1), "error: `broken`, line 3: the section and the ledger do not tell the same"),
-        (&events[..events.len() - 9], "error: `broken`, line 4: this is no event: "),
+        (&log.replacen("two", "twice", 1), "error: `broken`, line 3: the section differs from the ledger"),
+        (&events[..events.len() - 9], "error: `broken`, line 4: not an event: "),
         (
             &events.replace("\"exit_code\":1", "\"exit_code\":0"),
-            "error: `broken`, line 4: `exit_code` and `text` do not tell the same",
+            "error: `broken`, line 4: the fields `exit_code` and `text` contradict each other",
         ),
         (
             &events.replace("\"started_at\":", "\"began_at\":"),
-            "error: `broken`, line 1: the start of the command has no `started_at`",
+            "error: `broken`, line 1: the start of the command has no field `started_at`",
         ),
-        (&events.replace("\"args\":", "\"words\":"), "error: `broken`, line 1: the start of the command has no `args`"),
-        ("merged output\n", "error: `broken`, line 1: there is no ledger of events up to here"),
+        (
+            &events.replace("\"args\":", "\"words\":"),
+            "error: `broken`, line 1: the start of the command has no field `args`",
+        ),
+        ("merged output\n", "error: `broken`, line 1: the file ends without a ledger of events"),
     ] {
         let sandbox = Sandbox::new().with_file("broken", text);
         let before = files_below(sandbox.root());
