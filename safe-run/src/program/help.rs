@@ -27,7 +27,7 @@ impl OptionHelp {
 
 const COMMANDS: [(&str, &str); 3] = [
     ("run", "Run a command and record it if it fails; the word `run` is optional"),
-    ("check", "Check whether a command can be executed, without running it"),
+    ("check", "Check whether a command can be executed: exit code 0, 2 not found, 3 not executable"),
     ("archive", "Pack a folder into a .tar.gz, .tar.bz2 or .zip file"),
 ];
 
