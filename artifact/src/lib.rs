@@ -34,6 +34,7 @@ mod number;
 mod run;
 mod share;
 mod side;
+mod sides;
 mod take_value;
 mod visible_text;
 
@@ -52,6 +53,7 @@ pub use number::{Count, Millis};
 pub use run::{Accepted, Backoff, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats, UntilDecided};
 pub use share::{Share, ShareError};
 pub use side::Side;
+pub use sides::Sides;
 pub use visible_text::{escape_invisible, is_invisible};
 
 /// Fields of a document that this version does not know: kept as they were read, and written again behind the known ones.

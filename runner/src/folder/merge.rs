@@ -6,7 +6,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Extra, Outcome, Run, RunId, ShardOf, Side, Stats};
-use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX, WriteError};
+use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
 use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter};
 use jiff::{SpanRound, Timestamp, Unit};
 use serde_json::json;
@@ -65,23 +65,15 @@ pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeErro
 
     let parent = out.parent().filter(|parent| !parent.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     write::create_folder(parent)?;
-    // Nobody takes a folder with such a name for a run, so one that stays behind after a crash does no harm.
-    let temporary = parent.join(format!("{TEMPORARY_PREFIX}merge-{run_id}-{}", std::process::id()));
-    let writer = RunWriter::create_at(temporary.clone(), first.reader.run().version)?;
+    let side = first.reader.run().version;
+    let (mut staged, writer) =
+        StagedFolder::create_with(out, "merge", |path| RunWriter::create_at(path.to_owned(), side))?;
     let result = fill(&writer, &pieces, &order, run_id, out);
+    // Releases the lock before the folder is renamed.
     drop(writer);
-    let published = result.and_then(|counts| {
-        write::publish_folder(&temporary, out)?;
-        Ok(counts)
-    });
-    match published {
-        Ok((cases, failed)) => Ok(Merged { folder: out.to_owned(), cases, failed, shards: pieces.len() }),
-        Err(error) => {
-            // The cause is told; what of the half folder cannot be removed is not worth another message.
-            let _ = std::fs::remove_dir_all(&temporary);
-            Err(error)
-        }
-    }
+    let (cases, failed) = result?;
+    staged.publish()?;
+    Ok(Merged { folder: out.to_owned(), cases, failed, shards: pieces.len() })
 }
 
 /// The folder's name is the run's.

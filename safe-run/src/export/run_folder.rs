@@ -4,7 +4,7 @@ use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{AssetKind, CaseId};
-use counterproof_store::write::{self, TEMPORARY_PREFIX, WriteError};
+use counterproof_store::write::{self, StagedFolder, WriteError};
 use counterproof_store::{CreateError, RunWriter};
 
 use super::ExportError;
@@ -34,16 +34,13 @@ pub fn export(sources: &[Source], destination: &Destination<'_>) -> Result<Expor
         return Err(CreateError::Exists(folder).into());
     }
     write::create_folder(&parent)?;
-    // Readers ignore folders with this prefix, so one that remains after a crash is harmless.
-    let temporary = parent.join(format!("{TEMPORARY_PREFIX}export-{}-{}", destination.run_id, std::process::id()));
-    let writer = RunWriter::create_at(temporary.clone(), destination.side)?;
+    let (mut staged, writer) =
+        StagedFolder::create_with(&folder, "export", |path| RunWriter::create_at(path.to_owned(), destination.side))?;
     let filled = fill(&writer, &cases, sources, destination);
+    // Releases the lock before the folder is renamed.
     drop(writer);
-    if let Err(error) = filled.map_err(ExportError::from).and_then(|()| publish(&temporary, &folder)) {
-        // The first error is reported; an error from the clean-up would only hide it.
-        let _ = fs::remove_dir_all(&temporary);
-        return Err(error);
-    }
+    filled?;
+    publish(&mut staged, &folder)?;
     let cases = cases.into_iter().map(|case| (case.case_id, case.record.command, case.record.exit_code));
     Ok(Exported { folder, cases: cases.collect() })
 }
@@ -53,11 +50,11 @@ fn exists(folder: &Utf8Path) -> bool {
 }
 
 /// Renames the finished folder, unless another process has created `folder` in the meantime.
-fn publish(temporary: &Utf8Path, folder: &Utf8Path) -> Result<(), ExportError> {
-    write::publish_folder(temporary, folder).map_err(|error| {
+fn publish(staged: &mut StagedFolder, folder: &Utf8Path) -> Result<(), ExportError> {
+    staged.publish().map_err(|error| {
         // An error after the rename also leaves a folder with the final name. Only if the temporary folder still exists does
         // the final one belong to another process.
-        let is_taken = exists(folder) && exists(temporary);
+        let is_taken = exists(folder) && exists(staged.path());
         if is_taken { CreateError::Exists(folder.to_owned()).into() } else { error.into() }
     })
 }
@@ -90,21 +87,23 @@ mod tests {
     fn a_run_folder_that_appeared_meanwhile_is_an_error_and_stays_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(directory.path()).unwrap();
-        for (folder, ours) in [("theirs", "ours"), ("file", "ours")] {
-            let (folder, ours) = (root.join(folder), root.join(ours));
-            write::create_folder(&ours).unwrap();
-            match folder.file_name() {
-                Some("file") => write::write(&folder, b"other", Durability::Cached).unwrap(),
+        for name in ["theirs", "file"] {
+            let folder = root.join(name);
+            let mut staged = StagedFolder::create(&folder, "export").unwrap();
+            match name {
+                "file" => write::write(&folder, b"other", Durability::Cached).unwrap(),
                 _ => write::create_folder(&folder.join("assets")).unwrap(),
             }
-            let published = publish(&ours, &folder);
+            let published = publish(&mut staged, &folder);
             assert!(
                 matches!(&published, Err(ExportError::Create(CreateError::Exists(path))) if *path == folder),
                 "{published:?}"
             );
         }
         assert!(root.join("theirs/assets").is_dir() && root.join("file").is_file());
-        let missing = publish(&root.join("nothing"), &root.join("new"));
+        let mut staged = StagedFolder::create(&root.join("new"), "export").unwrap();
+        fs::remove_dir(staged.path()).unwrap();
+        let missing = publish(&mut staged, &root.join("new"));
         assert!(matches!(missing, Err(ExportError::Write(_))), "{missing:?}");
     }
 }

@@ -58,7 +58,7 @@ impl RunWriter {
     ) -> Result<ManifestItem, WriteError> {
         let (path, href) = self.asset_place(name)?;
         let HashedFile { file, hasher } = spool.0;
-        self.enter(HashedFile { file: file.at(&path), hasher }, href, kind, case)
+        self.enter(HashedFile { file: file.with_path(&path), hasher }, href, kind, case)
     }
 }
 

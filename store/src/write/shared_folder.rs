@@ -38,7 +38,7 @@ struct Failure {
 impl SharedFolder {
     /// Returns once a sync that was started after this call has ended.
     pub(super) fn sync(&self, folder: &Utf8Path) -> io::Result<()> {
-        self.sync_by(|| super::sync_folder(folder))
+        self.sync_by(|| super::folders::sync_folder(folder))
     }
 
     fn sync_by(&self, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {

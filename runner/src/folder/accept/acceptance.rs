@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Accepted, Outcome, Run, RunId, Side, escape_invisible};
-use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX, WriteError};
+use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
 use counterproof_store::{EVALUATION_FILE, LockError, RUN_FILE, ReadError, RunLock, RunReader};
 use counterproof_validation::{Code, PathError, validate_path};
 
@@ -171,12 +171,8 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
     write::create_folder(&parent)?;
     // What a call that was killed left of a group is completed.
     let open: Vec<_> = candidates.iter().zip(taken).filter(|(_, taken)| !taken).map(|(it, _)| it).collect();
-    let copies = Copies::new(&parent, &open);
-    let placed = copies.fill().and_then(|()| copies.publish());
-    if let Err(error) = placed {
-        copies.remove();
-        return Err(error);
-    }
+    let mut copies = open.into_iter().map(stage).collect::<Result<Vec<_>, _>>()?;
+    publish(&mut copies)?;
     Ok(Baseline {
         cases: candidates[0].reader.run().selected_case_ids.len(),
         unresolved: candidates.iter().map(|candidate| candidate.unresolved).sum(),
@@ -315,47 +311,24 @@ fn is_taken(candidate: &Candidate) -> Result<bool, AcceptError> {
     Err(AcceptError::Exists(candidate.target.clone()))
 }
 
-/// Copies under construction. Nobody takes a folder with such a name for a run, so one that stays behind after a crash does
-/// no harm.
-struct Copies<'a> {
-    candidates: Vec<(&'a Candidate, Utf8PathBuf)>,
+/// Builds the copy of a run next to its target.
+fn stage(candidate: &Candidate) -> Result<StagedFolder, AcceptError> {
+    let staged = StagedFolder::create(&candidate.target, "accept")?;
+    super::copy::copy(&candidate.reader, staged.path())?;
+    write::write_json(&staged.path().join(RUN_FILE), &candidate.run, Durability::Synced)?;
+    Ok(staged)
 }
 
-impl<'a> Copies<'a> {
-    fn new(parent: &Utf8Path, candidates: &[&'a Candidate]) -> Self {
-        let temporary = |candidate: &Candidate| {
-            parent.join(format!("{TEMPORARY_PREFIX}accept-{}-{}", candidate.run.run_id, std::process::id()))
-        };
-        Self { candidates: candidates.iter().map(|candidate| (*candidate, temporary(candidate))).collect() }
-    }
-
-    fn fill(&self) -> Result<(), AcceptError> {
-        for (candidate, temporary) in &self.candidates {
-            write::create_new_folder(temporary)?;
-            super::copy::copy(&candidate.reader, temporary)?;
-            write::write_json(&temporary.join(RUN_FILE), &candidate.run, Durability::Synced)?;
-        }
-        Ok(())
-    }
-
-    /// Gives all copies their names; where one cannot have it, the names of the others are taken back.
-    fn publish(&self) -> Result<(), AcceptError> {
-        for (done, (candidate, temporary)) in self.candidates.iter().enumerate() {
-            if let Err(error) = write::publish_folder(temporary, &candidate.target) {
-                for (candidate, temporary) in &self.candidates[..done] {
-                    // The cause is told; a folder that cannot be taken back either is completed by the next call.
-                    let _ = write::publish_folder(&candidate.target, temporary);
-                }
-                return Err(error.into());
+/// Publishes all copies of a group. Where one fails, withdraws those already published.
+fn publish(copies: &mut [StagedFolder]) -> Result<(), AcceptError> {
+    for index in 0..copies.len() {
+        if let Err(error) = copies[index].publish() {
+            for published in &mut copies[..index] {
+                // `error` is reported. A copy that cannot be withdrawn is completed by the next call.
+                let _ = published.withdraw();
             }
-        }
-        Ok(())
-    }
-
-    /// Removes what has no name yet. The cause is told already; what cannot be removed is not worth another message.
-    fn remove(&self) {
-        for (_, temporary) in &self.candidates {
-            let _ = std::fs::remove_dir_all(temporary);
+            return Err(error.into());
         }
     }
+    Ok(())
 }

@@ -1,0 +1,136 @@
+//! A file under construction that is renamed into place.
+
+use std::io::{self, BufWriter, Write};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tempfile::NamedTempFile;
+
+use super::SharedFolder;
+use super::folders::{parent_of, sync_folder};
+
+/// Prefix of every temporary name. A file or folder with this prefix that remains after a crash belongs to no document.
+pub const TEMPORARY_PREFIX: &str = ".tmp-";
+
+/// Bytes that are buffered before they go to the temporary file.
+const BUFFER: usize = 64 * 1024;
+
+/// Whether a write survives a power loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// On disk when the write returns: for evidence.
+    Synced,
+    /// Complete, but flushed to disk at the system's discretion: for files that can be generated again.
+    Cached,
+}
+
+/// A file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to write `{path}`")]
+pub struct WriteError {
+    /// The file or folder.
+    pub path: Utf8PathBuf,
+    /// The error of the operating system.
+    pub source: io::Error,
+}
+
+impl WriteError {
+    pub(super) fn at(path: &Utf8Path) -> impl FnOnce(io::Error) -> WriteError {
+        let path = path.to_owned();
+        move |source| WriteError { path, source }
+    }
+}
+
+/// A file under construction: [`AtomicFile::commit`] renames it to its target, dropping it before removes it.
+#[derive(Debug)]
+pub struct AtomicFile {
+    path: Utf8PathBuf,
+    temporary: BufWriter<NamedTempFile>,
+}
+
+impl AtomicFile {
+    /// Starts a file for the target `path`, whose folder exists.
+    pub fn create(path: &Utf8Path) -> Result<Self, WriteError> {
+        let temporary = create_temporary(path)?;
+        Ok(Self { path: path.to_owned(), temporary: BufWriter::with_capacity(BUFFER, temporary) })
+    }
+
+    /// Changes the target to another path in the same folder.
+    #[must_use]
+    pub(crate) fn with_path(self, path: &Utf8Path) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
+    /// Renames the file to its target, replacing a file that is there.
+    pub fn commit(self, durability: Durability) -> Result<(), WriteError> {
+        let path = self.rename(durability)?;
+        if durability == Durability::Synced {
+            sync_folder(parent_of(&path)).map_err(WriteError::at(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Renames the file to the first of these paths, all in the same folder, that does not exist, and returns that path.
+    /// Returns `None` where all of them exist.
+    pub fn commit_new(
+        self,
+        paths: impl IntoIterator<Item = Utf8PathBuf>,
+        durability: Durability,
+    ) -> Result<Option<Utf8PathBuf>, WriteError> {
+        let Self { path, temporary } = self;
+        let mut temporary = temporary.into_inner().map_err(|error| WriteError::at(&path)(error.into_error()))?;
+        if durability == Durability::Synced {
+            temporary.as_file().sync_all().map_err(WriteError::at(&path))?;
+        }
+        for name in paths {
+            match temporary.persist_noclobber(&name) {
+                Ok(_file) if durability == Durability::Cached => return Ok(Some(name)),
+                Ok(_file) => return sync_folder(parent_of(&name)).map(|()| Some(name)).map_err(WriteError::at(&path)),
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => temporary = error.file,
+                Err(error) => return Err(WriteError::at(&name)(error.error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// A synced [`AtomicFile::commit`] into a folder that other threads write into at the same time: they share its sync.
+    pub fn commit_shared(self, shared: &SharedFolder) -> Result<(), WriteError> {
+        let path = self.rename(Durability::Synced)?;
+        shared.sync(parent_of(&path)).map_err(WriteError::at(&path))
+    }
+
+    /// Renames the file. The folder entry is not synced yet.
+    fn rename(self, durability: Durability) -> Result<Utf8PathBuf, WriteError> {
+        let path = self.path;
+        let temporary = self.temporary.into_inner().map_err(|error| WriteError::at(&path)(error.into_error()))?;
+        persist(temporary, &path, durability)?;
+        Ok(path)
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.temporary.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.temporary.flush()
+    }
+}
+
+pub(super) fn create_temporary(path: &Utf8Path) -> Result<NamedTempFile, WriteError> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY_PREFIX);
+    // The crate creates private files (0600). Artifacts are readable by everyone that the umask allows.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(parent_of(path)).map_err(WriteError::at(path))
+}
+
+/// Renames a temporary file to `path`. The content is synced before the rename, otherwise a power loss could leave the
+/// name with an empty file.
+pub(super) fn persist(temporary: NamedTempFile, path: &Utf8Path, durability: Durability) -> Result<(), WriteError> {
+    if durability == Durability::Synced {
+        temporary.as_file().sync_all().map_err(WriteError::at(path))?;
+    }
+    temporary.persist(path).map(drop).map_err(|error| WriteError::at(path)(error.error))
+}

@@ -1,0 +1,56 @@
+//! Functions that create, rename and sync folders.
+
+use std::fs;
+#[cfg(unix)]
+use std::fs::File;
+use std::io;
+
+use camino::Utf8Path;
+
+use super::WriteError;
+
+/// Creates a folder and its missing parents. The entries of the new folders are on disk when this returns; without that,
+/// a power loss could take files that were synced inside them.
+pub fn create_folder(path: &Utf8Path) -> Result<(), WriteError> {
+    let is_new = |folder: &&Utf8Path| !folder.as_str().is_empty() && !folder.is_dir();
+    let new: Vec<&Utf8Path> = path.ancestors().take_while(is_new).collect();
+    fs::create_dir_all(path).map_err(WriteError::at(path))?;
+    new.iter().rev().try_for_each(|folder| sync_folder(parent_of(folder)).map_err(WriteError::at(folder)))
+}
+
+/// Creates a folder that must not exist yet, in a parent that exists, and syncs the parent.
+pub fn create_new_folder(path: &Utf8Path) -> Result<(), WriteError> {
+    fs::create_dir(path).map_err(WriteError::at(path))?;
+    sync_folder(parent_of(path)).map_err(WriteError::at(path))
+}
+
+/// Renames a folder. The caller syncs the parent.
+pub(super) fn rename_folder(from: &Utf8Path, to: &Utf8Path) -> Result<(), WriteError> {
+    #[expect(clippy::disallowed_methods, reason = "`StagedFolder` syncs the parent afterwards")]
+    fs::rename(from, to).map_err(WriteError::at(to))
+}
+
+/// Syncs the entries of a folder.
+pub fn sync(folder: &Utf8Path) -> Result<(), WriteError> {
+    sync_folder(folder).map_err(WriteError::at(folder))
+}
+
+/// The folder that holds `path`; the current folder for a bare name.
+pub(super) fn parent_of(path: &Utf8Path) -> &Utf8Path {
+    match path.parent() {
+        Some(folder) if !folder.as_str().is_empty() => folder,
+        _ => Utf8Path::new("."),
+    }
+}
+
+/// Syncs the entries of a folder: a rename is durable only after that.
+#[cfg(unix)]
+pub(super) fn sync_folder(folder: &Utf8Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Does nothing: Windows cannot sync a folder, and its file systems journal renames.
+#[cfg(not(unix))]
+pub(super) fn sync_folder(_folder: &Utf8Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! A folder that appears complete or not at all.
+
+use std::fs;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::folders::{create_new_folder, rename_folder};
+use super::{TEMPORARY_PREFIX, WriteError};
+
+/// A folder under construction, next to its target.
+///
+/// Its temporary name starts with [`TEMPORARY_PREFIX`], which readers of run folders skip, thus one that remains after a
+/// crash is harmless. Dropping it before [`StagedFolder::publish`] removes it.
+///
+/// ```
+/// use counterproof_store::write::StagedFolder;
+///
+/// let parent = tempfile::tempdir()?;
+/// let target = camino::Utf8Path::from_path(parent.path()).unwrap().join("run-1");
+/// let mut staged = StagedFolder::create(&target, "copy")?;
+/// assert!(staged.path().is_dir() && !target.exists());
+/// staged.publish()?;
+/// assert!(target.is_dir());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct StagedFolder {
+    path: Utf8PathBuf,
+    target: Utf8PathBuf,
+    is_published: bool,
+}
+
+impl StagedFolder {
+    /// Creates an empty folder next to `target`, whose parent exists. `purpose` becomes a part of the temporary name.
+    pub fn create(target: &Utf8Path, purpose: &str) -> Result<Self, WriteError> {
+        Self::create_with(target, purpose, create_new_folder).map(|(staged, ())| staged)
+    }
+
+    /// Creates the folder with `create`, which gets the temporary path and fails where that path exists.
+    pub fn create_with<T, E>(
+        target: &Utf8Path,
+        purpose: &str,
+        create: impl FnOnce(&Utf8Path) -> Result<T, E>,
+    ) -> Result<(Self, T), E> {
+        let name = target.file_name().unwrap_or_default();
+        let path = target.with_file_name(format!("{TEMPORARY_PREFIX}{purpose}-{name}-{}", std::process::id()));
+        // Only after `create` succeeds is the folder ours to remove.
+        let created = create(&path)?;
+        Ok((Self { path, target: target.to_owned(), is_published: false }, created))
+    }
+
+    /// The temporary path, for filling the folder.
+    pub fn path(&self) -> &Utf8Path {
+        &self.path
+    }
+
+    /// Renames the folder to its target, which must not exist, and syncs the parent.
+    pub fn publish(&mut self) -> Result<(), WriteError> {
+        rename_folder(&self.path, &self.target)?;
+        self.is_published = true;
+        super::sync(super::folders::parent_of(&self.target))
+    }
+
+    /// Takes a published folder back: renames it to its temporary path.
+    pub fn withdraw(&mut self) -> Result<(), WriteError> {
+        rename_folder(&self.target, &self.path)?;
+        self.is_published = false;
+        super::sync(super::folders::parent_of(&self.target))
+    }
+}
+
+impl Drop for StagedFolder {
+    fn drop(&mut self) {
+        if !self.is_published {
+            // The caller reports why the folder was not published; a failed removal adds nothing.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::{Durability, write};
+
+    struct Parent(tempfile::TempDir);
+
+    impl Parent {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn target(&self) -> Utf8PathBuf {
+            Utf8Path::from_path(self.0.path()).unwrap().join("run-1")
+        }
+
+        fn entries(&self) -> usize {
+            self.0.path().read_dir().unwrap().count()
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_published_is_removed() {
+        let parent = Parent::new();
+        let staged = StagedFolder::create(&parent.target(), "test").unwrap();
+        write(&staged.path().join("a"), b"a", Durability::Cached).unwrap();
+        assert!(staged.path().file_name().unwrap().starts_with(".tmp-test-run-1-"));
+        drop(staged);
+        assert_eq!(parent.entries(), 0);
+    }
+
+    #[test]
+    fn a_published_folder_stays_and_can_be_withdrawn() {
+        let parent = Parent::new();
+        let mut staged = StagedFolder::create(&parent.target(), "test").unwrap();
+        write(&staged.path().join("a"), b"a", Durability::Cached).unwrap();
+        staged.publish().unwrap();
+        assert!(parent.target().join("a").is_file() && parent.entries() == 1);
+        staged.withdraw().unwrap();
+        assert!(!parent.target().exists());
+        drop(staged);
+        assert_eq!(parent.entries(), 0);
+    }
+
+    #[test]
+    fn a_target_with_content_is_not_replaced() {
+        let parent = Parent::new();
+        let mut staged = StagedFolder::create(&parent.target(), "test").unwrap();
+        fs::create_dir_all(parent.target().join("theirs")).unwrap();
+        assert!(staged.publish().is_err());
+        drop(staged);
+        assert!(parent.target().join("theirs").is_dir() && parent.entries() == 1);
+    }
+
+    #[test]
+    fn a_temporary_folder_of_another_owner_is_not_removed() {
+        let parent = Parent::new();
+        let first = StagedFolder::create(&parent.target(), "test").unwrap();
+        assert!(StagedFolder::create(&parent.target(), "test").is_err());
+        assert!(first.path().is_dir());
+    }
+}
