@@ -51,7 +51,7 @@ pub use name::{CaseId, NameError, RunId};
 pub use nullable::Nullable;
 pub use number::{Count, Millis};
 pub use run::{Accepted, Backoff, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats, UntilDecided};
-pub use share::{Share, ShareError};
+pub use share::{Share, ShareError, ShareRangeError};
 pub use side::Side;
 pub use sides::Sides;
 pub use visible_text::{escape_invisible, is_invisible};

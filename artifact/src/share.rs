@@ -1,43 +1,47 @@
-//! A part of a whole, exact to a millionth: what is written as a share is never rounded before it is held against a count.
+//! A share of a whole, exact to a millionth, thus a written share is never rounded before it is compared with a count.
 
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The parts of the whole that are told apart.
+/// Resolution: a share is a whole number of millionths.
 const WHOLE: u32 = 1_000_000;
 
-/// Digits of a percentage behind the point.
+/// Maximum number of decimal places of a percentage.
 const DIGITS: usize = 4;
 
-/// A share from 0 to 1. It is written as `"2 %"` by people, and stands in documents as the number `0.02`.
+/// A share from 0 to 1. The text `"2 %"` and the number `0.02` are equivalent; it is serialised as the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share {
     millionths: u32,
 }
 
-/// A text that is no share.
+/// Invalid text of a share.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a share: expected a percentage from 0 to 100 with at most four digits behind the point, such as \"2 %\""
-)]
+#[error("`{0}` is not a share: expected a percentage from 0 to 100 with at most four decimal places, such as \"2 %\"")]
 pub struct ShareError(String);
 
 impl Share {
-    /// The greatest whole number that is not more than this share of a number.
+    /// Returns the share as a number from 0 to 1. `"5 %"` gives exactly the `f64` literal `0.05`.
+    pub fn value(self) -> f64 {
+        f64::from(self.millionths) / f64::from(WHOLE)
+    }
+
+    /// Returns this share of a number, rounded down.
     pub fn floor_of(self, whole: u64) -> u64 {
         self.of(whole, 0)
     }
 
-    /// The least whole number that is not less than this share of a number.
+    /// Returns this share of a number, rounded up.
     pub fn ceil_of(self, whole: u64) -> u64 {
         self.of(whole, WHOLE - 1)
     }
 
     fn of(self, whole: u64, up: u32) -> u64 {
         let parts = u128::from(whole) * u128::from(self.millionths) + u128::from(up);
-        // A share is at most the whole, so nothing is lost.
+        // A share is at most the whole, so the result fits.
         u64::try_from(parts / u128::from(WHOLE)).unwrap_or(whole)
     }
 }
@@ -73,18 +77,58 @@ impl fmt::Display for Share {
 
 impl Serialize for Share {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(f64::from(self.millionths) / f64::from(WHOLE))
+        serializer.serialize_f64(self.value())
     }
 }
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let share = f64::deserialize(deserializer)?;
-        if !(0.0..=1.0).contains(&share) {
-            return Err(serde::de::Error::custom(format!("{share} is not a share from 0 to 1")));
+        struct ShareVisitor;
+
+        impl Visitor<'_> for ShareVisitor {
+            type Value = Share;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a share such as 0.02 or \"2 %\"")
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Share, E> {
+                Share::try_from(number).map_err(E::custom)
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "0 and 1 are exact, and all other integers are rejected")]
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Share, E> {
+                self.visit_f64(number as f64)
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "0 and 1 are exact, and all other integers are rejected")]
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Share, E> {
+                self.visit_f64(number as f64)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Share, E> {
+                text.parse().map_err(E::custom)
+            }
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, as was just seen")]
-        let millionths = (share * f64::from(WHOLE)).round() as u32;
+
+        deserializer.deserialize_any(ShareVisitor)
+    }
+}
+
+/// A number that is not between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("{0} is not a share from 0 to 1")]
+pub struct ShareRangeError(f64);
+
+impl TryFrom<f64> for Share {
+    type Error = ShareRangeError;
+
+    fn try_from(number: f64) -> Result<Self, ShareRangeError> {
+        if !(0.0..=1.0).contains(&number) {
+            return Err(ShareRangeError(number));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked above")]
+        let millionths = (number * f64::from(WHOLE)).round() as u32;
         Ok(Self { millionths })
     }
 }
@@ -98,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_is_read_exactly_and_written_as_it_was() {
+    fn percentages_are_parsed_exactly() {
         for (text, shown) in
             [("2 %", "2 %"), ("2%", "2 %"), (" 0.5 % ", "0.5 %"), ("100.0000%", "100 %"), ("0%", "0 %")]
         {
@@ -123,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_a_number_is_never_rounded_the_wrong_way() {
+    fn shares_of_numbers_are_rounded_in_the_requested_direction() {
         assert_eq!((share("2 %").floor_of(149), share("2 %").floor_of(150)), (2, 3));
         // 0.07 × 100 is 7.000000000000001 in floats.
         assert_eq!((share("7 %").floor_of(100), share("7 %").ceil_of(100)), (7, 7));
@@ -132,10 +176,20 @@ mod tests {
     }
 
     #[test]
-    fn documents_hold_it_as_a_number() {
+    fn a_number_and_a_percentage_are_equivalent() {
         assert_eq!(serde_json::to_string(&share("2 %")).unwrap(), "0.02");
-        assert_eq!(serde_json::from_str::<Share>("0.005").unwrap(), share("0.5 %"));
-        assert_eq!(serde_json::from_str::<Share>("1").unwrap(), share("100 %"));
-        assert!(serde_json::from_str::<Share>("1.5").is_err());
+        for (text, percentage) in [("0.005", "0.5 %"), ("1", "100 %"), ("0", "0 %"), ("\"5 %\"", "5 %")] {
+            assert_eq!(serde_json::from_str::<Share>(text).unwrap(), share(percentage), "{text}");
+        }
+        for text in ["1.5", "2", "-1", "-0.1", "\"2\"", "null"] {
+            assert!(serde_json::from_str::<Share>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_percentage_is_exactly_the_number() {
+        for (percentage, number) in [("5 %", 0.05), ("0.1 %", 0.001), ("35 %", 0.35), ("80 %", 0.8)] {
+            assert_eq!(share(percentage).value().to_bits(), f64::to_bits(number), "{percentage}");
+        }
     }
 }

@@ -91,7 +91,7 @@ impl Measure {
 }
 
 /// What a limit may be, in messages.
-const LIMIT: &str = "a whole number of zero or more, a share such as \"2 %\", or \"none\"";
+const LIMIT: &str = "a whole number of zero or more, a share such as \"2 %\" or 0.02, or \"none\"";
 
 /// How many are allowed; of [`Measure::Compared`], how many are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,6 +184,14 @@ impl<'de> Deserialize<'de> for Limit {
 
             fn visit_i64<E: Error>(self, count: i64) -> Result<Limit, E> {
                 u64::try_from(count).map(Limit::Count).map_err(|_| E::custom(format!("expected {LIMIT}")))
+            }
+
+            fn visit_f64<E: Error>(self, share: f64) -> Result<Limit, E> {
+                // `1.0` would be all cases, and `1` is one case: too easy to confuse.
+                if share >= 1.0 {
+                    return Err(E::custom("ambiguous: write `1` for one case, or `\"100 %\"` for all cases"));
+                }
+                Share::try_from(share).map(Limit::Share).map_err(|_| E::custom(format!("expected {LIMIT}")))
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Limit, E> {
@@ -345,6 +353,11 @@ mod tests {
     }
 
     #[test]
+    fn a_share_is_a_percentage_or_a_fraction() {
+        assert_eq!(read("regressed = 0.02").unwrap(), read("regressed = \"2 %\"").unwrap());
+    }
+
+    #[test]
     fn a_scope_has_only_the_limits_that_it_names() {
         let limits =
             read("[risk.high]\nregressed = 0\n[tag.money]\nmin_compared = \"90 %\"\n[suite.\"a b\"]\nunmet = 1");
@@ -367,11 +380,11 @@ mod tests {
             ("[tag.money]\nregresed = 0", "unknown field `regresed`"),
             ("[tag.money]\nrisk = 0", "unknown field `risk`"),
             ("[risk.hihg]\nregressed = 0", "unknown variant `hihg`"),
-            ("regressed = -1", "expected a whole number of zero or more, a share such as \"2 %\", or \"none\""),
-            // Is it one case, or all of them? Nobody can tell.
-            ("regressed = 1.0", "expected a whole number of zero or more, a share such as \"2 %\", or \"none\""),
-            ("regressed = \"2\"", "expected a whole number of zero or more, a share such as \"2 %\", or \"none\""),
-            ("regressed = \"200 %\"", "expected a whole number of zero or more, a share such as \"2 %\", or \"none\""),
+            ("regressed = -1", LIMIT),
+            ("regressed = -0.1", LIMIT),
+            ("regressed = 1.0", "ambiguous: write `1` for one case, or `\"100 %\"` for all cases"),
+            ("regressed = \"2\"", LIMIT),
+            ("regressed = \"200 %\"", LIMIT),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -5,8 +5,8 @@ use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Rate, SuiteMea
 use super::design::{Design, Rounds};
 use super::survey::{Answered, CaseSurvey, RunOutcome};
 use crate::statistics::{
-    self, CaseJudgement, CaseRounds, CaseTallies, Interval, Judgement, MoreRuns, Planner, RoundTests, Share,
-    TWO_SIDED_95, Tally, Thresholds, wilson,
+    self, CaseJudgement, CaseRounds, CaseTallies, Interval, Judgement, MoreRuns, Planner, RoundTests, TWO_SIDED_95,
+    Tally, Thresholds, wilson,
 };
 
 /// What all cases say of all measures.
@@ -138,8 +138,7 @@ impl RoundsCounted {
 
 /// The same thresholds, with the rate of false alarms shared out over so many tests (Bonferroni).
 fn shared_out(thresholds: &Thresholds, tests: usize) -> Thresholds {
-    let alpha = Share::try_from(thresholds.alpha.value() / tests as f64).unwrap_or(thresholds.alpha);
-    Thresholds { alpha, ..thresholds.clone() }
+    Thresholds { alpha: thresholds.alpha.divided_by(tests), ..thresholds.clone() }
 }
 
 fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement, more_runs: Option<u64>) -> CaseMeasure {

@@ -1,6 +1,7 @@
 //! A rule as it is written in `counterproof.toml`, and what is said where it cannot be used.
 
-use serde::Deserialize;
+use counterproof_artifact::Share;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use toml::Spanned;
 
@@ -66,7 +67,23 @@ enum WrittenTolerance {
 #[serde(deny_unknown_fields, default)]
 struct Both {
     absolute: f64,
+    #[serde(deserialize_with = "ratio")]
     relative: f64,
+}
+
+/// Reads a number or a percentage. Unlike a share, a ratio may exceed 1.
+fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Ratio {
+        Number(f64),
+        Percentage(Share),
+    }
+
+    Ok(match Ratio::deserialize(deserializer)? {
+        Ratio::Number(number) => number,
+        Ratio::Percentage(share) => share.value(),
+    })
 }
 
 impl TryFrom<Written> for Rule {

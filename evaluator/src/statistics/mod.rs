@@ -24,4 +24,4 @@ pub use places::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, judge_plac
 pub use plan::{MoreRuns, Planner};
 pub use sequential::{CaseRounds, RoundTests, judge_rounds, open};
 pub use tally::{CaseTallies, Tally};
-pub use thresholds::{Share, ShareError, Thresholds};
+pub use thresholds::{Fraction, Thresholds};

@@ -230,7 +230,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
       |
     2 | regressed = -1
       |             ^^
-    expected a whole number of zero or more, a share such as "2 %", or "none"
+    expected a whole number of zero or more, a share such as "2 %" or 0.02, or "none"
 
     hint: see docs/configuration.md for all settings
     "#);

@@ -74,11 +74,9 @@ fn secrets(named: &[Secret], configured: &Secrets) -> Result<Vec<Secret>, Comman
         if value.len() >= SHORTEST {
             return Ok(Secret::from(value));
         }
-        Err(CommandError::usage(format!(
-            "the secret in `{variable}` is shorter than {} bytes and cannot be redacted reliably",
-            SHORTEST
-        ))
-        .hint(format!("use a secret of at least {} bytes", SHORTEST)))
+        let message =
+            format!("the secret in `{variable}` is shorter than {SHORTEST} bytes and cannot be redacted reliably");
+        Err(CommandError::usage(message).hint(format!("use a secret of at least {SHORTEST} bytes")))
     };
     values.into_iter().map(long_enough).collect()
 }
