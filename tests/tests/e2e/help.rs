@@ -23,6 +23,18 @@ const COMMANDS: [&str; 13] = [
     "demo-agent",
 ];
 
+const INTRODUCTION: &str = "\
+# Command line
+
+Find the options of every command here, or print the help of one:
+
+```sh
+counterproof compare --help
+```
+
+`cargo xtask docs` generates this page from the help of the program.
+";
+
 fn reference() -> String {
     let sandbox = Sandbox::new().with_variable("COLUMNS", "100");
     let help = |command: &[&str]| {
@@ -31,7 +43,7 @@ fn reference() -> String {
         // Only blank lines of the help have trailing spaces.
         finished.stdout.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     };
-    let mut text = String::from("# The command line\n\nMade from the program's own help by `cargo xtask docs`.\n");
+    let mut text = String::from(INTRODUCTION);
     let _ = write!(text, "\n## counterproof\n\n```text\n{}\n```\n", help(&[]));
     for command in COMMANDS {
         let _ = write!(text, "\n## counterproof {command}\n\n```text\n{}\n```\n", help(&[command]));
