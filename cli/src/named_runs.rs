@@ -95,7 +95,7 @@ fn chosen_baseline(latest: &Latest) -> String {
     };
     format!(
         "note: using the latest baseline in `{}`, `{}`{repeats}; ignoring {}. Select others with `--baseline DIR…`",
-        latest.run.lies_in(),
+        latest.run.parent_folder(),
         latest.run.folder(),
         text::count(latest.others.len(), "other", "others")
     )

@@ -1,46 +1,48 @@
-//! The one door to the files of a folder that somebody else wrote: symbolic links are followed, none of them out of the
-//! folder, and only regular files are opened. A pipe would be waited for forever, and a device read without end.
+//! Reads files of a folder that another program wrote, without leaving the folder.
+//!
+//! Symbolic links are followed only within the folder. Only regular files are opened: a pipe would block forever, and a
+//! device may never end.
 
 use std::fs::File;
 use std::io::{self, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// Why a file of a folder could not be reached.
+/// A file that could not be reached within its folder.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// Nothing is there.
+    /// The file does not exist.
     #[error("`{name}` does not exist")]
     Missing {
         /// The file, relative to the folder.
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A symbolic link on the way leads out of the folder.
-    #[error("`{name}` leads out of its folder through a symbolic link")]
+    /// A symbolic link on the path leaves the folder.
+    #[error("`{name}` leaves its folder through a symbolic link")]
     Escapes {
         /// The file, relative to the folder.
         name: String,
     },
-    /// What is there is a folder, a pipe or a device.
+    /// The path names a folder, a pipe or a device.
     #[error("`{name}` is not a file")]
     NotAFile {
         /// The file, relative to the folder.
         name: String,
     },
-    /// The system said no.
+    /// The path could not be resolved or read.
     #[error("failed to follow `{name}`")]
     Io {
         /// The file, relative to the folder.
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl ResolveError {
-    /// The same as an error of the system, with the system's own words where it had some.
+    /// Converts to an I/O error, keeping the one of the operating system where there is one.
     pub(crate) fn into_io(self) -> io::Error {
         match self {
             ResolveError::Missing { source, .. } | ResolveError::Io { source, .. } => source,
@@ -49,9 +51,9 @@ impl ResolveError {
     }
 }
 
-/// The file called `name` below `root`. The root itself may be reached by a symbolic link.
+/// Resolves the relative path `name` below `root`. The root itself may be a symbolic link.
 pub fn resolve(root: &Utf8Path, name: &str) -> Result<Utf8PathBuf, ResolveError> {
-    if let Some(path) = plain(root, name) {
+    if let Some(path) = resolve_without_links(root, name) {
         return Ok(path);
     }
     let name = || name.to_owned();
@@ -71,9 +73,9 @@ pub fn resolve(root: &Utf8Path, name: &str) -> Result<Utf8PathBuf, ResolveError>
     Ok(target)
 }
 
-/// The file where nothing below the root is a symbolic link: then there is nothing to follow, which takes a question to the
-/// system for each folder down to the root of all.
-fn plain(root: &Utf8Path, name: &str) -> Option<Utf8PathBuf> {
+/// Fast path for names without symbolic links below the root. Resolving links costs a system call for every folder up to
+/// the root of the file system. `None` means undecided.
+fn resolve_without_links(root: &Utf8Path, name: &str) -> Option<Utf8PathBuf> {
     let mut path = root.to_owned();
     let mut segments = name.split('/').peekable();
     while let Some(segment) = segments.next() {
@@ -90,13 +92,13 @@ fn plain(root: &Utf8Path, name: &str) -> Option<Utf8PathBuf> {
     Some(path)
 }
 
-/// Opens the file called `name` below `root` for reading.
+/// Opens the file `name` below `root` for reading.
 pub fn open(root: &Utf8Path, name: &str) -> Result<File, ResolveError> {
     let path = resolve(root, name)?;
     File::open(&path).map_err(|source| ResolveError::Io { name: name.to_owned(), source })
 }
 
-/// Reads the whole file called `name` below `root`.
+/// Reads the complete file `name` below `root`.
 pub fn read(root: &Utf8Path, name: &str) -> Result<Vec<u8>, ResolveError> {
     let mut file = open(root, name)?;
     let mut bytes = Vec::new();
@@ -110,7 +112,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_symbolic_link_out_of_the_folder_is_not_followed() {
+    fn symbolic_links_that_leave_the_folder_are_rejected() {
         let outside = tempfile::tempdir().unwrap();
         let inside = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(inside.path()).unwrap();

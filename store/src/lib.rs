@@ -26,7 +26,7 @@ pub mod write;
 mod run_folder;
 
 pub use run_folder::{
-    ASSETS_FOLDER, AssetWriter, CreateError, Done, EVALUATION_FILE, JOURNAL_FILE, JournalRecord, LOCK_FILE, Latest,
-    LockError, MANIFEST_FILE, RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter, SAFE_EXTENSIONS, Spool,
-    read_evaluation, unrestored,
+    ASSETS_FOLDER, AssetWriter, CreateError, EVALUATION_FILE, JOURNAL_FILE, JournalRecord, LOCK_FILE, Latest,
+    LockError, MANIFEST_FILE, OnCommitted, RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter,
+    SAFE_EXTENSIONS, UnnamedAsset, read_evaluation, unrestored,
 };

@@ -111,7 +111,7 @@ impl Keeper {
             }
             Held::Disk { spool, start, is_text, applied: on_the_way } => {
                 applied.merge(&on_the_way);
-                let item = self.run.name_spool(*spool, &name(is_text), AssetKind::FullBody, Some(whose.case_id))?;
+                let item = self.run.name_asset(*spool, &name(is_text), AssetKind::FullBody, Some(whose.case_id))?;
                 Ok(Some((item, snippet(&start, self.limits.snippet))))
             }
         }

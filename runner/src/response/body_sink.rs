@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use counterproof_redaction::{Applied, RedactingStream, Redactor};
 use counterproof_store::write::WriteError;
-use counterproof_store::{RunWriter, Spool};
+use counterproof_store::{RunWriter, UnnamedAsset};
 
 /// A compressed body that grows by more than this is no message but an attack, or a mistake that works like one.
 const MAX_RATIO: u64 = 100;
@@ -31,7 +31,7 @@ pub(crate) enum Held {
     Memory(Vec<u8>),
     /// A file without a name yet, already redacted.
     Disk {
-        spool: Box<Spool>,
+        spool: Box<UnnamedAsset>,
         /// The start of the file.
         start: Vec<u8>,
         is_text: bool,
@@ -80,7 +80,7 @@ pub(crate) struct Store<'run> {
 }
 
 struct Disk {
-    spool: Spool,
+    spool: UnnamedAsset,
     redacting: RedactingStream,
     start: Vec<u8>,
     text: TextCheck,
@@ -128,7 +128,7 @@ impl<'run> Store<'run> {
         let disk = match &mut self.disk {
             Some(disk) => disk,
             None => self.disk.insert(Disk {
-                spool: self.run.spool().map_err(Full::Disk)?,
+                spool: self.run.unnamed_asset().map_err(Full::Disk)?,
                 redacting: RedactingStream::new(self.redactor.clone()),
                 start: Vec::new(),
                 text: TextCheck::default(),

@@ -1,24 +1,24 @@
-//! Assets that get their names last: bytes go to disk as they come, hashed and counted on the way, and what they are called
-//! is decided when all of them are there. What is in them is not looked at.
+//! Assets that are streamed to disk: hashed and counted on the way.
 
 use std::io::{self, Write};
 
 use camino::Utf8Path;
-
-use crate::write::{AtomicFile, WriteError};
-use crate::{ASSETS_FOLDER, RunWriter};
 use counterproof_artifact::canonical::Sha256Hasher;
-use counterproof_artifact::{AssetKind, CaseId, ManifestItem};
+use counterproof_artifact::{AssetKind, CaseId, Href, ManifestItem};
 
-/// Bytes on their way to disk, hashed and counted on the way; gone when dropped.
+use super::layout::ASSETS_FOLDER;
+use super::writer::RunWriter;
+use crate::write::{AtomicFile, WriteError};
+
+/// A file under construction that hashes and counts what is written. Dropping it removes the file.
 #[derive(Debug)]
-pub(crate) struct HashedFile {
-    pub(crate) file: AtomicFile,
-    pub(crate) hasher: Sha256Hasher,
+pub(super) struct HashedFile {
+    pub(super) file: AtomicFile,
+    pub(super) hasher: Sha256Hasher,
 }
 
 impl HashedFile {
-    pub(crate) fn create(path: &Utf8Path) -> Result<Self, WriteError> {
+    pub(super) fn create(path: &Utf8Path) -> Result<Self, WriteError> {
         Ok(Self { file: AtomicFile::create(path)?, hasher: Sha256Hasher::default() })
     }
 }
@@ -35,34 +35,61 @@ impl Write for HashedFile {
     }
 }
 
-/// An asset without a name; gone when dropped before [`RunWriter::name_spool`].
+/// An asset under construction. Dropping it before [`AssetWriter::finish`] removes the file.
 #[derive(Debug)]
-pub struct Spool(HashedFile);
+pub struct AssetWriter<'run> {
+    pub(super) run: &'run RunWriter,
+    pub(super) href: Href,
+    pub(super) kind: AssetKind,
+    pub(super) case: Option<CaseId>,
+    pub(super) file: HashedFile,
+}
 
-impl RunWriter {
-    /// Starts an asset without a name.
-    pub fn spool(&self) -> Result<Spool, WriteError> {
-        self.make_assets_folder()?;
-        let folder = self.folder().join(ASSETS_FOLDER);
-        // It never stands at this path: it is given its own before it is done.
-        HashedFile::create(&folder.join("unnamed")).map(Spool)
+impl AssetWriter<'_> {
+    /// Renames the asset into place and adds it to the manifest.
+    pub fn finish(self) -> Result<ManifestItem, WriteError> {
+        self.run.commit_asset(self.file, self.href, self.kind, self.case.as_ref())
+    }
+}
+
+impl Write for AssetWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
     }
 
-    /// Gives a spooled asset its name and enters it into the manifest.
-    pub fn name_spool(
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// An asset whose name is chosen after its content is known. Dropping it before [`RunWriter::name_asset`] removes the file.
+#[derive(Debug)]
+pub struct UnnamedAsset(HashedFile);
+
+impl RunWriter {
+    /// Starts an asset that gets its name later.
+    pub fn unnamed_asset(&self) -> Result<UnnamedAsset, WriteError> {
+        self.create_assets_folder()?;
+        // Only selects the folder of the temporary file: `name_asset` replaces this path before the rename.
+        let path = self.folder().join(ASSETS_FOLDER).join("unnamed");
+        HashedFile::create(&path).map(UnnamedAsset)
+    }
+
+    /// Names an asset and adds it to the manifest.
+    pub fn name_asset(
         &self,
-        spool: Spool,
+        asset: UnnamedAsset,
         name: &str,
         kind: AssetKind,
         case: Option<&CaseId>,
     ) -> Result<ManifestItem, WriteError> {
-        let (path, href) = self.asset_place(name)?;
-        let HashedFile { file, hasher } = spool.0;
-        self.enter(HashedFile { file: file.with_path(&path), hasher }, href, kind, case)
+        let (path, href) = self.asset_path(name)?;
+        let HashedFile { file, hasher } = asset.0;
+        self.commit_asset(HashedFile { file: file.with_path(&path), hasher }, href, kind, case)
     }
 }
 
-impl Write for Spool {
+impl Write for UnnamedAsset {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }

@@ -1,12 +1,11 @@
-//! The journal of a run folder: files that are finished, but that the disk may not hold yet, each whole.
+//! The format of the journal: a write-ahead log of complete files that may not be on disk yet.
 //!
-//! A run writes many small files, and to wait for the disk for each of them would take most of its time. So their bytes go
-//! to the end of one file first, which is synced once for many. What counts as done is in the journal or synced itself; after
-//! a power cut, files that are missing or torn are written again from here. This module knows the format; when it is written
-//! is told in `store/commit.rs`, and when it is read in `store/restore.rs`.
+//! A run writes many small files, and syncing each of them would take most of its time. Their bytes are first appended to
+//! one file, which is synced once for many of them. A committed file is either in the journal or synced on its own; after
+//! a power loss, missing or torn files are restored from the journal. `commit_threads` writes it, `restore` reads it.
 //!
 //! A record is a line of JSON, `{"file": …, "bytes": …, "sha256": …}`, then the bytes of the file and a line break. The
-//! digest is that of the file's name, a line break and its bytes.
+//! digest covers the name of the file, a line break and its bytes.
 
 use std::io::{self, BufRead, Read};
 
@@ -14,14 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use counterproof_artifact::canonical::{Sha256Digest, Sha256Hasher};
 
-/// The journal, within a run folder. It belongs to no document, and is gone once everything is on disk.
+/// The journal in a run folder. It belongs to no document and is removed once every file is on disk.
 pub const JOURNAL_FILE: &str = ".journal";
 
-/// Largest file that goes through the journal, in bytes. A larger one is better written once and synced by itself.
-pub(crate) const LARGEST: usize = 64 * 1024;
+/// Largest file that goes through the journal, in bytes. Syncing a larger file costs less than writing it twice.
+pub(crate) const MAX_FILE_BYTES: usize = 64 * 1024;
 
-/// Longest first line of a record, in bytes: names are of some hundred.
-const LONGEST_HEAD: u64 = 1024;
+/// Longest first line of a record, in bytes. Names have at most a few hundred.
+const MAX_HEAD_BYTES: u64 = 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
@@ -30,16 +29,16 @@ struct Head {
     sha256: Sha256Digest,
 }
 
-/// A file as the journal has it.
+/// A file in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// Its place within the run folder, with forward slashes.
+pub struct JournalRecord {
+    /// Its path in the run folder, with forward slashes.
     pub file: String,
     /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// Adds a record to what will be appended.
+/// Serialises a record to the end of `out`.
 pub(crate) fn append(out: &mut Vec<u8>, file: &str, bytes: &[u8]) -> io::Result<()> {
     let head = Head { file: file.to_owned(), bytes: bytes.len(), sha256: digest(file, bytes) };
     serde_json::to_writer(&mut *out, &head)?;
@@ -49,20 +48,20 @@ pub(crate) fn append(out: &mut Vec<u8>, file: &str, bytes: &[u8]) -> io::Result<
     Ok(())
 }
 
-/// The records of a journal, up to the first that is not whole: whoever wrote that was stopped before anything in it or
-/// behind it counted as done.
+/// The records of a journal, up to the first incomplete one: its writer was stopped before that record or any later one
+/// was committed.
 pub(crate) struct Records<R>(Option<R>);
 
 impl<R: BufRead> Records<R> {
-    pub(crate) const fn of(reader: R) -> Self {
+    pub(crate) const fn new(reader: R) -> Self {
         Self(Some(reader))
     }
 }
 
 impl<R: BufRead> Iterator for Records<R> {
-    type Item = io::Result<Record>;
+    type Item = io::Result<JournalRecord>;
 
-    fn next(&mut self) -> Option<io::Result<Record>> {
+    fn next(&mut self) -> Option<io::Result<JournalRecord>> {
         let next = record(self.0.as_mut()?).transpose();
         if !matches!(next, Some(Ok(_))) {
             self.0 = None;
@@ -71,20 +70,20 @@ impl<R: BufRead> Iterator for Records<R> {
     }
 }
 
-fn record(reader: &mut impl BufRead) -> io::Result<Option<Record>> {
+fn record(reader: &mut impl BufRead) -> io::Result<Option<JournalRecord>> {
     let mut line = Vec::new();
-    reader.by_ref().take(LONGEST_HEAD).read_until(b'\n', &mut line)?;
+    reader.by_ref().take(MAX_HEAD_BYTES).read_until(b'\n', &mut line)?;
     let Some(head) = line.strip_suffix(b"\n").and_then(|line| serde_json::from_slice::<Head>(line).ok()) else {
         return Ok(None);
     };
-    if head.bytes > LARGEST {
+    if head.bytes > MAX_FILE_BYTES {
         return Ok(None);
     }
     let mut bytes = Vec::with_capacity(head.bytes + 1);
     reader.by_ref().take(head.bytes as u64 + 1).read_to_end(&mut bytes)?;
-    let whole =
+    let is_complete =
         bytes.len() == head.bytes + 1 && bytes.pop() == Some(b'\n') && digest(&head.file, &bytes) == head.sha256;
-    Ok(whole.then_some(Record { file: head.file, bytes }))
+    Ok(is_complete.then_some(JournalRecord { file: head.file, bytes }))
 }
 
 fn digest(file: &str, bytes: &[u8]) -> Sha256Digest {
@@ -101,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    fn read(journal: &[u8]) -> Vec<Record> {
-        Records::of(journal).collect::<io::Result<_>>().unwrap()
+    fn read(journal: &[u8]) -> Vec<JournalRecord> {
+        Records::new(journal).collect::<io::Result<_>>().unwrap()
     }
 
     fn written(files: &[(String, Vec<u8>)]) -> (Vec<u8>, Vec<usize>) {
@@ -120,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_journal_that_ends_anywhere_gives_every_record_that_is_whole(files in files(), cut: prop::sample::Index) {
+        fn a_truncated_journal_yields_every_complete_record(files in files(), cut: prop::sample::Index) {
             let (journal, ends) = written(&files);
             let cut = cut.index(journal.len() + 1);
             let whole = ends.iter().filter(|end| **end <= cut).count();
@@ -129,19 +128,19 @@ mod tests {
         }
 
         #[test]
-        fn a_byte_that_changed_makes_no_file_of_others(files in files(), at: prop::sample::Index, flip in 1..=255u8) {
+        fn a_changed_byte_never_yields_a_different_file(files in files(), at: prop::sample::Index, flip in 1..=255u8) {
             let (mut journal, ends) = written(&files);
             prop_assume!(!journal.is_empty());
             let at = at.index(journal.len());
             journal[at] ^= flip;
             let before = ends.iter().filter(|end| **end <= at).count();
             let read: Vec<_> = read(&journal).into_iter().map(|record| (record.file, record.bytes)).collect();
-            // A hexadecimal digit in the other letter case is no change.
+            // Changing the letter case of a hexadecimal digit keeps the record valid.
             prop_assert!(files.starts_with(&read) && read.len() >= before);
         }
 
         #[test]
-        fn any_bytes_at_all_are_read_without_an_error(bytes: Vec<u8>) {
+        fn arbitrary_bytes_are_read_without_an_error(bytes: Vec<u8>) {
             read(&bytes);
         }
     }

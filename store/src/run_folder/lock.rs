@@ -1,31 +1,31 @@
-//! One writer at a time: a run folder is kept for a process by a lock that ends with the process, however it ends.
+//! One writer at a time: the lock of a run folder. The system releases it when the process ends for any reason.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// The lock's file, within a run folder. It belongs to no document, and is gone when the writer is done.
+/// The lock file in a run folder. It belongs to no document and is removed when the writer is done.
 pub const LOCK_FILE: &str = ".lock";
 
-/// Why a run folder could not be kept for this process.
+/// A run folder that could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process writes there.
-    #[error("another runner is at work in `{0}`")]
+    /// Another process holds the lock.
+    #[error("another runner is writing to `{0}`")]
     Held(Utf8PathBuf),
-    /// The system said no.
+    /// The lock file could not be opened or locked.
     #[error("failed to lock `{path}`")]
     Io {
-        /// The lock's file.
+        /// The lock file.
         path: Utf8PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// A run folder, kept for this process until dropped. The file of a process that was killed is no obstacle: the system
-/// has let go of its lock.
+/// The lock of a run folder, held until it is dropped. The lock file of a killed process does not block: the system has
+/// released its lock.
 #[derive(Debug)]
 pub struct RunLock {
     path: Utf8PathBuf,
@@ -33,15 +33,15 @@ pub struct RunLock {
 }
 
 impl RunLock {
-    /// Keeps a folder, or says at once that another process does.
+    /// Locks a folder, or returns [`LockError::Held`] at once.
     ///
-    /// Some network file systems know no locks. There the folder is used without one: a run that could not be made at all
-    /// would help nobody.
-    pub fn take(folder: &Utf8Path) -> Result<Self, LockError> {
+    /// Some network file systems have no locks. There the folder is used without one, because refusing to run would be
+    /// worse than running unprotected.
+    pub fn acquire(folder: &Utf8Path) -> Result<Self, LockError> {
         let path = folder.join(LOCK_FILE);
         let failed = |source| LockError::Io { path: path.clone(), source };
         loop {
-            #[expect(clippy::disallowed_methods, reason = "the file holds nothing that could be torn")]
+            #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
             let file =
                 OpenOptions::new().create(true).truncate(false).write(true).read(true).open(&path).map_err(failed)?;
             match file.try_lock() {
@@ -52,7 +52,8 @@ impl RunLock {
                 }
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            // Whoever had the lock before may have removed the file after it was opened here: such a lock keeps nobody out.
+            // The previous holder may have removed the file between our open and our lock. A lock on a removed file
+            // excludes no other process, thus try again.
             if is_at(&file, &path).map_err(failed)? {
                 return Ok(Self { path, file: Some(file) });
             }
@@ -63,13 +64,13 @@ impl RunLock {
 impl Drop for RunLock {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // While the lock is still held, so that nobody's file but ours is removed. One that stays is no obstacle.
+            // Removed while the lock is held, so that the file is surely ours. A file that remains does not block.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// True where the open file is the one that the path names.
+/// True where the path names the open file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Utf8Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -92,21 +93,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_has_one_writer_and_no_trace_of_it_afterwards() {
+    fn a_folder_has_one_writer_and_no_lock_file_afterwards() {
         let folder = tempfile::tempdir().unwrap();
         let folder = Utf8Path::from_path(folder.path()).unwrap();
-        let first = RunLock::take(folder).unwrap();
-        assert!(matches!(RunLock::take(folder), Err(LockError::Held(_))));
+        let first = RunLock::acquire(folder).unwrap();
+        assert!(matches!(RunLock::acquire(folder), Err(LockError::Held(_))));
         drop(first);
         assert!(!folder.join(LOCK_FILE).exists());
-        RunLock::take(folder).unwrap();
+        RunLock::acquire(folder).unwrap();
     }
 
     #[test]
-    fn the_file_of_a_killed_process_is_no_obstacle() {
+    fn the_lock_file_of_a_killed_process_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let folder = Utf8Path::from_path(folder.path()).unwrap();
         crate::write::write(&folder.join(LOCK_FILE), b"", crate::write::Durability::Cached).unwrap();
-        RunLock::take(folder).unwrap();
+        RunLock::acquire(folder).unwrap();
     }
 }

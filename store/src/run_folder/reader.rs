@@ -1,11 +1,11 @@
-//! Run folders as they are read: one by its path, the latest of a side, and those that belong together.
+//! Run folders opened for reading: one by its path, the newest of a side, and the repeats of a group.
 
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 
-use super::{MANIFEST_FILE, RUN_FILE};
+use super::layout::{MANIFEST_FILE, RUN_FILE};
 use crate::confined_path;
 use crate::write::TEMPORARY_PREFIX;
 use counterproof_artifact::evaluation::Evaluation;
@@ -14,23 +14,23 @@ use counterproof_artifact::{CaseId, Manifest, Run, Side};
 /// A document that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system said no.
+    /// The file could not be read.
     #[error("failed to read `{path}`")]
     Io {
         /// The file.
         path: Utf8PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is there, but is not the document that it should be.
+    /// The file is not the expected document.
     #[error("`{path}` is not a valid document")]
     Document {
         /// The file.
         path: Utf8PathBuf,
-        /// What is wrong, with line and column.
+        /// The error, with line and column.
         source: serde_json::Error,
     },
-    /// No run folder of this side is there.
+    /// There is no run of this side.
     #[error("no run of side `{side}` under `{out}`")]
     NoRun {
         /// The folder that holds the sides.
@@ -38,20 +38,20 @@ pub enum ReadError {
         /// The side.
         side: Side,
     },
-    /// There are shards of runs of this side, and none that is whole.
-    #[error("no whole run of side `{side}` under `{out}`: there are only shards, such as `{shard}`")]
+    /// There are only shards of runs of this side.
+    #[error("no complete run of side `{side}` under `{out}`: found only shards, such as `{shard}`")]
     OnlyShards {
         /// The folder that holds the sides.
         out: Utf8PathBuf,
         /// The side.
         side: Side,
-        /// A shard's folder.
+        /// The folder of one shard.
         shard: Utf8PathBuf,
     },
 }
 
 impl ReadError {
-    /// True where the file is not there at all.
+    /// True where the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, ReadError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
@@ -65,7 +65,8 @@ pub(super) fn read_document<T: DeserializeOwned>(folder: &Utf8Path, name: &str) 
     }
 }
 
-/// Reads an evaluation, wherever it lies; its bytes too, since they may say more than this version knows.
+/// Reads an evaluation from any path. Returns its bytes as well, because they can contain fields that this version does not
+/// know.
 pub fn read_evaluation(path: &Utf8Path) -> Result<(Evaluation, Vec<u8>), ReadError> {
     let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
     match serde_json::from_slice(&bytes) {
@@ -74,16 +75,16 @@ pub fn read_evaluation(path: &Utf8Path) -> Result<(Evaluation, Vec<u8>), ReadErr
     }
 }
 
-/// The newest run of a side, and what lies beside it.
+/// The newest run of a side, and the other runs next to it.
 #[derive(Debug)]
 pub struct Latest {
-    /// The run.
+    /// The newest run.
     pub run: RunReader,
-    /// The runs that are repeats of the same, oldest first; none where the run is no repeat.
+    /// The other repeats of its group, oldest first; empty where the run is not repeated.
     pub repeats: Vec<RunReader>,
-    /// Whole runs of the side that are not, oldest first.
+    /// Complete runs outside of the group, oldest first.
     pub others: Vec<RunReader>,
-    /// Runs beside it that could not be read: one of them may be newer.
+    /// Runs that could not be read. One of them may be newer.
     pub skipped: Vec<ReadError>,
 }
 
@@ -106,20 +107,21 @@ impl RunReader {
         Self::latest(out, side).map(|latest| latest.run)
     }
 
-    /// Finds the newest run of a side below `out`: the one accepted or generated last, and of two the one with the greater id.
-    /// Shards are passed over, which are parts of a run, and runs that cannot be read; where there is no other, that is the error.
+    /// Finds the newest run of a side below `out`: the one accepted or generated last; between two equal times, the one with
+    /// the greater id. Skips shards, which are parts of a run, and runs that cannot be read; an error where nothing else is
+    /// there.
     pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
         let (runs, skipped) = Self::all(out, side)?;
-        // The shards that a run was merged from may still lie beside it.
-        let (shards, mut whole): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
-        whole.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
-        if let Some(run) = whole.pop() {
-            // A copy of the run itself, in a folder of another name, is no repeat of it.
+        // The shards that a run was merged from may still exist next to it.
+        let (shards, mut complete): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
+        complete.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
+        if let Some(run) = complete.pop() {
+            // A copy of the same run in another folder is not a repeat.
             let is_repeat = |other: &RunReader| {
                 let (other, run) = (&other.run, &run.run);
                 run.group_id.is_some() && other.group_id == run.group_id && other.run_id != run.run_id
             };
-            let (repeats, others) = whole.into_iter().partition(is_repeat);
+            let (repeats, others) = complete.into_iter().partition(is_repeat);
             return Ok(Latest { run, repeats, others, skipped });
         }
         Err(match (skipped.into_iter().next(), shards.into_iter().next()) {
@@ -129,13 +131,13 @@ impl RunReader {
         })
     }
 
-    /// The runs in the folder that this one lies in, itself among them. What cannot be read is left out.
-    pub fn beside(&self) -> Result<Vec<RunReader>, ReadError> {
-        Self::within(&self.lies_in()).map(|(runs, _)| runs)
+    /// Returns all readable runs in the parent folder, this one included.
+    pub fn siblings(&self) -> Result<Vec<RunReader>, ReadError> {
+        Self::within(&self.parent_folder()).map(|(runs, _)| runs)
     }
 
-    /// The folder that the run's folder lies in.
-    pub fn lies_in(&self) -> Utf8PathBuf {
+    /// The folder that contains the run folder.
+    pub fn parent_folder(&self) -> Utf8PathBuf {
         match (self.folder.file_name(), self.folder.parent()) {
             (Some(_), Some(parent)) if !parent.as_str().is_empty() => parent.to_owned(),
             (Some(_), _) => Utf8PathBuf::from("."),
@@ -144,7 +146,7 @@ impl RunReader {
         }
     }
 
-    /// Every run of a side below `out`, and why others could not be read.
+    /// Returns every run of a side below `out`, and the errors of the others.
     fn all(out: &Utf8Path, side: Side) -> Result<(Vec<RunReader>, Vec<ReadError>), ReadError> {
         match Self::within(&out.join(side.as_str())) {
             Err(error) if error.is_missing() => Err(ReadError::NoRun { out: out.to_owned(), side }),
@@ -152,13 +154,13 @@ impl RunReader {
         }
     }
 
-    /// Every run in a folder, and why others could not be read.
+    /// Returns every run in a folder, and the errors of the others.
     fn within(folder: &Utf8Path) -> Result<(Vec<RunReader>, Vec<ReadError>), ReadError> {
         let failed = |source| ReadError::Io { path: folder.to_owned(), source };
         let (mut runs, mut skipped) = (Vec::new(), Vec::new());
         for entry in folder.read_dir_utf8().map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            // A folder that is still being put together is no run yet.
+            // A folder with a temporary name is still under construction.
             if entry.file_name().starts_with(TEMPORARY_PREFIX) || !entry.path().join(RUN_FILE).is_file() {
                 continue;
             }
@@ -170,7 +172,7 @@ impl RunReader {
         Ok((runs, skipped))
     }
 
-    /// The folder.
+    /// The path of the run folder.
     pub fn folder(&self) -> &Utf8Path {
         &self.folder
     }
@@ -180,12 +182,12 @@ impl RunReader {
         &self.run
     }
 
-    /// Where the artifact of a case is, or would be.
+    /// The path of the artifact of a case, which need not exist.
     pub fn case_path(&self, case: &CaseId) -> Utf8PathBuf {
         self.folder.join(format!("{case}.json"))
     }
 
-    /// The assets' manifest, if there is one.
+    /// Reads the manifest of the assets, if there is one.
     pub fn manifest(&self) -> Result<Option<Manifest>, ReadError> {
         match read_document(&self.folder, MANIFEST_FILE) {
             Ok(manifest) => Ok(Some(manifest)),
@@ -194,13 +196,13 @@ impl RunReader {
         }
     }
 
-    /// The ids of all files in the folder that are named like an artifact, sorted.
+    /// Returns the ids of all files that are named like an artifact, sorted.
     pub fn case_ids_on_disk(&self) -> Result<Vec<CaseId>, ReadError> {
         let io = |source| ReadError::Io { path: self.folder.clone(), source };
         let mut ids = Vec::new();
         for entry in self.folder.read_dir_utf8().map_err(io)? {
             let entry = entry.map_err(io)?;
-            // `run` and `evaluation` are no case ids, so their files fall out here too.
+            // `run` and `evaluation` are not valid case ids, which excludes these documents.
             if let Some(id) = entry.file_name().strip_suffix(".json").and_then(|stem| stem.parse().ok()) {
                 ids.push(id);
             }

@@ -1,4 +1,4 @@
-//! A run folder that another process left behind, opened for writing again. What is missing in it is not judged here.
+//! Reopens the run folder of an interrupted process for writing. Which cases are missing is not decided here.
 
 use std::fs;
 use std::io;
@@ -6,36 +6,39 @@ use std::sync::PoisonError;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader, RunWriter, restore};
+use super::layout::{ASSETS_FOLDER, MANIFEST_FILE};
+use super::lock::{LockError, RunLock};
+use super::reader::{ReadError, RunReader};
+use super::restore;
+use super::writer::RunWriter;
 use crate::write::{self, TEMPORARY_PREFIX, WriteError};
-use crate::{LockError, RunLock};
 use counterproof_artifact::canonical::Sha256Digest;
 use counterproof_artifact::{AssetKind, Case, CaseId, Extra, Href, ManifestItem, Side};
 
-/// Why a run folder could not be opened again.
+/// A run folder that could not be reopened.
 #[derive(Debug, thiserror::Error)]
 pub enum ReopenError {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("there is no run folder `{0}`")]
     Missing(Utf8PathBuf),
-    /// The folder could not be kept for this process alone.
+    /// The folder could not be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// What is there could not be read.
+    /// A file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// What is of no use could not be removed.
+    /// A file could not be written or removed.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
 impl RunReader {
-    /// Reads the artifact of a case, without judging it.
+    /// Reads the artifact of a case without validating it.
     pub fn read_case(&self, case: &CaseId) -> Result<Case, ReadError> {
         super::reader::read_document(self.folder(), &format!("{case}.json"))
     }
 
-    /// The names of all files directly under `assets/` but the manifest, sorted.
+    /// Returns the names of all files directly under `assets/` except the manifest, sorted.
     pub fn asset_names(&self) -> Result<Vec<String>, ReadError> {
         let mut names = file_names(&self.folder().join(ASSETS_FOLDER))?;
         names.retain(|name| !MANIFEST_FILE.ends_with(&format!("/{name}")));
@@ -45,25 +48,24 @@ impl RunReader {
 }
 
 impl RunWriter {
-    /// Opens `<folder>` again, and removes the temporary files of whoever was killed there. What the
-    /// journal holds is in its place afterwards, and the journal is gone.
+    /// Reopens a run folder: removes temporary files of an earlier process, and restores the files of its journal.
     ///
-    /// The manifest starts empty: [`RunWriter::adopt`] enters what is to stay.
+    /// The manifest starts empty; [`RunWriter::adopt`] adds the assets that are still needed.
     pub fn reopen(folder: Utf8PathBuf, side: Side) -> Result<Self, ReopenError> {
         if !folder.is_dir() {
             return Err(ReopenError::Missing(folder));
         }
-        let lock = RunLock::take(&folder)?;
-        for place in [folder.clone(), folder.join(ASSETS_FOLDER)] {
-            for name in file_names(&place)?.iter().filter(|name| name.starts_with(TEMPORARY_PREFIX)) {
-                write::remove(&place.join(name))?;
+        let lock = RunLock::acquire(&folder)?;
+        for path in [folder.clone(), folder.join(ASSETS_FOLDER)] {
+            for name in file_names(&path)?.iter().filter(|name| name.starts_with(TEMPORARY_PREFIX)) {
+                write::remove(&path.join(name))?;
             }
         }
         restore::restore(&folder)?;
-        Ok(Self::locked(folder, side, lock))
+        Ok(Self::with_lock(folder, side, lock))
     }
 
-    /// Enters an asset that is on disk into the manifest.
+    /// Adds an asset that is already on disk to the manifest.
     pub fn adopt(&self, name: &str, kind: AssetKind, case: Option<CaseId>, extra: Extra) -> Result<(), ReadError> {
         let path = self.folder().join(ASSETS_FOLDER).join(name);
         let failed = |source| ReadError::Io { path: path.clone(), source };
@@ -83,34 +85,34 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Removes an asset of no use, before it is adopted.
+    /// Removes an asset that was not adopted.
     pub fn remove_asset(&self, name: &str) -> Result<(), WriteError> {
         write::remove(&self.folder().join(ASSETS_FOLDER).join(name))
     }
 
-    /// Removes the manifest that was written when the run ended before: it is no longer true.
+    /// Removes the manifest of the earlier end of the run, which is outdated.
     pub fn remove_manifest(&self) -> Result<(), WriteError> {
         write::remove(&self.folder.join(MANIFEST_FILE))
     }
 
-    /// Takes a case back: its artifact first, since what it links to goes next.
+    /// Removes a case: its artifact first, so that no artifact ever links to a missing asset.
     pub fn discard_case(&self, case: &CaseId) -> Result<(), WriteError> {
         write::remove(&self.folder.join(format!("{case}.json")))?;
         write::sync(&self.folder)?;
         let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         items.retain(|item| {
             let stays = item.case_id.as_ref() != Some(case);
             if !stays {
-                gone.push(item.href.clone());
+                removed.push(item.href.clone());
             }
             stays
         });
-        gone.iter().try_for_each(|href| write::remove(&self.folder.join(href.as_str())))
+        removed.iter().try_for_each(|href| write::remove(&self.folder.join(href.as_str())))
     }
 }
 
-/// The names of the files of a folder; none where it is not there.
+/// Returns the names of the files in a folder; none where the folder does not exist.
 fn file_names(folder: &Utf8Path) -> Result<Vec<String>, ReadError> {
     let failed = |source| ReadError::Io { path: folder.to_owned(), source };
     let entries = match folder.read_dir_utf8() {

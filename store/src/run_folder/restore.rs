@@ -1,24 +1,25 @@
-//! The other end of the journal: after a power cut, what it holds is written again where it is missing or torn.
+//! Restores files from the journal after a power loss.
 
 use std::fs::File;
 use std::io::{self, BufReader};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{ASSETS_FOLDER, ReadError, ReopenError, SAFE_EXTENSIONS};
+use super::layout::{ASSETS_FOLDER, SAFE_EXTENSIONS};
+use super::{ReadError, ReopenError};
 use crate::confined_path;
-use crate::run_folder::journal::{JOURNAL_FILE, Record, Records};
+use crate::run_folder::journal::{JOURNAL_FILE, JournalRecord, Records};
 use crate::write::{self, Durability, WriteError};
 use counterproof_artifact::CaseId;
 
-/// Writes again what the journal of a folder holds and the folder does not, syncs all of it, and removes the journal.
+/// Restores the files of the journal that are missing or torn, syncs all of them, and removes the journal.
 pub(super) fn restore(folder: &Utf8Path) -> Result<(), ReopenError> {
     let path = folder.join(JOURNAL_FILE);
     if !path.exists() {
         return Ok(());
     }
     for record in unrestored(folder)? {
-        let Record { file, bytes } = record?;
+        let JournalRecord { file, bytes } = record?;
         let path = folder.join(file);
         if let Some(folder) = path.parent() {
             write::create_folder(folder)?;
@@ -31,31 +32,31 @@ pub(super) fn restore(folder: &Utf8Path) -> Result<(), ReopenError> {
     Ok(())
 }
 
-/// The records of a folder's journal whose files are not there as they were written; none where there is no journal.
-pub fn unrestored(folder: &Utf8Path) -> Result<impl Iterator<Item = Result<Record, ReadError>>, ReadError> {
+/// Returns the records of the journal whose files are missing or differ; none where there is no journal.
+pub fn unrestored(folder: &Utf8Path) -> Result<impl Iterator<Item = Result<JournalRecord, ReadError>>, ReadError> {
     let (folder, path) = (folder.to_owned(), folder.join(JOURNAL_FILE));
     let records = match File::open(&path) {
-        Ok(file) => Some(Records::of(BufReader::new(file))),
+        Ok(file) => Some(Records::new(BufReader::new(file))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => return Err(ReadError::Io { path, source }),
     };
-    let is_settled =
-        move |record: &Record| confined_path::read(&folder, &record.file).is_ok_and(|it| it == record.bytes);
+    let is_restored =
+        move |record: &JournalRecord| confined_path::read(&folder, &record.file).is_ok_and(|it| it == record.bytes);
     let records = records.into_iter().flatten().map(move |record| {
         let record = record.map_err(|source| failed(&path, source))?;
-        if is_ours(&record.file) { Ok(record) } else { Err(failed(&path, io::Error::other(NOT_OURS))) }
+        if is_in_run_folder(&record.file) { Ok(record) } else { Err(failed(&path, io::Error::other(FOREIGN_FILE))) }
     });
-    Ok(records.filter(move |record| record.as_ref().map_or(true, |record| !is_settled(record))))
+    Ok(records.filter(move |record| record.as_ref().map_or(true, |record| !is_restored(record))))
 }
 
-const NOT_OURS: &str = "it holds a file that no run has";
+const FOREIGN_FILE: &str = "it contains a file that no run folder has";
 
 fn failed(path: &Utf8PathBuf, source: io::Error) -> ReadError {
     ReadError::Io { path: path.clone(), source }
 }
 
-/// An artifact or an asset with a plain name: nothing else is written from a journal, whoever wrote it.
-fn is_ours(file: &str) -> bool {
+/// True for an artifact or an asset with a plain name. Nothing else is restored: the journal may be forged.
+fn is_in_run_folder(file: &str) -> bool {
     let Some(asset) = file.strip_prefix(ASSETS_FOLDER).and_then(|rest| rest.strip_prefix('/')) else {
         return file.strip_suffix(".json").is_some_and(|stem| stem.parse::<CaseId>().is_ok());
     };
@@ -63,15 +64,15 @@ fn is_ours(file: &str) -> bool {
     !asset.contains(['/', '\\']) && SAFE_EXTENSIONS.contains(&extension)
 }
 
-/// Puts on disk what the journal of a folder holds under names, and the names themselves.
+/// Syncs the files that the journal lists, and their folder entries.
 pub(super) fn sync_files(folder: &Utf8Path) -> Result<(), WriteError> {
     if !write::sync_file_system(folder)? {
         let path = folder.join(JOURNAL_FILE);
         let failed = |path: &Utf8Path, source| WriteError { path: path.to_owned(), source };
         let journal = File::open(&path).map_err(|source| failed(&path, source))?;
-        for record in Records::of(BufReader::new(journal)) {
+        for record in Records::new(BufReader::new(journal)) {
             let file = folder.join(record.map_err(|source| failed(&path, source))?.file);
-            // One that could not be written is not there.
+            // A file whose write failed does not exist.
             if file.exists() {
                 write::sync_file(&file)?;
             }

@@ -8,6 +8,7 @@
 mod atomic_file;
 mod files;
 mod folders;
+mod repeatable_error;
 mod shared_folder;
 mod staged_folder;
 
@@ -15,5 +16,6 @@ pub use atomic_file::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
 pub use files::{append, copy, create_new, write, write_json, write_json_shared};
 pub(crate) use files::{create_log, remove, sync_file, sync_file_system};
 pub use folders::{create_folder, create_new_folder, sync};
+pub(crate) use repeatable_error::RepeatableError;
 pub use shared_folder::SharedFolder;
 pub use staged_folder::StagedFolder;

@@ -1,16 +1,18 @@
-//! One folder that many threads write files into: its entries are synced for all of them at once.
+//! Group commit of folder entries: one sync for all threads that wait for the same folder.
 //!
-//! A synced write waits for the disk twice: for the file, and for the folder that lists it. The system already joins
-//! the file syncs of threads that wait at the same time; this joins the folder syncs. Whoever comes while one is under way
-//! waits for the next, which serves all who wait by then, as databases commit their transactions in groups. Nobody waits
-//! for company: a thread by itself syncs at once.
+//! A synced write waits for the disk twice: for the file and for the folder that lists it. The system already joins
+//! concurrent syncs of files; this type joins the syncs of the folder. A thread that arrives during a sync waits for the
+//! next one, which covers all threads that wait by then, as databases do when they commit transactions in groups. A single
+//! thread syncs at once.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use camino::Utf8Path;
 
-/// The entries of one folder, synced in groups.
+use super::RepeatableError;
+
+/// A folder that many threads write into: concurrent syncs of its entries are joined.
 #[derive(Debug, Default)]
 pub struct SharedFolder {
     state: Mutex<State>,
@@ -19,24 +21,19 @@ pub struct SharedFolder {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Syncs that were started so far, and of these, how many have ended.
+    /// Syncs started so far, and how many of them have ended.
     started: u64,
     ended: u64,
-    /// The first failure. What it left undone stays undone, and a later sync would not tell: it is the answer from then on.
-    failed: Option<Failure>,
-    /// How many wait, for tests to see.
+    /// The first failure, which every later call returns. A later sync that succeeds would hide that entries are lost: the
+    /// system reports a write error only once.
+    failed: Option<RepeatableError>,
+    /// Number of waiting threads, for tests.
     #[cfg(test)]
     waiting: usize,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Failure {
-    kind: io::ErrorKind,
-    os_code: Option<i32>,
-}
-
 impl SharedFolder {
-    /// Returns once a sync that was started after this call has ended.
+    /// Syncs the entries of the folder. Returns once a sync that started after this call has ended.
     pub(super) fn sync(&self, folder: &Utf8Path) -> io::Result<()> {
         self.sync_by(|| super::folders::sync_folder(folder))
     }
@@ -62,14 +59,11 @@ impl SharedFolder {
             state = self.lock();
             state.ended += 1;
             if let Err(error) = result {
-                state.failed = Some(Failure { kind: error.kind(), os_code: error.raw_os_error() });
+                state.failed = Some((&error).into());
             }
             self.ended.notify_all();
         }
-        match state.failed {
-            Some(failure) => Err(failure.os_code.map_or_else(|| failure.kind.into(), io::Error::from_raw_os_error)),
-            None => Ok(()),
-        }
+        state.failed.as_ref().map_or(Ok(()), |failure| Err(failure.into()))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -86,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_caller_is_served_by_a_sync_that_began_after_it_came() {
+    fn every_caller_waits_for_a_sync_that_began_after_its_call() {
         let (shared, begun, syncs) = (SharedFolder::default(), AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..8 {
@@ -101,7 +95,7 @@ mod tests {
                                 Ok(())
                             })
                             .unwrap();
-                        // One after another, so as many have ended only if one did that began after we came.
+                        // Syncs run one at a time, thus more have ended than had begun before this call.
                         assert!(syncs.load(Ordering::SeqCst) > before);
                     }
                 });
@@ -111,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_at_the_same_time_share_one_sync() {
+    fn callers_that_wait_at_the_same_time_share_one_sync() {
         let (shared, syncs) = (SharedFolder::default(), AtomicUsize::new(0));
         let (entered, first_is_in) = channel();
         let (release, released) = channel::<()>();
@@ -143,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_to_everyone_from_then_on() {
+    fn a_failure_is_returned_to_every_later_caller() {
         let shared = SharedFolder::default();
         let full = || Err(io::ErrorKind::StorageFull.into());
         assert_eq!(shared.sync_by(full).unwrap_err().kind(), io::ErrorKind::StorageFull);

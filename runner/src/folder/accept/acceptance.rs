@@ -185,7 +185,7 @@ fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
     let (Some(group), Some(of)) = (run.run().group_id.clone(), run.run().repeats) else { return Ok(vec![run]) };
     let mut found: BTreeMap<u64, Vec<RunReader>> = BTreeMap::new();
     // Whatever cannot be read is missed below, if it is a repeat of this group.
-    for reader in run.beside()? {
+    for reader in run.siblings()? {
         let document = reader.run();
         // The shards that a repeat was merged from may still lie beside it.
         let is_repeat = document.group_id.as_ref() == Some(&group) && document.shard.is_none();
@@ -207,7 +207,7 @@ fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
         }
         (missing, _) => {
             let missing: Vec<_> = missing.iter().map(u64::to_string).collect();
-            format!("missing in `{}`: {}", run.lies_in(), missing.join(", "))
+            format!("missing in `{}`: {}", run.parent_folder(), missing.join(", "))
         }
     };
     Err(AcceptError::Repeats { group, of: last, what })
@@ -222,7 +222,7 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
     if run.shard.is_some() {
         return Err(AcceptError::IsShard(folder));
     }
-    let lock = match RunLock::take(&folder) {
+    let lock = match RunLock::acquire(&folder) {
         Ok(lock) => Some(lock),
         Err(error @ LockError::Held(_)) => return Err(error.into()),
         Err(LockError::Io { .. }) => None,

@@ -1,0 +1,28 @@
+//! Run folders: created for writing, opened for reading, and reopened after an interruption. What the documents contain is
+//! not judged here.
+//!
+//! ```text
+//! runs/<side>/<runId>/run.json  <caseId>.json  assets/manifest.json  assets/…
+//! ```
+
+mod asset;
+mod commit_queue;
+mod commit_threads;
+mod committer;
+mod journal;
+mod layout;
+mod lock;
+mod reader;
+mod reopen;
+mod restore;
+mod writer;
+
+pub use asset::{AssetWriter, UnnamedAsset};
+pub use commit_queue::OnCommitted;
+pub use journal::{JOURNAL_FILE, JournalRecord};
+pub use layout::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE, SAFE_EXTENSIONS};
+pub use lock::{LOCK_FILE, LockError, RunLock};
+pub use reader::{Latest, ReadError, RunReader, read_evaluation};
+pub use reopen::ReopenError;
+pub use restore::unrestored;
+pub use writer::{CreateError, RunWriter};
