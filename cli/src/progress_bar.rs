@@ -54,8 +54,8 @@ impl Reporter for RunProgress {
                 self.bar.inc(1);
                 self.show_counts();
             }
-            EventKind::AgentGivenUp { in_a_row, not_asked } => self.bar.println(format!(
-                "agent looks down after {in_a_row} consecutive failures; skipping {not_asked} remaining cases"
+            EventKind::AgentDown { consecutive_failures, skipped } => self.bar.println(format!(
+                "agent looks down after {consecutive_failures} consecutive failures; skipping {skipped} remaining cases"
             )),
             EventKind::RunInterrupted { in_flight } => self
                 .bar

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::RunId;
-use counterproof_runner::{Part, Repeat, Rounds, Settings, Shard, ShardError, Start};
+use counterproof_runner::{Repeat, Rounds, RunShard, Settings, Shard, ShardError, Start};
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
@@ -84,7 +84,7 @@ impl FromStr for ShardChoice {
 pub(crate) struct PlannedRun {
     pub(crate) run_id: RunId,
     start: Start,
-    pub(crate) part: Option<Part>,
+    pub(crate) shard: Option<RunShard>,
     repeat: Option<Repeat>,
 }
 
@@ -101,7 +101,7 @@ impl PlannedRun {
         Settings {
             run_id: self.run_id.clone(),
             start: self.start,
-            part: self.part.clone(),
+            shard: self.shard.clone(),
             repeat: self.repeat.clone(),
             ..shared.clone()
         }
@@ -167,15 +167,15 @@ impl PlanArgs {
             // A stopped command may not have reached the later repeats, so those may be new. The first must exist:
             // otherwise the ID is mistyped.
             Some(_) => {
-                Start::Resume { retry_errors: self.retry_errors, or_new: number.is_some_and(|number| number > 1) }
+                Start::Resume { retry_errors: self.retry_errors, or_create: number.is_some_and(|number| number > 1) }
             }
         };
         let mut part = None;
         if let Some(shard) = shard {
-            part = Some(Part { run_id: run_id.clone(), shard });
+            part = Some(RunShard { run_id: run_id.clone(), shard });
             run_id = with_suffix(&run_id, &format!("s{}of{}", shard.index(), shard.count()))?;
         }
-        Ok(PlannedRun { run_id, start, part, repeat })
+        Ok(PlannedRun { run_id, start, shard: part, repeat })
     }
 }
 

@@ -46,7 +46,7 @@ fn record(folder: &Utf8Path, variant: Variant, side: Side, start: &str) -> Resul
     let environment = Environment {
         clock: Arc::new(SteppingClock::new(start.parse()?, Duration::from_millis(3))),
         jitter: Jitter::from_seed(7),
-        ..Environment::of_system()
+        ..Environment::from_system()
     };
     counterproof_runner::run(&settings, &suite.cases, environment, &mut Silent)?;
     Ok(())

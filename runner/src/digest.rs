@@ -1,23 +1,23 @@
-//! What a case asks, as a digest: two cases with the same digest ask the same. Titles and expectations do not count.
+//! Digests of cases: two cases with equal digests send the same input. Titles and expectations are not included.
 
 use counterproof_artifact::{CaseId, Sha256Digest};
 use counterproof_cases::CaseSpec;
 use serde_json::Value;
 
-/// The digest of a case's id and input, whatever the order of the input's keys in the cases file.
+/// Returns the digest of a case's id and input. The order of keys in the cases file does not matter.
 pub(crate) fn of_case(case: &CaseSpec) -> Sha256Digest {
     // JSON values and strings always serialise.
     let input = serde_json::to_value(&case.input).unwrap_or_default();
     Sha256Digest::of(format!("{}\n{}", case.id, sorted(input)).as_bytes())
 }
 
-/// The digest of several cases in their order.
+/// Returns the digest of several cases in their order.
 pub(crate) fn of_cases<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha256Digest)>) -> Sha256Digest {
     let lines: Vec<_> = cases.into_iter().map(|(id, digest)| format!("{id} {digest}\n")).collect();
     Sha256Digest::of(lines.concat().as_bytes())
 }
 
-/// The digest of a JSON value, whatever the order of its keys.
+/// Returns the digest of a JSON value. The order of keys does not matter.
 pub(crate) fn of_value(value: Value) -> Sha256Digest {
     Sha256Digest::of(sorted(value).to_string().as_bytes())
 }
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_asked_counts() {
+    fn only_the_id_and_the_input_count() {
         let of = |text: &str| of_case(&cases(text)[0]);
         let plain = of(r#"[{"id": "a", "input": {"user": "x", "context": {"p": 1, "q": [{"r": 2, "s": 3}]}}}]"#);
         let same =

@@ -1,5 +1,6 @@
-//! What happens during a run, told as it happens. How it is shown is up to a [`Reporter`].
+//! The events of a run, and the interface of the reporters that receive them.
 
+use std::fmt;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -7,17 +8,16 @@ use counterproof_artifact::{CaseId, FailureClass, RunId, Side};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::record::run_document::millis;
-use crate::system::clock::{Clock, Moment};
+use crate::system::{Clock, Moment, whole_millis};
 
-/// Something that happened.
+/// An event with its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEvent {
-    /// When.
+    /// The time of day.
     pub at: Timestamp,
-    /// How long after the clock was started; it never goes back from one event to the next.
+    /// Time since the clock was started. It never decreases from one event to the next.
     pub elapsed: Duration,
-    /// What.
+    /// What happened.
     pub kind: EventKind,
 }
 
@@ -28,41 +28,41 @@ impl RunEvent {
     }
 }
 
-/// Takes the events of a run, on the thread that called [`crate::run()`] and in the order in which they happened.
+/// Receives the events of a run, on the thread that called [`crate::run()`] and in the order in which they happened.
 pub trait Reporter {
-    /// Takes one event. The run waits for this to return.
+    /// Handles one event. The run waits for this to return.
     fn report(&mut self, event: &RunEvent);
 }
 
-/// What happened. Names and fields as they are serialised are an interface: see `docs/events.md`.
+/// The kind of an event. The serialised names and fields are a public interface: see `docs/events.md`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// The run folder was made and holds a first `run.json`.
+    /// The run folder was created and contains a first `run.json`.
     RunStarted {
-        /// The run. Every line of the serialised stream names it, so the event need not.
+        /// The run. It is not serialised here, because every line of the stream contains it.
         #[serde(skip)]
         run_id: RunId,
-        /// Its side.
+        /// The side of the run.
         side: Side,
-        /// Its folder.
+        /// The run folder.
         folder: Utf8PathBuf,
-        /// How many cases will be asked.
+        /// How many cases will run.
         cases: usize,
     },
-    /// A case was taken up.
+    /// A case was started.
     CaseStarted {
-        /// The case.
+        /// The id of the case.
         case_id: CaseId,
     },
-    /// An attempt failed, and another one follows.
+    /// An attempt failed and will be retried.
     AttemptFailed {
-        /// The case.
+        /// The id of the case.
         case_id: CaseId,
-        /// The attempt, counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
-        /// What went wrong.
+        /// The failure.
         failure: FailureNote,
         /// How long the runner waits before the next attempt.
         #[serde(rename = "retry_in_ms", serialize_with = "as_millis")]
@@ -70,96 +70,107 @@ pub enum EventKind {
     },
     /// A case is complete: its artifact is on disk.
     CaseFinished {
-        /// The case.
+        /// The id of the case.
         case_id: CaseId,
-        /// How many attempts it took; 0 where it was not asked.
+        /// The number of attempts; 0 if the case was skipped.
         attempts: u32,
-        /// What went wrong last; `None` where the agent answered.
+        /// The failure of the last attempt; `None` if the agent answered.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<FailureNote>,
     },
-    /// The adaptive limit on cases in flight moved.
+    /// The adaptive limit on cases in flight changed.
     ConcurrencyChanged {
-        /// How many cases may be in flight from now on.
+        /// The new limit.
         limit: usize,
     },
-    /// So many cases in a row ended as if nobody were there that the run gives the agent up: those that are left become
-    /// artifacts that say so.
-    AgentGivenUp {
-        /// How many cases in a row.
-        in_a_row: u32,
-        /// How many cases will not be asked.
-        not_asked: usize,
+    /// The agent looks down: the remaining cases are skipped, and each gets an artifact that records it.
+    #[serde(rename = "agent_given_up")]
+    AgentDown {
+        /// The number of consecutive failures.
+        #[serde(rename = "in_a_row")]
+        consecutive_failures: u32,
+        /// How many cases will be skipped.
+        #[serde(rename = "not_asked")]
+        skipped: usize,
     },
-    /// The run was asked to stop: no further case is taken up.
+    /// The run was asked to stop: no further case is started.
     RunInterrupted {
         /// How many cases are in flight.
         in_flight: usize,
     },
-    /// The run ended and `run.json` says how.
+    /// The run ended, and `run.json` contains its statistics.
     RunFinished {
-        /// How it went.
+        /// The numbers of cases.
         counts: Counts,
     },
 }
 
-/// A failure in short.
+/// The summary of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FailureNote {
-    /// The contract's class.
+    /// The contract's failure class.
     pub class: FailureClass,
-    /// The stable finer name: see [`crate::Reason`].
+    /// The stable name within the class: see [`crate::Reason`].
     #[serde(rename = "error_name")]
     pub name: &'static str,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if a response arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
 }
 
-/// How many cases went which way.
+impl fmt::Display for FailureNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.class, self.name)?;
+        self.status.map_or(Ok(()), |status| write!(f, ", status {status}"))
+    }
+}
+
+/// The numbers of cases by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
-    /// Cases that were selected.
+    /// Selected cases.
     pub selected: usize,
     /// Cases that the agent answered.
     pub answered: usize,
-    /// Cases that ended as a runner failure.
+    /// Cases that ended with a runner failure.
     pub failed: usize,
-    /// Cases that took more than one attempt.
+    /// Cases with more than one attempt.
     pub retried: usize,
     /// Attempts over all cases.
     pub attempts: usize,
-    /// Cases that were complete before, where a run was resumed; they are among the answered and the failed ones.
-    pub kept: usize,
-    /// Failed cases that were not asked, because the run had given the agent up.
-    pub not_asked: usize,
-    /// Failed cases that would have been tried again, had the run's retry budget not been spent.
+    /// Cases that were complete before the run was resumed. They also count as answered or failed.
+    #[serde(rename = "kept")]
+    pub already_complete: usize,
+    /// Failed cases that were skipped because the agent looked down.
+    #[serde(rename = "not_asked")]
+    pub skipped: usize,
+    /// Failed cases that were not retried because the run's retry budget was used up.
     pub over_budget: usize,
 }
 
 impl Counts {
-    /// Counts what one case came to.
-    pub(crate) const fn add(&mut self, one: &Counts) {
-        self.answered += one.answered;
-        self.failed += one.failed;
-        self.retried += one.retried;
-        self.attempts += one.attempts;
+    /// Adds the outcome of a case from an earlier process.
+    pub(crate) const fn add(&mut self, case: &Counts) {
+        self.answered += case.answered;
+        self.failed += case.failed;
+        self.retried += case.retried;
+        self.attempts += case.attempts;
     }
 
-    /// Takes back what one case came to, since it is asked again.
-    pub(crate) const fn take_back(&mut self, one: &Counts) {
-        self.answered -= one.answered;
-        self.failed -= one.failed;
-        self.retried -= one.retried;
-        self.attempts -= one.attempts;
+    /// Subtracts the outcome of a case that runs again.
+    pub(crate) const fn subtract(&mut self, case: &Counts) {
+        self.answered -= case.answered;
+        self.failed -= case.failed;
+        self.retried -= case.retried;
+        self.attempts -= case.attempts;
     }
 
-    /// Cases that have no artifact, because the run was stopped.
+    /// Returns the number of cases without an artifact. It is positive only if the run was stopped.
     pub const fn not_run(&self) -> usize {
         self.selected - self.answered - self.failed
     }
 }
 
 fn as_millis<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(millis(*span))
+    serializer.serialize_u64(whole_millis(*span))
 }

@@ -1,14 +1,19 @@
-//! The runner: cases in, artifacts out.
+//! The runner: runs cases against an agent and records artifacts.
 //!
-//! Data flows one way. A case becomes a request (`agent`), the request becomes a try with a response or a fault
-//! (`attempt`, `body`, `decode`, `store`, `fault`), the try is judged and kept (`keep`, `kept_body`, `payload`), a pure policy says whether another try
-//! follows ([`retry`]), and the last one becomes the case's artifact, on disk before the case counts as complete (`ask`).
-//! [`run()`] does this for all cases, so many at once as its settings allow, and tells a [`Reporter`] what happens.
+//! ```text
+//! run (scheduler, case runner)
+//!   └─ agent     case → request body
+//!   └─ attempt   request → exchange, over http or process
+//!   └─ record    exchange → artifact or failure, with its assets
+//!   └─ policy    failure → retry after a wait, or stop
+//! ```
 //!
-//! A run that ended before its time is taken up where it was left (`begin`, `changes`, `salvage`); one that is shared by
-//! several machines is split by [`Shard`]; one that is good enough becomes the baseline ([`accept()`]).
+//! [`run()`] runs all cases, with bounded concurrency, and sends events to a [`Reporter`]. A case is complete when its
+//! artifact is durable. A run that was stopped can be resumed; a run on several machines is split by [`Shard`]. [`merge()`]
+//! joins the shards again, and [`accept()`] makes a run the baseline; both work on run folders only (`folder`).
 //!
-//! The crate never prints, and reads no clock, no randomness and no environment variable of its own (see [`Environment`]).
+//! Errors of the agent become artifacts. Only errors of the disk, the settings or the system end a run ([`RunError`]). The
+//! crate never prints, and takes time, randomness and the stop signal from the caller (see [`Environment`]).
 //!
 //! ```no_run
 //! use counterproof_runner::{Checkout, Environment, Settings, Silent, run};
@@ -21,7 +26,7 @@
 //!     "cases.json".into(),
 //!     "runs".into(),
 //! );
-//! let environment = Environment { checkout: Checkout::discover(".".into()), ..Environment::of_system() };
+//! let environment = Environment { checkout: Checkout::discover(".".into()), ..Environment::from_system() };
 //! let summary = run(&settings, &suite.cases, environment, &mut Silent)?;
 //! println!("{} of {} cases answered: {}", summary.counts.answered, summary.counts.selected, summary.folder);
 //! # Ok(())
@@ -46,26 +51,18 @@ mod system;
 
 pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
-pub use failure::fault::Reason;
-pub use folder::accept::{AcceptError, Acceptance, Baseline, accept};
-pub use folder::changes::Changes;
-pub use folder::merge::{MergeError, Merged, merge};
-pub use http::client::ClientError;
-pub use policy::concurrency::{Concurrency, ConcurrencyError};
-pub use policy::rate::{Rate, RateError};
-pub use policy::retry::RetryPolicy;
-pub use policy::retry_budget::{RetryBudget, RetryBudgetError};
-pub use policy::shard::{Part, Shard, ShardError};
-pub use policy::shard_detection::{ShardDetectionError, detect_shard};
-pub use record::saved_request::{REQUEST_HREF, SavedRequest};
+pub use failure::Reason;
+pub use folder::{AcceptError, Acceptance, Baseline, Changes, MergeError, Merged, accept, merge};
+pub use http::ClientError;
+pub use policy::{
+    Concurrency, ConcurrencyError, Rate, RateError, RetryBudget, RetryBudgetError, RetryPolicy, RunShard, Shard,
+    ShardDetectionError, ShardError, detect_shard,
+};
+pub use record::{REQUEST_HREF, SavedRequest};
 pub use reporter::{JsonLines, Plain, Silent};
-pub use run::scheduler::{Environment, RunError, Summary, run};
-pub use run::start::ResumeError;
-pub use settings::endpoint::{BaseUrl, BaseUrlError, ResolveRule, ResolveRuleError};
-pub use settings::run_settings::{ByteLimits, PhaseTimeouts, Repeat, Rounds, Settings, Start};
-pub use settings::secret::{Header, HeaderError, Secret};
-pub use settings::target::{AgentCommand, AgentCommandError, Target};
-pub use system::checkout::Checkout;
-pub use system::clock::{Clock, Moment, SteppingClock, SystemClock};
-pub use system::interrupt::{Interrupt, Urgency};
-pub use system::jitter::Jitter;
+pub use run::{ResumeError, RunError, Summary, run};
+pub use settings::{
+    AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, Header, HeaderError, PhaseTimeouts, Repeat,
+    ResolveRule, ResolveRuleError, Rounds, Secret, Settings, Start, Target,
+};
+pub use system::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};

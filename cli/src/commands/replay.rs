@@ -88,8 +88,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let config = Config::load(args.config.as_deref())?;
     let settings = args.settings(&recorded, out, &config)?;
     let cases = [placeholder_case(&recorded.case_id)];
-    let summary =
-        counterproof_runner::run(&settings, &cases, Environment::of_system(), &mut Silent).map_err(CommandError::io)?;
+    let summary = counterproof_runner::run(&settings, &cases, Environment::from_system(), &mut Silent)
+        .map_err(CommandError::io)?;
     if !summary.reached {
         return Err(connect_error(&settings.target, &summary.folder, Some(&recorded.case_id)));
     }

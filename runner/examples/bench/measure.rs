@@ -105,12 +105,12 @@ pub(crate) fn run(url: &str, folder: &Utf8Path, cases: usize, concurrency: usize
     let loaded = peak_memory().unwrap_or(f64::NAN);
     let settings = Settings {
         // As the program does unless it is told otherwise: two files a case.
-        keep_requests: true,
+        save_requests: true,
         concurrency: concurrency.to_string().parse()?,
         ..Settings::new("r1".parse()?, Side::New, url.parse()?, cases_path, folder.join("runs"))
     };
     let start = Instant::now();
-    let summary = counterproof_runner::run(&settings, &suite.cases, Environment::of_system(), &mut Silent)?;
+    let summary = counterproof_runner::run(&settings, &suite.cases, Environment::from_system(), &mut Silent)?;
     let took = start.elapsed().as_secs_f64();
     let (rate, syncing) = (cases as f64 / took, summary.syncing.as_secs_f64() / took);
     if summary.counts.answered != cases {

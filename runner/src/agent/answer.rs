@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::document::{self, bounded};
 use super::options::RiskTable;
 use super::{Answering, document::kind_of};
-use crate::failure::fault::{Fault, Reason, Violation};
-use crate::record::run_document::millis;
+use crate::failure::{Fault, Reason, Violation};
+use crate::system::whole_millis;
 
 /// Where arguments that are no JSON object are kept, within `params` and `args`.
 pub(super) const RAW_ARGUMENTS: &str = "raw_arguments";
@@ -58,7 +58,7 @@ impl<'a> Builder<'a> {
     pub(super) fn new(answering: Answering<'a>, risk: &'a RiskTable, created: Option<&Value>) -> Self {
         let created = created.and_then(Value::as_f64).filter(|seconds| (1.0..=LATEST_SECONDS).contains(seconds));
         let ts = match created {
-            Some(seconds) => json!(millis(Duration::from_secs_f64(seconds))),
+            Some(seconds) => json!(whole_millis(Duration::from_secs_f64(seconds))),
             None => json!(answering.received.as_millisecond()),
         };
         Self { answering, risk, ts, actions: Vec::new(), events: Vec::new(), call_ids: HashSet::new() }

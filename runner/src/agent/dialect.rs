@@ -4,7 +4,7 @@ use counterproof_artifact::{Case, CaseId, RunId, Side};
 use counterproof_cases::CaseSpec;
 use jiff::Timestamp;
 
-use crate::failure::fault::Fault;
+use crate::failure::Fault;
 
 /// What a protocol needs to know of the run to ask a case.
 #[derive(Debug, Clone, Copy)]

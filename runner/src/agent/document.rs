@@ -6,7 +6,7 @@ use counterproof_validation::{Code, validate_case};
 use serde_json::{Map, Value};
 
 use super::Answering;
-use crate::failure::fault::{Fault, Reason, Violation};
+use crate::failure::{Fault, Reason, Violation};
 
 /// Levels of nesting that every reader of the artifact takes.
 pub(super) const MAX_DEPTH: usize = 127;

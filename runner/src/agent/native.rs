@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::document::{self, bounded};
 use super::{Answering, Asking, Dialect};
-use crate::failure::fault::{Fault, Reason, Violation};
+use crate::failure::{Fault, Reason, Violation};
 
 /// Fields of the artifact that the runner writes itself. What an agent says in them is kept beside, not believed.
 const RUNNER_FIELDS: [&str; 5] = ["schema_version", "status", "attempts", "runner_failure", AGENT_FIELDS];

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{self, Builder, Called, Carried, unreadable};
 use super::options::AgentOptions;
 use super::{Answering, Asking, Dialect, document, question};
-use crate::failure::fault::Fault;
+use crate::failure::Fault;
 
 /// Fields of the answer that are kept beside the contract's, and their names there.
 const KEPT: [(&str, &str); 6] = [
@@ -115,7 +115,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::failure::fault::Reason;
+    use crate::failure::Reason;
 
     fn read(chat: &OpenaiChat, response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{self, Builder, Called, Carried, unreadable};
 use super::options::AgentOptions;
 use super::{Answering, Asking, Dialect, document, question};
-use crate::failure::fault::{Fault, Reason};
+use crate::failure::{Fault, Reason};
 
 /// Fields of the answer that are kept beside the contract's, and their names there.
 const KEPT: [(&str, &str); 6] = [

@@ -1,4 +1,7 @@
-//! One attempt at a case: one request over a transport, and one response or fault.
+//! One attempt at a case: one request over a transport, and one exchange as the outcome.
 
-pub(crate) mod execute;
-pub(crate) mod transport;
+mod finished_attempt;
+mod transport;
+
+pub(crate) use finished_attempt::{AttemptContext, FinishedAttempt};
+pub(crate) use transport::Transport;

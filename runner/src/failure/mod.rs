@@ -1,3 +1,7 @@
-//! What can go wrong with an attempt: reasons, and faults with their details.
+//! What can go wrong with an attempt: stable reasons, and faults with their details.
 
-pub(crate) mod fault;
+mod fault;
+mod reason;
+
+pub(crate) use fault::{Fault, Violation};
+pub use reason::Reason;

@@ -11,10 +11,10 @@ use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWr
 use jiff::{SpanRound, Timestamp, Unit};
 use serde_json::json;
 
+use super::changes::differing_settings;
+use super::relative_path::{absolute, rebase_path};
+use super::salvage;
 use crate::digest;
-use crate::folder::changes::differing_settings;
-use crate::folder::relative_path::{absolute, moved};
-use crate::folder::salvage;
 
 /// Why shards could not be joined.
 #[derive(Debug, thiserror::Error)]
@@ -192,7 +192,7 @@ fn fill(
         })?;
         let tries = artifact.attempts.as_ref().map_or(0, Vec::len);
         failed += usize::from(matches!(artifact.outcome, Outcome::RunnerError(_)));
-        not_run += usize::from(crate::record::run_document::is_unasked(&artifact));
+        not_run += usize::from(super::case_counts::was_skipped(&artifact));
         retried += usize::from(tries > 1);
         attempts += tries;
         let name = format!("{case}.json");
@@ -269,8 +269,8 @@ fn document(pieces: &[Piece], order: &[(CaseId, usize)], run_id: RunId, out: &Ut
     Run {
         run_id,
         generated_at: oldest.unwrap_or(first).generated_at.clone(),
-        cases_path: moved(&first.cases_path, &from, &to),
-        out_dir: moved("../..", &to, &to),
+        cases_path: rebase_path(&first.cases_path, &from, &to),
+        out_dir: rebase_path("../..", &to, &to),
         selected_case_ids: order.iter().map(|(case, _)| case.clone()).collect(),
         case_digests: Some(digests),
         shard: None,

@@ -1,8 +1,18 @@
-//! Run folders as a whole: merging shards, accepting a baseline, and what an unfinished run left behind. Nothing here sends a
+//! Run folders as a whole: merging shards, accepting a baseline, and salvaging an unfinished run. Nothing here sends a
 //! request.
 
-pub(crate) mod accept;
-pub(crate) mod changes;
-pub(crate) mod merge;
-pub(crate) mod relative_path;
-pub(crate) mod salvage;
+mod accept;
+mod case_counts;
+mod changes;
+mod merge;
+mod relative_path;
+mod salvage;
+
+pub use accept::{AcceptError, Acceptance, Baseline, accept};
+pub(crate) use case_counts::{counts_of, was_skipped};
+pub use changes::Changes;
+pub(crate) use changes::changes;
+pub use merge::{MergeError, Merged, merge};
+pub(crate) use relative_path::{absolute, rebase_path, relative};
+pub(crate) use salvage::SalvageError;
+pub(crate) use salvage::salvage_assets;

@@ -19,60 +19,60 @@ pub(crate) fn relative(target: &Utf8Path, from: &Utf8Path) -> String {
     if path.is_empty() { ".".to_owned() } else { path.join("/") }
 }
 
-/// The absolute form of a path: with symbolic links followed where it exists, by its words alone where it does not.
+/// Returns the absolute form of a path: canonical if the path exists, lexical otherwise.
 pub(crate) fn absolute(path: &Utf8Path) -> Utf8PathBuf {
     path.canonicalize_utf8().or_else(|_| camino::absolute_utf8(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A relative path as seen from the folder `to`, where it was seen from the folder `from`; both must be absolute.
-pub(crate) fn moved(path: &str, from: &Utf8Path, to: &Utf8Path) -> String {
+/// Converts a path relative to the folder `from` into one relative to the folder `to`. Both folders must be absolute.
+pub(crate) fn rebase_path(path: &str, from: &Utf8Path, to: &Utf8Path) -> String {
     if Utf8Path::new(path).components().count() < 2 && !path.starts_with("..") {
-        // A name alone says that the way to it is not to be told.
+        // A bare file name means that the folder was deliberately left out.
         return path.to_owned();
     }
-    relative(&plain(&from.join(path)), &plain(to))
+    relative(&normalised(&from.join(path)), &normalised(to))
 }
 
-/// A path without `.` and `..`, by its words alone.
-fn plain(path: &Utf8Path) -> Utf8PathBuf {
-    let mut plain = Utf8PathBuf::new();
+/// Removes `.` and `..` lexically.
+fn normalised(path: &Utf8Path) -> Utf8PathBuf {
+    let mut normalised = Utf8PathBuf::new();
     for component in path.components() {
         match component {
             Utf8Component::CurDir => {}
-            Utf8Component::ParentDir => drop(plain.pop()),
-            other => plain.push(other.as_str()),
+            Utf8Component::ParentDir => drop(normalised.pop()),
+            other => normalised.push(other.as_str()),
         }
     }
-    plain
+    normalised
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
-    fn way(target: &str, from: &str) -> String {
+    fn path_to(target: &str, from: &str) -> String {
         relative(Utf8Path::new(target), Utf8Path::new(from))
     }
 
     #[test]
-    fn the_way_goes_up_and_down() {
-        assert_eq!(way("/w/cases.json", "/w/runs/new/r1"), "../../../cases.json");
-        assert_eq!(way("/w/runs/new/r1/cases.json", "/w/runs/new/r1"), "cases.json");
-        assert_eq!(way("/w/runs", "/w/runs/new/r1"), "../..");
-        assert_eq!(way("/w", "/w"), ".");
+    fn a_path_may_go_up_and_down() {
+        assert_eq!(path_to("/w/cases.json", "/w/runs/new/r1"), "../../../cases.json");
+        assert_eq!(path_to("/w/runs/new/r1/cases.json", "/w/runs/new/r1"), "cases.json");
+        assert_eq!(path_to("/w/runs", "/w/runs/new/r1"), "../..");
+        assert_eq!(path_to("/w", "/w"), ".");
     }
 
     #[test]
-    fn a_path_may_be_seen_from_elsewhere() {
-        let moved = |path: &str, to: &str| moved(path, Utf8Path::new("/w/a/new/r1"), Utf8Path::new(to));
-        assert_eq!(moved("../../../cases.json", "/w/runs/new/r2"), "../../../cases.json");
-        assert_eq!(moved("../../cases.json", "/w/r"), "../a/cases.json");
-        assert_eq!(moved("cases.json", "/elsewhere/r"), "cases.json");
+    fn a_path_can_be_rebased() {
+        let rebased = |path: &str, to: &str| rebase_path(path, Utf8Path::new("/w/a/new/r1"), Utf8Path::new(to));
+        assert_eq!(rebased("../../../cases.json", "/w/runs/new/r2"), "../../../cases.json");
+        assert_eq!(rebased("../../cases.json", "/w/r"), "../a/cases.json");
+        assert_eq!(rebased("cases.json", "/elsewhere/r"), "cases.json");
     }
 
     #[test]
-    fn nothing_of_the_machine_is_told_where_only_the_root_is_shared() {
-        assert_eq!(way("/home/someone/cases.json", "/tmp/runs/new/r1"), "cases.json");
-        assert_eq!(way("/", "/tmp/runs"), ".");
+    fn without_a_common_folder_only_the_file_name_is_returned() {
+        assert_eq!(path_to("/home/someone/cases.json", "/tmp/runs/new/r1"), "cases.json");
+        assert_eq!(path_to("/", "/tmp/runs"), ".");
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Asset {
 }
 
 /// Enters the assets of complete cases into the manifest, and removes those of cases that will be asked from the start.
-pub(crate) fn assets(
+pub(crate) fn salvage_assets(
     folder: &RunWriter,
     reader: &RunReader,
     selected: &BTreeSet<CaseId>,

@@ -1,71 +1,72 @@
-//! Content encodings, undone as the bytes come. How much is taken is decided by the [`Store`] behind.
+//! Streaming decoders for content encodings. They write to a [`BodySink`], which enforces the size limits.
 
 use std::io::{self, Write};
 
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use crate::response::body_sink::Store;
+use crate::response::BodySink;
 
-/// Bytes that are kept as they came until something of them could be decoded.
-const RAW_START: usize = 64 * 1024;
+/// The number of encoded bytes to retain until the first decoded byte.
+const MAX_RAW_START: usize = 64 * 1024;
 
-/// A decoder in front of a store.
-pub(crate) struct Decoder<'store, 'run> {
-    layer: Layer<'store, 'run>,
-    /// The start as it came, which is all there is to show where nothing can be decoded.
+/// A decoder that writes to a sink.
+pub(crate) struct Decoder<'sink, 'run> {
+    layer: Layer<'sink, 'run>,
+    /// The first encoded bytes: the only evidence if nothing can be decoded.
     raw: Vec<u8>,
 }
 
-enum Layer<'store, 'run> {
-    Plain(&'store mut Store<'run>),
-    Gzip(Box<MultiGzDecoder<&'store mut Store<'run>>>),
-    Zlib(Box<ZlibDecoder<&'store mut Store<'run>>>),
-    Deflate(Box<DeflateDecoder<&'store mut Store<'run>>>),
+enum Layer<'sink, 'run> {
+    Plain(&'sink mut BodySink<'run>),
+    Gzip(Box<MultiGzDecoder<&'sink mut BodySink<'run>>>),
+    Zlib(Box<ZlibDecoder<&'sink mut BodySink<'run>>>),
+    Deflate(Box<DeflateDecoder<&'sink mut BodySink<'run>>>),
 }
 
-/// The bytes are not in the encoding that they claim.
+/// The body is not valid in its declared encoding.
 #[derive(Debug)]
 pub(crate) struct Undecodable {
-    /// The start of what came, where nothing of it could be decoded.
+    /// The first encoded bytes, if nothing could be decoded.
     pub(crate) raw: Option<Vec<u8>>,
 }
 
-/// True for the encodings that the runner undoes.
+/// Reports whether the runner can decode the encoding.
 pub(crate) fn is_known(encoding: &str) -> bool {
     matches!(encoding, "" | "identity" | "gzip" | "x-gzip" | "deflate")
 }
 
-impl<'store, 'run> Decoder<'store, 'run> {
-    /// A decoder for a `Content-Encoding`, for a body that begins with `first`. What is not known is passed on as it comes.
-    pub(crate) fn new(encoding: &str, first: u8, store: &'store mut Store<'run>) -> Self {
+impl<'sink, 'run> Decoder<'sink, 'run> {
+    /// Creates a decoder for a `Content-Encoding` and a body that starts with the byte `first`. Bytes in an unknown encoding
+    /// are passed through.
+    pub(crate) fn new(encoding: &str, first: u8, sink: &'sink mut BodySink<'run>) -> Self {
         if matches!(encoding, "gzip" | "x-gzip" | "deflate") {
-            store.encoded = Some(0);
+            sink.encoded = Some(0);
         }
         let layer = match encoding {
-            "gzip" | "x-gzip" => Layer::Gzip(Box::new(MultiGzDecoder::new(store))),
-            // By the standard it is zlib, whose first byte names its method (RFC 1950, section 2.2); in practice it is
-            // often bare, and then begins with a block that no encoder would begin in that way.
-            "deflate" if first & 0x0f == 8 => Layer::Zlib(Box::new(ZlibDecoder::new(store))),
-            "deflate" => Layer::Deflate(Box::new(DeflateDecoder::new(store))),
-            _ => Layer::Plain(store),
+            "gzip" | "x-gzip" => Layer::Gzip(Box::new(MultiGzDecoder::new(sink))),
+            // The standard requires the zlib format, whose first byte names the method (RFC 1950, section 2.2). Many servers
+            // send raw deflate, whose first block never starts with that value in practice.
+            "deflate" if first & 0x0f == 8 => Layer::Zlib(Box::new(ZlibDecoder::new(sink))),
+            "deflate" => Layer::Deflate(Box::new(DeflateDecoder::new(sink))),
+            _ => Layer::Plain(sink),
         };
         Self { layer, raw: Vec::new() }
     }
 
-    /// True where the store takes no more.
+    /// Reports whether the sink accepts no more bytes.
     pub(crate) fn is_full(&self) -> bool {
-        self.store().is_full()
+        self.sink().is_full()
     }
 
-    /// Takes the next piece. A store that is full is no error of the decoder.
+    /// Decodes the next piece. A full sink is not an error.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), Undecodable> {
-        let store = self.store_mut();
-        store.encoded = store.encoded.map(|bytes| bytes + piece.len() as u64);
-        if store.encoded.is_some() && self.raw.len() < RAW_START {
+        let sink = self.sink_mut();
+        sink.encoded = sink.encoded.map(|bytes| bytes + piece.len() as u64);
+        if sink.encoded.is_some() && self.raw.len() < MAX_RAW_START {
             self.raw.extend_from_slice(piece);
         }
         let written = match &mut self.layer {
-            Layer::Plain(store) => store.write_all(piece),
+            Layer::Plain(sink) => sink.write_all(piece),
             Layer::Gzip(decoder) => decoder.write_all(piece),
             Layer::Zlib(decoder) => decoder.write_all(piece),
             Layer::Deflate(decoder) => decoder.write_all(piece),
@@ -73,14 +74,14 @@ impl<'store, 'run> Decoder<'store, 'run> {
         if written.is_ok() {
             return Ok(());
         }
-        // What was decoded before the fault is still inside.
+        // Bytes decoded before the fault are still buffered.
         let _ = self.drain();
-        self.judge()
+        self.error_unless_full()
     }
 
-    /// Takes out what is still inside. An error where the encoded bytes have no end.
+    /// Flushes the decoder. Fails if the encoded body is incomplete.
     pub(crate) fn finish(&mut self) -> Result<(), Undecodable> {
-        if self.drain().is_ok() { Ok(()) } else { self.judge() }
+        if self.drain().is_ok() { Ok(()) } else { self.error_unless_full() }
     }
 
     fn drain(&mut self) -> io::Result<()> {
@@ -92,26 +93,26 @@ impl<'store, 'run> Decoder<'store, 'run> {
         }
     }
 
-    fn judge(&mut self) -> Result<(), Undecodable> {
+    fn error_unless_full(&mut self) -> Result<(), Undecodable> {
         if self.is_full() {
             return Ok(());
         }
-        let raw = (self.store().taken() == 0).then(|| std::mem::take(&mut self.raw));
+        let raw = (self.sink().accepted() == 0).then(|| std::mem::take(&mut self.raw));
         Err(Undecodable { raw })
     }
 
-    fn store(&self) -> &Store<'run> {
+    fn sink(&self) -> &BodySink<'run> {
         match &self.layer {
-            Layer::Plain(store) => store,
+            Layer::Plain(sink) => sink,
             Layer::Gzip(decoder) => decoder.get_ref(),
             Layer::Zlib(decoder) => decoder.get_ref(),
             Layer::Deflate(decoder) => decoder.get_ref(),
         }
     }
 
-    fn store_mut(&mut self) -> &mut Store<'run> {
+    fn sink_mut(&mut self) -> &mut BodySink<'run> {
         match &mut self.layer {
-            Layer::Plain(store) => store,
+            Layer::Plain(sink) => sink,
             Layer::Gzip(decoder) => decoder.get_mut(),
             Layer::Zlib(decoder) => decoder.get_mut(),
             Layer::Deflate(decoder) => decoder.get_mut(),

@@ -1,5 +1,10 @@
-//! The agent as an HTTP server: the client, reading of response bodies and content encodings.
+//! The agent as an HTTP server: client, exchange, body reading, content encodings and the classification of errors.
 
-pub(crate) mod body;
-pub(crate) mod client;
-pub(crate) mod decode;
+mod body;
+mod client;
+mod connect_error;
+mod decode;
+mod exchange;
+
+pub(crate) use client::AgentClient;
+pub use client::ClientError;

@@ -1,56 +1,56 @@
-//! How many cases may be in flight: a fixed number, or one that follows what the agent can take. Pure: it is told of
-//! requests and answers, and says a number.
+//! The concurrency limit: a fixed number, or an adaptive number that follows what the agent can handle. Pure: it takes
+//! requests and responses as input, and returns a number.
 //!
-//! The controller is additive increase, multiplicative decrease (Chiu and Jain, 1989), as TCP has it, with two signals:
+//! The adaptive limit uses additive increase and multiplicative decrease (Chiu and Jain, 1989), like TCP, with two signals:
 //!
-//! - The agent says that it is too much (429 or 503), or does not answer in time: the limit is halved at once.
-//! - Requests wait in line: the mean latency of a round is more than twice the baseline. At twice the baseline half of what
-//!   is in flight waits, so the limit falls to a little less than half: there is no line then, and the rounds that follow
-//!   measure the baseline anew (the idea of TCP Vegas: Brakmo and Peterson, 1995).
+//! - Overload: the agent responds with 429 or 503, or does not respond in time. The limit is halved at once.
+//! - Queueing: the mean latency of a round is more than twice the baseline. At twice the baseline, half of the requests in
+//!   flight are queued, so the limit falls to a little less than half. The queue then drains, and the following rounds
+//!   measure the baseline again (the idea of TCP Vegas: Brakmo and Peterson, 1995).
 //!
-//! A round is as many answers as the limit allows in flight, but at least [`LEAST_ROUND`]. One without either signal raises
-//! the limit, where it was used up at all: by doubling up to the first signal, by one after it. After a decrease, the
-//! requests that were then in flight are not counted: they tell of the old limit.
+//! A round is as many responses as the limit allows in flight, but at least [`MIN_ROUND`]. A round without a signal raises
+//! the limit if the limit was reached: it doubles until the first signal, and grows by one afterwards. After a decrease,
+//! requests already in flight are not counted, because they reflect the old limit.
 
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Fewer answers than this are no round: their mean says little.
-const LEAST_ROUND: usize = 8;
+/// The minimum number of responses per round. The mean of fewer is unreliable.
+const MIN_ROUND: usize = 8;
 
-/// Where the adaptive limit starts.
-const FIRST_LIMIT: usize = 4;
+/// The initial adaptive limit.
+const INITIAL_LIMIT: usize = 4;
 
-/// How far the adaptive limit goes where nothing else is said.
+/// The default maximum of the adaptive limit.
 const DEFAULT_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 
-/// A round slower than this many times the baseline has requests waiting in line.
-const QUEUED: f64 = 2.0;
+/// A round slower than this multiple of the baseline indicates queueing.
+const QUEUEING_FACTOR: f64 = 2.0;
 
-/// How fast the baseline follows slower rounds, so that an agent which became slower for good is not throttled for ever. It
-/// is divided by the limit: the climb from one decrease to the next takes as many rounds as the limit is high, and over one
-/// climb the baseline must move by less than the decrease makes good.
+/// How fast the baseline follows slower rounds, so that an agent that became permanently slower is not throttled forever.
+/// It is divided by the limit: the climb between two decreases takes about as many rounds as the limit is high, and over one
+/// climb the baseline must rise by less than the decrease compensates.
 const BASELINE_DRIFT: f64 = 0.3;
 
-/// Latencies below this, in seconds, are the noise of schedulers and loopback.
-const NOISE: f64 = 0.002;
+/// Latencies below this, in seconds, are scheduler and loopback noise.
+const NOISE_SECONDS: f64 = 0.002;
 
-/// How many cases are asked at once.
+/// How many cases run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrency {
-    /// So many.
+    /// A fixed number.
     Fixed(NonZeroUsize),
-    /// As many as the agent takes.
+    /// As many as the agent can handle.
     Auto {
-        /// But never more than this.
+        /// The upper bound.
         max: NonZeroUsize,
     },
 }
 
 impl Concurrency {
-    /// The most cases that may be in flight.
+    /// Returns the maximum number of cases in flight.
     pub const fn max(self) -> NonZeroUsize {
         match self {
             Concurrency::Fixed(max) | Concurrency::Auto { max } => max,
@@ -64,9 +64,9 @@ impl From<NonZeroUsize> for Concurrency {
     }
 }
 
-/// A concurrency that cannot be used.
+/// An invalid concurrency.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a concurrency is a number from 1 on, `auto`, or `auto:N` for at most N")]
+#[error("invalid concurrency: use a number from 1, `auto`, or `auto:N` for at most N")]
 pub struct ConcurrencyError;
 
 impl FromStr for Concurrency {
@@ -91,43 +91,43 @@ impl fmt::Display for Concurrency {
     }
 }
 
-/// What the end of a request says of the agent's load.
+/// What the end of a request indicates about the load of the agent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Signal {
-    /// It responded, after this time.
+    /// The agent responded after this time.
     Responded(Duration),
-    /// It said that it is too much, or did not respond in time.
+    /// The agent reported overload, or did not respond in time.
     Overloaded,
-    /// Nothing: there was no agent to respond.
-    Nothing,
+    /// No information: the agent was not reached.
+    NotReached,
 }
 
-/// The limit that follows the agent.
+/// The adaptive limit.
 #[derive(Debug, Clone)]
-pub(crate) struct Adaptive {
+pub(crate) struct AdaptiveLimit {
     limit: NonZeroUsize,
     max: NonZeroUsize,
     in_flight: usize,
-    /// True up to the first signal: the limit doubles.
+    /// Whether no signal occurred yet. Until then the limit doubles.
     starting: bool,
-    /// Requests that went out under the old limit, and are not counted when they end.
+    /// Requests sent under the old limit, which are not counted when they end.
     stale: usize,
-    /// Mean latency in seconds without a line.
+    /// The mean latency without queueing, in seconds.
     baseline: Option<f64>,
     round: Round,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
-    answers: usize,
+    responses: usize,
     seconds: f64,
-    /// The most requests that were in flight.
+    /// The maximum number of requests in flight.
     peak: usize,
 }
 
-impl Adaptive {
+impl AdaptiveLimit {
     pub(crate) fn new(max: NonZeroUsize) -> Self {
-        let first = NonZeroUsize::MIN.saturating_add(FIRST_LIMIT - 1);
+        let first = NonZeroUsize::MIN.saturating_add(INITIAL_LIMIT - 1);
         Self {
             limit: first.min(max),
             max,
@@ -143,13 +143,13 @@ impl Adaptive {
         self.limit
     }
 
-    /// A request goes out.
+    /// Records that a request is sent.
     pub(crate) fn sent(&mut self) {
         self.in_flight += 1;
         self.round.peak = self.round.peak.max(self.in_flight);
     }
 
-    /// A request came to its end. Gives the new limit where it moved.
+    /// Records that a request ended. Returns the new limit if it changed.
     pub(crate) fn ended(&mut self, signal: Signal) -> Option<NonZeroUsize> {
         let before = self.limit;
         self.in_flight = self.in_flight.saturating_sub(1);
@@ -158,12 +158,12 @@ impl Adaptive {
             return None;
         }
         match signal {
-            Signal::Nothing => {}
-            Signal::Overloaded => self.fall_to(self.limit.get() / 2),
+            Signal::NotReached => {}
+            Signal::Overloaded => self.decrease_to(self.limit.get() / 2),
             Signal::Responded(latency) => {
-                self.round.answers += 1;
+                self.round.responses += 1;
                 self.round.seconds += latency.as_secs_f64();
-                if self.round.answers >= self.limit.get().max(LEAST_ROUND) {
+                if self.round.responses >= self.limit.get().max(MIN_ROUND) {
                     self.end_round();
                 }
             }
@@ -174,19 +174,21 @@ impl Adaptive {
     fn end_round(&mut self) {
         let round = std::mem::take(&mut self.round);
         self.round.peak = self.in_flight;
-        let mean = round.seconds / round.answers as f64;
+        // The baseline is a minimum that drifts upwards: it follows faster rounds at once and slower ones gradually.
+        let mean = round.seconds / round.responses as f64;
         let drift = BASELINE_DRIFT / self.limit.get() as f64;
         let baseline = self.baseline.map_or(mean, |baseline| mean.min(baseline + (mean - baseline) * drift));
         self.baseline = Some(baseline);
-        if mean > baseline * QUEUED + NOISE {
-            self.fall_to(self.limit.get() * 2 / 5);
+        if mean > baseline * QUEUEING_FACTOR + NOISE_SECONDS {
+            // A little less than half, so that the queue drains completely.
+            self.decrease_to(self.limit.get() * 2 / 5);
         } else if round.peak >= self.limit.get() {
             let step = if self.starting { self.limit.get() } else { 1 };
             self.limit = self.limit.saturating_add(step).min(self.max);
         }
     }
 
-    fn fall_to(&mut self, limit: usize) {
+    fn decrease_to(&mut self, limit: usize) {
         self.limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
         self.starting = false;
         self.stale = self.in_flight;

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::system::jitter::Jitter;
+use crate::system::Jitter;
 
 /// An agent that answers `servers` requests at once, each within `service` microseconds or so, lets the others wait, and
 /// refuses those beyond `refuse_beyond`.
@@ -39,7 +39,7 @@ impl Seen {
 }
 
 /// Asks `requests` times, with always as many in flight as the limit allows.
-fn simulate(adaptive: &mut Adaptive, agent: Agent, requests: usize) -> Seen {
+fn simulate(adaptive: &mut AdaptiveLimit, agent: Agent, requests: usize) -> Seen {
     let jitter = Jitter::from_seed(7);
     let mut servers: BinaryHeap<Reverse<u64>> = (0..agent.servers).map(|_| Reverse(0)).collect();
     // Ends of requests in flight: when, when they began, and whether they were refused.
@@ -71,8 +71,8 @@ fn simulate(adaptive: &mut Adaptive, agent: Agent, requests: usize) -> Seen {
     seen
 }
 
-fn adaptive(max: usize) -> Adaptive {
-    Adaptive::new(NonZeroUsize::new(max).unwrap())
+fn adaptive(max: usize) -> AdaptiveLimit {
+    AdaptiveLimit::new(NonZeroUsize::new(max).unwrap())
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_limit_that_nobody_uses_does_not_grow() {
         adaptive.sent();
         adaptive.ended(Signal::Responded(Duration::from_millis(1)));
     }
-    assert_eq!(adaptive.limit().get(), FIRST_LIMIT);
+    assert_eq!(adaptive.limit().get(), INITIAL_LIMIT);
 }
 
 #[test]
@@ -157,7 +157,7 @@ proptest! {
             adaptive.sent();
             let signal = match signal {
                 0 => Signal::Overloaded,
-                1 => Signal::Nothing,
+                1 => Signal::NotReached,
                 millis => Signal::Responded(Duration::from_millis(millis)),
             };
             adaptive.ended(signal);

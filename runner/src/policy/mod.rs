@@ -1,11 +1,23 @@
-//! Pure policies: which failures are retried and when, how fast an agent is asked, when it counts as down, and which cases a
-//! shard has. Nothing here sends, waits, reads or writes.
+//! Pure policies: which failures are retried and when, how many cases run at the same time, when the agent looks down, and
+//! which cases belong to a shard. Nothing here sends, waits, reads or writes.
 
-pub(crate) mod circuit;
-pub(crate) mod concurrency;
-pub(crate) mod pace;
-pub(crate) mod rate;
-pub(crate) mod retry;
-pub(crate) mod retry_budget;
-pub(crate) mod shard;
-pub(crate) mod shard_detection;
+mod circuit;
+mod concurrency;
+mod pace;
+mod rate;
+mod retry;
+mod retry_budget;
+mod shard;
+mod shard_detection;
+
+pub(crate) use circuit::CircuitBreaker;
+pub(crate) use concurrency::Signal;
+pub use concurrency::{Concurrency, ConcurrencyError};
+pub(crate) use pace::Pace;
+pub use rate::{Rate, RateError};
+pub use retry::RetryPolicy;
+pub(crate) use retry::{Decision, FailedAttempt, retry_after};
+pub(crate) use retry_budget::RetryTokens;
+pub use retry_budget::{RetryBudget, RetryBudgetError};
+pub use shard::{RunShard, Shard, ShardError};
+pub use shard_detection::{ShardDetectionError, detect_shard};

@@ -1,10 +1,10 @@
-//! At most so many requests in a span of time, evenly spaced: a pure schedule. Waiting is done elsewhere.
+//! The rate limit: evenly spaced requests, up to a number per second or minute. Pure: the case runner does the waiting.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A number of requests in a second or a minute, more than none.
+/// A positive number of requests per second or per minute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     requests: f64,
@@ -18,20 +18,20 @@ enum Unit {
 }
 
 impl Rate {
-    /// From the start of one request to the start of the next.
+    /// Returns the time between the starts of two requests.
     pub fn interval(&self) -> Duration {
         let span = match self.per {
             Unit::Second => 1.0,
             Unit::Minute => 60.0,
         };
-        // A rate beyond what the clock can tell apart is no limit; one below what it can hold is never reached again.
+        // A rate above the resolution of the clock does not limit. A rate below its range never reaches the second request.
         Duration::try_from_secs_f64(span / self.requests).unwrap_or(Duration::MAX)
     }
 }
 
-/// A rate that cannot be used.
+/// An invalid rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a rate is a number of requests in a second or a minute, such as 5/s, 0.5/s or 100/m")]
+#[error("invalid rate: use a number of requests per second or minute, such as 5/s, 0.5/s or 100/m")]
 pub struct RateError;
 
 impl FromStr for Rate {
@@ -59,8 +59,8 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Gives every request its turn. There are no bursts: time that nobody used is gone, since an agent's own limits are often
-/// counted over windows that the runner does not know.
+/// Assigns a turn to each request. Unused time does not accumulate into bursts, because the agent's own limits often apply
+/// to windows that the runner does not know.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     interval: Duration,
@@ -72,7 +72,7 @@ impl Schedule {
         Self { interval: rate.interval(), next: Duration::ZERO }
     }
 
-    /// Takes the next turn, and says how long it is until then.
+    /// Reserves the next turn, and returns the wait until then.
     pub(crate) fn reserve(&mut self, now: Duration) -> Duration {
         let turn = self.next.max(now);
         self.next = turn.saturating_add(self.interval);
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_read_with_its_unit() {
+    fn a_rate_is_parsed_with_its_unit() {
         let interval = |text: &str| text.parse::<Rate>().unwrap().interval();
         assert_eq!(interval("5/s"), Duration::from_millis(200));
         assert_eq!(interval("0.5/s"), Duration::from_secs(2));
@@ -100,19 +100,19 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_come_together_go_out_evenly() {
+    fn simultaneous_requests_are_spaced_evenly() {
         let mut schedule = Schedule::new("10/s".parse().unwrap());
         let now = Duration::from_secs(7);
         let waits: Vec<_> = (0..4).map(|_| schedule.reserve(now).as_millis()).collect();
         assert_eq!(waits, [0, 100, 200, 300]);
-        // A second of silence earns no burst.
+        // An idle second allows no burst.
         let waits: Vec<_> = (0..2).map(|_| schedule.reserve(Duration::from_secs(9)).as_millis()).collect();
         assert_eq!(waits, [0, 100]);
     }
 
     proptest! {
         #[test]
-        fn no_window_holds_more_than_the_rate(gaps in prop::collection::vec(0..400_u64, 2..60)) {
+        fn no_window_exceeds_the_rate(gaps in prop::collection::vec(0..400_u64, 2..60)) {
             let rate: Rate = "5/s".parse().unwrap();
             let mut schedule = Schedule::new(rate);
             let mut now = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Whether and when an attempt that failed is tried again: a pure policy. Waiting is done elsewhere.
+//! The retry policy: decides whether and when a failed attempt is retried. Pure: the case runner does the waiting.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,20 +7,20 @@ use jiff::Timestamp;
 
 use super::retry_budget::RetryBudget;
 
-/// Which failures are tried again, and how soon.
+/// Which failures are retried, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often one case may be tried again.
+    /// The maximum number of retries per case.
     pub retries: u32,
-    /// The longest first wait; it doubles with every attempt.
+    /// The upper bound of the first wait. It doubles with every attempt.
     pub base: Duration,
-    /// The longest wait that doubling leads to.
+    /// The cap on the doubled wait.
     pub cap: Duration,
-    /// The longest wait that the agent can ask for.
+    /// The cap on the wait that the agent requests with `Retry-After`.
     pub retry_after_cap: Duration,
-    /// Whether status 429 is tried again; where calls cost money, a limit may be there to be kept.
+    /// Whether status 429 is retried. Disable it if the rate limit protects a spending budget.
     pub rate_limited: bool,
-    /// How often all cases of a run together may be tried again.
+    /// The maximum number of retries over all cases of a run.
     pub budget: RetryBudget,
 }
 
@@ -37,52 +37,53 @@ impl Default for RetryPolicy {
     }
 }
 
-/// What the policy needs to know of a failed attempt.
+/// A failed attempt, as input of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Failed {
-    /// The attempt, counted from 1.
+pub(crate) struct FailedAttempt {
+    /// The number of the attempt, counted from 1.
     pub attempt: u32,
-    /// Its class.
+    /// The failure class.
     pub class: FailureClass,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if a response arrived.
     pub status: Option<u16>,
-    /// How long the agent asks to wait.
+    /// The wait that the agent requested.
     pub retry_after: Option<Duration>,
 }
 
-/// What the policy says.
+/// The decision of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Try again after this wait.
+    /// Retry after this wait.
     Retry(Duration),
-    /// It would fail in the same way again.
+    /// Do not retry: the failure is not transient.
     StopFinal,
-    /// It could go well, but has been tried often enough.
+    /// Do not retry: the failure is transient, but no retries are left.
     StopExhausted,
 }
 
 impl RetryPolicy {
-    /// Decides what follows a failed attempt. `fraction` is random, at least 0 and less than 1.
+    /// Decides whether a failed attempt is retried. `fraction` is random, at least 0 and less than 1.
     ///
     /// The wait is a random part of the doubled base ("full jitter": AWS Architecture Blog, "Exponential Backoff And
-    /// Jitter", 2015), so that cases which failed together do not come back together. It is never shorter than what the
-    /// agent asks for, up to the cap on that.
+    /// Jitter", 2015), so that cases that failed at the same time are not retried at the same time. It is never shorter
+    /// than the wait that the agent requested, up to the cap on that.
     ///
-    /// The budget of the run is not looked at: it is what all cases share, and is taken from once this says to retry.
-    pub(crate) fn decide(&self, failed: &Failed, fraction: f64) -> Decision {
+    /// The decision ignores the retry budget of the run. The caller takes a token from it after a [`Decision::Retry`].
+    pub(crate) fn decide(&self, failed: &FailedAttempt, fraction: f64) -> Decision {
         if !is_transient(failed.class, failed.status) || (failed.status == Some(429) && !self.rate_limited) {
             return Decision::StopFinal;
         }
         if failed.attempt > self.retries {
             return Decision::StopExhausted;
         }
+        // 31 doublings fit into the `u32` factor, and the cap applies long before.
         let doublings = failed.attempt.saturating_sub(1).min(31);
         let longest = self.base.saturating_mul(1 << doublings).min(self.cap);
-        let asked = failed.retry_after.unwrap_or_default().min(self.retry_after_cap);
-        Decision::Retry(longest.mul_f64(fraction.clamp(0.0, 1.0)).max(asked))
+        let requested = failed.retry_after.unwrap_or_default().min(self.retry_after_cap);
+        Decision::Retry(longest.mul_f64(fraction.clamp(0.0, 1.0)).max(requested))
     }
 
-    /// What `run.json` says of the policy.
+    /// Returns the policy as `run.json` records it.
     pub(crate) fn document(&self) -> counterproof_artifact::RetryPolicy {
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX).into();
         let classes = ["timeout", "network_error", "http_408", "http_429", "http_5xx"];
@@ -103,7 +104,7 @@ impl RetryPolicy {
     }
 }
 
-/// True for failures that may be gone the next time.
+/// Reports whether a failure may not recur on the next attempt.
 fn is_transient(class: FailureClass, status: Option<u16>) -> bool {
     match class {
         FailureClass::Timeout | FailureClass::NetworkError => true,
@@ -112,7 +113,7 @@ fn is_transient(class: FailureClass, status: Option<u16>) -> bool {
     }
 }
 
-/// Reads a `Retry-After` header: whole seconds or an HTTP date (RFC 9110, section 10.2.3). A date in the past is no wait.
+/// Parses a `Retry-After` header: whole seconds or an HTTP date (RFC 9110, section 10.2.3). A date in the past means zero.
 pub(crate) fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
     let header = header.trim();
     if !header.is_empty() && header.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -128,12 +129,12 @@ mod tests {
 
     use super::*;
 
-    fn failed(attempt: u32, class: FailureClass, status: Option<u16>) -> Failed {
-        Failed { attempt, class, status, retry_after: None }
+    fn failed(attempt: u32, class: FailureClass, status: Option<u16>) -> FailedAttempt {
+        FailedAttempt { attempt, class, status, retry_after: None }
     }
 
     #[test]
-    fn only_failures_that_may_pass_are_tried_again() {
+    fn only_transient_failures_are_retried() {
         let policy = RetryPolicy::default();
         let retried = |class, status| policy.decide(&failed(1, class, status), 0.5) != Decision::StopFinal;
         assert!(retried(FailureClass::Timeout, None));
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_can_be_left_alone() {
+    fn retries_of_status_429_can_be_disabled() {
         let policy = RetryPolicy { rate_limited: false, ..RetryPolicy::default() };
         let decide = |status| policy.decide(&failed(1, FailureClass::HttpError, Some(status)), 0.5);
         assert_eq!(decide(429), Decision::StopFinal);
@@ -168,10 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_kept_to_up_to_its_cap() {
+    fn the_requested_wait_is_respected_up_to_its_cap() {
         let policy = RetryPolicy::default();
         let wait = |seconds| {
-            let asked = Failed {
+            let asked = FailedAttempt {
                 retry_after: Some(Duration::from_secs(seconds)),
                 ..failed(1, FailureClass::HttpError, Some(429))
             };
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_read_as_seconds_and_as_a_date() {
+    fn retry_after_is_parsed_as_seconds_and_as_a_date() {
         let now: Timestamp = "2026-01-05T09:00:00Z".parse().unwrap();
         let read = |header| retry_after(header, now);
         assert_eq!(read(" 120 "), Some(Duration::from_mins(2)));
@@ -196,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_case_is_tried_at_most_once_more_than_its_retries(retries in 0..20_u32, fraction in 0.0..1.0) {
+        fn a_case_has_at_most_one_attempt_more_than_its_retries(retries in 0..20_u32, fraction in 0.0..1.0) {
             let policy = RetryPolicy { retries, ..RetryPolicy::default() };
             let retried = |attempt: &u32| {
                 let decision = policy.decide(&failed(*attempt, FailureClass::Timeout, None), fraction);
@@ -206,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn no_wait_is_longer_than_the_caps(
+        fn no_wait_exceeds_the_caps(
             attempt in 1..u32::MAX, fraction: f64, asked in 0..u64::MAX, base in 0..u64::MAX, cap in 0..1_000_000_u64,
         ) {
             let policy = RetryPolicy {
@@ -216,17 +217,17 @@ mod tests {
                 ..RetryPolicy::default()
             };
             let fraction = if fraction.is_nan() { 0.0 } else { fraction };
-            let trouble = Failed {
+            let failure = FailedAttempt {
                 retry_after: Some(Duration::from_secs(asked)),
                 ..failed(attempt, FailureClass::Timeout, None)
             };
-            if let Decision::Retry(wait) = policy.decide(&trouble, fraction) {
+            if let Decision::Retry(wait) = policy.decide(&failure, fraction) {
                 prop_assert!(wait <= policy.cap.max(policy.retry_after_cap));
             }
         }
 
         #[test]
-        fn no_header_makes_the_reading_fail(header in "\\PC*") {
+        fn no_header_makes_parsing_panic(header in "\\PC*") {
             let _ = retry_after(&header, Timestamp::UNIX_EPOCH);
         }
     }

@@ -1,45 +1,47 @@
-//! How many retries a whole run may make: a policy that is kind to one case must not multiply the load of an agent that is
-//! failing for all of them.
+//! The retry budget of a run: the maximum number of retries over all cases.
+//!
+//! Retries help a single case. When every case fails, they would multiply the load on a failing agent; the budget prevents
+//! that.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A share never comes to fewer retries than this: a handful of cases says little about the agent.
-const LEAST_OF_A_SHARE: u64 = 10;
+/// A percentage budget allows at least this many retries. In small runs, a percentage would allow almost none.
+const MIN_OF_PERCENTAGE: u64 = 10;
 
-/// How many retries a run may make, over all its cases.
+/// The maximum number of retries over all cases of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryBudget {
-    /// This many.
+    /// An absolute number.
     Retries(u64),
-    /// This many for every hundred cases, rounded up; but ten at least, unless it is none.
+    /// A percentage of the number of cases, rounded up; at least ten retries, unless the percentage is zero.
     Percent(u32),
 }
 
 impl Default for RetryBudget {
-    /// As many retries as there are cases.
+    /// One retry per case on average.
     fn default() -> Self {
         Self::Percent(100)
     }
 }
 
 impl RetryBudget {
-    /// What the budget comes to.
+    /// Returns the number of retries for this many cases.
     pub fn for_cases(self, cases: usize) -> u64 {
         match self {
             RetryBudget::Retries(retries) => retries,
             RetryBudget::Percent(0) => 0,
             RetryBudget::Percent(percent) => {
-                (cases as u64).saturating_mul(percent.into()).div_ceil(100).max(LEAST_OF_A_SHARE)
+                (cases as u64).saturating_mul(percent.into()).div_ceil(100).max(MIN_OF_PERCENTAGE)
             }
         }
     }
 }
 
-/// A budget that is neither a number nor a percentage.
+/// An invalid retry budget.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a retry budget is a number of retries such as 50, or a share of the cases such as 20%")]
+#[error("invalid retry budget: use a number of retries such as 50, or a percentage of the cases such as 20%")]
 pub struct RetryBudgetError;
 
 impl FromStr for RetryBudget {
@@ -64,16 +66,16 @@ impl fmt::Display for RetryBudget {
     }
 }
 
-/// What is left of a budget, shared by all cases of a run.
+/// The remaining retries of a run, shared by all cases.
 #[derive(Debug)]
-pub(crate) struct Purse(AtomicU64);
+pub(crate) struct RetryTokens(AtomicU64);
 
-impl Purse {
+impl RetryTokens {
     pub(crate) const fn new(retries: u64) -> Self {
         Self(AtomicU64::new(retries))
     }
 
-    /// Takes one retry; false where none is left.
+    /// Takes one retry. Returns `false` if none is left.
     pub(crate) fn take(&self) -> bool {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_read_as_a_number_or_a_share() {
+    fn a_budget_is_parsed_as_a_number_or_a_percentage() {
         for text in ["0", "50", "0%", "20%", "250%"] {
             assert_eq!(text.parse::<RetryBudget>().map(|budget| budget.to_string()).as_deref(), Ok(text));
         }
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_grows_with_the_cases_and_leaves_small_runs_room() {
+    fn a_percentage_grows_with_the_cases_but_has_a_minimum() {
         assert_eq!(RetryBudget::Percent(20).for_cases(1001), 201);
         assert_eq!(RetryBudget::Percent(20).for_cases(3), 10);
         assert_eq!(RetryBudget::Percent(0).for_cases(1000), 0);
@@ -103,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn a_purse_gives_what_it_holds_and_no_more() {
-        let purse = Purse::new(2);
-        assert_eq!([purse.take(), purse.take(), purse.take(), purse.take()], [true, true, false, false]);
+    fn tokens_run_out() {
+        let tokens = RetryTokens::new(2);
+        assert_eq!([tokens.take(), tokens.take(), tokens.take(), tokens.take()], [true, true, false, false]);
     }
 }

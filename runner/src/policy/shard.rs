@@ -1,4 +1,4 @@
-//! One of several machines that share a run's cases: which cases are its own. How it learns its number is told in `array`.
+//! Shards: which cases of a run belong to which machine. `shard_detection` reads the shard number from the environment.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,31 +8,31 @@ use counterproof_artifact::{CaseId, RunId};
 
 /// A shard, such as 2 of 4.
 ///
-/// A case belongs to the shard whose number, less one, is the remainder of the first eight bytes of the SHA-256 of the
-/// case's id, read as a big-endian number, by the number of shards. So a case stays where it is when others come or go.
+/// The shard of a case depends on its id alone: the first eight bytes of the id's SHA-256, read as a big-endian number,
+/// modulo the number of shards, plus one. Adding or removing other cases does not move it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     index: NonZeroU32,
     count: NonZeroU32,
 }
 
-/// The part of a larger run that a run is.
+/// A shard and the run that it is part of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// The run that all shards make together.
+pub struct RunShard {
+    /// The id of the whole run.
     pub run_id: RunId,
-    /// Which shard of it.
+    /// The shard of the run.
     pub shard: Shard,
 }
 
-/// A text that names no shard.
+/// An invalid shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
-    /// Not two numbers.
-    #[error("a shard is written K/N, such as 2/4")]
+    /// The text is not `K/N`.
+    #[error("invalid shard: use K/N, such as 2/4")]
     Form,
-    /// K is none of 1 to N.
-    #[error("shard {index} of {count} does not exist: shards are counted from 1")]
+    /// K is not in 1 to N.
+    #[error("shard {index}/{count} is out of range: shards are numbered from 1 to the number of shards")]
     Range {
         /// K.
         index: u32,
@@ -42,7 +42,7 @@ pub enum ShardError {
 }
 
 impl Shard {
-    /// The shard `index` of `count`, counted from 1.
+    /// Creates the shard `index` of `count`, counted from 1.
     pub fn new(index: u32, count: u32) -> Result<Self, ShardError> {
         match (NonZeroU32::new(index), NonZeroU32::new(count)) {
             (Some(index), Some(count)) if index <= count => Ok(Self { index, count }),
@@ -50,18 +50,18 @@ impl Shard {
         }
     }
 
-    /// Which shard, counted from 1.
+    /// Returns the number of the shard, counted from 1.
     pub const fn index(self) -> u32 {
         self.index.get()
     }
 
-    /// How many shards there are.
+    /// Returns the number of shards.
     pub const fn count(self) -> u32 {
         self.count.get()
     }
 
-    /// True where the case is this shard's.
-    pub fn holds(self, case: &CaseId) -> bool {
+    /// Reports whether the case belongs to this shard.
+    pub fn contains(self, case: &CaseId) -> bool {
         let digest = counterproof_artifact::Sha256Digest::of(case.as_str().as_bytes());
         digest.leading() % u64::from(self.count.get()) == u64::from(self.index.get() - 1)
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_are_counted_from_one() {
+    fn shard_numbers_start_at_one() {
         assert_eq!("2/4".parse::<Shard>().unwrap().to_string(), "2/4");
         for text in ["", "2", "0/4", "5/4", "1/0", "-1/4", "a/b", "1/4/2"] {
             assert!(text.parse::<Shard>().is_err(), "{text:?}");
@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn every_case_has_one_shard_and_none_is_much_larger_than_the_others() {
+    fn every_case_has_one_shard_and_shards_have_similar_sizes() {
         for count in [1, 2, 3, 7, 16] {
             let mut sizes = vec![0; count as usize];
             for number in 0..4000 {
                 let case: CaseId = format!("case_{number:04}").parse().unwrap();
                 let of: Vec<u32> =
-                    (1..=count).filter(|&index| Shard::new(index, count).unwrap().holds(&case)).collect();
+                    (1..=count).filter(|&index| Shard::new(index, count).unwrap().contains(&case)).collect();
                 assert_eq!(of.len(), 1);
                 sizes[of[0] as usize - 1] += 1;
             }
@@ -111,13 +111,13 @@ mod tests {
         }
     }
 
-    /// The hash is part of the documented format: another one would split a run differently on another machine.
+    /// The hash is part of the documented format: with another one, two machines would split a run differently.
     #[test]
     fn the_hash_is_the_documented_one() {
         // printf refund_001 | sha256sum | cut -c1-16
         let case: CaseId = "refund_001".parse().unwrap();
         let expected = counterproof_artifact::Sha256Digest::of(b"refund_001").short();
         let expected = u64::from_str_radix(&expected, 16).unwrap() % 4;
-        assert!(Shard::new(u32::try_from(expected).unwrap() + 1, 4).unwrap().holds(&case));
+        assert!(Shard::new(u32::try_from(expected).unwrap() + 1, 4).unwrap().contains(&case));
     }
 }

@@ -1,24 +1,23 @@
-//! Which shard this is, as the system that started the process says it: one pure function of the environment. What a shard
-//! is asked is told in `shard`.
+//! Detects the shard of this process from the environment variables of job systems: a pure function of the environment.
 
 use crate::policy::shard::{Shard, ShardError};
 
-/// A system that starts many processes of one job and tells each its number.
+/// A job system that starts many processes and numbers them in environment variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Platform {
     name: &'static str,
     index: &'static str,
     numbering: Numbering,
-    /// Where the number of processes is, if the system tells.
+    /// The variable with the number of processes, if the system has one.
     count: Option<&'static str>,
 }
 
-/// How a system counts.
+/// How a system numbers its processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbering {
     Zero,
     One,
-    /// From a first index in steps, both of the user's choosing.
+    /// From a first index in steps, both chosen by the user.
     Slurm,
 }
 
@@ -57,68 +56,68 @@ const PLATFORMS: [Platform; 6] = [
     },
 ];
 
-/// Why the environment does not say which shard this is.
+/// Why the shard could not be detected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShardDetectionError {
     /// None of the known variables is set.
-    #[error("the environment does not say which shard this is: none of {} is set", variables())]
+    #[error("cannot detect the shard: none of these environment variables is set: {}", variables())]
     Unknown,
-    /// The number of shards is not in the environment.
-    #[error("{platform} does not say how many shards there are")]
+    /// The environment does not contain the number of shards.
+    #[error("cannot detect the number of shards: {platform} does not provide it")]
     NoCount {
-        /// The system.
+        /// The job system.
         platform: &'static str,
     },
-    /// A variable holds no number that makes sense.
-    #[error("the environment variable {variable} is `{value}`, which {reason}")]
+    /// The value of a variable is not a valid index or count.
+    #[error("invalid environment variable {variable}=`{value}`: {reason}")]
     Value {
-        /// The variable.
+        /// The name of the variable.
         variable: &'static str,
-        /// What it holds.
+        /// The invalid value.
         value: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The number of shards is not the one that was asked for.
-    #[error("{platform} runs {actual} shards, and {asked} were asked for")]
+    /// The number of shards differs from the requested one.
+    #[error("{platform} runs {actual} shards, but {requested} were requested")]
     OtherCount {
-        /// The system.
+        /// The job system.
         platform: &'static str,
-        /// Its number.
+        /// Its number of shards.
         actual: u32,
-        /// The number asked for.
-        asked: u32,
+        /// The requested number of shards.
+        requested: u32,
     },
-    /// The indices of a Slurm array leave some out, so that they do not number shards.
-    #[error("the Slurm array has {count} tasks, which are not all of {first} to {last} in steps of {step}")]
+    /// The indices of a Slurm array have gaps and cannot number shards.
+    #[error("the {count} tasks of the Slurm array do not cover every index from {first} to {last} in steps of {step}")]
     Sparse {
-        /// Tasks.
+        /// The number of tasks.
         count: u32,
-        /// The least index.
+        /// The lowest index.
         first: u32,
-        /// The greatest index.
+        /// The highest index.
         last: u32,
-        /// The step.
+        /// The step between two indices.
         step: u32,
     },
-    /// Two systems speak, and say different things.
-    #[error("{first} says that this is shard {one}, and {second} that it is shard {other}")]
+    /// Two job systems name different shards.
+    #[error("ambiguous shard: {first} names {one}, {second} names {other}")]
     Ambiguous {
-        /// A system.
+        /// One job system.
         first: &'static str,
-        /// What it says.
+        /// The shard that it names.
         one: Shard,
-        /// Another system.
+        /// Another job system.
         second: &'static str,
-        /// What that says.
+        /// The shard that the other system names.
         other: Shard,
     },
-    /// The numbers make no shard.
+    /// The numbers are out of range.
     #[error(transparent)]
     Shard(#[from] ShardError),
 }
 
-/// The shard that the environment names; `count` is the number of shards where the user said it.
+/// Detects the shard of this process. `count` is the number of shards if the user specified it.
 pub fn detect_shard(
     environment: impl Fn(&'static str) -> Option<String>,
     count: Option<u32>,
@@ -141,26 +140,29 @@ impl Platform {
     fn shard(
         &self,
         environment: &impl Fn(&'static str) -> Option<String>,
-        asked: Option<u32>,
+        requested: Option<u32>,
     ) -> Result<Option<Shard>, ShardDetectionError> {
         let Some(index) = number(environment, self.index)? else { return Ok(None) };
-        let said = self.count.map(|variable| number(environment, variable)).transpose()?.flatten();
-        let (index, said) = match self.numbering {
-            Numbering::Zero => (index.saturating_add(1), said),
-            Numbering::One => (index, said),
-            Numbering::Slurm => slurm(environment, index, said)?,
+        let provided = self.count.map(|variable| number(environment, variable)).transpose()?.flatten();
+        let (index, provided) = match self.numbering {
+            Numbering::Zero => (index.saturating_add(1), provided),
+            Numbering::One => (index, provided),
+            Numbering::Slurm => slurm(environment, index, provided)?,
         };
-        let count = match (said, asked) {
-            (Some(actual), Some(asked)) if actual != asked => {
-                return Err(ShardDetectionError::OtherCount { platform: self.name, actual, asked });
+        let count = match (provided, requested) {
+            (Some(actual), Some(requested)) if actual != requested => {
+                return Err(ShardDetectionError::OtherCount { platform: self.name, actual, requested });
             }
-            (said, asked) => said.or(asked).ok_or(ShardDetectionError::NoCount { platform: self.name })?,
+            (provided, requested) => {
+                provided.or(requested).ok_or(ShardDetectionError::NoCount { platform: self.name })?
+            }
         };
         Ok(Some(Shard::new(index, count)?))
     }
 }
 
-/// A Slurm array may start anywhere and count in steps: `--array=10-40:10` has the indices 10, 20, 30 and 40.
+/// Converts the index of a Slurm array. It may start anywhere and count in steps: `--array=10-40:10` has the indices 10, 20,
+/// 30 and 40.
 fn slurm(
     environment: &impl Fn(&'static str) -> Option<String>,
     id: u32,
@@ -173,7 +175,7 @@ fn slurm(
         return Err(ShardDetectionError::Value {
             variable: "SLURM_ARRAY_TASK_ID",
             value: id.to_string(),
-            reason: format!("is none of {first}, {}, …", first.saturating_add(step)),
+            reason: format!("expected one of {first}, {}, …", first.saturating_add(step)),
         });
     };
     let counted = last.and_then(|last| Some(last.checked_sub(first)? / step + 1));
@@ -189,11 +191,11 @@ fn number(
     environment: &impl Fn(&'static str) -> Option<String>,
     variable: &'static str,
 ) -> Result<Option<u32>, ShardDetectionError> {
-    // An empty variable is one that a CI template left blank.
+    // CI templates leave unused variables empty, so an empty variable counts as not set.
     let Some(value) = environment(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
     match value.parse() {
         Ok(number) => Ok(Some(number)),
-        Err(_) => Err(ShardDetectionError::Value { variable, value, reason: "is not a whole number".to_owned() }),
+        Err(_) => Err(ShardDetectionError::Value { variable, value, reason: "not a whole number".to_owned() }),
     }
 }
 
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn each_platform_counts_in_its_own_way() {
+    fn each_platform_has_its_own_numbering() {
         type Row = (&'static [(&'static str, &'static str)], Option<u32>, &'static str);
         let table: [Row; 9] = [
             (&[("AWS_BATCH_JOB_ARRAY_INDEX", "0"), ("AWS_BATCH_JOB_ARRAY_SIZE", "10")], None, "1/10"),
@@ -230,9 +232,9 @@ mod tests {
             (&[("CI_NODE_INDEX", "3"), ("CI_NODE_TOTAL", "3")], Some(3), "3/3"),
             (&[("BUILDKITE_PARALLEL_JOB", "0"), ("BUILDKITE_PARALLEL_JOB_COUNT", "5")], None, "1/5"),
             (&[("CIRCLE_NODE_INDEX", "3"), ("CIRCLE_NODE_TOTAL", "4")], None, "4/4"),
-            // A GitLab job that is not parallel has the total alone, and says nothing here.
+            // A GitLab job that is not parallel sets only the total, and is ignored here.
             (&[("CI_NODE_TOTAL", "1"), ("JOB_COMPLETION_INDEX", "1")], Some(2), "2/2"),
-            // Two that agree are no trouble: AWS Batch may run on Kubernetes.
+            // Two systems may agree: AWS Batch may run on Kubernetes.
             (
                 &[("JOB_COMPLETION_INDEX", "1"), ("AWS_BATCH_JOB_ARRAY_INDEX", "1"), ("AWS_BATCH_JOB_ARRAY_SIZE", "3")],
                 Some(3),
@@ -245,29 +247,29 @@ mod tests {
     }
 
     #[test]
-    fn slurm_arrays_may_start_anywhere_and_count_in_steps() {
+    fn slurm_arrays_may_start_anywhere_and_have_steps() {
         assert_eq!(slurm("0", "0", "31", "1", "32").as_deref(), Ok("1/32"));
         assert_eq!(slurm("4", "1", "4", "1", "4").as_deref(), Ok("4/4"));
         // `--array=2-5`
         assert_eq!(slurm("2", "2", "5", "1", "4").as_deref(), Ok("1/4"));
         assert_eq!(slurm("30", "10", "40", "10", "4").as_deref(), Ok("3/4"));
-        // `--array=0-15:4`, whether the greatest index is told as it was written or as it is used.
+        // `--array=0-15:4`: the highest index may be the written one or the used one.
         assert_eq!(slurm("12", "0", "15", "4", "4").as_deref(), Ok("4/4"));
         assert_eq!(slurm("12", "0", "12", "4", "4").as_deref(), Ok("4/4"));
         assert_eq!(slurm("1", "1", "4", "", "4").as_deref(), Ok("1/4"));
-        assert!(slurm("3", "1", "7", "1", "4").unwrap_err().contains("not all of 1 to 7"), "--array=1,3,5,7");
+        assert!(slurm("3", "1", "7", "1", "4").unwrap_err().contains("every index from 1 to 7"), "--array=1,3,5,7");
         assert!(slurm("2", "1", "7", "2", "4").is_err() && slurm("0", "1", "4", "1", "4").is_err());
     }
 
     #[test]
-    fn what_does_not_add_up_is_refused() {
+    fn inconsistent_variables_are_rejected() {
         assert!(shard(&[], None).unwrap_err().contains("SLURM_ARRAY_TASK_ID"));
-        assert!(shard(&[("JOB_COMPLETION_INDEX", "4")], None).unwrap_err().contains("how many"));
+        assert!(shard(&[("JOB_COMPLETION_INDEX", "4")], None).unwrap_err().contains("number of shards"));
         assert!(shard(&[("JOB_COMPLETION_INDEX", "5")], Some(5)).is_err());
         assert!(shard(&[("CI_NODE_INDEX", "0"), ("CI_NODE_TOTAL", "3")], None).is_err());
         assert!(shard(&[("CI_NODE_INDEX", "one"), ("CI_NODE_TOTAL", "3")], None).is_err());
         let one = [("CIRCLE_NODE_INDEX", "0"), ("CIRCLE_NODE_TOTAL", "4")];
-        assert_eq!(shard(&one, Some(5)).unwrap_err(), "CircleCI runs 4 shards, and 5 were asked for");
+        assert_eq!(shard(&one, Some(5)).unwrap_err(), "CircleCI runs 4 shards, but 5 were requested");
         let two = [one.as_slice(), &[("CI_NODE_INDEX", "3"), ("CI_NODE_TOTAL", "4")]].concat();
         assert!(shard(&two, None).unwrap_err().contains("GitLab"));
     }

@@ -1,7 +1,10 @@
-//! The agent as a program that is started for one attempt.
+//! The agent as a program that is started for each attempt.
 
-pub(crate) mod agent_process;
+mod agent_program;
+mod exchange;
 #[cfg(unix)]
 mod supervised;
 #[cfg(not(unix))]
 mod unsupervised;
+
+pub(crate) use agent_program::AgentProgram;

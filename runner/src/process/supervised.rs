@@ -1,4 +1,4 @@
-//! A program that runs through safe-run: whatever it starts, and wherever that goes, ends with it, and all of it ends with us.
+//! A program supervised by safe-run: all its descendants end when it ends, and all of them end when this process ends.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,51 +9,53 @@ use counterproof_safe_run::{Ending, Input, Io, Options, OutputMode, Signals, Sta
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
-use super::agent_process::{Came, Watched};
+use super::agent_program::{AgentProgram, ProcessEvent};
 
-/// Ends everything at once.
+/// The signal number of SIGKILL.
 const KILL: u8 = 9;
 
-/// The way to end a program, which ends it when it is dropped.
-pub(super) struct Leash(Signals);
+/// Kills the program when it is dropped.
+pub(super) struct KillGuard(Signals);
 
-impl Drop for Leash {
+impl Drop for KillGuard {
     fn drop(&mut self) {
         self.0.send(KILL);
     }
 }
 
-/// Starts a program that is killed when its leash is dropped, and gives the way to its standard input. What comes from it goes
-/// to `sender`.
-pub(super) fn start(watched: &Watched, sender: mpsc::Sender<Came>) -> io::Result<(Leash, pipe::Sender)> {
+/// Starts the program, and sends its events to `sender`. Returns the guard that kills it, and the pipe to its standard input.
+pub(super) fn start(
+    program: &AgentProgram,
+    sender: mpsc::Sender<ProcessEvent>,
+) -> io::Result<(KillGuard, pipe::Sender)> {
     let (reader, writer) = io::pipe()?;
     let input = pipe::Sender::from_owned_fd(writer.into())?;
     let (signals, received) = Signals::pipe()?;
     let io = Io { input: Input::Descriptor(reader.into()), signals: signals.clone(), received };
-    let words = std::iter::once(watched.command.program()).chain(watched.command.arguments());
-    let command: Vec<OsString> = words.map(OsString::from).collect();
+    let arguments = std::iter::once(program.command.program()).chain(program.command.arguments());
+    let command: Vec<OsString> = arguments.map(OsString::from).collect();
     let options = Options {
         output: OutputMode::ObserveOnly,
-        // What it leaves behind does not hold its answer back.
+        // Background processes of the program must not delay its answer.
         drain: Duration::ZERO,
-        supervisor: watched.supervisor.clone(),
+        supervisor: program.supervisor.clone(),
         ..Options::default()
     };
     let run = move || {
-        let ended = run(&command, &options, io, &sender);
-        let _ = sender.blocking_send(Came::Ended(ended));
+        let ending = run(&command, &options, io, &sender);
+        let _ = sender.blocking_send(ProcessEvent::Ended(ending));
     };
     thread::Builder::new().name("agent".to_owned()).spawn(run)?;
-    Ok((Leash(signals), input))
+    Ok((KillGuard(signals), input))
 }
 
-fn run(command: &[OsString], options: &Options, io: Io, sender: &mpsc::Sender<Came>) -> io::Result<Ending> {
+fn run(command: &[OsString], options: &Options, io: Io, sender: &mpsc::Sender<ProcessEvent>) -> io::Result<Ending> {
     let record = record(command, options, io, &mut |stream, _, bytes| {
         let piece = bytes.to_vec();
-        // Where nobody takes it any more, the program is being killed.
+        // The receiver is dropped only after the program was killed.
         let _ = sender.blocking_send(match stream {
-            Stream::Stdout => Came::Stdout(piece),
-            Stream::Stderr => Came::Stderr(piece),
+            Stream::Stdout => ProcessEvent::Stdout(piece),
+            Stream::Stderr => ProcessEvent::Stderr(piece),
         });
     });
     record.map(|record| record.ending).map_err(|error| match error {

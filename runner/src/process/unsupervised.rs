@@ -1,4 +1,4 @@
-//! A program where there are no process groups: it is killed when its time is over, and what it has started is left alone.
+//! A program on systems without process groups: it is killed at its time limit, but its child processes are not.
 
 use std::io;
 use std::process::Stdio;
@@ -9,37 +9,40 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::agent_process::{Came, Watched};
+use super::agent_program::{AgentProgram, ProcessEvent};
 
-/// The task that holds the program, which is killed with it.
-pub(super) struct Leash(JoinHandle<()>);
+/// Kills the program when it is dropped: aborting the task drops the child process.
+pub(super) struct KillGuard(JoinHandle<()>);
 
-impl Drop for Leash {
+impl Drop for KillGuard {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// Starts a program that is killed when its leash is dropped, and gives the way to its standard input. What comes from it goes
-/// to `sender`.
-pub(super) fn start(watched: &Watched, sender: mpsc::Sender<Came>) -> io::Result<(Leash, ChildStdin)> {
-    let mut command = Command::new(watched.command.program());
-    command.args(watched.command.arguments());
+/// Starts the program, and sends its events to `sender`. Returns the guard that kills it, and the pipe to its standard input.
+pub(super) fn start(program: &AgentProgram, sender: mpsc::Sender<ProcessEvent>) -> io::Result<(KillGuard, ChildStdin)> {
+    let mut command = Command::new(program.command.program());
+    command.args(program.command.arguments());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let watch = tokio::spawn(async move {
-        let out = pass_on(stdout, &sender, Came::Stdout);
-        let err = pass_on(stderr, &sender, Came::Stderr);
+    let task = tokio::spawn(async move {
+        let out = forward(stdout, &sender, ProcessEvent::Stdout);
+        let err = forward(stderr, &sender, ProcessEvent::Stderr);
         let ended = tokio::join!(out, err, child.wait()).2;
         let code = |status: std::process::ExitStatus| Ending::Exited(status.code().unwrap_or(-1));
-        let _ = sender.send(Came::Ended(ended.map(code))).await;
+        let _ = sender.send(ProcessEvent::Ended(ended.map(code))).await;
     });
-    Ok((Leash(watch), input))
+    Ok((KillGuard(task), input))
 }
 
-async fn pass_on(pipe: Option<impl AsyncRead + Unpin>, sender: &mpsc::Sender<Came>, piece: fn(Vec<u8>) -> Came) {
+async fn forward(
+    pipe: Option<impl AsyncRead + Unpin>,
+    sender: &mpsc::Sender<ProcessEvent>,
+    piece: fn(Vec<u8>) -> ProcessEvent,
+) {
     let Some(mut pipe) = pipe else { return };
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(read @ 1..) = pipe.read(&mut buffer).await {

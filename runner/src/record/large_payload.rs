@@ -1,14 +1,14 @@
-//! Large payloads of tools: moved out of the artifact into assets, with a digest and a summary left behind.
+//! Moves large tool payloads from the artifact into assets. The artifact retains a digest and a summary.
 
 use counterproof_artifact::{AssetKind, Case, CaseId, Content, EventBody, Outcome, ToolResult};
 use counterproof_store::RunWriter;
 use counterproof_store::write::WriteError;
 
-/// How much of a payload stays in the artifact once the whole of it has moved, in characters.
+/// The length of the summary that replaces a moved payload, in characters.
 const SUMMARY_CHARS: usize = 240;
 
 /// Moves every payload of more than `limit` bytes, as compact JSON, to `assets/full_payload_<side>_<case>_e<event>.json`.
-pub(crate) fn move_large(case: &mut Case, run: &RunWriter, limit: usize) -> Result<(), WriteError> {
+pub(super) fn move_to_assets(case: &mut Case, run: &RunWriter, limit: usize) -> Result<(), WriteError> {
     let (case_id, side) = (case.case_id.clone(), case.version);
     let Outcome::Ok(answer) = &mut case.outcome else { return Ok(()) };
     for (index, event) in answer.events.iter_mut().enumerate() {

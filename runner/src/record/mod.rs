@@ -1,10 +1,19 @@
 //! The evidence of a run: the artifact of each case, saved bodies and requests, and `run.json`.
 
-pub(crate) mod attempt_recorder;
-pub(crate) mod failed_body;
-pub(crate) mod large_payload;
-pub(crate) mod process_failure;
-pub(crate) mod run_document;
-pub(crate) mod saved_request;
-pub(crate) mod selection;
-pub(crate) mod skipped_case;
+mod attempt_recorder;
+mod duplicate_keys;
+mod failure_document;
+mod large_payload;
+mod program_failure;
+mod run_document;
+mod saved_body;
+mod saved_request;
+mod selection;
+mod skipped_case;
+
+pub(crate) use attempt_recorder::{AttemptRecorder, RecordedAttempt, artifact};
+pub(crate) use failure_document::RecordedFailure;
+pub(crate) use run_document::{NewRun, RunEnd, finished, resumed};
+pub use saved_request::{REQUEST_HREF, SavedRequest};
+pub(crate) use selection::Selection;
+pub(crate) use skipped_case::{SKIPPED, skipped_case};

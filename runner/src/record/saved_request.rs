@@ -1,4 +1,4 @@
-//! The request of a case, kept as an asset so that it can be sent again. One file a case, whatever the number of attempts.
+//! The request of a case, saved as an asset so that it can be sent again. All attempts of a case share one file.
 
 use counterproof_artifact::{AssetKind, CaseId, Href, PROGRAM};
 use counterproof_redaction::Applied;
@@ -6,52 +6,52 @@ use counterproof_store::write::WriteError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::record::attempt_recorder::Keeper;
+use super::attempt_recorder::AttemptRecorder;
 
-/// The field of the artifact that leads to the request.
+/// The field of the artifact that references the saved request.
 pub const REQUEST_HREF: &str = "request_asset_href";
 
-/// A request as it is kept: what was sent, and the names of what went with it. It holds no secret.
+/// A saved request: the body, and the names of the headers. It contains no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedRequest {
-    /// The protocol's name.
+    /// The name of the protocol.
     pub protocol: String,
-    /// Where it went, without credentials and query; `cmd:` and a name for a program.
+    /// The URL without credentials and query; for a program, `cmd:` and its file name.
     pub url: String,
     /// The names of the configured headers.
     #[serde(default)]
     pub headers: Vec<String>,
-    /// The body.
+    /// The request body.
     pub body: Value,
-    /// True where a secret of the runner's own stood in the body and was masked: sent again, it is another request.
+    /// Whether a secret was masked in the body. If so, the saved body differs from the one that was sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
 }
 
 impl SavedRequest {
-    /// The name of the program that was asked, where the agent was one. Its arguments are kept nowhere.
+    /// Returns the file name of the agent program, or `None` for a server. The arguments are not saved.
     pub fn program(&self) -> Option<&str> {
         self.url.strip_prefix(PROGRAM)
     }
 }
 
-impl Keeper {
-    /// Keeps the request of a case.
-    pub(crate) fn keep_request(&self, case_id: &CaseId, body: &[u8]) -> Result<Href, WriteError> {
+impl AttemptRecorder {
+    /// Saves the request of a case.
+    pub(crate) fn save_request(&self, case_id: &CaseId, body: &[u8]) -> Result<Href, WriteError> {
         let name = format!("{case_id}.request.json");
         let failed = |error: serde_json::Error| WriteError { path: name.clone().into(), source: error.into() };
         let mut body = serde_json::from_slice(body).map_err(failed)?;
         let mut applied = Applied::default();
-        // Within its JSON, which stays JSON whatever a secret holds.
+        // Masked inside the JSON value, so that the result is valid JSON no matter which characters a secret contains.
         self.redactor.json(&mut body, &mut applied);
-        let kept = SavedRequest {
+        let saved = SavedRequest {
             protocol: self.protocol.to_string(),
             url: self.url.clone(),
             headers: self.header_names.clone(),
             body,
             masked: !applied.is_empty(),
         };
-        let text = serde_json::to_string(&kept).map_err(failed)? + "\n";
+        let text = serde_json::to_string(&saved).map_err(failed)? + "\n";
         Ok(self.run.write_asset(&name, AssetKind::Other, Some(case_id), text.as_bytes())?.href)
     }
 }

@@ -1,5 +1,5 @@
-//! Events as JSON Lines, for programs: one object a line, written out at once. `docs/events.md` describes them, and a test
-//! holds the two together.
+//! Events as JSON Lines for programs: one object per line, flushed after each line. `docs/events.md` describes them, and a
+//! test compares the two.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use counterproof_artifact::RunId;
 use serde::Serialize;
 
 use crate::event::{EventKind, Reporter, RunEvent};
-use crate::record::run_document::millis;
+use crate::system::whole_millis;
 
 /// Writes every event as a line of JSON.
 #[derive(Debug)]
@@ -15,11 +15,11 @@ pub struct JsonLines<W> {
     out: W,
     run_id: Option<RunId>,
     seq: u64,
-    /// The first line that could not be written; none is tried after it.
+    /// The first write error. No line is written after it.
     error: Option<io::Error>,
 }
 
-/// What every line has; the event's own fields stand beside it.
+/// The envelope of a line, with the fields of the event.
 #[derive(Serialize)]
 struct Line<'event> {
     schema_version: &'static str,
@@ -32,12 +32,12 @@ struct Line<'event> {
 }
 
 impl<W: Write> JsonLines<W> {
-    /// Writes to `out`.
+    /// Creates a reporter that writes to `out`.
     pub const fn new(out: W) -> Self {
         Self { out, run_id: None, seq: 0, error: None }
     }
 
-    /// Ends the stream, with the first error that there was. A reader that goes away does not stop a run.
+    /// Ends the stream and returns the first write error. A reader that closes the stream does not stop the run.
     pub fn finish(mut self) -> io::Result<()> {
         match self.error.take() {
             Some(error) => Err(error),
@@ -56,12 +56,12 @@ impl<W: Write> JsonLines<W> {
             seq: self.seq,
             run_id: self.run_id.as_ref(),
             at: format!("{:.3}", event.at),
-            elapsed_ms: millis(event.elapsed),
+            elapsed_ms: whole_millis(event.elapsed),
             kind: &event.kind,
         };
         let mut bytes = serde_json::to_vec(&line)?;
         bytes.push(b'\n');
-        // One write a line, so that a reader never sees half of one.
+        // One write per line, so that a reader never sees a partial line.
         self.out.write_all(&bytes)?;
         self.out.flush()
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::event::{Counts, FailureNote};
 
-    /// One event of each kind, all fields filled in.
+    /// One event of each kind, with all fields set.
     fn events() -> Vec<RunEvent> {
         let case_id = || "refund_001".parse().unwrap();
         let failure = FailureNote { class: FailureClass::HttpError, name: "rate_limited", status: Some(429) };
@@ -101,7 +101,7 @@ mod tests {
             EventKind::ConcurrencyChanged { limit: 2 },
             EventKind::CaseFinished { case_id: case_id(), attempts: 2, failure: None },
             EventKind::CaseFinished { case_id: case_id(), attempts: 3, failure: Some(failure) },
-            EventKind::AgentGivenUp { in_a_row: 5, not_asked: 1 },
+            EventKind::AgentDown { consecutive_failures: 5, skipped: 1 },
             EventKind::RunInterrupted { in_flight: 2 },
             EventKind::RunFinished {
                 counts: Counts {
@@ -110,8 +110,8 @@ mod tests {
                     failed: 2,
                     retried: 2,
                     attempts: 5,
-                    kept: 0,
-                    not_asked: 1,
+                    already_complete: 0,
+                    skipped: 1,
                     over_budget: 0,
                 },
             },
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_docs_show_a_line_of_each_event_as_it_is_written() {
+    fn the_docs_contain_a_line_of_each_event() {
         let docs = include_str!("../../../docs/events.md");
         for line in written() {
             assert!(docs.contains(&format!("\n{line}\n")), "docs/events.md has no line\n{line}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_goes_away_is_told_of_at_the_end() {
+    fn a_closed_stream_is_reported_at_the_end() {
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -1,4 +1,4 @@
-//! Reporters: what is shown of the events of a run. Where it goes is decided by the caller.
+//! Reporters of run events: JSON Lines, plain text, and none. The caller passes the output in.
 
 mod json_lines;
 mod plain;

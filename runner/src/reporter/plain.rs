@@ -1,18 +1,17 @@
-//! Events as lines of text, for logs: no colours, no cursor movement, one line for each thing worth telling.
+//! Events as lines of text for logs, without colours and without cursor movement.
 
-use std::fmt;
 use std::io::Write;
 
-use crate::event::{EventKind, FailureNote, Reporter, RunEvent};
+use crate::event::{EventKind, Reporter, RunEvent};
 
-/// Writes a line for each event that a person would want to read of afterwards.
+/// Writes one line of text per event, except for the start of a case.
 #[derive(Debug)]
 pub struct Plain<W> {
     out: W,
 }
 
 impl<W: Write> Plain<W> {
-    /// Writes to `out`. Lines that cannot be written are lost: they are no evidence.
+    /// Creates a reporter that writes to `out`. Write errors are ignored, because these lines are not evidence.
     pub const fn new(out: W) -> Self {
         Self { out }
     }
@@ -33,35 +32,30 @@ fn text(kind: &EventKind) -> Option<String> {
         }
         EventKind::CaseStarted { .. } => return None,
         EventKind::AttemptFailed { case_id, attempt, failure, retry_in } => {
-            format!("{case_id}: attempt {attempt} failed ({failure}), again in {:.3}s", retry_in.as_secs_f64())
+            format!("{case_id}: attempt {attempt} failed ({failure}), retrying in {:.3}s", retry_in.as_secs_f64())
         }
         EventKind::CaseFinished { case_id, attempts, failure: None } => {
             format!("{case_id}: ok at attempt {attempts}")
         }
-        EventKind::CaseFinished { case_id, attempts: 0, failure: Some(_) } => format!("{case_id}: not run"),
+        EventKind::CaseFinished { case_id, attempts: 0, failure: Some(_) } => format!("{case_id}: skipped"),
         EventKind::CaseFinished { case_id, attempts, failure: Some(failure) } => {
             format!("{case_id}: failed at attempt {attempts} ({failure})")
         }
-        EventKind::ConcurrencyChanged { limit } => format!("cases in flight from now on: {limit}"),
-        EventKind::AgentGivenUp { in_a_row, not_asked } => {
-            format!("the agent is given up after {in_a_row} such failures in a row; cases not run: {not_asked}")
+        EventKind::ConcurrencyChanged { limit } => format!("concurrency changed to {limit}"),
+        EventKind::AgentDown { consecutive_failures, skipped } => {
+            format!(
+                "agent looks down after {consecutive_failures} consecutive failures; skipping {skipped} remaining cases"
+            )
         }
-        EventKind::RunInterrupted { in_flight } => format!("interrupted; cases still in flight: {in_flight}"),
+        EventKind::RunInterrupted { in_flight } => format!("interrupted with {in_flight} cases in flight"),
         EventKind::RunFinished { counts } => format!(
-            "run finished: {} ok, {} failed, {} retried, {} left",
+            "run finished: {} ok, {} failed, {} retried, {} not run",
             counts.answered,
             counts.failed,
             counts.retried,
             counts.not_run()
         ),
     })
-}
-
-impl fmt::Display for FailureNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.class, self.name)?;
-        self.status.map_or(Ok(()), |status| write!(f, ", status {status}"))
-    }
 }
 
 #[cfg(test)]
@@ -72,9 +66,10 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::event::FailureNote;
 
     #[test]
-    fn a_line_says_when_what_and_why() {
+    fn a_line_has_the_time_the_case_and_the_failure() {
         let failure = FailureNote { class: FailureClass::HttpError, name: "server_error", status: Some(500) };
         let case_id = "refund_001".parse().unwrap();
         let kind = EventKind::AttemptFailed { case_id, attempt: 1, failure, retry_in: Duration::from_millis(250) };
@@ -83,7 +78,7 @@ mod tests {
         reporter.report(&RunEvent { at: Timestamp::UNIX_EPOCH, elapsed: Duration::from_millis(12_345), kind });
         let line = String::from_utf8(bytes).unwrap();
         let expected =
-            "   12.345s  refund_001: attempt 1 failed (http_error: server_error, status 500), again in 0.250s\n";
+            "   12.345s  refund_001: attempt 1 failed (http_error: server_error, status 500), retrying in 0.250s\n";
         assert_eq!(line, expected);
     }
 }

@@ -1,8 +1,8 @@
-//! A reporter that shows nothing.
+//! A reporter that ignores all events.
 
 use crate::event::{Reporter, RunEvent};
 
-/// Shows nothing.
+/// Ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

@@ -1,175 +1,188 @@
-//! Where the decoded bytes of a body go: memory while it may be an answer, then the disk, redacted on the way. Neither what
-//! the bytes mean nor what the file is called is decided here.
+//! The destination of decoded body bytes: memory while they may be an answer, then a redacted file without a name.
+//!
+//! The recorder gives the file its name, or parses the bytes in memory.
 
 use std::io::{self, Write};
 
 use counterproof_redaction::{Applied, RedactingStream, Redactor};
+use counterproof_store::RunWriter;
+use counterproof_store::Spool;
 use counterproof_store::write::WriteError;
-use counterproof_store::{RunWriter, UnnamedAsset};
 
-/// A compressed body that grows by more than this is no message but an attack, or a mistake that works like one.
+use super::text_check::TextCheck;
+
+/// The maximum ratio of decoded to encoded bytes. A higher one is a decompression bomb.
 const MAX_RATIO: u64 = 100;
 
-/// Growth is of no concern before this many bytes.
-const RATIO_FLOOR: u64 = 1024 * 1024;
+/// The ratio is not checked below this many decoded bytes.
+const MIN_RATIO_BYTES: u64 = 1024 * 1024;
 
-/// How much is kept, and where.
+/// Bytes are passed to the redactor in pieces of this size, which bounds its buffer.
+const REDACTION_PIECE: usize = 64 * 1024;
+
+/// Where bodies are stored, and what masks secrets in them.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyDestination<'run> {
+    pub(crate) run: &'run RunWriter,
+    pub(crate) redactor: &'run Redactor,
+}
+
+/// Size limits of one body, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
-    /// Most bytes that are kept at all.
-    pub(crate) body: usize,
-    /// Most bytes that are kept in memory.
+pub(crate) struct SinkLimits {
+    /// The maximum of bytes that are stored at all.
+    pub(crate) total: usize,
+    /// The maximum of bytes that are held in memory.
     pub(crate) memory: usize,
-    /// Most bytes of the start that are kept in memory beside the file.
+    /// The number of leading bytes that stay in memory in addition to the file.
     pub(crate) snippet: usize,
 }
 
-/// What was kept of a body.
+/// The stored bytes of a body.
 #[derive(Debug)]
-pub(crate) enum Held {
-    /// All of it, as it came.
+pub(crate) enum BodyBytes {
+    /// All bytes, not redacted.
     Memory(Vec<u8>),
-    /// A file without a name yet, already redacted.
+    /// A redacted file that has no name yet.
     Disk {
-        spool: Box<UnnamedAsset>,
-        /// The start of the file.
+        asset: Box<UnnamedAsset>,
+        /// The first bytes of the file.
         start: Vec<u8>,
         is_text: bool,
         applied: Applied,
     },
 }
 
-impl Default for Held {
+impl Default for BodyBytes {
     fn default() -> Self {
         Self::Memory(Vec::new())
     }
 }
 
-/// How much of a body there is.
+/// Whether bytes are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Extent {
-    /// All of it.
     #[default]
-    Whole,
-    /// Less than there was, so that it may end within a secret.
-    Cut,
+    Complete,
+    /// Bytes are missing, so the end may split a secret.
+    Truncated,
 }
 
-/// Why no more is taken.
+/// Why a sink accepts no more bytes.
 #[derive(Debug)]
-pub(crate) enum Full {
-    /// The limit was reached.
+pub(crate) enum SinkFull {
+    /// The size limit is reached.
     Limit,
-    /// The body grows out of all proportion while it is decoded.
+    /// The decoded body is too large in proportion to the encoded one.
     Ratio,
-    /// The disk would not take it.
+    /// The file could not be written.
     Disk(WriteError),
 }
 
-/// Takes the bytes of one body.
-pub(crate) struct Store<'run> {
-    run: &'run RunWriter,
-    redactor: &'run Redactor,
-    room: Room,
-    /// Bytes that came so far from the network, where they are compressed.
+/// The destination of the bytes of one body.
+pub(crate) struct BodySink<'run> {
+    destination: BodyDestination<'run>,
+    limits: SinkLimits,
+    /// The bytes received from the network so far, if the body is compressed.
     pub(crate) encoded: Option<u64>,
-    taken: usize,
+    accepted: usize,
     memory: Vec<u8>,
-    disk: Option<Disk>,
-    full: Option<Full>,
+    file: Option<RedactedFile>,
+    full: Option<SinkFull>,
 }
 
-struct Disk {
-    spool: UnnamedAsset,
+struct RedactedFile {
+    asset: UnnamedAsset,
     redacting: RedactingStream,
     start: Vec<u8>,
     text: TextCheck,
 }
 
-impl<'run> Store<'run> {
-    pub(crate) fn new(run: &'run RunWriter, redactor: &'run Redactor, room: Room) -> Self {
-        Self { run, redactor, room, encoded: None, taken: 0, memory: Vec::new(), disk: None, full: None }
+impl<'run> BodySink<'run> {
+    pub(crate) fn new(destination: BodyDestination<'run>, limits: SinkLimits) -> Self {
+        Self { destination, limits, encoded: None, accepted: 0, memory: Vec::new(), file: None, full: None }
     }
 
-    /// How many bytes were taken.
-    pub(crate) const fn taken(&self) -> usize {
-        self.taken
+    /// Returns how many bytes were accepted.
+    pub(crate) const fn accepted(&self) -> usize {
+        self.accepted
     }
 
-    /// True where no more is taken.
+    /// Reports whether no more bytes are accepted.
     pub(crate) const fn is_full(&self) -> bool {
         self.full.is_some()
     }
 
-    /// What was kept, and why it ended early.
-    pub(crate) fn finish(mut self, extent: Extent) -> Result<(Held, Option<Full>), WriteError> {
-        if let Some(Full::Disk(error)) = self.full {
+    /// Returns the stored bytes, and why the sink became full.
+    pub(crate) fn finish(mut self, extent: Extent) -> Result<(BodyBytes, Option<SinkFull>), WriteError> {
+        if let Some(SinkFull::Disk(error)) = self.full {
             return Err(error);
         }
-        let Some(mut disk) = self.disk.take() else { return Ok((Held::Memory(self.memory), self.full)) };
-        let redacting = std::mem::replace(&mut disk.redacting, RedactingStream::new(self.redactor.clone()));
+        let Some(mut file) = self.file.take() else { return Ok((BodyBytes::Memory(self.memory), self.full)) };
+        let redacting = std::mem::replace(&mut file.redacting, RedactingStream::new(self.destination.redactor.clone()));
         let (rest, applied) = match extent {
-            Extent::Whole => redacting.finish(),
-            Extent::Cut => redacting.finish_cut(),
+            Extent::Complete => redacting.finish(),
+            Extent::Truncated => redacting.finish_cut(),
         };
-        disk.write(&rest, self.room.snippet).map_err(|source| self.at_disk(source))?;
-        let held = Held::Disk { spool: Box::new(disk.spool), start: disk.start, is_text: disk.text.finish(), applied };
-        Ok((held, self.full))
+        file.write(&rest, self.limits.snippet).map_err(|source| self.assets_error(source))?;
+        let RedactedFile { asset, start, text, .. } = file;
+        Ok((BodyBytes::Disk { asset: Box::new(asset), start, is_text: text.is_text(), applied }, self.full))
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Full> {
-        self.taken += bytes.len();
-        if self.disk.is_none() && self.taken <= self.room.memory {
+    fn accept(&mut self, bytes: &[u8]) -> Result<(), SinkFull> {
+        self.accepted += bytes.len();
+        if self.file.is_none() && self.accepted <= self.limits.memory {
             self.memory.extend_from_slice(bytes);
             return Ok(());
         }
-        let snippet = self.room.snippet;
-        let started = if self.disk.is_none() { std::mem::take(&mut self.memory) } else { Vec::new() };
-        let disk = match &mut self.disk {
-            Some(disk) => disk,
-            None => self.disk.insert(Disk {
-                spool: self.run.unnamed_asset().map_err(Full::Disk)?,
-                redacting: RedactingStream::new(self.redactor.clone()),
+        // Too large for an answer: move the bytes so far to a file, and stream the rest behind them.
+        let buffered = if self.file.is_none() { std::mem::take(&mut self.memory) } else { Vec::new() };
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(RedactedFile {
+                asset: self.destination.run.unnamed_asset().map_err(SinkFull::Disk)?,
+                redacting: RedactingStream::new(self.destination.redactor.clone()),
                 start: Vec::new(),
                 text: TextCheck::default(),
             }),
         };
-        // In pieces, so that what waits within the redactor stays small.
-        let written = started.chunks(64 * 1024).chain([bytes]).try_for_each(|piece| {
-            let out = disk.redacting.push(piece);
-            disk.write(&out, snippet)
+        let snippet = self.limits.snippet;
+        let written = buffered.chunks(REDACTION_PIECE).chain([bytes]).try_for_each(|piece| {
+            let redacted = file.redacting.push(piece);
+            file.write(&redacted, snippet)
         });
-        written.map_err(|source| Full::Disk(self.at_disk(source)))
+        written.map_err(|source| SinkFull::Disk(self.assets_error(source)))
     }
 
-    fn at_disk(&self, source: io::Error) -> WriteError {
-        WriteError { path: self.run.folder().join(counterproof_store::ASSETS_FOLDER), source }
+    fn assets_error(&self, source: io::Error) -> WriteError {
+        let path = self.destination.run.folder().join(counterproof_store::ASSETS_FOLDER);
+        WriteError { path, source }
     }
 }
 
-impl Disk {
-    /// Goes to the system's memory, mostly; the wait for the disk itself comes when the file gets its name.
+impl RedactedFile {
+    /// Appends to the file without fsync. The data is synced when the file gets its name.
     fn write(&mut self, bytes: &[u8], snippet: usize) -> io::Result<()> {
-        let room = snippet.saturating_sub(self.start.len()).min(bytes.len());
-        self.start.extend_from_slice(&bytes[..room]);
+        let missing = snippet.saturating_sub(self.start.len()).min(bytes.len());
+        self.start.extend_from_slice(&bytes[..missing]);
         self.text.push(bytes);
-        self.spool.write_all(bytes)
+        self.asset.write_all(bytes)
     }
 }
 
-impl Write for Store<'_> {
-    /// An error means that the store is full; what for is told at the end.
+impl Write for BodySink<'_> {
+    /// Fails if the sink is full; [`BodySink::finish`] returns the reason. A decoder in front of the sink stops on the error.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_full() {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        let room = (self.room.body - self.taken).min(bytes.len());
-        let mut full = self.take(&bytes[..room]).err();
-        let (taken, encoded) = (self.taken as u64, self.encoded.unwrap_or(u64::MAX));
-        if full.is_none() && taken > RATIO_FLOOR && taken > encoded.saturating_mul(MAX_RATIO) {
-            full = Some(Full::Ratio);
-        } else if full.is_none() && room < bytes.len() {
-            full = Some(Full::Limit);
+        let fitting = (self.limits.total - self.accepted).min(bytes.len());
+        let mut full = self.accept(&bytes[..fitting]).err();
+        let (accepted, encoded) = (self.accepted as u64, self.encoded.unwrap_or(u64::MAX));
+        if full.is_none() && accepted > MIN_RATIO_BYTES && accepted > encoded.saturating_mul(MAX_RATIO) {
+            full = Some(SinkFull::Ratio);
+        } else if full.is_none() && fitting < bytes.len() {
+            full = Some(SinkFull::Limit);
         }
         self.full = full;
         if self.is_full() { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes.len()) }
@@ -177,64 +190,5 @@ impl Write for Store<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Whether bytes that come in pieces are UTF-8.
-#[derive(Debug, Default)]
-struct TextCheck {
-    /// The start of a character whose end is still to come: at most three bytes.
-    open: Vec<u8>,
-    broken: bool,
-}
-
-impl TextCheck {
-    fn push(&mut self, bytes: &[u8]) {
-        let mut bytes = bytes;
-        while !self.broken && !self.open.is_empty() && !bytes.is_empty() {
-            self.open.push(bytes[0]);
-            bytes = &bytes[1..];
-            match std::str::from_utf8(&self.open) {
-                Ok(_) => self.open.clear(),
-                Err(error) => self.broken = error.error_len().is_some(),
-            }
-        }
-        if self.broken || bytes.is_empty() {
-            return;
-        }
-        if let Err(error) = std::str::from_utf8(bytes) {
-            self.broken = error.error_len().is_some();
-            self.open.extend_from_slice(&bytes[error.valid_up_to()..]);
-        }
-    }
-
-    fn finish(&self) -> bool {
-        !self.broken && self.open.is_empty()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn is_text(pieces: &[&[u8]]) -> bool {
-        let mut check = TextCheck::default();
-        for piece in pieces {
-            check.push(piece);
-        }
-        check.finish()
-    }
-
-    #[test]
-    fn text_is_text_wherever_it_is_cut() {
-        let text = "aé€😀z".as_bytes();
-        for cut in 0..=text.len() {
-            for other in cut..=text.len() {
-                assert!(is_text(&[&text[..cut], &text[cut..other], &text[other..]]), "{cut} {other}");
-            }
-        }
-        assert!(!is_text(&[b"a\xff", b"b"]));
-        assert!(!is_text(&[b"a\xc3", b"b"]));
-        assert!(!is_text(&[b"a\xc3"]));
     }
 }

@@ -1,3 +1,8 @@
-//! The response of an agent while it is received: in memory, or in an unnamed file.
+//! The response of an agent while it is received, over HTTP or from a program: in memory, or in a redacted file.
 
-pub(crate) mod body_sink;
+mod body_sink;
+mod exchange;
+mod text_check;
+
+pub(crate) use body_sink::{BodyBytes, BodyDestination, BodySink, Extent, SinkFull, SinkLimits};
+pub(crate) use exchange::{AgentResponse, Exchange, ProgramEnd, ReceivedBody};

@@ -1,4 +1,4 @@
-//! One case from its first attempt to its artifact, handed to the disk. Which case is next is decided elsewhere.
+//! Runs one case from its first attempt to its artifact. The scheduler decides which case is next.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -9,218 +9,231 @@ use counterproof_store::write::WriteError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
-use crate::attempt::execute::{Bounds, attempt};
-use crate::attempt::transport::Transport;
+use super::agent_down::AgentDown;
+use crate::attempt::{AttemptContext, Transport};
 use crate::event::{EventKind, FailureNote, RunEvent};
-use crate::policy::circuit::GivenUp;
-use crate::policy::pace::Pace;
-use crate::policy::retry::{Decision, Failed, RetryPolicy};
-use crate::policy::retry_budget::Purse;
-use crate::record::attempt_recorder::{self, Keeper, Kept};
-use crate::record::run_document::millis;
-use crate::record::saved_request::REQUEST_HREF;
-use crate::record::skipped_case;
-use crate::system::clock::Clock;
-use crate::system::interrupt::{Interrupt, Urgency};
-use crate::system::jitter::Jitter;
+use crate::policy::{Decision, Pace, RetryPolicy, RetryTokens};
+use crate::record::{AttemptRecorder, REQUEST_HREF, RecordedAttempt, RecordedFailure, SKIPPED, artifact, skipped_case};
+use crate::response::BodyDestination;
+use crate::settings::AttemptLimits;
+use crate::system::{Clock, Interrupt, Jitter, Urgency, whole_millis};
 
-/// What all cases of a run share.
-pub(crate) struct Asker {
-    pub(crate) transport: Transport,
-    pub(crate) bounds: Bounds,
-    pub(crate) policy: RetryPolicy,
-    pub(crate) purse: Purse,
-    pub(crate) pace: Pace,
-    /// Once said, nothing more is asked.
-    pub(crate) given_up: GivenUp,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) jitter: Jitter,
-    pub(crate) keeper: Arc<Keeper>,
-    pub(crate) keep_requests: bool,
-    pub(crate) interrupt: Interrupt,
-    pub(crate) events: mpsc::Sender<RunEvent>,
-    /// Where it is told that an artifact is on disk. What can wait there is bounded by what may wait for the disk.
-    pub(crate) settled: mpsc::UnboundedSender<Settled>,
+/// Runs cases. All cases of a run share it.
+pub(super) struct CaseRunner {
+    pub(super) transport: Transport,
+    pub(super) limits: AttemptLimits,
+    pub(super) policy: RetryPolicy,
+    pub(super) tokens: RetryTokens,
+    pub(super) pace: Pace,
+    /// Once set, no request is sent.
+    pub(super) agent_down: AgentDown,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) jitter: Jitter,
+    pub(super) recorder: Arc<AttemptRecorder>,
+    pub(super) save_requests: bool,
+    pub(super) interrupt: Interrupt,
+    pub(super) events: mpsc::Sender<RunEvent>,
+    /// Receives each artifact that is durable. Unbounded, but the journal bounds how many artifacts can be in flight.
+    pub(super) committed: mpsc::UnboundedSender<Committed>,
 }
 
-/// An artifact is on disk, or cannot be written.
+/// An artifact that is durable, or could not be written.
 #[derive(Debug)]
-pub(crate) struct Settled {
-    pub(crate) written: Result<(), WriteError>,
-    pub(crate) asked: Asked,
-    /// Tells that the case is complete.
-    pub(crate) event: RunEvent,
+pub(super) struct Committed {
+    pub(super) written: Result<(), WriteError>,
+    pub(super) outcome: CaseOutcome,
+    /// The event that the case is complete.
+    pub(super) event: RunEvent,
 }
 
-/// How a case ended.
+/// The outcome of a case.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    pub(crate) attempts: u32,
-    /// What went wrong last; `None` where the agent answered.
-    pub(crate) failure: Option<FailureNote>,
-    pub(crate) reached: bool,
-    /// True where only the run's retry budget kept it from another attempt.
-    pub(crate) over_budget: bool,
+pub(super) struct CaseOutcome {
+    pub(super) attempts: u32,
+    /// The failure of the last attempt; `None` if the agent answered.
+    pub(super) failure: Option<FailureNote>,
+    pub(super) reached: bool,
+    /// Whether only the run's retry budget prevented another attempt.
+    pub(super) over_budget: bool,
 }
 
-/// What follows a failed attempt, the run's budget and the agent's state being what they are.
-enum Next {
+/// What follows a failed attempt.
+enum AfterFailure {
+    /// Retry now. The runner has already waited this long.
     Retry(Duration),
-    Stop { over_budget: bool },
+    Stop {
+        over_budget: bool,
+    },
+    Abandon,
 }
 
-/// How a wait came to its end.
-enum Waited {
-    /// Its time was over.
-    Over,
-    /// The agent was given up.
-    GivenUp(NonZeroU32),
-    /// The run was told to leave what is in flight.
+/// Why a wait ended.
+enum WaitEnd {
+    Elapsed,
+    /// The agent looks down after this many consecutive failures.
+    AgentDown(NonZeroU32),
+    /// The run was asked to abandon attempts in flight.
     Abandoned,
 }
 
-impl Asker {
-    /// Asks one case until nothing is left to ask, and hands its artifact to the disk; `None` where the run was told to
-    /// abandon it.
-    pub(crate) async fn ask(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<Asked>, WriteError> {
-        self.tell(EventKind::CaseStarted { case_id: case_id.clone() }).await;
-        let (mut records, mut any_reached, mut over_budget) = (Vec::new(), false, false);
+impl CaseRunner {
+    /// Runs one case and submits its artifact to disk. Returns `None` if the run was asked to abandon it.
+    pub(super) async fn run(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<CaseOutcome>, WriteError> {
+        self.report(EventKind::CaseStarted { case_id: case_id.clone() }).await;
         match self.wait_for_turn(Duration::ZERO).await {
-            Waited::Over => {}
-            Waited::GivenUp(in_a_row) => return self.leave_out(case_id, in_a_row).await,
-            Waited::Abandoned => return Ok(None),
+            WaitEnd::Elapsed => {}
+            WaitEnd::AgentDown(consecutive) => return self.skip(case_id, consecutive).await,
+            WaitEnd::Abandoned => return Ok(None),
         }
+        let (mut entries, mut any_reached, mut over_budget) = (Vec::new(), false, false);
         for number in 1.. {
-            self.pace.sent();
-            let keeper = &self.keeper;
-            let attempt =
-                attempt(number, &self.transport, &*self.clock, self.bounds, (&keeper.run, &keeper.redactor), &request);
-            let Some(tried) = self.unless_abandoned(attempt).await else { return Ok(None) };
-            let tried = tried?;
-            if let Some(limit) = self.pace.ended(tried.signal()) {
-                self.tell(EventKind::ConcurrencyChanged { limit: limit.get() }).await;
-            }
-            let (keeper, id) = (self.keeper.clone(), case_id.clone());
-            let Kept { mut record, result, reached } = on_disk(move || keeper.keep(tried, &id)).await?;
+            let Some(attempt) = self.attempt(number, &case_id, &request).await? else { return Ok(None) };
+            let RecordedAttempt { mut entry, result, reached } = attempt;
             any_reached |= reached;
             let (result, failure) = match result {
                 Ok(case) => (Ok(case), None),
                 Err(failure) => {
-                    let next = self.next(&failure.failed);
-                    over_budget = matches!(next, Next::Stop { over_budget: true });
-                    if let Next::Retry(wait) = next {
-                        let kind = EventKind::AttemptFailed {
-                            case_id: case_id.clone(),
-                            attempt: number,
-                            failure: failure.note,
-                            retry_in: wait,
-                        };
-                        self.tell(kind).await;
-                        match self.wait_for_turn(wait).await {
-                            Waited::Over => {
-                                record.extra.insert("retry_delay_ms".to_owned(), millis(wait).into());
-                                records.push(record);
-                                continue;
-                            }
-                            // The attempt that was to follow is left out, so this one was the last.
-                            Waited::GivenUp(_) => {}
-                            Waited::Abandoned => return Ok(None),
+                    match self.after_failure(&case_id, &failure).await {
+                        AfterFailure::Retry(waited) => {
+                            entry.extra.insert("retry_delay_ms".to_owned(), whole_millis(waited).into());
+                            entries.push(entry);
+                            continue;
                         }
+                        AfterFailure::Stop { over_budget: is_over } => over_budget = is_over,
+                        AfterFailure::Abandon => return Ok(None),
                     }
                     (Err(failure.document), Some(failure.note))
                 }
             };
-            records.push(record);
-            let (id, request) = (case_id.clone(), self.keep_requests.then(|| request.clone()));
-            let asked = Asked { attempts: number, failure, reached: any_reached, over_budget };
-            self.complete(case_id, asked.clone(), move |keeper| {
-                let mut case = attempt_recorder::artifact(result, &id, keeper.run.side(), records);
-                if let Some(request) = request {
-                    let href = keeper.keep_request(&id, &request)?;
+            entries.push(entry);
+            let outcome = CaseOutcome { attempts: number, failure, reached: any_reached, over_budget };
+            let (id, saved_request) = (case_id.clone(), self.save_requests.then(|| request.clone()));
+            self.submit(case_id, outcome.clone(), move |recorder| {
+                let mut case = artifact(result, &id, recorder.run.side(), entries);
+                if let Some(request) = saved_request {
+                    let href = recorder.save_request(&id, &request)?;
                     case.extra.insert(REQUEST_HREF.to_owned(), href.as_str().into());
                 }
                 Ok(case)
             })
             .await?;
-            return Ok(Some(asked));
+            return Ok(Some(outcome));
         }
         Ok(None)
     }
 
-    /// Completes a case without asking it: the agent was given up.
-    pub(crate) async fn leave_out(&self, case_id: CaseId, in_a_row: NonZeroU32) -> Result<Option<Asked>, WriteError> {
-        let asked = Asked { attempts: 0, failure: Some(skipped_case::NOTE), reached: false, over_budget: false };
-        let id = case_id.clone();
-        self.complete(case_id, asked.clone(), move |keeper| Ok(skipped_case::artifact(keeper, id, in_a_row))).await?;
-        Ok(Some(asked))
-    }
-
-    /// Hands an artifact to the disk. The next case may be asked while it is on its way there.
-    async fn complete(
+    /// Completes a case without a request, because the agent looks down.
+    pub(super) async fn skip(
         &self,
         case_id: CaseId,
-        asked: Asked,
-        artifact: impl FnOnce(&Keeper) -> Result<Case, WriteError> + Send + 'static,
+        consecutive: NonZeroU32,
+    ) -> Result<Option<CaseOutcome>, WriteError> {
+        let outcome = CaseOutcome { attempts: 0, failure: Some(SKIPPED), reached: false, over_budget: false };
+        let id = case_id.clone();
+        self.submit(case_id, outcome.clone(), move |recorder| Ok(skipped_case(recorder, id, consecutive))).await?;
+        Ok(Some(outcome))
+    }
+
+    /// Makes one attempt and records it. Returns `None` if the run was asked to abandon it.
+    async fn attempt(
+        &self,
+        number: u32,
+        case_id: &CaseId,
+        request: &[u8],
+    ) -> Result<Option<RecordedAttempt>, WriteError> {
+        self.pace.sent();
+        let context = AttemptContext {
+            transport: &self.transport,
+            limits: self.limits,
+            destination: BodyDestination { run: &self.recorder.run, redactor: &self.recorder.redactor },
+            clock: &*self.clock,
+        };
+        let Some(attempt) = self.unless_abandoned(context.attempt(number, request)).await else { return Ok(None) };
+        let attempt = attempt?;
+        if let Some(limit) = self.pace.ended(attempt.signal()) {
+            self.report(EventKind::ConcurrencyChanged { limit: limit.get() }).await;
+        }
+        let (recorder, id) = (self.recorder.clone(), case_id.clone());
+        on_blocking_thread(move || recorder.record(attempt, &id)).await.map(Some)
+    }
+
+    /// Applies the retry policy, takes a retry token, and waits for the next attempt.
+    async fn after_failure(&self, case_id: &CaseId, failure: &RecordedFailure) -> AfterFailure {
+        let wait = match self.policy.decide(&failure.failed, self.jitter.fraction()) {
+            Decision::Retry(wait) if !self.agent_down.is_set() => wait,
+            _ => return AfterFailure::Stop { over_budget: false },
+        };
+        if !self.tokens.take() {
+            return AfterFailure::Stop { over_budget: true };
+        }
+        let event = EventKind::AttemptFailed {
+            case_id: case_id.clone(),
+            attempt: failure.failed.attempt,
+            failure: failure.note,
+            retry_in: wait,
+        };
+        self.report(event).await;
+        match self.wait_for_turn(wait).await {
+            WaitEnd::Elapsed => AfterFailure::Retry(wait),
+            // The retry is skipped, so this attempt was the last one.
+            WaitEnd::AgentDown(_) => AfterFailure::Stop { over_budget: false },
+            WaitEnd::Abandoned => AfterFailure::Abandon,
+        }
+    }
+
+    /// Submits an artifact to disk. The next case may run while the artifact is being written.
+    async fn submit(
+        &self,
+        case_id: CaseId,
+        outcome: CaseOutcome,
+        artifact: impl FnOnce(&AttemptRecorder) -> Result<Case, WriteError> + Send + 'static,
     ) -> Result<(), WriteError> {
-        // After a failure the run may give the agent up, and is to know of all that came before.
-        let is_waited_for = asked.failure.is_some() && asked.attempts > 0;
-        // Read now: later the clock is read for other cases, and nothing tells in which order.
-        let kind = EventKind::CaseFinished { case_id, attempts: asked.attempts, failure: asked.failure };
-        let event = RunEvent::now(&*self.clock, kind);
-        let (keeper, settled) = (self.keeper.clone(), self.settled.clone());
-        let (told, on_its_way) = oneshot::channel::<()>();
-        on_disk(move || {
-            let case = artifact(&keeper)?;
+        // The circuit breaker counts consecutive failures in the order of the artifacts, so a failed case waits for its own.
+        let waits_for_disk = outcome.failure.is_some() && outcome.attempts > 0;
+        // The clock is read now: after the write, other cases would have advanced it in an unpredictable order.
+        let finished = EventKind::CaseFinished { case_id, attempts: outcome.attempts, failure: outcome.failure };
+        let event = RunEvent::now(&*self.clock, finished);
+        let (recorder, committed) = (self.recorder.clone(), self.committed.clone());
+        let (commit_guard, commit) = oneshot::channel::<()>();
+        on_blocking_thread(move || {
+            let case = artifact(&recorder)?;
             let done = move |written| {
-                // Nobody listens any more only when the run is over.
-                let _ = settled.send(Settled { written, asked, event });
-                drop(told);
+                // Fails only after the run ended.
+                let _ = committed.send(Committed { written, outcome, event });
+                drop(commit_guard);
             };
-            keeper.run.submit_case(&case, Box::new(done))
+            recorder.run.submit_case(&case, Box::new(done))
         })
         .await?;
-        if is_waited_for {
-            // Nothing is ever sent: it ends with the closure that was told.
-            let _ = on_its_way.await;
+        if waits_for_disk {
+            // Nothing is sent through this channel: it closes when `done` drops the guard.
+            let _ = commit.await;
         }
         Ok(())
     }
 
-    fn next(&self, failed: &Failed) -> Next {
-        match self.policy.decide(failed, self.jitter.fraction()) {
-            Decision::Retry(wait) if !self.given_up.was_said() => {
-                if self.purse.take() {
-                    Next::Retry(wait)
-                } else {
-                    Next::Stop { over_budget: true }
-                }
-            }
-            _ => Next::Stop { over_budget: false },
-        }
-    }
-
-    /// Waits, and then for the next free place in the run's pace.
-    async fn wait_for_turn(&self, first: Duration) -> Waited {
-        if !first.is_zero() {
-            let waited = self.wait(first).await;
-            if !matches!(waited, Waited::Over) {
-                return waited;
+    /// Waits this long, and then for the next turn of the rate limit.
+    async fn wait_for_turn(&self, backoff: Duration) -> WaitEnd {
+        if !backoff.is_zero() {
+            let end = self.wait(backoff).await;
+            if !matches!(end, WaitEnd::Elapsed) {
+                return end;
             }
         }
         match self.pace.turn(|| self.clock.read().elapsed) {
             Some(wait) => self.wait(wait).await,
-            None => Waited::Over,
+            None => WaitEnd::Elapsed,
         }
     }
 
-    async fn wait(&self, span: Duration) -> Waited {
+    async fn wait(&self, span: Duration) -> WaitEnd {
         tokio::select! {
             biased;
-            () = self.interrupt.wait_for(Urgency::Abandon) => Waited::Abandoned,
-            in_a_row = self.given_up.wait() => Waited::GivenUp(in_a_row),
+            () = self.interrupt.wait_for(Urgency::Abandon) => WaitEnd::Abandoned,
+            consecutive = self.agent_down.wait() => WaitEnd::AgentDown(consecutive),
             () = tokio::time::sleep(span) => {
                 self.clock.waited(span);
-                Waited::Over
+                WaitEnd::Elapsed
             }
         }
     }
@@ -233,16 +246,16 @@ impl Asker {
         }
     }
 
-    async fn tell(&self, kind: EventKind) {
-        // The time is read here and not where the event is passed on: it is the time at which it happened.
+    async fn report(&self, kind: EventKind) {
+        // The clock is read here and not by the receiver: the event carries the time at which it happened.
         let event = RunEvent::now(&*self.clock, kind);
-        // Nobody listens any more only when the run is over.
+        // Fails only after the run ended.
         let _ = self.events.send(event).await;
     }
 }
 
-/// Does work that touches the disk where it holds up no other case.
-async fn on_disk<T: Send + 'static>(
+/// Runs disk work on a blocking thread, so that it does not delay other cases.
+async fn on_blocking_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
 ) -> Result<T, WriteError> {
     match spawn_blocking(work).await {

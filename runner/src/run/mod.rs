@@ -1,5 +1,11 @@
-//! A run from its start to its summary: the run folder, the scheduler, and one case at a time.
+//! A run from start to summary: the run folder, the scheduler, and one case at a time.
 
-pub(crate) mod case_runner;
-pub(crate) mod scheduler;
-pub(crate) mod start;
+mod agent_down;
+mod case_runner;
+mod error;
+mod execute;
+mod scheduler;
+mod started_run;
+
+pub use error::{ResumeError, RunError};
+pub use execute::{Summary, run};

@@ -1,6 +1,20 @@
-//! What a run is asked to do, in values that are already checked.
+//! The options of a run, in types that are already validated.
 
-pub(crate) mod endpoint;
-pub(crate) mod run_settings;
-pub(crate) mod secret;
-pub(crate) mod target;
+mod attempt_limits;
+mod base_url;
+mod header;
+mod known_secrets;
+mod resolve_rule;
+mod run_settings;
+mod secret;
+mod target;
+
+pub(crate) use attempt_limits::AttemptLimits;
+pub(crate) use base_url::strip_secrets;
+pub use base_url::{BaseUrl, BaseUrlError};
+pub use header::{Header, HeaderError};
+pub(crate) use known_secrets::known_secrets;
+pub use resolve_rule::{ResolveRule, ResolveRuleError};
+pub use run_settings::{ByteLimits, PhaseTimeouts, Repeat, Rounds, Settings, Start};
+pub use secret::Secret;
+pub use target::{AgentCommand, AgentCommandError, Target};

@@ -1,4 +1,4 @@
-//! What a run is asked to do, in values that need no further checking.
+//! The options of a run, in types that need no further validation.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -7,108 +7,107 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Limits, RunId, Side};
 
+use super::base_url::BaseUrl;
+use super::header::Header;
+use super::resolve_rule::ResolveRule;
+use super::secret::Secret;
+use super::target::Target;
 use crate::agent::{AgentOptions, Protocol};
-use crate::policy::concurrency::Concurrency;
-use crate::policy::rate::Rate;
-use crate::policy::retry::RetryPolicy;
-use crate::policy::shard::Part;
-use crate::settings::endpoint::{BaseUrl, ResolveRule};
-use crate::settings::secret::{Header, Secret};
-use crate::settings::target::Target;
+use crate::policy::{Concurrency, Rate, RetryPolicy, RunShard};
 
-/// What a run is asked to do. [`Settings::new`] fills in the defaults; the fields are there to be changed.
+/// The options of a run. [`Settings::new`] fills in the defaults; change the fields as needed.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Names the run and its folder.
+    /// The id of the run, which is also the name of its folder.
     pub run_id: RunId,
-    /// The side that the run stands for.
+    /// The side of the comparison.
     pub side: Side,
-    /// The agent.
+    /// The agent to run the cases against.
     pub target: Target,
-    /// The program that is started to watch over an agent that is a program: one that calls `counterproof_safe_run::enter`
-    /// first thing. `None` where this very program does.
+    /// The program that supervises an agent program. It must call `counterproof_safe_run::enter` first in `main`. `None` if
+    /// the current program does so.
     pub supervisor: Option<PathBuf>,
-    /// What the agent speaks.
+    /// The protocol of the agent.
     pub protocol: Protocol,
-    /// What goes into every request beside the case, where the protocol has a place for it.
+    /// Request fields in addition to the case, for protocols that support them.
     pub agent: AgentOptions,
-    /// Where the cases came from: a file or a folder. It is recorded relative to the run folder, and not read.
+    /// The file or folder of the cases. It is recorded relative to the run folder and not read.
     pub cases_path: Utf8PathBuf,
     /// The run folder becomes `<out>/<side>/<run_id>/`.
     pub out: Utf8PathBuf,
-    /// How many cases are asked at once.
+    /// How many cases run at the same time.
     pub concurrency: Concurrency,
-    /// How many requests go out in a span of time, at most; retries count.
+    /// The maximum request rate, retries included.
     pub rate: Option<Rate>,
-    /// How long one attempt may take, from the first packet to the last byte.
+    /// The time limit of one attempt, from the first packet to the last byte.
     pub timeout: Duration,
-    /// How long each phase of an attempt may take, within `timeout`.
+    /// The time limits of the phases of an attempt, within `timeout`.
     pub phases: PhaseTimeouts,
-    /// Which failures are tried again, and how soon.
+    /// Which failures are retried, and when.
     pub retry: RetryPolicy,
-    /// After so many cases in a row that ended as if nobody were there, the others are not asked.
+    /// The number of consecutive cases without a reachable agent after which the remaining cases are not run.
     pub fail_fast: Option<NonZeroU32>,
-    /// How much of a response is kept, and where.
+    /// Size limits of responses.
     pub limits: ByteLimits,
-    /// Headers that go out with every request.
+    /// Headers of every request.
     pub headers: Vec<Header>,
-    /// More texts that are in no file, beside the values of the headers and what the base URL holds.
+    /// Text that no file may contain, in addition to header values and the secrets of the base URL.
     pub secrets: Vec<Secret>,
-    /// Hosts that are reached at a given address.
+    /// Addresses to use instead of name resolution.
     pub resolve: Vec<ResolveRule>,
-    /// Keeps each case's request beside its artifact, one more file a case, so that it can be sent again.
-    pub keep_requests: bool,
-    /// Sends this body for every case instead of what the protocol makes of it: a request that was kept.
+    /// Saves the request of each case as an asset, so that it can be sent again.
+    pub save_requests: bool,
+    /// A saved request body to send instead of the one that the protocol creates.
     pub resend: Option<Vec<u8>>,
-    /// How long what is in flight may still take once the run is asked to stop.
+    /// How long attempts in flight may continue after the run was asked to stop.
     pub grace: Duration,
-    /// Whether there is a run folder already.
+    /// Whether to create the run folder or to resume a run.
     pub start: Start,
-    /// The part of a larger run that this run is: only its cases are asked.
-    pub part: Option<Part>,
-    /// Which of several runs of the same this is.
+    /// The shard to run: only its cases are run. `None` runs all cases.
+    pub shard: Option<RunShard>,
+    /// The position of this run in a group of repeats.
     pub repeat: Option<Repeat>,
 }
 
-/// Whether a run is new.
+/// How a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
-    /// The run folder must not be there yet.
+    /// Create the run folder; it must not exist.
     #[default]
     New,
-    /// Only what is missing in the run folder is asked.
+    /// Run only the cases that have no artifact in the run folder.
     Resume {
-        /// Ask the failed cases again too. The artifact of each goes when it is asked.
+        /// Also run failed cases again. Each artifact is deleted just before its case runs.
         retry_errors: bool,
-        /// A run folder that is not there is made.
-        or_new: bool,
+        /// Create the run folder if it does not exist.
+        or_create: bool,
     },
 }
 
-/// One of several runs of the same.
+/// One run of a group of repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repeat {
-    /// What they have in common.
+    /// The id that all repeats of the group share.
     pub group_id: RunId,
-    /// Which it is, counted from 1.
+    /// The number of this repeat, counted from 1.
     pub number: u32,
-    /// How many there are; at most, where they stop when they have decided.
+    /// The number of repeats; the maximum if the group stops once everything is decided.
     pub of: u32,
-    /// How the repeats are chosen, where each asks only the cases that those before it left open.
+    /// The design of a group whose repeats run only the cases that are still undecided.
     pub until_decided: Option<Rounds>,
 }
 
-/// Repeats of which each asks only the cases that those before it left open.
+/// The design of a group whose repeats run only the cases that earlier repeats left undecided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rounds {
-    /// The baseline runs that they are held against.
+    /// The baseline runs that the repeats are compared with.
     pub against: Vec<RunId>,
-    /// How many of them, from the first on, ask every case.
+    /// How many of the first repeats run every case.
     pub full: u32,
 }
 
 impl Settings {
-    /// Settings for a server, with the defaults: one case at a time, 15 seconds an attempt, two retries.
+    /// Creates the settings for a server, with the defaults: one case at a time, 15 seconds per attempt, two retries.
     pub fn new(run_id: RunId, side: Side, base_url: BaseUrl, cases_path: Utf8PathBuf, out: Utf8PathBuf) -> Self {
         Self {
             run_id,
@@ -129,67 +128,67 @@ impl Settings {
             headers: Vec::new(),
             secrets: Vec::new(),
             resolve: Vec::new(),
-            keep_requests: false,
+            save_requests: false,
             resend: None,
             grace: Duration::from_secs(5),
             start: Start::New,
-            part: None,
+            shard: None,
             repeat: None,
         }
     }
 }
 
 impl Settings {
-    /// Where requests go, as files and messages say it.
+    /// Returns the URL of requests as files and messages show it.
     pub fn recorded_url(&self) -> String {
         match &self.target {
-            Target::Http(base) => base.recorded_join(self.protocol.dialect(&self.agent).path()),
+            Target::Http(base) => base.recorded_request_url(self.protocol.dialect(&self.agent).path()),
             command @ Target::Command(_) => command.recorded(),
         }
     }
 }
 
-/// How long each phase of an attempt may take.
+/// Time limits of the phases of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseTimeouts {
-    /// To a connection, TLS included. Never more than three quarters of an attempt's time, so that a host which swallows
-    /// packets is told from a slow answer.
+    /// Up to an established connection, TLS included. The runner caps it at three quarters of the attempt's time limit, so
+    /// that a host which drops packets is distinguished from a slow agent.
     pub connect: Duration,
-    /// From the start of the attempt to the head of the response; `None` for all the time that the attempt has.
+    /// From the start of the attempt to the response headers; `None` for the attempt's time limit.
     pub first_byte: Option<Duration>,
-    /// The longest silence within a body.
+    /// The longest pause within a body.
     pub idle: Duration,
 }
 
 impl Default for PhaseTimeouts {
-    /// 10 seconds to connect and 30 between bytes; an agent may think for as long as the attempt takes.
+    /// 10 seconds to connect, 30 seconds between bytes, and no separate limit for the response headers.
     fn default() -> Self {
         Self { connect: Duration::from_secs(10), first_byte: None, idle: Duration::from_secs(30) }
     }
 }
 
-/// How much of a response is kept, and where; all in bytes.
+/// Size limits of responses, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteLimits {
-    /// Largest body that is read; a larger one is cut, and its case fails.
+    /// The largest body that is read. A larger one is truncated, and the attempt fails.
     pub body: usize,
-    /// Largest answer: it is parsed in memory. A larger body goes to disk as it comes, and its case fails.
+    /// The largest answer, which is parsed in memory. A larger body is streamed to disk, and the attempt fails.
     pub answer: usize,
-    /// Longest snippet of a body within an artifact.
+    /// The longest body snippet in an artifact.
     pub snippet: usize,
-    /// Largest payload of a tool within an artifact; a larger one becomes an asset.
+    /// The largest tool payload in an artifact. A larger one becomes an asset.
     pub payload: usize,
 }
 
 impl Default for ByteLimits {
-    /// The limits of the project whose agents speak this protocol, and 8 KiB for payloads.
+    /// 2 MB for bodies, 16 MiB for answers, 4,000 bytes for snippets and 8 KiB for payloads.
     fn default() -> Self {
         Self { body: 2_000_000, answer: 16 * 1024 * 1024, snippet: 4_000, payload: 8 * 1024 }
     }
 }
 
 impl ByteLimits {
-    /// What `run.json` says of the limits.
+    /// Returns the limits as `run.json` records them.
     pub(crate) fn document(&self) -> Limits {
         Limits {
             max_body_bytes: Some(self.body.into()),

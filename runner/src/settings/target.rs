@@ -1,24 +1,24 @@
-//! What a run asks: a server by its base URL, or a program that is started for every attempt.
+//! The agent of a run: a server with a base URL, or a program that is started for each attempt.
 
 use std::fmt;
 use std::str::FromStr;
 
 use counterproof_artifact::PROGRAM;
 
-use crate::settings::endpoint::BaseUrl;
-use crate::settings::secret::Secret;
+use super::base_url::BaseUrl;
+use super::secret::Secret;
 
-/// What a run asks.
+/// The agent of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A server.
+    /// An HTTP server.
     Http(BaseUrl),
-    /// A program.
+    /// A program that is started for each attempt.
     Command(AgentCommand),
 }
 
 impl Target {
-    /// What files and messages say of it: the base URL without its secrets, or `cmd:` and the program's name.
+    /// Returns the agent as files and messages show it: the base URL without secrets, or `cmd:` and the program's file name.
     pub fn recorded(&self) -> String {
         match self {
             Target::Http(base) => base.recorded().to_owned(),
@@ -39,28 +39,28 @@ impl From<AgentCommand> for Target {
     }
 }
 
-/// A program with its arguments. The arguments may hold secrets, so no output shows them.
+/// A program with its arguments. No output shows the arguments, because they may contain secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentCommand {
     program: String,
     arguments: Vec<Secret>,
 }
 
-/// Why a text is no command. The messages do not quote it: it may hold secrets.
+/// An invalid command. The messages do not quote it, because it may contain secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentCommandError {
-    /// There is nothing.
+    /// The text is empty.
     #[error("the agent's command is empty")]
     Empty,
-    /// A quote that is never closed.
-    #[error("the agent's command has a quote that is not closed")]
+    /// A quote is not closed.
+    #[error("the agent's command has an unclosed quote")]
     Quote,
 }
 
 impl FromStr for AgentCommand {
     type Err = AgentCommandError;
 
-    /// Splits at white space, with quotes and backslashes as a POSIX shell reads them. Nothing is expanded: there is no shell.
+    /// Splits at white space, with quotes and backslashes as in a POSIX shell. No shell runs, and nothing is expanded.
     fn from_str(text: &str) -> Result<Self, AgentCommandError> {
         let mut words = shell_words::split(text).map_err(|_| AgentCommandError::Quote)?.into_iter();
         let program = words.next().filter(|program| !program.is_empty()).ok_or(AgentCommandError::Empty)?;
@@ -78,7 +78,7 @@ impl AgentCommand {
     }
 
     fn recorded(&self) -> String {
-        // Where the program lies is the machine's business, and no path in a run folder is absolute.
+        // The folder of the program is specific to this machine, and no path in a run folder is absolute.
         let name = self.program.rsplit(['/', '\\']).next().unwrap_or_default();
         format!("{PROGRAM}{name}")
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_split_as_a_shell_would_and_nothing_is_expanded() {
+    fn a_command_is_split_like_a_shell_does_but_nothing_is_expanded() {
         let command: AgentCommand = r#"/opt/agent --key 's3 cret' "a b" c\ d $HOME * > x"#.parse().unwrap();
         assert_eq!(command.program(), "/opt/agent");
         let arguments: Vec<_> = command.arguments().collect();

@@ -1,22 +1,22 @@
-//! The commit that is checked out where the runner runs, as far as `git` knows. Nothing else is asked of it.
+//! The checked-out commit of a folder, read with `git`.
 
 use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
 
-/// A checkout.
+/// A checked-out commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// The commit's full id.
+    /// The full commit id.
     pub commit: String,
-    /// True where tracked files differ from the commit.
+    /// Whether tracked files differ from the commit.
     pub dirty: bool,
 }
 
 impl Checkout {
-    /// The checkout that holds `folder`; `None` where there is none, or no `git`.
+    /// Reads the checkout that contains `folder`. Returns `None` without a checkout or without `git`.
     ///
-    /// Files that are not tracked do not count as changes: runs and reports are such files.
+    /// Untracked files do not count as changes, because run folders and reports usually are untracked.
     pub fn discover(folder: &Utf8Path) -> Option<Self> {
         let commit = git(folder, &["rev-parse", "--verify", "HEAD"])?.trim().to_owned();
         let changes = git(folder, &["status", "--porcelain", "--untracked-files=no"])?;
@@ -26,7 +26,7 @@ impl Checkout {
 
 fn git(folder: &Utf8Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git")
-        // `status` would otherwise rewrite the index, in the way of whoever works there.
+        // `status` would otherwise rewrite the index and could block other git commands in the checkout.
         .args(["--no-optional-locks", "-C", folder.as_str()])
         .args(arguments)
         .stdin(Stdio::null())
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_outside_of_any_checkout_has_none() {
+    fn a_folder_outside_a_checkout_has_no_commit() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Checkout::discover(Utf8Path::from_path(folder.path()).unwrap()), None);
     }

@@ -1,4 +1,4 @@
-//! Time, passed in: the runner reads no clock of its own. How long to wait is not decided here.
+//! The clock that the caller passes in. The runner reads the time from nothing else.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,34 +10,34 @@ use jiff::{SignedDuration, Timestamp};
 pub struct Moment {
     /// The time of day.
     pub at: Timestamp,
-    /// Time since the clock was made; unlike the time of day it never goes back.
+    /// Time since the clock was created. Unlike the time of day, it never decreases.
     pub elapsed: Duration,
 }
 
 impl Moment {
-    /// The time of day in ISO 8601, in UTC and to the millisecond.
+    /// Returns the time of day in ISO 8601, in UTC with milliseconds.
     pub fn iso(&self) -> String {
         format!("{:.3}", self.at)
     }
 }
 
-/// Where the runner reads the time.
+/// A source of time.
 pub trait Clock: Send + Sync {
     /// Reads the clock once.
     fn read(&self) -> Moment;
 
-    /// Tells the clock that the runner has waited by a timer of its own. A real clock has noticed.
+    /// Notifies the clock that the runner waited with a timer. A real clock advances without this.
     fn waited(&self, _span: Duration) {}
 }
 
-/// The clock of the system.
+/// The system clock.
 #[derive(Debug, Clone)]
 pub struct SystemClock {
     start: Instant,
 }
 
 impl SystemClock {
-    /// A clock whose elapsed time starts now.
+    /// Creates a clock whose elapsed time starts now.
     pub fn start() -> Self {
         Self { start: Instant::now() }
     }
@@ -49,8 +49,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves by one step with each reading, and by the spans that it is told of: two runs that do the same read
-/// the same times, so their files have the same bytes.
+/// A clock that advances by one step with each reading, and by each reported wait. Two runs that do the same work read the
+/// same times, so their files are byte-identical.
 #[derive(Debug)]
 pub struct SteppingClock {
     start: Timestamp,
@@ -59,7 +59,7 @@ pub struct SteppingClock {
 }
 
 impl SteppingClock {
-    /// A clock that reads `start` first. Steps are counted in whole microseconds.
+    /// Creates a clock whose first reading is `start`. Steps are rounded down to whole microseconds.
     pub fn new(start: Timestamp, step: Duration) -> Self {
         Self { start, step, elapsed_micros: AtomicU64::new(0) }
     }
@@ -82,12 +82,17 @@ impl Clock for SteppingClock {
     }
 }
 
+/// Returns the whole milliseconds of a duration, rounded down.
+pub(crate) fn whole_millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_stepping_clock_moves_with_readings_and_with_waits() {
+    fn a_stepping_clock_advances_with_readings_and_with_waits() {
         let clock = SteppingClock::new("2026-01-05T09:00:00Z".parse().unwrap(), Duration::from_millis(2));
         assert_eq!(clock.read().iso(), "2026-01-05T09:00:00.000Z");
         clock.waited(Duration::from_secs(1));

@@ -1,32 +1,32 @@
-//! Being asked to stop. Who asks, and on which signal, is the program's business.
+//! The handle that stops a run. The caller decides when to use it, for example on a signal.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// How urgently a run is asked to stop.
+/// How urgently a run must stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Urgency {
-    /// Not at all.
+    /// The run continues.
     #[default]
     Run,
-    /// Start no case any more; what is in flight may end.
+    /// Start no further case; attempts in flight may finish.
     Finish,
-    /// Leave what is in flight.
+    /// Abandon attempts in flight.
     Abandon,
 }
 
-/// A handle to stop a run from another thread. Clones stop the same run.
+/// A handle that stops a run from another thread. Clones stop the same run.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<watch::Sender<Urgency>>);
 
 impl Interrupt {
-    /// Asks the run to stop. A second call is taken as impatience: what is in flight is left.
+    /// Stops the run after the attempts in flight. A second call abandons those too.
     pub fn trigger(&self) {
         self.raise(if self.reached(Urgency::Finish) { Urgency::Abandon } else { Urgency::Finish });
     }
 
-    /// Raises the urgency; it never falls.
+    /// Raises the urgency. It never decreases.
     pub(crate) fn raise(&self, urgency: Urgency) {
         self.0.send_if_modified(|now| {
             let higher = urgency > *now;
@@ -35,14 +35,14 @@ impl Interrupt {
         });
     }
 
-    /// True once the urgency is that high.
+    /// Reports whether the urgency is at least this high.
     pub fn reached(&self, urgency: Urgency) -> bool {
         *self.0.borrow() >= urgency
     }
 
-    /// Waits until the urgency is that high.
+    /// Waits until the urgency is at least this high.
     pub(crate) async fn wait_for(&self, urgency: Urgency) {
-        // The sender lives as long as `self`, so this cannot end early.
+        // An error would mean that the sender was dropped, but `self` owns it.
         let _ = self.0.subscribe().wait_for(|now| *now >= urgency).await;
     }
 }

@@ -50,7 +50,7 @@ fn deterministic(agent: &Agent) -> Finished {
     let environment = Environment {
         clock: Arc::new(SteppingClock::new(start, Duration::from_millis(7))),
         jitter: Jitter::from_seed(1),
-        ..Environment::of_system()
+        ..Environment::from_system()
     };
     run_in("http://agent.example", &cases(["c1", "c2", "c3", "c4", "c5"]), environment, |settings| {
         settings.resolve.push(ResolveRule::new("agent.example", agent.address));
@@ -85,7 +85,7 @@ fn with_a_stepping_clock_the_same_run_writes_the_same_bytes() {
 
 #[test]
 fn an_interrupted_run_ends_soon_and_says_so() {
-    let environment = Environment::of_system();
+    let environment = Environment::from_system();
     let interrupt = environment.interrupt.clone();
     let agent = Agent::new([Reaction::Send(ok(&answer())), Reaction::Stall(Vec::new())]);
     let stopper = std::thread::spawn(move || {
@@ -118,8 +118,8 @@ fn a_run_is_never_written_over() {
     let out = camino::Utf8Path::from_path(folder.path()).unwrap();
     let agent = Agent::sending(ok(&answer()));
     let settings = below(&agent, out);
-    run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent).unwrap();
-    let again = run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent);
+    run(&settings, &cases(["c1"]), Environment::from_system(), &mut Silent).unwrap();
+    let again = run(&settings, &cases(["c1"]), Environment::from_system(), &mut Silent);
     assert!(matches!(again, Err(RunError::Create(_))), "{again:?}");
     assert_eq!(agent.requests().len(), 1, "nothing is asked before the folder is there");
 }
@@ -132,6 +132,6 @@ fn a_folder_that_cannot_be_written_ends_the_run() {
     counterproof_store::write::write(&file, b"", counterproof_store::write::Durability::Cached).unwrap();
     let agent = Agent::sending(ok(&answer()));
     let settings = below(&agent, &file);
-    let error = run(&settings, &cases(["c1"]), Environment::of_system(), &mut Silent).unwrap_err();
+    let error = run(&settings, &cases(["c1"]), Environment::from_system(), &mut Silent).unwrap_err();
     assert!(error.to_string().contains(file.as_str()), "{error}");
 }

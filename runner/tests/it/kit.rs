@@ -208,7 +208,7 @@ pub(crate) struct Finished {
 
 /// A run with waits between attempts too short to notice, changed by `change`.
 pub(crate) fn run_with(url: &str, cases: &[CaseSpec], change: impl FnOnce(&mut Settings)) -> Finished {
-    run_in(url, cases, Environment::of_system(), change)
+    run_in(url, cases, Environment::from_system(), change)
 }
 
 pub(crate) fn run_in(

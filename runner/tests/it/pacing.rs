@@ -61,15 +61,15 @@ fn cases_after_an_agent_was_given_up_are_written_as_not_run() {
         assert_eq!((&case["status"], &case["attempts"]), (&json!("runner_error"), &json!([])));
         let failure = &case["runner_failure"];
         assert_eq!((&failure["class"], &failure["error_name"]), (&json!("other"), &json!("not_run")));
-        let message = "the case was not asked: 2 cases in a row ended as if the agent were down";
+        let message = "the case was not run: the agent looks down after 2 consecutive failures";
         assert_eq!(failure["error_message"], message);
     }
     let counts = run.summary.counts;
-    assert_eq!((counts.answered, counts.failed, counts.not_asked, counts.not_run()), (2, 5, 2, 0));
+    assert_eq!((counts.answered, counts.failed, counts.skipped, counts.not_run()), (2, 5, 2, 0));
     let document = run.json("run.json");
     assert_eq!((&document["fail_fast"], &document["stats"]["cases_not_run"]), (&json!(2), &json!(2)));
     assert_eq!(document["stats"]["cases_failed"], 5);
-    assert!(run.events.contains(&EventKind::AgentGivenUp { in_a_row: 2, not_asked: 2 }), "{:?}", run.events);
+    assert!(run.events.contains(&EventKind::AgentDown { consecutive_failures: 2, skipped: 2 }), "{:?}", run.events);
     holds_to_the_contract(&run);
 }
 
@@ -93,7 +93,7 @@ fn a_case_that_waits_for_another_attempt_ends_when_the_agent_is_given_up() {
 }
 
 #[test]
-fn a_case_that_waits_for_its_turn_is_not_asked_once_the_agent_is_given_up() {
+fn a_case_that_waits_for_its_turn_is_skipped_once_the_agent_looks_down() {
     let agent = Agent::new([unavailable()]);
     let run = run_with(&agent.url(), &cases(["c1", "c2", "c3"]), |settings| {
         settings.retry.retries = 0;
@@ -104,7 +104,7 @@ fn a_case_that_waits_for_its_turn_is_not_asked_once_the_agent_is_given_up() {
     assert_eq!(agent.requests().len(), 1);
     let names = ["c1", "c2", "c3"].map(|id| run.json(&format!("{id}.json"))["runner_failure"]["error_name"].clone());
     assert_eq!(names.iter().filter(|name| *name == "not_run").count(), 2, "{names:?}");
-    assert_eq!(run.summary.counts.not_asked, 2);
+    assert_eq!(run.summary.counts.skipped, 2);
     holds_to_the_contract(&run);
 }
 
@@ -115,7 +115,7 @@ fn an_agent_that_answers_badly_is_not_given_up() {
         settings.retry.retries = 0;
         settings.fail_fast = NonZeroU32::new(1);
     });
-    assert_eq!((agent.requests().len(), run.summary.counts.not_asked), (3, 0));
+    assert_eq!((agent.requests().len(), run.summary.counts.skipped), (3, 0));
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_request_is_kept_without_the_secrets_in_its_fields() {
         let agent = Agent::sending(response("500 No", "", b""));
         let run = run_with_secrets(&agent, &[planted()], |settings| {
             settings.protocol = protocol;
-            settings.keep_requests = true;
+            settings.save_requests = true;
             plant_options(settings);
         });
         let sent = agent.requests().remove(0).body.to_string();
@@ -82,7 +82,7 @@ fn an_answer_of_an_openai_form_is_kept_without_the_secrets_in_its_fields() {
     for (protocol, body) in [(Protocol::OpenaiChat, chat), (Protocol::OpenaiResponses, responses)] {
         let run = run_with_secrets(&Agent::sending(ok(&body)), &[planted()], |settings| {
             settings.protocol = protocol;
-            settings.keep_requests = true;
+            settings.save_requests = true;
             plant_options(settings);
         });
         assert_eq!(run.case()["status"], "ok", "{protocol}: {:#}", run.case());
@@ -108,7 +108,7 @@ fn a_program_is_kept_without_the_secrets_that_it_was_given_and_that_it_tells() {
             // What a server's URL and headers imply is not implied for a program: here they are named.
             settings.secrets.extend([TOKEN, PASSWORD, QUERY].map(|secret| Secret::from(secret.to_owned())));
             settings.target = command.into();
-            settings.keep_requests = true;
+            settings.save_requests = true;
             settings.retry.retries = 0;
             settings.timeout = Duration::from_millis(1500);
         });
@@ -131,8 +131,8 @@ fn an_id_that_holds_a_named_secret_is_refused_before_anything_is_written() {
             out.join("runs"),
         );
         settings.secrets.push(Secret::from("s3cret".to_owned()));
-        let error = run(&settings, &[case(case_id)], Environment::of_system(), &mut Silent).unwrap_err();
-        assert!(matches!(error, RunError::SecretName(_)), "{error:?}");
+        let error = run(&settings, &[case(case_id)], Environment::from_system(), &mut Silent).unwrap_err();
+        assert!(matches!(error, RunError::SecretRunId | RunError::SecretCaseId { .. }), "{error:?}");
         assert!(!format!("{error}").contains("s3cret"), "{error}");
         assert!(!out.join("runs").exists());
     }

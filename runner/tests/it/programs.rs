@@ -72,10 +72,10 @@ fn a_signal_is_a_failure_of_its_own() {
 }
 
 #[test]
-fn output_of_another_form_is_told_apart() {
+fn unparsable_output_has_reasons_of_its_own() {
     let failure = ask("echo hello", |_| ()).failure("invalid_json", "not_json");
     let message = failure["error_message"].as_str().unwrap();
-    assert!(message.ends_with("; standard output has to hold the answer alone"), "{message}");
+    assert!(message.ends_with("; standard output must contain the answer only"), "{message}");
     let failure = ask("true", |_| ()).failure("invalid_json", "empty_body");
     assert_eq!(failure["error_message"], "the program printed nothing on standard output");
     ask("echo '[]'", |_| ()).failure("schema_mismatch", "not_an_object");

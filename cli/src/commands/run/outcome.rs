@@ -49,9 +49,14 @@ pub(super) fn log_outcome(
 fn counts_line(summary: &Summary, failures: &FailureSummary) -> String {
     let counts = &summary.counts;
     // `failures` lacks the cases that failed before a resumed run was stopped, so the classes would not add up.
-    let classes = if counts.failed > 0 && counts.kept == 0 { format!(" ({failures})") } else { String::new() };
+    let classes =
+        if counts.failed > 0 && counts.already_complete == 0 { format!(" ({failures})") } else { String::new() };
     let not_run = if counts.not_run() > 0 { format!(", {} not run", counts.not_run()) } else { String::new() };
-    let earlier = if counts.kept > 0 { format!("; {} completed earlier", counts.kept) } else { String::new() };
+    let earlier = if counts.already_complete > 0 {
+        format!("; {} completed earlier", counts.already_complete)
+    } else {
+        String::new()
+    };
     format!(
         "{}: {} ok, {} failed{classes}, {} retried{not_run}{earlier}",
         text::count(counts.selected, "case", "cases"),
@@ -69,8 +74,8 @@ fn check_reached(settings: &Settings, summary: &Summary, failures: &FailureSumma
     if !summary.reached && counts.selected > 0 {
         return Err(connect_error(&settings.target, &summary.folder, failures.first_attempted()).hint(SEE_ARTIFACTS));
     }
-    if counts.not_asked > 0 {
-        let skipped = text::count(counts.not_asked, "case", "cases");
+    if counts.skipped > 0 {
+        let skipped = text::count(counts.skipped, "case", "cases");
         let message = format!("the agent at {} looks down; skipped {skipped}", settings.target.recorded());
         return Err(CommandError::io(message).hint(SEE_ARTIFACTS).hint("run the skipped cases with `--resume`"));
     }
@@ -85,7 +90,7 @@ pub(super) fn log_next_steps(args: &Args, shared: &Settings, plan: &RunPlan, str
         streams.log(format_args!("{prefix}counterproof validate {}", side.join(run.run_id.as_str())));
     }
     let other = shared.side.other();
-    if let Some(part) = plan.runs.first().and_then(|run| run.part.as_ref()) {
+    if let Some(part) = plan.runs.first().and_then(|run| run.shard.as_ref()) {
         let whole = side.join(part.run_id.as_str());
         let count = part.shard.count();
         streams

@@ -16,7 +16,7 @@ pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Held(_)))) => {
             CommandError::usage(error).hint("wait until the other process ends, or stop it")
         }
-        RunError::SecretName(_) => {
+        RunError::SecretRunId | RunError::SecretCaseId { .. } => {
             CommandError::usage(error).hint("file names cannot be redacted: choose another id or another secret")
         }
         RunError::Resume(ResumeError::Changed { .. }) => CommandError::usage(error)

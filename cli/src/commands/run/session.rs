@@ -40,7 +40,7 @@ impl Session<'_> {
         remaining_runs: usize,
     ) -> Result<RunEnd, CommandError> {
         let (checkout, interrupt) = (self.checkout.clone(), self.interrupt.clone());
-        let environment = Environment { checkout, interrupt, ..Environment::of_system() };
+        let environment = Environment { checkout, interrupt, ..Environment::from_system() };
         let mut reporter = RunReporter::new(self.args.reporter, &mut self.streams.out);
         let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
         let failures = reporter.finish();

@@ -44,7 +44,7 @@ pub(super) fn from_args(args: &Args, run_id: RunId, config: &Config) -> Result<S
             payload: args.max_payload_bytes,
         },
         headers,
-        keep_requests: !args.no_keep_requests,
+        save_requests: !args.no_keep_requests,
         secrets: secrets(&args.secrets, &config.secrets)?,
         resolve: args.resolve.clone(),
         ..Settings::new(run_id, args.side, base_url, args.cases.clone(), args.out.clone())

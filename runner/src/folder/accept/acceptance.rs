@@ -9,7 +9,7 @@ use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
 use counterproof_store::{EVALUATION_FILE, LockError, RUN_FILE, ReadError, RunLock, RunReader};
 use counterproof_validation::{Code, PathError, validate_path};
 
-use crate::folder::relative_path::{absolute, moved};
+use crate::folder::{absolute, rebase_path};
 
 /// Findings that are named where a run is refused for them.
 const FINDINGS_NAMED: usize = 3;
@@ -253,8 +253,8 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
     let run = Run {
         run_id,
         version: Side::Baseline,
-        cases_path: moved(&run.cases_path, &from, &to),
-        out_dir: moved("../..", &to, &to),
+        cases_path: rebase_path(&run.cases_path, &from, &to),
+        out_dir: rebase_path("../..", &to, &to),
         group_id: run.group_id.as_ref().map(|group| acceptance.run_id.as_ref().unwrap_or(group).clone()),
         accepted: Some(Accepted {
             at: acceptance.at.clone(),

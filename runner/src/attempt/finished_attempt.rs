@@ -1,0 +1,77 @@
+//! One attempt at a case, from sending the request to the end of the response. The recorder judges the answer.
+
+use std::time::Duration;
+
+use counterproof_store::write::WriteError;
+
+use super::transport::Transport;
+use crate::failure::Reason;
+use crate::policy::Signal;
+use crate::response::{BodyDestination, Exchange};
+use crate::settings::AttemptLimits;
+use crate::system::{Clock, Moment};
+
+/// A finished attempt.
+#[derive(Debug)]
+pub(crate) struct FinishedAttempt {
+    /// The number of the attempt, counted from 1.
+    pub(crate) number: u32,
+    pub(crate) started: Moment,
+    /// When the last byte was read.
+    pub(crate) ended: Moment,
+    pub(crate) exchange: Exchange,
+}
+
+/// What every attempt of a run shares.
+pub(crate) struct AttemptContext<'run> {
+    pub(crate) transport: &'run Transport,
+    pub(crate) limits: AttemptLimits,
+    pub(crate) destination: BodyDestination<'run>,
+    pub(crate) clock: &'run dyn Clock,
+}
+
+impl AttemptContext<'_> {
+    /// Makes attempt number `number`. Errors come from the disk.
+    pub(crate) async fn attempt(&self, number: u32, request: &[u8]) -> Result<FinishedAttempt, WriteError> {
+        let Self { transport, limits, destination, clock } = *self;
+        let started = clock.read();
+        let exchange = match transport {
+            Transport::Http(client) => client.exchange(request, limits, destination).await?,
+            Transport::Program(program) => program.exchange(request, limits, destination).await?,
+        };
+        // A stepping clock does not notice the time that a time-out took.
+        if let Some(span) = timed_out_after(&exchange, limits) {
+            clock.waited(span);
+        }
+        Ok(FinishedAttempt { number, started, ended: clock.read(), exchange })
+    }
+}
+
+impl FinishedAttempt {
+    pub(crate) fn latency(&self) -> Duration {
+        self.ended.elapsed.saturating_sub(self.started.elapsed)
+    }
+
+    /// Returns what the attempt indicates about the load of the agent.
+    pub(crate) fn signal(&self) -> Signal {
+        let fault = self.exchange.fault.as_ref();
+        match &self.exchange.response {
+            Some(response) if matches!(response.status.map(|status| status.as_u16()), Some(429 | 503)) => {
+                Signal::Overloaded
+            }
+            Some(_) => Signal::Responded(self.latency()),
+            None if fault.is_some_and(|fault| fault.reason == Reason::ResponseTimeout) => Signal::Overloaded,
+            None => Signal::NotReached,
+        }
+    }
+}
+
+fn timed_out_after(exchange: &Exchange, limits: AttemptLimits) -> Option<Duration> {
+    let body_fault = exchange.response.as_ref().and_then(|response| response.body.fault.as_ref());
+    exchange.fault.iter().chain(body_fault).find_map(|fault| match fault.reason {
+        Reason::ResponseTimeout => Some(limits.first_byte),
+        Reason::IdleTimeout => Some(limits.idle),
+        Reason::BodyTimeout => Some(limits.timeout),
+        _ => None,
+    })
+}

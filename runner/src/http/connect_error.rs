@@ -1,0 +1,91 @@
+//! Classifies the errors of the HTTP client: from an error's chain of causes to a [`Fault`].
+//!
+//! The client's own messages are not passed on, because they contain URLs and addresses.
+
+use std::error::Error;
+use std::io;
+
+use crate::failure::{Fault, Reason};
+
+/// Classifies the error of a request that got no response.
+pub(super) fn request_fault(error: &reqwest::Error) -> Fault {
+    if error.is_timeout() {
+        let reason = if error.is_connect() { Reason::ConnectTimeout } else { Reason::ResponseTimeout };
+        return Fault::new(reason, "the agent accepted no connection in time");
+    }
+    if error.is_builder() {
+        return Fault::new(Reason::RequestFailed, "the request could not be built");
+    }
+    fault_of_causes(error).unwrap_or_else(|| Fault::new(Reason::ConnectionFailed, "the connection failed"))
+}
+
+/// Classifies the error of a response whose body broke off.
+pub(super) fn body_fault(error: &reqwest::Error) -> Fault {
+    match fault_of_causes(error) {
+        Some(fault) if fault.reason == Reason::ConnectionReset => {
+            Fault::new(Reason::ConnectionReset, "the connection was reset within the body")
+        }
+        Some(fault) if fault.reason == Reason::MalformedResponse => fault,
+        _ => Fault::new(Reason::BodyIncomplete, "the body ended before its announced length"),
+    }
+}
+
+/// Returns the first specific cause in the chain, or else the last unspecific one.
+fn fault_of_causes(error: &(dyn Error + 'static)) -> Option<Fault> {
+    let mut cause = error.source();
+    let mut fallback = None;
+    while let Some(error) = cause {
+        // The connector's error type is private; its text is the only way to recognise it.
+        if error.to_string() == "dns error" {
+            return Some(Fault::new(Reason::Dns, "the host name could not be resolved"));
+        }
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            if let Some(fault) = io_fault(error) {
+                return Some(fault);
+            }
+        } else if error.is::<rustls::Error>() {
+            return Some(Fault::new(Reason::Tls, format!("TLS failed: {error}")));
+        } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
+            // A reset connection surfaces as a hyper error whose source is an I/O error: keep looking for that.
+            fallback = protocol_fault(error).or(fallback);
+        }
+        cause = error.source();
+    }
+    fallback
+}
+
+fn protocol_fault(error: &hyper::Error) -> Option<Fault> {
+    // hyper exposes this kind of parse error by type on the server side only.
+    if error.is_parse() && error.to_string() == "message head is too large" {
+        Some(Fault::new(Reason::HeadTooLarge, "the response has too many headers"))
+    } else if error.is_parse() {
+        Some(Fault::new(Reason::MalformedResponse, "the response is not HTTP"))
+    } else if error.is_incomplete_message() {
+        Some(Fault::new(Reason::ConnectionClosed, "the agent closed the connection before it had answered"))
+    } else {
+        None
+    }
+}
+
+fn io_fault(error: &io::Error) -> Option<Fault> {
+    // `source()` skips the error that an I/O error wraps, and the TLS connector wraps twice.
+    if let Some(inner) = error.get_ref() {
+        if let Some(error) = inner.downcast_ref::<rustls::Error>() {
+            return Some(Fault::new(Reason::Tls, format!("TLS failed: {error}")));
+        }
+        if let Some(fault) = inner.downcast_ref::<io::Error>().and_then(io_fault) {
+            return Some(fault);
+        }
+    }
+    let (reason, message) = match error.kind() {
+        io::ErrorKind::ConnectionRefused => (Reason::ConnectionRefused, "nothing listens at the agent's address"),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+            (Reason::ConnectionReset, "the connection was reset")
+        }
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkDown => {
+            (Reason::Unreachable, "the agent's address is unreachable")
+        }
+        _ => return None,
+    };
+    Some(Fault::new(reason, message))
+}

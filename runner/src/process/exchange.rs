@@ -1,0 +1,177 @@
+//! One exchange with an agent program: start it, write the request to its standard input, read the answer from its standard
+//! output. The recorder judges the answer.
+//!
+//! After the exchange no process of the program is left, on systems with process groups.
+
+use std::io::{self, Write as _};
+use std::pin::pin;
+
+use counterproof_safe_run::Ending;
+use counterproof_store::write::WriteError;
+use reqwest::header::HeaderMap;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::agent_program::{AgentProgram, ProcessEvent};
+#[cfg(unix)]
+use super::supervised::{KillGuard, start};
+#[cfg(not(unix))]
+use super::unsupervised::{KillGuard, start};
+use crate::failure::{Fault, Reason};
+use crate::response::{
+    AgentResponse, BodyDestination, BodySink, Exchange, Extent, ProgramEnd, ReceivedBody, SinkLimits,
+};
+use crate::settings::AttemptLimits;
+
+/// How many pieces of output may be queued. Each is the result of one read.
+const QUEUED_PIECES: usize = 4;
+
+/// How much of standard error is stored, in bytes.
+const STDERR_LIMIT: usize = 64 * 1024;
+
+/// A running program. Dropping it kills the program.
+struct RunningProgram {
+    events: mpsc::Receiver<ProcessEvent>,
+    guard: KillGuard,
+}
+
+/// The output of a program as far as it was read.
+struct ProgramOutput<'run> {
+    stdout: BodySink<'run>,
+    end: ProgramEnd,
+}
+
+/// How the conversation with a program ended.
+enum Talk {
+    /// The program ended, or could not be started.
+    Ended(io::Result<Ending>),
+    /// Standard output exceeds its limit.
+    OutputTooLarge,
+    /// The time limit expired.
+    TimedOut,
+}
+
+impl AgentProgram {
+    /// Runs the program for one request until it ends or its time limit expires. Errors come from the disk.
+    pub(crate) async fn exchange(
+        &self,
+        request: &[u8],
+        limits: AttemptLimits,
+        destination: BodyDestination<'_>,
+    ) -> Result<Exchange, WriteError> {
+        let deadline = Instant::now() + limits.timeout;
+        let (sender, events) = mpsc::channel(QUEUED_PIECES);
+        let (mut program, input) = match start(self, sender) {
+            Ok((guard, input)) => (RunningProgram { events, guard }, input),
+            Err(error) => return Ok(not_started(&error)),
+        };
+        // The exit code decides whether the output is an answer, and it is known last. So all output may use the memory of
+        // an answer.
+        let bytes = limits.bytes;
+        let limits = SinkLimits { total: bytes.body, memory: bytes.answer, snippet: bytes.snippet };
+        let mut output = ProgramOutput { stdout: BodySink::new(destination, limits), end: ProgramEnd::default() };
+        let talk = match timeout_at(deadline, output.talk(&mut program, input, request)).await {
+            Ok(Talk::Ended(Err(error))) => return Ok(not_started(&error)),
+            Ok(talk) => talk,
+            Err(_elapsed) => Talk::TimedOut,
+        };
+        program.kill().await;
+        output.into_exchange(talk, limits)
+    }
+}
+
+impl RunningProgram {
+    async fn next_event(&mut self) -> ProcessEvent {
+        self.events.recv().await.unwrap_or_else(|| ProcessEvent::Ended(Err(io::ErrorKind::BrokenPipe.into())))
+    }
+
+    /// Kills the program if it is still running, and waits until all its processes are gone. Further output is discarded.
+    async fn kill(mut self) {
+        drop(self.guard);
+        while self.events.recv().await.is_some() {}
+    }
+}
+
+impl ProgramOutput<'_> {
+    /// Writes the request and reads the output at the same time: a program may fill its output pipe before it has read the
+    /// whole request, and sequential code would then deadlock.
+    async fn talk(&mut self, program: &mut RunningProgram, input: impl AsyncWrite + Unpin, request: &[u8]) -> Talk {
+        let mut writing = pin!(write_request(input, request));
+        let mut is_written = false;
+        loop {
+            tokio::select! {
+                () = &mut writing, if !is_written => is_written = true,
+                event = program.next_event() => match event {
+                    ProcessEvent::Stdout(piece) => {
+                        if self.stdout.write_all(&piece).is_err() {
+                            return Talk::OutputTooLarge;
+                        }
+                    }
+                    ProcessEvent::Stderr(piece) => self.store_stderr(&piece),
+                    ProcessEvent::Ended(ending) => return Talk::Ended(ending),
+                },
+            }
+        }
+    }
+
+    fn store_stderr(&mut self, piece: &[u8]) {
+        let available = STDERR_LIMIT - self.end.stderr.len();
+        self.end.stderr.extend_from_slice(&piece[..piece.len().min(available)]);
+        if piece.len() > available {
+            self.end.stderr_extent = Extent::Truncated;
+        }
+    }
+
+    fn into_exchange(self, talk: Talk, limits: SinkLimits) -> Result<Exchange, WriteError> {
+        let Self { stdout, mut end } = self;
+        let fault = match talk {
+            Talk::Ended(Ok(ending)) => {
+                end.ending = Some(ending);
+                ending_fault(ending)
+            }
+            Talk::Ended(Err(error)) => return Ok(not_started(&error)),
+            Talk::OutputTooLarge => {
+                let message = format!("the output is larger than the limit of {} bytes", limits.total);
+                Some(Fault::new(Reason::BodyTooLarge, message))
+            }
+            Talk::TimedOut => Some(Fault::new(Reason::ResponseTimeout, "the agent did not answer in time")),
+        };
+        // The output of a program that ended is complete. If the runner stopped it, more output could have followed.
+        let interrupted = fault.clone().filter(|_| end.ending.is_none());
+        let extent = if interrupted.is_some() { Extent::Truncated } else { Extent::Complete };
+        if interrupted.is_some() {
+            end.stderr_extent = Extent::Truncated;
+        }
+        let total = interrupted.is_none().then_some(stdout.accepted() as u64);
+        let (bytes, _full) = stdout.finish(extent)?;
+        let body = ReceivedBody { bytes, total, fault: interrupted, extent, note: None };
+        let fault = fault.or_else(|| body.answer_size_fault(limits));
+        let response = AgentResponse { status: None, headers: HeaderMap::new(), body };
+        Ok(Exchange { response: Some(response), program: Some(end), fault })
+    }
+}
+
+/// Writes the request. A program may answer and close its input before it has read the request, so errors are ignored.
+async fn write_request(mut input: impl AsyncWrite + Unpin, request: &[u8]) {
+    if input.write_all(request).await.is_ok() {
+        let _ = input.write_all(b"\n").await;
+    }
+}
+
+fn not_started(error: &io::Error) -> Exchange {
+    let message = format!("the agent's program could not be started: {error}");
+    let fault = Fault::new(Reason::AgentNotStarted, message);
+    Exchange { program: Some(ProgramEnd::default()), ..Exchange::failed(fault) }
+}
+
+/// Returns the fault of an ending other than exit code 0, which does not depend on the output.
+fn ending_fault(ending: Ending) -> Option<Fault> {
+    match ending {
+        Ending::Exited(0) => None,
+        Ending::Exited(code) => Some(Fault::new(Reason::AgentExit, format!("the agent exited with code {code}"))),
+        Ending::Killed(signal) => {
+            Some(Fault::new(Reason::AgentSignal, format!("the agent was terminated by signal {signal}")))
+        }
+    }
+}

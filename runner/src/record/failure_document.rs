@@ -1,0 +1,98 @@
+//! The document of a failed attempt: the `runner_failure` of an artifact, with its evidence saved as assets.
+
+use counterproof_artifact::{CaseId, Extra, Nullable, RunnerFailure};
+use counterproof_redaction::Applied;
+use counterproof_store::write::WriteError;
+use serde_json::Value;
+
+use super::attempt_recorder::{AttemptRecorder, latency_ms};
+use super::program_failure;
+use super::saved_body::{AttemptRef, REDACTIONS_APPLIED};
+use crate::attempt::FinishedAttempt;
+use crate::event::FailureNote;
+use crate::failure::Fault;
+use crate::policy::{FailedAttempt, retry_after};
+use crate::response::BodyBytes;
+
+/// An artifact lists at most this many violations, and counts the rest.
+const MAX_VIOLATIONS: usize = 20;
+
+/// A recorded failure.
+pub(crate) struct RecordedFailure {
+    pub(crate) document: RunnerFailure,
+    /// The input of the retry policy.
+    pub(crate) failed: FailedAttempt,
+    /// The summary for events.
+    pub(crate) note: FailureNote,
+}
+
+impl AttemptRecorder {
+    pub(super) fn record_failure(
+        &self,
+        attempt: &FinishedAttempt,
+        body: BodyBytes,
+        fault: &Fault,
+        case_id: &CaseId,
+    ) -> Result<RecordedFailure, WriteError> {
+        let response = attempt.exchange.response.as_ref();
+        let status = response.and_then(|response| response.status);
+        let class = fault.reason.class();
+        let mut applied = Applied::default();
+        let attempt_ref = AttemptRef { case_id, number: attempt.number, reason: fault.reason };
+        let saved = match response {
+            Some(response) => self.save_body(body, response, attempt_ref, &mut applied)?,
+            None => None,
+        };
+        let mut extra = self.violations(fault, &mut applied);
+        if let Some(program) = &attempt.exchange.program {
+            extra.extend(program_failure::save(program, self, attempt_ref, &mut applied)?);
+        }
+        let message = self.redactor.text(&fault.message, &mut applied);
+        if !applied.is_empty() {
+            extra.insert(REDACTIONS_APPLIED.to_owned(), applied.names().into());
+        }
+        let (body_snippet, full_body_saved_to, full_body_meta_saved_to) = match saved {
+            Some(saved) => (Some(saved.snippet), Some(saved.body), Nullable::Value(saved.meta)),
+            None => (None, None, Nullable::Null),
+        };
+        let document = RunnerFailure {
+            class,
+            url: self.url.clone(),
+            attempt: u64::from(attempt.number).into(),
+            timeout_ms: Some(self.timeout_ms.into()),
+            latency_ms: Some(latency_ms(attempt)),
+            status: status.map(|status| u64::from(status.as_u16()).into()),
+            status_text: status.and_then(|status| status.canonical_reason()).map(str::to_owned),
+            error_name: Some(fault.reason.name().to_owned()),
+            error_message: Some(message),
+            body_snippet,
+            full_body_saved_to,
+            full_body_meta_saved_to,
+            extra,
+        };
+        let status = status.map(|status| status.as_u16());
+        let requested_wait = response.and_then(|response| response.header("retry-after"));
+        let retry_after = requested_wait.and_then(|header| retry_after(header, attempt.ended.at));
+        let failed = FailedAttempt { attempt: attempt.number, class, status, retry_after };
+        let note = FailureNote { class, name: fault.reason.name(), status };
+        Ok(RecordedFailure { document, failed, note })
+    }
+
+    /// Returns the violations as fields of the failure. They quote the agent, so secrets are masked in them.
+    fn violations(&self, fault: &Fault, applied: &mut Applied) -> Extra {
+        let mut fields = Extra::new();
+        if fault.violations.is_empty() {
+            return fields;
+        }
+        let listed = fault.violations.iter().take(MAX_VIOLATIONS);
+        let listed = listed.filter_map(|violation| serde_json::to_value(violation).ok()).collect();
+        let mut listed = Value::Array(listed);
+        self.redactor.json(&mut listed, applied);
+        fields.insert("violations".to_owned(), listed);
+        let omitted = fault.violations.len().saturating_sub(MAX_VIOLATIONS);
+        if omitted > 0 {
+            fields.insert("violations_omitted".to_owned(), omitted.into());
+        }
+        fields
+    }
+}

@@ -1,0 +1,165 @@
+//! The entry point: opens the run folder, runs all cases, and closes the run with its statistics.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::Run;
+use counterproof_cases::CaseSpec;
+use counterproof_redaction::{Applied, Redactor};
+use counterproof_store::RunWriter;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use super::agent_down::AgentDown;
+use super::case_runner::CaseRunner;
+use super::error::RunError;
+use super::scheduler::{Inbox, Scheduler};
+use super::started_run::{RunInputs, StartedRun};
+use crate::agent::Dialect;
+use crate::attempt::Transport;
+use crate::event::{Counts, EventKind, Reporter};
+use crate::http::ClientError;
+use crate::policy::{Pace, RetryTokens};
+use crate::record::{AttemptRecorder, RunEnd, finished};
+use crate::settings::{AttemptLimits, Secret, Settings, known_secrets};
+use crate::system::{Environment, Moment, Urgency, whole_millis};
+
+/// How many events may wait for the reporter. A slower reporter slows the run down.
+const QUEUED_EVENTS: usize = 256;
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The run folder.
+    pub folder: Utf8PathBuf,
+    /// The numbers of cases by outcome.
+    pub counts: Counts,
+    /// Whether any attempt reached the agent.
+    pub reached: bool,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+    /// The total time of waiting for fsync. Cases run in the meantime.
+    pub syncing: Duration,
+}
+
+/// Runs every case against the agent and records the evidence, in a new run folder or in one that is resumed.
+///
+/// Blocks until the run is over, and runs its own async runtime: call it from a plain thread, not from an async task.
+pub fn run(
+    settings: &Settings,
+    cases: &[CaseSpec],
+    environment: Environment,
+    reporter: &mut dyn Reporter,
+) -> Result<Summary, RunError> {
+    let dialect: Arc<dyn Dialect> = settings.protocol.dialect(&settings.agent).into();
+    let transport = Transport::new(settings, dialect.path())?;
+    let redactor = redactor(settings)?;
+    reject_secret_names(settings, cases)?;
+    let runtime = runtime()?;
+
+    let start = environment.clock.read();
+    let checkout = environment.checkout.as_ref();
+    let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
+    let StartedRun { folder, document, cases, counts, reruns, earlier } = StartedRun::open(&inputs)?;
+
+    let recorder = Arc::new(recorder(settings, redactor, dialect, folder.with_journal()?));
+    let (events, received) = mpsc::channel(QUEUED_EVENTS);
+    let (committed, commits) = mpsc::unbounded_channel();
+    let case_runner = CaseRunner {
+        transport,
+        limits: AttemptLimits::from_settings(settings),
+        policy: settings.retry.clone(),
+        tokens: RetryTokens::new(settings.retry.budget.for_cases(cases.len())),
+        pace: Pace::new(settings.concurrency, settings.rate),
+        agent_down: AgentDown::default(),
+        clock: environment.clock,
+        jitter: environment.jitter,
+        recorder: recorder.clone(),
+        save_requests: settings.save_requests,
+        interrupt: environment.interrupt,
+        events,
+        committed,
+    };
+    let inbox = Inbox { events: received, committed: commits };
+    let mut scheduler = Scheduler::new(settings, case_runner, inbox, reporter);
+    scheduler.resume_from(counts, reruns);
+    // An agent that answered earlier, or that no case needs, does not count as unreachable.
+    scheduler.reached = counts.answered > 0 || cases.is_empty();
+    scheduler.report(EventKind::RunStarted {
+        run_id: settings.run_id.clone(),
+        side: settings.side,
+        folder: recorder.run.folder().to_owned(),
+        cases: cases.len(),
+    });
+    runtime.block_on(scheduler.run_all(&cases));
+    close(&mut scheduler, document, start, earlier)
+}
+
+/// Waits until every file is durable, and writes the manifest and the statistics.
+fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: Duration) -> Result<Summary, RunError> {
+    let counts = scheduler.counts;
+    let recorder = scheduler.case_runner.recorder.clone();
+    let interrupted = scheduler.case_runner.interrupt.reached(Urgency::Finish) && counts.not_run() > 0;
+    let synced = recorder.run.finish();
+    // Read after the sync, which is part of the duration.
+    let end = scheduler.case_runner.clock.read();
+    let duration = end.elapsed.saturating_sub(start.elapsed) + earlier;
+    let document = finished(document, &RunEnd { counts: &counts, duration, interrupted });
+    let closed = synced.and_then(|syncing| {
+        recorder.run.write_manifest(&end.iso())?;
+        recorder.run.write_run(&document)?;
+        Ok(syncing)
+    });
+    // The first error is the cause; later ones are its consequences.
+    let syncing = scheduler.error.take().map_or(closed, Err)?;
+    scheduler.report(EventKind::RunFinished { counts });
+    let folder = recorder.run.folder().to_owned();
+    Ok(Summary { folder, counts, reached: scheduler.reached, interrupted, syncing })
+}
+
+/// Creates the async runtime. Recording happens on blocking threads, so two workers are enough for many requests in flight.
+fn runtime() -> Result<Runtime, RunError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("counterproof-runner")
+        .enable_all()
+        .build()
+        .map_err(RunError::Start)
+}
+
+fn recorder(settings: &Settings, redactor: Redactor, dialect: Arc<dyn Dialect>, run: RunWriter) -> AttemptRecorder {
+    AttemptRecorder {
+        url: redactor.text(&settings.recorded_url(), &mut Applied::default()),
+        timeout_ms: whole_millis(settings.timeout),
+        limits: settings.limits,
+        redactor,
+        dialect,
+        protocol: settings.protocol,
+        header_names: settings.headers.iter().map(|header| header.name().to_string()).collect(),
+        run,
+    }
+}
+
+fn redactor(settings: &Settings) -> Result<Redactor, ClientError> {
+    let secrets = known_secrets(settings);
+    Ok(Redactor::new(secrets.iter().map(Secret::expose))?)
+}
+
+/// Rejects ids that contain a secret, because file names cannot be masked.
+///
+/// Only configured secrets count. Header values are treated as secrets elsewhere, but many are not, and an id may
+/// legitimately contain one.
+fn reject_secret_names(settings: &Settings, cases: &[CaseSpec]) -> Result<(), RunError> {
+    let contains_secret = |name: &str| {
+        let mut values = settings.secrets.iter().map(Secret::expose).filter(|value| !value.is_empty());
+        values.any(|value| name.contains(value))
+    };
+    if contains_secret(settings.run_id.as_str()) {
+        return Err(RunError::SecretRunId);
+    }
+    match cases.iter().position(|case| contains_secret(case.id.as_str())) {
+        Some(index) => Err(RunError::SecretCaseId { number: index + 1 }),
+        None => Ok(()),
+    }
+}
