@@ -17,36 +17,70 @@ pub struct ExpectationResult {
     pub new: Option<Judgement>,
 }
 
-/// How one side did on an expectation.
+/// How one side did on an expectation, with what was found, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judgement {
-    /// Whether it was met.
-    pub passed: bool,
-    /// What was found, in words.
-    pub found: String,
-    /// True where it could not be decided within the bounds of the work; it is not met then, and not failed either.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub undecided: bool,
+#[serde(from = "JudgementRecord", into = "JudgementRecord")]
+pub enum Judgement {
+    /// The expectation is met.
+    Met(String),
+    /// The expectation is not met.
+    Unmet(String),
+    /// The expectation could not be decided within the limits on work.
+    Undecided(String),
 }
 
 impl Judgement {
-    /// It was met.
-    pub fn met(found: impl Into<String>) -> Self {
-        Self { passed: true, found: found.into(), undecided: false }
+    /// `Met` or `Unmet`.
+    pub fn from_met(is_met: bool, found: String) -> Self {
+        if is_met { Self::Met(found) } else { Self::Unmet(found) }
     }
 
-    /// It was not met.
-    pub fn unmet(found: impl Into<String>) -> Self {
-        Self { passed: false, found: found.into(), undecided: false }
+    /// Whether the expectation is met.
+    pub const fn is_met(&self) -> bool {
+        matches!(self, Self::Met(_))
     }
 
-    /// Nobody can tell within the bounds.
-    pub fn undecided(found: impl Into<String>) -> Self {
-        Self { passed: false, found: found.into(), undecided: true }
+    /// Whether the expectation is not met. An undecided one is neither met nor unmet.
+    pub const fn is_unmet(&self) -> bool {
+        matches!(self, Self::Unmet(_))
     }
 
-    /// It was met, or it was not.
-    pub fn of(passed: bool, found: impl Into<String>) -> Self {
-        if passed { Self::met(found) } else { Self::unmet(found) }
+    /// Whether the expectation could not be decided.
+    pub const fn is_undecided(&self) -> bool {
+        matches!(self, Self::Undecided(_))
+    }
+
+    /// What was found, in words.
+    pub fn found(&self) -> &str {
+        match self {
+            Self::Met(found) | Self::Unmet(found) | Self::Undecided(found) => found,
+        }
+    }
+}
+
+/// A judgement as `evaluation.json` stores it.
+#[derive(Serialize, Deserialize)]
+struct JudgementRecord {
+    passed: bool,
+    found: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    undecided: bool,
+}
+
+impl From<JudgementRecord> for Judgement {
+    fn from(record: JudgementRecord) -> Self {
+        match (record.passed, record.undecided) {
+            (true, _) => Self::Met(record.found),
+            (false, false) => Self::Unmet(record.found),
+            (false, true) => Self::Undecided(record.found),
+        }
+    }
+}
+
+impl From<Judgement> for JudgementRecord {
+    fn from(judgement: Judgement) -> Self {
+        let (passed, undecided) = (judgement.is_met(), judgement.is_undecided());
+        let (Judgement::Met(found) | Judgement::Unmet(found) | Judgement::Undecided(found)) = judgement;
+        Self { passed, found, undecided }
     }
 }

@@ -57,12 +57,12 @@ pub struct Severity {
     /// 1 − Π(1 − share) over the parts, and less by the share of what is noise.
     pub score: f64,
     /// What it is made of, the largest first.
-    pub parts: Vec<SeverityPart>,
+    pub parts: Vec<SeverityShare>,
 }
 
 /// A part of a severity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SeverityPart {
+pub struct SeverityShare {
     /// A stable kebab-case name.
     pub code: String,
     /// Its weight times its size, between 0 and 1; of `noise` the share by which the score is less.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use alignment::{Alignment, Divergence, DivergenceKind, Operations};
 pub use expectation::{ExpectationResult, Judgement};
-pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityPart};
+pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityShare};
 pub use gate::{Bound, Gate, GateOutcome, GateRule, GateScope};
 pub use repeats::{
     CaseMeasure, CaseRepeats, DifferingPairs, MeasureCode, NoiseBasis, PlaceNoise, Rate, Repeats, ShownRuns,
@@ -264,7 +264,7 @@ impl CaseEvaluation {
 
     /// True where the baseline does not meet the expectations either that new does not meet.
     pub fn was_unmet_before(&self) -> bool {
-        let failed = |side: &Option<Judgement>| side.as_ref().is_some_and(|side| !side.passed);
+        let failed = |side: &Option<Judgement>| side.as_ref().is_some_and(|side| !side.is_met());
         let in_pair = || self.unmet_on_new().iter().all(|result| failed(&result.baseline));
         self.met(|measure| &measure.baseline).map_or_else(in_pair, Rate::is_in_less_than_half)
     }
@@ -281,7 +281,7 @@ impl CaseEvaluation {
 
     /// The expectations that new does not meet, in the run that is shown.
     pub fn unmet_on_new(&self) -> Vec<&ExpectationResult> {
-        let unmet = |result: &&ExpectationResult| result.new.as_ref().is_some_and(|new| !new.passed);
+        let unmet = |result: &&ExpectationResult| result.new.as_ref().is_some_and(|new| !new.is_met());
         self.expectations.iter().filter(unmet).collect()
     }
 }

@@ -12,6 +12,7 @@ use crate::load::{Artifact, LoadedFailure};
 use crate::messages;
 use crate::values::text;
 
+use super::CauseCode;
 use super::effect::{self, Effect};
 use super::name::{self, Named};
 use super::walk;
@@ -69,7 +70,7 @@ pub(crate) fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> 
     let pointers: Vec<_> =
         failed.iter().map(|(side, _)| SidePointer { side: *side, pointer: "/runner_failure".to_owned() }).collect();
     let named = Named {
-        code: "runner-failure",
+        code: CauseCode::RunnerFailure,
         place: format!("{}{status}", failure.class),
         shape: format!("{} of {side}", failure.error_name.as_deref().unwrap_or_default()),
         message: format!("{side} could not be run: {}", messages::failure(failure)),
@@ -90,7 +91,7 @@ fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
     let pointers: Vec<_> =
         pointers.map(|side| SidePointer { side, pointer: "/request_asset_href".to_owned() }).collect();
     let named = Named {
-        code: "input-changed",
+        code: CauseCode::InputChanged,
         place: name::place("input", changes.first()),
         shape: name::shape(changes.first()),
         message: format!("the two sides were not asked the same{what}"),
@@ -102,9 +103,9 @@ fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
 }
 
 fn cause(named: Named, path: Vec<SidePointer>) -> Cause {
-    let identity = [named.code, &named.place, &named.shape].join("\0");
+    let identity = [named.code.as_str(), &named.place, &named.shape].join("\0");
     Cause {
-        code: named.code.to_owned(),
+        code: named.code.as_str().to_owned(),
         place: text::one_line(&named.place, 120),
         message: named.message,
         pointers: named.pointers,

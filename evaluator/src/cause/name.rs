@@ -4,6 +4,7 @@ use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{EventBody, Side, ToolStatus};
 use serde_json::Value;
 
+use super::CauseCode;
 use super::effect::{self, Effect};
 use super::inquiry::Inquiry;
 use crate::diff::actions::EvidenceChange;
@@ -12,7 +13,7 @@ use crate::diff::json::{ChangeKind, JsonChange};
 use crate::diff::pointers::row_pointers;
 use crate::diff::steps;
 use crate::grounding::Holder;
-use crate::judge::findings::UNGROUNDED;
+use crate::judge::ReasonCode;
 use crate::load::payload::Payload;
 use crate::messages;
 use crate::messages::step_name;
@@ -22,7 +23,7 @@ use crate::values::type_name;
 /// A cause before it has an identity.
 #[derive(Debug)]
 pub(super) struct Named {
-    pub(super) code: &'static str,
+    pub(super) code: CauseCode,
     pub(super) place: String,
     /// Equal for changes of the same kind, whatever the values.
     pub(super) shape: String,
@@ -66,33 +67,33 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
             let said =
                 if error.is_empty() { String::new() } else { format!(": “{}”", text::one_line(&error, 120)) };
             let message = format!("{step}: it failed, and did not in baseline{said}");
-            named("tool-error", tool, without_digits(&text::one_line(&error, 80)), message)
+            named(CauseCode::ToolError, tool, without_digits(&text::one_line(&error, 80)), message)
         }
         (EventBody::ToolResult(_), None) => {
             let message = format!("{step}: {}", messages::changes(&row.changes));
-            named("tool-result-changed", place(&format!("{tool} result"), first), shape(first), message)
+            named(CauseCode::ToolResultChanged, place(&format!("{tool} result"), first), shape(first), message)
         }
         (EventBody::Retrieval(_), None) if !is_query => {
             let message = format!("{step}: {}", messages::changes(&row.changes));
-            named("retrieval-changed", place(&tool, first), shape(first), message)
+            named(CauseCode::RetrievalChanged, place(&tool, first), shape(first), message)
         }
         (EventBody::ToolCall(_), None) => arguments(inquiry, index).unwrap_or_else(|| {
             let message = format!("{step}: {}", messages::changes(&row.changes));
-            named("arguments", place(&tool, first), shape(first), message)
+            named(CauseCode::Arguments, place(&tool, first), shape(first), message)
         }),
         (EventBody::Retrieval(_), None) => {
             let message = format!("{step}: {}", messages::changes(&row.changes));
-            named("arguments", place(&tool, first), shape(first), message)
+            named(CauseCode::Arguments, place(&tool, first), shape(first), message)
         }
         (EventBody::ToolCall(_) | EventBody::ToolResult(_) | EventBody::Retrieval(_), Some(alone)) => {
-            named("tool-choice", tool, alone.to_owned(), format!("{step}: {alone}"))
+            named(CauseCode::ToolChoice, tool, alone.to_owned(), format!("{step}: {alone}"))
         }
         (EventBody::FinalOutput(_), _) => {
-            named("output-only", tool, String::new(), messages::output(&inquiry.differences.output))
+            named(CauseCode::OutputOnly, tool, String::new(), messages::output(&inquiry.differences.output))
         }
         (EventBody::Unknown { .. }, alone) => {
             let what = alone.map_or_else(|| messages::changes(&row.changes), str::to_owned);
-            named("event-changed", place(&tool, first), shape(first), format!("{step}: {what}"))
+            named(CauseCode::EventChanged, place(&tool, first), shape(first), format!("{step}: {what}"))
         }
     }
 }
@@ -108,7 +109,7 @@ pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
             let same = if effect::any_step_differs(inquiry) { "" } else { "the same steps, " };
             let pointers = Side::BOTH.map(|side| SidePointer { side, pointer: "/final_output/content".to_owned() });
             Named {
-                code: "output-only",
+                code: CauseCode::OutputOnly,
                 place: "output".to_owned(),
                 shape: String::new(),
                 message: format!("{same}another {}", messages::output(&inquiry.differences.output)),
@@ -135,11 +136,13 @@ fn of_action(inquiry: &Inquiry<'_>, row: usize) -> Named {
     let first = row.changes.first();
     let in_params = row.changes.iter().find(|change| field(change) == Some("params"));
     match (row.row, row.evidence) {
-        (Row::Added(_), _) => named("tool-choice", tool, "only in new".to_owned()),
-        (Row::Removed(_), _) => named("tool-choice", tool, "only in baseline".to_owned()),
-        (Row::Both { .. }, EvidenceChange::Lost) => named("evidence-lost", tool, String::new()),
-        (Row::Both { .. }, _) if in_params.is_some() => named("arguments", place(&tool, in_params), shape(in_params)),
-        (Row::Both { .. }, _) => named("model-unexplained", place(&tool, first), shape(first)),
+        (Row::Added(_), _) => named(CauseCode::ToolChoice, tool, "only in new".to_owned()),
+        (Row::Removed(_), _) => named(CauseCode::ToolChoice, tool, "only in baseline".to_owned()),
+        (Row::Both { .. }, EvidenceChange::Lost) => named(CauseCode::EvidenceLost, tool, String::new()),
+        (Row::Both { .. }, _) if in_params.is_some() => {
+            named(CauseCode::Arguments, place(&tool, in_params), shape(in_params))
+        }
+        (Row::Both { .. }, _) => named(CauseCode::ModelUnexplained, place(&tool, first), shape(first)),
     }
 }
 
@@ -154,7 +157,7 @@ fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<Named> {
     let found = inquiry
         .findings
         .fresh()
-        .find(|found| found.holder == holder && found.finding.code == UNGROUNDED && !found.is_kept)?;
+        .find(|found| found.holder == holder && found.code == ReasonCode::UngroundedArgument && !found.is_kept)?;
     let finding = &found.finding;
     let answer = &inquiry.new.loaded.answer;
     let tool = match holder {
@@ -163,7 +166,7 @@ fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<Named> {
     };
     let pointer = finding.pointers.last().map_or("", |place| &place.pointer);
     Some(Named {
-        code: UNGROUNDED,
+        code: CauseCode::UngroundedArgument,
         place: format!("{}.{}", text::one_line(tool, 60), shared_name(pointer)),
         shape: String::new(),
         message: finding.message.clone(),

@@ -61,9 +61,9 @@ pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
     };
     // In the order of `counterproof_cases::VARIABLES`.
     match expect.expression.evaluate(&[&view.final_output, &view.proposed_actions, &view.events, input]) {
-        Outcome::True => Judgement::met("it holds"),
-        Outcome::False => Judgement::unmet(format!("{called} does not hold")),
-        Outcome::Failed(why) => Judgement::unmet(format!("{called} does not hold: {}", text::one_line(&why, 200))),
-        Outcome::TooLong => Judgement::undecided(format!("{called} takes more than {MAX_STEPS} steps")),
+        Outcome::True => Judgement::Met("it is true".to_owned()),
+        Outcome::False => Judgement::Unmet(format!("{called} is false")),
+        Outcome::Failed(why) => Judgement::Unmet(format!("{called} failed: {}", text::one_line(&why, 200))),
+        Outcome::TooLong => Judgement::Undecided(format!("{called} takes more than {MAX_STEPS} steps")),
     }
 }

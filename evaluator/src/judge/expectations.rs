@@ -175,7 +175,7 @@ impl Check {
                 } else {
                     format!("called first {}", first.join(" → "))
                 };
-                Judgement::of(passed, found)
+                Judgement::from_met(passed, found)
             }
             Check::RetrievalRequired(ids) => {
                 let found = answer.events.iter().filter_map(|event| match &event.body {
@@ -194,7 +194,7 @@ impl Check {
                 } else {
                     format!("{} not said", text::list(&quoted(&missing)))
                 };
-                Judgement::of(missing.is_empty(), found)
+                Judgement::from_met(missing.is_empty(), found)
             }
             Check::MustNotInclude(phrases) => {
                 let output = searchable(&answer.final_output.content);
@@ -204,7 +204,7 @@ impl Check {
                 } else {
                     format!("{} said", text::list(&quoted(&said)))
                 };
-                Judgement::of(said.is_empty(), found)
+                Judgement::from_met(said.is_empty(), found)
             }
             Check::JsonSchema(validator) => judge_schema(validator, &answer.final_output.content),
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
@@ -222,7 +222,7 @@ fn quoted<S: AsRef<str>>(phrases: &[S]) -> Vec<String> {
 fn all_present(wanted: &[String], present: &[&str], done: &str) -> Judgement {
     let missing: Vec<_> = wanted.iter().filter(|name| !present.contains(&name.as_str())).collect();
     let found = if missing.is_empty() { format!("all {done}") } else { format!("{} not {done}", text::list(&missing)) };
-    Judgement::of(missing.is_empty(), found)
+    Judgement::from_met(missing.is_empty(), found)
 }
 
 fn called_tools(loaded: &LoadedAnswer) -> Vec<&str> {
@@ -262,7 +262,7 @@ fn judge_schema(validator: &Validator, content: &Content) -> Judgement {
         (false, 0) => shown.join("; "),
         (false, more) => format!("{}; and {more} more", shown.join("; ")),
     };
-    Judgement::of(shown.is_empty(), found)
+    Judgement::from_met(shown.is_empty(), found)
 }
 
 /// A risk that the agent does not state counts as medium; an action of low risk needs no evidence, but what it gives must resolve.
@@ -283,5 +283,5 @@ fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> 
     } else {
         format!("no evidence that holds for {}", text::list(&lacking))
     };
-    Judgement::of(lacking.is_empty(), found)
+    Judgement::from_met(lacking.is_empty(), found)
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use counterproof_artifact::evaluation::{CaseFinding, SidePointer};
 use counterproof_artifact::{ProposedAction, RiskLevel, Side};
 
+use super::ReasonCode;
 use crate::diff::align::Row;
 use crate::diff::{Differences, WithEvidence};
 use crate::grounding::{self, Holder, Origin, Suspect, Usual, UsualValues};
@@ -14,19 +15,15 @@ use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
 use crate::values::text;
 
-/// A value that was made up.
-pub(crate) const UNGROUNDED: &str = "ungrounded-argument";
-
-/// An action of high risk that rests on nothing.
-pub(crate) const WITHOUT_EVIDENCE: &str = "high-risk-without-evidence";
-
 /// More findings of one kind than this are counted, not listed.
 const LISTED: usize = 20;
 
 /// A finding and what it is about.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
-    /// As it is told.
+    /// What kind of finding it is.
+    pub code: ReasonCode,
+    /// The finding as the evaluation stores it.
     pub finding: CaseFinding,
     /// The call or the action.
     pub holder: Holder,
@@ -50,8 +47,9 @@ impl Findings {
     }
 
     /// True where a value that a call or an action was given is newly made up.
-    pub(crate) fn is_invented(&self, holder: Holder) -> bool {
-        self.fresh().any(|found| found.holder == holder && found.finding.code == UNGROUNDED && !found.is_kept)
+    pub fn is_invented(&self, holder: Holder) -> bool {
+        self.fresh()
+            .any(|found| found.holder == holder && found.code == ReasonCode::UngroundedArgument && !found.is_kept)
     }
 }
 
@@ -113,8 +111,9 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
         }
         pointers.insert(0, at(Side::Baseline, baseline, before.holder, before.ordinal));
     }
-    let finding = CaseFinding { code: UNGROUNDED.to_owned(), message, pointers, in_baseline: suspect.in_baseline };
-    Found { finding, holder: leaf.holder, is_kept: suspect.is_kept }
+    let code = ReasonCode::UngroundedArgument;
+    let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: suspect.in_baseline };
+    Found { code, finding, holder: leaf.holder, is_kept: suspect.is_kept }
 }
 
 fn tool(loaded: &LoadedAnswer, holder: Holder) -> String {
@@ -160,8 +159,9 @@ fn without_evidence(
         let message = format!("{}: an action of high risk rests {rests}{also}", text::one_line(&action.tool_name, 60));
         let pointers =
             vec![SidePointer { side: Side::New, pointer: format!("/proposed_actions/{index}/evidence_refs") }];
-        let finding = CaseFinding { code: WITHOUT_EVIDENCE.to_owned(), message, pointers, in_baseline };
-        found.push(Found { finding, holder: Holder::Action(index), is_kept: false });
+        let code = ReasonCode::HighRiskWithoutEvidence;
+        let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline };
+        found.push(Found { code, finding, holder: Holder::Action(index), is_kept: false });
     }
     (found, all)
 }

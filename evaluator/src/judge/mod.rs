@@ -1,12 +1,18 @@
 //! Judges one case: its expectations, findings, verdict and severity.
 
+mod code_enum;
 mod expect;
 mod expectations;
 pub(crate) mod findings;
 pub(crate) mod outcomes;
+mod reason_code;
 pub(crate) mod severity;
+mod severity_part;
 mod steps;
 pub(crate) mod verdict;
 
+pub(crate) use code_enum::code_enum;
 pub(crate) use expectations::Judged;
 pub use expectations::{Expectations, SchemaError};
+pub use reason_code::ReasonCode;
+pub use severity_part::SeverityPart;

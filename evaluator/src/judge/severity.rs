@@ -3,10 +3,11 @@
 //! Each part is evidence of its own that new got worse, so they combine as such: 1 − Π(1 − weight · size). What was done in
 //! the end weighs most, and what was only said weighs least: wording is mostly noise. `docs/verdicts.md` has the reasons.
 
-use counterproof_artifact::evaluation::{ExpectationResult, Severity, SeverityPart};
+use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Severity, SeverityShare};
 use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel};
 use serde_json::Value;
 
+use super::{ReasonCode, SeverityPart};
 use crate::diff::Differences;
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
@@ -14,7 +15,7 @@ use crate::diff::elements;
 use crate::diff::json::{JsonChanges, LocatedValue};
 use crate::diff::output::OutputChange;
 use crate::grounding::{self, Holder};
-use crate::judge::findings::{Findings, UNGROUNDED, WITHOUT_EVIDENCE};
+use crate::judge::findings::Findings;
 use crate::judge::outcomes::{CallKind, Outcomes};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::values::distance::{leaves_below, leaves_of};
@@ -42,9 +43,6 @@ const OUTPUT_NUMBERS: f64 = 0.1;
 
 /// How far a step is from itself that stands in another place.
 const MOVED: f64 = 0.25;
-
-/// The part by which the others count less.
-const NOISE: &str = "noise";
 
 /// What a pair that differs everywhere costs, where one element left out costs 1.
 const PAIR: f64 = 1.5;
@@ -94,40 +92,40 @@ pub(crate) fn of(known: Known<'_>) -> Severity {
     parts.extend(differing);
     parts.sort_by(|a, b| b.share.total_cmp(&a.share));
     if lessened {
-        parts.push(SeverityPart { code: NOISE.to_owned(), share: rounded(noise) });
+        parts.push(SeverityShare { code: SeverityPart::Noise.as_str().to_owned(), share: rounded(noise) });
     }
     Severity { score: rounded(score), parts }
 }
 
 /// The part, where it has a share.
-fn part(code: &str, share: f64) -> Option<SeverityPart> {
-    (share > 0.0).then(|| SeverityPart { code: code.to_owned(), share: rounded(share.min(1.0)) })
+fn part(part: SeverityPart, share: f64) -> Option<SeverityShare> {
+    (share > 0.0).then(|| SeverityShare { code: part.as_str().to_owned(), share: rounded(share.min(1.0)) })
 }
 
-fn shares(parts: &[SeverityPart]) -> impl Iterator<Item = f64> + '_ {
+fn shares(parts: &[SeverityShare]) -> impl Iterator<Item = f64> + '_ {
     parts.iter().map(|part| part.share)
 }
 
 /// What several runs count.
-fn counted_over(runs: &OverRuns) -> Vec<SeverityPart> {
+fn counted_over(runs: &OverRuns) -> Vec<SeverityShare> {
     let parts = [
-        part("no-answer", NO_ANSWER * runs.answered_fell),
-        part("expectation-failed", EXPECTATION * runs.met_fell),
-        part("evidence-lost", EVIDENCE * runs.evidence_fell),
+        part(SeverityPart::NoAnswer, NO_ANSWER * runs.answered_fell),
+        part(SeverityPart::ExpectationFailed, EXPECTATION * runs.met_fell),
+        part(SeverityPart::EvidenceLost, EVIDENCE * runs.evidence_fell),
     ];
     parts.into_iter().flatten().collect()
 }
 
 /// The same of the only run a side.
-fn counted_once(known: &Known<'_>) -> Vec<SeverityPart> {
+fn counted_once(known: &Known<'_>) -> Vec<SeverityShare> {
     let fell = |result: &&ExpectationResult| {
         let (held, fails) = (result.baseline.as_ref(), result.new.as_ref());
-        held.is_some_and(|side| side.passed) && fails.is_some_and(|side| !side.passed && !side.undecided)
+        held.is_some_and(Judgement::is_met) && fails.is_some_and(Judgement::is_unmet)
     };
     let no_answer = known.baseline.answer().is_some() && known.new.answer().is_none();
     let mut parts = vec![
-        part("no-answer", if no_answer { NO_ANSWER } else { 0.0 }),
-        part("expectation-failed", any(known.expectations.iter().filter(fell).map(|_| EXPECTATION))),
+        part(SeverityPart::NoAnswer, if no_answer { NO_ANSWER } else { 0.0 }),
+        part(SeverityPart::ExpectationFailed, any(known.expectations.iter().filter(fell).map(|_| EXPECTATION))),
     ];
     if let (Some(new), Some(differences)) = (known.new.answer(), known.differences) {
         let lost = differences.actions.iter().filter(|row| row.evidence == EvidenceChange::Lost);
@@ -135,31 +133,31 @@ fn counted_once(known: &Known<'_>) -> Vec<SeverityPart> {
             Row::Both { new: index, .. } => Some(EVIDENCE * weight(new.answer.proposed_actions[index].risk_level)),
             Row::Added(_) | Row::Removed(_) => None,
         });
-        parts.push(part("evidence-lost", any(lost)));
-        let without = known.findings.fresh().filter(|found| found.finding.code == WITHOUT_EVIDENCE);
-        parts.push(part(WITHOUT_EVIDENCE, any(without.map(|_| EVIDENCE))));
+        parts.push(part(SeverityPart::EvidenceLost, any(lost)));
+        let without = known.findings.fresh().filter(|found| found.code == ReasonCode::HighRiskWithoutEvidence);
+        parts.push(part(SeverityPart::HighRiskWithoutEvidence, any(without.map(|_| EVIDENCE))));
     }
     parts.into_iter().flatten().collect()
 }
 
 /// In what the two answers that are shown differ.
-fn differing(known: &Known<'_>) -> Vec<SeverityPart> {
+fn differing(known: &Known<'_>) -> Vec<SeverityShare> {
     let (Some(old), Some(new), Some(differences)) = (known.baseline.answer(), known.new.answer(), known.differences)
     else {
         return Vec::new();
     };
     let (before, after) = (Outcomes::of(old), Outcomes::of(new));
-    let invented = known.findings.fresh().filter(|found| found.finding.code == UNGROUNDED).map(|found| {
+    let invented = known.findings.fresh().filter(|found| found.code == ReasonCode::UngroundedArgument).map(|found| {
         let each = if found.is_kept || came_to_nothing(new, &after, found.holder) { UNSEEN } else { INVENTED };
         each * weight(risk(new, found.holder))
     });
     let deeds = Deeds::of((old, &before), (new, &after), differences);
     let (code, share) = output(&old.answer.final_output, &new.answer.final_output, &differences.output);
     let parts = [
-        part(UNGROUNDED, any(invented)),
-        part("high-risk-actions", HIGH_RISK_ACTIONS * deeds.high.distance()),
-        part("other-actions", OTHER_ACTIONS * deeds.other.distance()),
-        part("steps", STEPS * deeds.steps.distance()),
+        part(SeverityPart::UngroundedArgument, any(invented)),
+        part(SeverityPart::HighRiskActions, HIGH_RISK_ACTIONS * deeds.high.distance()),
+        part(SeverityPart::OtherActions, OTHER_ACTIONS * deeds.other.distance()),
+        part(SeverityPart::Steps, STEPS * deeds.steps.distance()),
         part(code, share),
     ];
     parts.into_iter().flatten().collect()
@@ -333,16 +331,16 @@ fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
     (all / leaves().max(1) as f64).min(1.0)
 }
 
-fn output(old: &FinalOutput, new: &FinalOutput, change: &OutputChange) -> (&'static str, f64) {
+fn output(old: &FinalOutput, new: &FinalOutput, change: &OutputChange) -> (SeverityPart, f64) {
     match (change, &old.content, &new.content) {
-        (OutputChange::Same, ..) => ("output-numbers", 0.0),
+        (OutputChange::Same, ..) => (SeverityPart::OutputNumbers, 0.0),
         (OutputChange::Json(changes), Content::Json(a), Content::Json(b)) => {
-            ("output-fields", OUTPUT_FIELDS * share_changed(changes, || leaves_below(a) + leaves_below(b)))
+            (SeverityPart::OutputFields, OUTPUT_FIELDS * share_changed(changes, || leaves_below(a) + leaves_below(b)))
         }
         (_, Content::Text(a), Content::Text(b)) => {
-            ("output-numbers", OUTPUT_NUMBERS * grounding::distance_of_numbers(a, b))
+            (SeverityPart::OutputNumbers, OUTPUT_NUMBERS * grounding::distance_of_numbers(a, b))
         }
         // A text in place of an object, or the other way round.
-        _ => ("output-fields", OUTPUT_FIELDS),
+        _ => (SeverityPart::OutputFields, OUTPUT_FIELDS),
     }
 }

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use counterproof_artifact::evaluation::Reason;
 use counterproof_artifact::{EventBody, Side, ToolStatus};
 
-use super::verdict::{Compared, pointer, reason};
+use super::ReasonCode;
+use super::verdict::{Compared, pointer};
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;
@@ -21,7 +22,8 @@ pub(super) fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Ve
     let newly = outcomes::newly_failed(old, new, &compared.differences.actions);
     let places: HashSet<_> = newly.iter().flat_map(|action| &action.failed).map(|event| at_event(*event)).collect();
     let (mut refused, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| {
-        step.code == "tool-error" && step.pointers.iter().any(|at| at.side == Side::New && places.contains(&at.pointer))
+        ReasonCode::ToolError.is_code_of(step)
+            && step.pointers.iter().any(|at| at.side == Side::New && places.contains(&at.pointer))
     });
     for action in &newly {
         let is_told = |told: &Reason, event: usize| told.pointers.iter().any(|at| at.pointer == at_event(event));
@@ -30,7 +32,7 @@ pub(super) fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Ve
             let name = step_name(&new.answer.events[last], new);
             let pointers =
                 vec![pointer(Side::Baseline, at_event(action.succeeded)), pointer(Side::New, at_event(last))];
-            refused.push(reason("tool-error", format!("{name}: it failed, and did not in baseline"), pointers));
+            refused.push(ReasonCode::ToolError.reason(format!("{name}: it failed, and did not in baseline"), pointers));
         }
     }
     (refused, others)
@@ -62,7 +64,7 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
         // The final output has its own reason, and a result comes and goes with its call.
         (EventBody::FinalOutput(_), _) if compared.differences.output != OutputChange::Same => return None,
         (EventBody::ToolResult(result), Row::Added(_)) if result.status == ToolStatus::Error => {
-            ("tool-error", format!("{name}: it failed; baseline made no such call"))
+            (ReasonCode::ToolError, format!("{name}: it failed; baseline made no such call"))
         }
         (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
             let side = if matches!(row.row, Row::Added(_)) { Side::New } else { Side::Baseline };
@@ -70,39 +72,45 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
             if !call.is_some_and(|call| paired.contains(&(side, call))) {
                 return None;
             }
-            ("tool-result-changed", format!("{name}: only in {side}"))
+            (ReasonCode::ToolResultChanged, format!("{name}: only in {side}"))
         }
         (EventBody::ToolResult(_), Row::Both { .. }) if row.changes.is_empty() => return None,
         (EventBody::ToolResult(result), Row::Both { baseline, .. }) => {
             let failed_before = matches!(&old.answer.events[baseline].body, EventBody::ToolResult(before) if before.status == ToolStatus::Error);
             match (failed_before, result.status) {
-                (false, ToolStatus::Error) => ("tool-error", format!("{name}: it failed, and did not in baseline")),
-                (true, ToolStatus::Ok) => {
-                    ("tool-error-gone", format!("{name}: it failed in baseline, and no longer does"))
+                (false, ToolStatus::Error) => {
+                    (ReasonCode::ToolError, format!("{name}: it failed, and did not in baseline"))
                 }
-                _ => ("tool-result-changed", format!("{name}: {}", messages::changes(&row.changes))),
+                (true, ToolStatus::Ok) => {
+                    (ReasonCode::ToolErrorGone, format!("{name}: it failed in baseline, and no longer does"))
+                }
+                _ => (ReasonCode::ToolResultChanged, format!("{name}: {}", messages::changes(&row.changes))),
             }
         }
-        (EventBody::ToolCall(_), Row::Added(_)) => ("tool-call-added", format!("{name}: only in new")),
-        (EventBody::ToolCall(_), Row::Removed(_)) => ("tool-call-removed", format!("{name}: only in baseline")),
+        (EventBody::ToolCall(_), Row::Added(_)) => (ReasonCode::ToolCallAdded, format!("{name}: only in new")),
+        (EventBody::ToolCall(_), Row::Removed(_)) => (ReasonCode::ToolCallRemoved, format!("{name}: only in baseline")),
         (EventBody::ToolCall(_), Row::Both { .. }) if row.moved => {
-            ("tool-call-moved", format!("{name}: {}", messages::moved(&row.changes)))
+            (ReasonCode::ToolCallMoved, format!("{name}: {}", messages::moved(&row.changes)))
         }
         (EventBody::ToolCall(_), Row::Both { .. }) => {
-            ("tool-args-changed", format!("{name}: {}", messages::changes(&row.changes)))
+            (ReasonCode::ToolArgsChanged, format!("{name}: {}", messages::changes(&row.changes)))
         }
         (EventBody::Retrieval(_), Row::Both { .. }) if row.moved => {
-            ("retrieval-changed", format!("{name}: {}", messages::moved(&row.changes)))
+            (ReasonCode::RetrievalChanged, format!("{name}: {}", messages::moved(&row.changes)))
         }
         (EventBody::Retrieval(_), Row::Both { .. }) => {
-            ("retrieval-changed", format!("{name}: {}", messages::changes(&row.changes)))
+            (ReasonCode::RetrievalChanged, format!("{name}: {}", messages::changes(&row.changes)))
         }
-        (EventBody::Retrieval(_), Row::Added(_)) => ("retrieval-changed", format!("{name}: only in new")),
-        (EventBody::Retrieval(_), Row::Removed(_)) => ("retrieval-changed", format!("{name}: only in baseline")),
-        (_, Row::Both { .. }) if row.moved => ("event-changed", format!("{name}: {}", messages::moved(&row.changes))),
-        (_, Row::Both { .. }) => ("event-changed", format!("{name}: {}", messages::changes(&row.changes))),
-        (_, Row::Added(_)) => ("event-changed", format!("{name}: only in new")),
-        (_, Row::Removed(_)) => ("event-changed", format!("{name}: only in baseline")),
+        (EventBody::Retrieval(_), Row::Added(_)) => (ReasonCode::RetrievalChanged, format!("{name}: only in new")),
+        (EventBody::Retrieval(_), Row::Removed(_)) => {
+            (ReasonCode::RetrievalChanged, format!("{name}: only in baseline"))
+        }
+        (_, Row::Both { .. }) if row.moved => {
+            (ReasonCode::EventChanged, format!("{name}: {}", messages::moved(&row.changes)))
+        }
+        (_, Row::Both { .. }) => (ReasonCode::EventChanged, format!("{name}: {}", messages::changes(&row.changes))),
+        (_, Row::Added(_)) => (ReasonCode::EventChanged, format!("{name}: only in new")),
+        (_, Row::Removed(_)) => (ReasonCode::EventChanged, format!("{name}: only in baseline")),
     };
-    Some(reason(code, message, row_pointers("/events", row.row)))
+    Some(code.reason(message, row_pointers("/events", row.row)))
 }

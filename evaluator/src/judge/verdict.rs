@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use counterproof_artifact::evaluation::{ExpectationResult, Reason, SidePointer, Verdict};
 use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side};
 
-use super::steps;
+use super::{ReasonCode, steps};
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::json::JsonChange;
 use crate::diff::output::OutputChange;
 use crate::diff::pointers::row_pointers;
 use crate::diff::{Differences, WithEvidence};
-use crate::judge::findings::{self, Findings};
+use crate::judge::findings::Findings;
 use crate::load::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::messages;
@@ -47,26 +47,28 @@ pub(crate) fn judge<'a>(
     compare: impl FnOnce(&'a LoadedAnswer, &'a LoadedAnswer) -> (Verdict, Vec<Reason>),
 ) -> (Verdict, Vec<Reason>) {
     use Artifact::{Absent, Answer, Failure, Invalid};
-    let reason = |code: &str, message: String, pointers| vec![reason(code, message, pointers)];
+    let reason = |code: ReasonCode, message: String, pointers| vec![code.reason(message, pointers)];
     match (baseline, new) {
         (Invalid(_), _) | (_, Invalid(_)) => (Verdict::Invalid, violations(baseline, new)),
         (Absent, Absent) => {
             let message = "the case is selected, but neither side has an artifact of it".to_owned();
-            (Verdict::Invalid, reason("artifact-absent", message, Vec::new()))
+            (Verdict::Invalid, reason(ReasonCode::ArtifactAbsent, message, Vec::new()))
         }
-        (_, Absent) => {
-            (Verdict::Missing, reason("only-in-baseline", "new has no artifact of the case".to_owned(), Vec::new()))
-        }
-        (Absent, _) => {
-            (Verdict::Added, reason("only-in-new", "baseline has no artifact of the case".to_owned(), Vec::new()))
-        }
+        (_, Absent) => (
+            Verdict::Missing,
+            reason(ReasonCode::OnlyInBaseline, "new has no artifact of the case".to_owned(), Vec::new()),
+        ),
+        (Absent, _) => (
+            Verdict::Added,
+            reason(ReasonCode::OnlyInNew, "baseline has no artifact of the case".to_owned(), Vec::new()),
+        ),
         (Answer(_), Failure(new)) => {
             let message = format!("new could not be run: {}", messages::failure(&new.failure));
-            (Verdict::Broken, reason("runner-failure", message, at(Side::New, "/runner_failure")))
+            (Verdict::Broken, reason(ReasonCode::RunnerFailure, message, at(Side::New, "/runner_failure")))
         }
         (Failure(old), Answer(_)) => {
             let message = format!("baseline could not be run: {}", messages::failure(&old.failure));
-            (Verdict::Recovered, reason("runner-failure-gone", message, at(Side::Baseline, "/runner_failure")))
+            (Verdict::Recovered, reason(ReasonCode::RunnerFailureGone, message, at(Side::Baseline, "/runner_failure")))
         }
         (Failure(old), Failure(new)) => {
             let message = format!(
@@ -75,7 +77,7 @@ pub(crate) fn judge<'a>(
                 messages::failure(&new.failure)
             );
             let pointers = Side::BOTH.map(|side| pointer(side, "/runner_failure")).to_vec();
-            (Verdict::StillBroken, reason("runner-failure-on-both-sides", message, pointers))
+            (Verdict::StillBroken, reason(ReasonCode::RunnerFailureOnBothSides, message, pointers))
         }
         (Answer(old), Answer(new)) => compare(old, new),
     }
@@ -90,7 +92,7 @@ pub(crate) fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
     worse.extend(bare);
     let better = expectations(compared.expectations, Turn::Better);
     // A value that was made up is a change, whatever the rules of comparison ignore.
-    let ungrounded = |is_kept| fresh(compared.findings, findings::UNGROUNDED, is_kept);
+    let ungrounded = |is_kept| fresh(compared.findings, ReasonCode::UngroundedArgument, is_kept);
     let mut changes: Vec<_> = ungrounded(false).collect();
     changes.append(&mut self::changes(compared));
     changes.extend(ungrounded(true));
@@ -133,24 +135,26 @@ fn at(side: Side, place: impl Into<String>) -> Vec<SidePointer> {
     vec![pointer(side, place)]
 }
 
-pub(super) fn reason(code: &str, message: String, pointers: Vec<SidePointer>) -> Reason {
-    Reason { code: code.to_owned(), message, pointers }
-}
-
 fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for (side, artifact) in [(Side::Baseline, baseline), (Side::New, new)] {
         let Artifact::Invalid(findings) = artifact else { continue };
         for finding in findings.iter().take(REASONS_LISTED) {
             let message = format!("{side} breaks the contract: {}", text::one_line(&finding.message, 200));
-            reasons.push(reason(&finding.code.to_string(), message, at(side, finding.pointer.clone())));
+            reasons.push(Reason {
+                code: finding.code.to_string(),
+                message,
+                pointers: at(side, finding.pointer.clone()),
+            });
         }
         if findings.len() > REASONS_LISTED {
             let message = format!("{side} breaks the contract in {} more places", findings.len() - REASONS_LISTED);
-            reasons.push(reason("more-violations", message, at(side, "")));
+            reasons.push(ReasonCode::MoreViolations.reason(message, at(side, "")));
         }
         if findings.is_empty() {
-            reasons.push(reason("unreadable", format!("{side} is not an artifact that can be read"), at(side, "")));
+            reasons.push(
+                ReasonCode::Unreadable.reason(format!("{side} is not an artifact that can be read"), at(side, "")),
+            );
         }
     }
     reasons
@@ -167,19 +171,19 @@ fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
     let turned = results.iter().filter_map(|result| {
         let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
         let (code, went) = match turn {
-            Turn::Worse => ("expectation-failed", baseline.passed && !new.passed && !new.undecided),
-            Turn::Better => ("expectation-met", !baseline.passed && !baseline.undecided && new.passed),
+            Turn::Worse => (ReasonCode::ExpectationFailed, baseline.is_met() && new.is_unmet()),
+            Turn::Better => (ReasonCode::ExpectationMet, baseline.is_unmet() && new.is_met()),
         };
         let message = match turn {
-            Turn::Worse => format!("{} no longer met: {}", result.code, new.found),
-            Turn::Better => format!("{} now met; before: {}", result.code, baseline.found),
+            Turn::Worse => format!("{} no longer met: {}", result.code, new.found()),
+            Turn::Better => format!("{} now met; before: {}", result.code, baseline.found()),
         };
         let place = match result.code.as_str() {
             "action_required" | "evidence_required_for_actions" => "/proposed_actions",
             "tool_required" | "tool_sequence" | "retrieval_required" => "/events",
             _ => "/final_output/content",
         };
-        went.then(|| reason(code, message, Side::BOTH.map(|side| pointer(side, place)).to_vec()))
+        went.then(|| code.reason(message, Side::BOTH.map(|side| pointer(side, place)).to_vec()))
     });
     turned.collect()
 }
@@ -188,13 +192,13 @@ fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
 fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
     results.iter().filter_map(|result| {
         let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
-        let (side, judgement) = match (baseline.undecided, new.undecided) {
+        let (side, judgement) = match (baseline.is_undecided(), new.is_undecided()) {
             (true, false) => (Side::Baseline, baseline),
             (false, true) => (Side::New, new),
             _ => return None,
         };
-        let message = format!("{} could not be decided on {side}: {}", result.code, judgement.found);
-        Some(reason("expectation-undecided", message, at(side, "/final_output/content")))
+        let message = format!("{} could not be decided on {side}: {}", result.code, judgement.found());
+        Some(ReasonCode::ExpectationUndecided.reason(message, at(side, "/final_output/content")))
     })
 }
 
@@ -221,7 +225,7 @@ fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
             .into_iter()
             .map(|place| pointer(place.side, format!("{}/evidence_refs", place.pointer)))
             .collect();
-        Some(reason("evidence-lost", message, pointers))
+        Some(ReasonCode::EvidenceLost.reason(message, pointers))
     })
     .collect()
 }
@@ -263,22 +267,27 @@ fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
         .filter_map(|row| {
             let (index, what) = rose(row)?;
             let message = format!("{}: {what}", text::one_line(&new[index].tool_name, 60));
-            Some(reason("risk-rose-without-evidence", message, row_pointers("/proposed_actions", row.row)))
+            Some(ReasonCode::RiskRoseWithoutEvidence.reason(message, row_pointers("/proposed_actions", row.row)))
         })
         .collect()
 }
 
 /// The findings that the baseline does not have, as reasons: those on the values that it has too, or the others.
-fn fresh<'a>(findings: &'a Findings, code: &'static str, is_kept: bool) -> impl Iterator<Item = Reason> + 'a {
-    let found = findings.fresh().filter(move |found| found.finding.code == code && found.is_kept == is_kept);
-    found.map(|found| reason(code, found.finding.message.clone(), found.finding.pointers.clone()))
+fn fresh(findings: &Findings, code: ReasonCode, is_kept: bool) -> impl Iterator<Item = Reason> {
+    let found = findings.fresh().filter(move |found| found.code == code && found.is_kept == is_kept);
+    found.map(move |found| code.reason(found.finding.message.clone(), found.finding.pointers.clone()))
 }
 
 /// Actions of high risk without evidence where baseline's had some, but for those of which worse was said already.
 fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
     let said: HashSet<&str> = worse
         .iter()
-        .filter(|reason| matches!(reason.code.as_str(), "evidence-lost" | "risk-rose-without-evidence"))
+        .filter(|reason| {
+            matches!(
+                ReasonCode::parse(&reason.code),
+                Some(ReasonCode::EvidenceLost | ReasonCode::RiskRoseWithoutEvidence)
+            )
+        })
         .flat_map(|reason| &reason.pointers)
         .filter(|place| place.side == Side::New)
         .map(|place| place.pointer.trim_end_matches("/evidence_refs"))
@@ -286,7 +295,7 @@ fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
     let is_new = |reason: &Reason| {
         reason.pointers.iter().all(|place| !said.contains(place.pointer.trim_end_matches("/evidence_refs")))
     };
-    fresh(compared.findings, findings::WITHOUT_EVIDENCE, false).filter(is_new).collect()
+    fresh(compared.findings, ReasonCode::HighRiskWithoutEvidence, false).filter(is_new).collect()
 }
 
 /// What differs, in the order of its weight: what would be done, what was done, and last what was said.
@@ -299,24 +308,25 @@ fn changes(compared: Compared<'_>) -> Vec<Reason> {
         events.iter().filter(|row| !row.is_same()).filter_map(|row| steps::event_change(row, compared, &paired));
     let (refused, mut steps) = steps::refused_actions(compared, steps.collect());
     // That nothing came of an action weighs more than with what arguments, and what would be done more than what it rests on.
-    reasons.sort_by_key(|action| action.code == "evidence-changed");
+    reasons.sort_by_key(|action| ReasonCode::EvidenceChanged.is_code_of(action));
     reasons.splice(0..0, refused);
     // A tool that fails explains more than what was called after it.
-    steps.sort_by_key(|step| step.code != "tool-error");
+    steps.sort_by_key(|step| !ReasonCode::ToolError.is_code_of(step));
     reasons.append(&mut steps);
     if reasons.len() > REASONS_LISTED {
         let more = reasons.len() - REASONS_LISTED;
         reasons.truncate(REASONS_LISTED);
-        reasons.push(reason("more-changes", format!("{more} more places differ"), Vec::new()));
+        reasons.push(ReasonCode::MoreChanges.reason(format!("{more} more places differ"), Vec::new()));
     }
     if *output != OutputChange::Same {
-        let code = if *output == OutputChange::Form { "output-type-changed" } else { "output-changed" };
+        let code =
+            if *output == OutputChange::Form { ReasonCode::OutputTypeChanged } else { ReasonCode::OutputChanged };
         let pointers = Side::BOTH.map(|side| pointer(side, "/final_output/content")).to_vec();
-        reasons.push(reason(code, messages::output(output), pointers));
+        reasons.push(code.reason(messages::output(output), pointers));
     }
     if !exact && !reasons.is_empty() {
         let message = "the lists were too long to be aligned exactly; the rows may not be the closest".to_owned();
-        reasons.push(reason("alignment-bounded", message, Vec::new()));
+        reasons.push(ReasonCode::AlignmentBounded.reason(message, Vec::new()));
     }
     reasons
 }
@@ -326,21 +336,23 @@ fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {
         (&compared.baseline.loaded.answer.proposed_actions, &compared.new.loaded.answer.proposed_actions);
     let touches = |field: &str| row.changes.iter().any(|change| in_field(change, field));
     let code = match row.row {
-        Row::Added(_) => "action-added",
-        Row::Removed(_) => "action-removed",
-        Row::Both { .. } if touches("params") => "action-params-changed",
-        Row::Both { .. } if touches("risk_level") => "risk-changed",
-        Row::Both { .. } if !row.changes.is_empty() => "action-changed",
-        Row::Both { .. } => "evidence-changed",
+        Row::Added(_) => ReasonCode::ActionAdded,
+        Row::Removed(_) => ReasonCode::ActionRemoved,
+        Row::Both { .. } if touches("params") => ReasonCode::ActionParamsChanged,
+        Row::Both { .. } if touches("risk_level") => ReasonCode::RiskChanged,
+        Row::Both { .. } if !row.changes.is_empty() => ReasonCode::ActionChanged,
+        Row::Both { .. } => ReasonCode::EvidenceChanged,
     };
     let message = match row.row {
-        Row::Both { baseline, new: index } if code == "evidence-changed" && row.evidence == EvidenceChange::Changed => {
+        Row::Both { baseline, new: index }
+            if code == ReasonCode::EvidenceChanged && row.evidence == EvidenceChange::Changed =>
+        {
             let tool = text::one_line(&new[index].tool_name, 60);
             format!("{tool}: {}", other_evidence(compared, baseline, index))
         }
         _ => messages::action(row, old, new),
     };
-    reason(code, message, row_pointers("/proposed_actions", row.row))
+    code.reason(message, row_pointers("/proposed_actions", row.row))
 }
 
 /// What an action rests on, and what it rested on before, where the two are not the same.

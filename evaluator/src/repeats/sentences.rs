@@ -6,6 +6,7 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, NoiseBasis, PlaceNoise, Rate, Reason, Tier};
 
 use super::survey::Lost;
+use crate::judge::ReasonCode;
 use crate::messages;
 use crate::values::text;
 
@@ -22,10 +23,10 @@ pub(super) fn is_lower(measure: &CaseMeasure) -> bool {
 /// Why a measure decides a case, or leaves it open.
 pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
     let code = match measure.tier {
-        Tier::Regression => "pass-rate-fell",
-        Tier::Improvement => "pass-rate-rose",
-        Tier::Likely | Tier::Watch => "pass-rate-may-have-fallen",
-        Tier::Unknown | Tier::Steady => "pass-rate-undecided",
+        Tier::Regression => ReasonCode::PassRateFell,
+        Tier::Improvement => ReasonCode::PassRateRose,
+        Tier::Likely | Tier::Watch => ReasonCode::PassRateMayHaveFallen,
+        Tier::Unknown | Tier::Steady => ReasonCode::PassRateUndecided,
     };
     let mut message = measured(measure);
     match (measure.tier, measure.more_runs) {
@@ -36,7 +37,7 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
         (Tier::Unknown, None) => message.push_str("; too few runs to say"),
         _ => {}
     }
-    Reason { code: code.to_owned(), message, pointers: Vec::new() }
+    code.reason(message, Vec::new())
 }
 
 /// The counts of a measure, and how likely they are by chance.
@@ -65,7 +66,7 @@ pub(super) fn lost_reason(side: Side, lost: Lost) -> Reason {
     let of = text::count(lost.of, "run that set out to ask it", "runs that set out to ask it");
     let message =
         format!("{side} has no artifact of the case in {} of {of}: what it would have said is not known", lost.runs);
-    Reason { code: "artifact-absent".to_owned(), message, pointers: Vec::new() }
+    ReasonCode::ArtifactAbsent.reason(message, Vec::new())
 }
 
 /// At which places new differs, and which of that is noise; `None` where nothing differs. Places beyond noise come first.
@@ -78,7 +79,7 @@ pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
                 0 => String::new(),
                 others => format!(", and so at {}", text::count(others, "other place", "other places")),
             };
-            ("noise", format!("no more than baseline differs from itself: {}{others}", place_words(first)))
+            (ReasonCode::Noise, format!("no more than baseline differs from itself: {}{others}", place_words(first)))
         }
         (beyond, Some(_)) => {
             let mut named: Vec<_> = places[..beyond].iter().take(PLACES_NAMED).map(place_words).collect();
@@ -92,10 +93,10 @@ pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
             // One run of the baseline has nothing to differ from.
             let is_known = places[..beyond].iter().any(|place| place.basis != NoiseBasis::NotKnown);
             let differs = if is_known { "differs more than baseline from itself" } else { "differs from baseline" };
-            ("beyond-noise", format!("{differs}: {}{noise}", text::list(&named)))
+            (ReasonCode::BeyondNoise, format!("{differs}: {}{noise}", text::list(&named)))
         }
     };
-    Some(Reason { code: code.to_owned(), message, pointers: Vec::new() })
+    Some(code.reason(message, Vec::new()))
 }
 
 fn place_words(place: &PlaceNoise) -> String {

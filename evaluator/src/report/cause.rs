@@ -6,6 +6,7 @@ use super::case_page::CaseView;
 use super::places::PlaceLink;
 use super::reasons::{self, ReasonShown};
 use super::shown;
+use crate::judge::SeverityPart;
 
 /// The cause of a case.
 #[derive(Debug, Clone)]
@@ -80,9 +81,9 @@ pub(super) fn findings(view: &CaseView<'_>) -> Vec<FoundShown> {
 /// The severity, where there is any.
 pub(super) fn severity(severity: Option<&Severity>) -> Option<SeverityShown> {
     let severity = severity.filter(|severity| severity.score > 0.0)?;
-    let parts = severity.parts.iter().map(|part| match part.code.as_str() {
-        "noise" => ("less by noise".to_owned(), score(part.share)),
-        code => (code.replace('-', " "), score(part.share)),
+    let parts = severity.parts.iter().map(|part| match SeverityPart::parse(&part.code) {
+        Some(SeverityPart::Noise) => ("reduced by noise".to_owned(), score(part.share)),
+        _ => (part.code.replace('-', " "), score(part.share)),
     });
     Some(SeverityShown { score: score(severity.score), parts: parts.collect() })
 }

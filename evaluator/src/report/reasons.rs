@@ -93,9 +93,9 @@ pub(super) fn links(view: &CaseView<'_>, pointers: &[SidePointer]) -> Vec<PlaceL
 pub(super) fn expectations(results: &[ExpectationResult]) -> Vec<ExpectationShown> {
     let judgement = |judgement: &Option<Judgement>| {
         judgement.as_ref().map(|judgement| JudgementShown {
-            passed: judgement.passed,
-            undecided: judgement.undecided,
-            found: shown::visible(&judgement.found),
+            passed: judgement.is_met(),
+            undecided: judgement.is_undecided(),
+            found: shown::visible(judgement.found()),
         })
     };
     let show = |result: &ExpectationResult| ExpectationShown {
@@ -109,7 +109,7 @@ pub(super) fn expectations(results: &[ExpectationResult]) -> Vec<ExpectationShow
 
 /// What is said of the expectations where both sides meet them all; otherwise nothing.
 pub(super) fn all_met(results: &[ExpectationResult]) -> String {
-    let met = |judgement: &Option<Judgement>| judgement.as_ref().is_some_and(|judgement| judgement.passed);
+    let met = |judgement: &Option<Judgement>| judgement.as_ref().is_some_and(Judgement::is_met);
     if results.is_empty() || !results.iter().all(|result| met(&result.baseline) && met(&result.new)) {
         return String::new();
     }

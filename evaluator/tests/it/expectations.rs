@@ -19,7 +19,7 @@ fn judged(expected: &Value, answer: &Value) -> ExpectationResult {
 #[track_caller]
 fn holds(expected: &Value, answer: &Value, met: bool) {
     let result = judged(expected, answer);
-    assert_eq!(result.new.as_ref().unwrap().passed, met, "{expected}: {result:?}");
+    assert_eq!(result.new.as_ref().unwrap().is_met(), met, "{expected}: {result:?}");
 }
 
 fn saying(content: &Value) -> Value {
@@ -102,7 +102,7 @@ fn a_schema_is_of_draft_07_unless_it_says_otherwise_and_all_that_does_not_fit_is
     holds(&json!({"json_schema": {"type": "string", "nonsense": 1}}), &saying(&json!("text")), true);
     holds(&json!({"json_schema": false}), &saying(&json!("text")), false);
     let two = json!({"json_schema": {"required": ["a"], "properties": {"b": {"type": "number"}}}});
-    let found = judged(&two, &saying(&json!({"b": "x"}))).new.unwrap().found;
+    let found = judged(&two, &saying(&json!({"b": "x"}))).new.unwrap().found().to_owned();
     assert!(found.contains("\"a\"") && found.contains("/b"), "{found}");
 }
 
@@ -153,7 +153,7 @@ fn an_expression_sees_a_payload_wherever_it_is_kept() {
     });
     let pair = Pair::of(&answer(), &kept).with_asset(Side::New, "payload.json", b"{\"total\": 50}");
     let row = pair.expecting(&json!({"expect": ["events[1].payload_summary.total == 50"]})).row();
-    assert!(row.expectations[0].new.as_ref().unwrap().passed, "{row:?}");
+    assert!(row.expectations[0].new.as_ref().unwrap().is_met(), "{row:?}");
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn an_expression_that_is_neither_true_nor_false_is_not_met_and_says_why() {
         judged(&json!({"expect": [{"name": "the total", "expr": "final_output.content.total == 50"}]}), &answer());
     assert_eq!(result.expected, "the total: `final_output.content.total == 50`");
     let new = result.new.unwrap();
-    assert_eq!((new.passed, new.undecided), (false, false));
-    assert_eq!(new.found, "“the total” does not hold: cannot read field `total` of a string");
+    assert!(new.is_unmet(), "{new:?}");
+    assert_eq!(new.found(), "“the total” failed: cannot read field `total` of a string");
     let row = Pair::of(&answer(), &saying(&json!({"total": 50})))
         .expecting(&json!({"expect": ["final_output.content.contains('refund')"]}))
         .row();
@@ -180,7 +180,7 @@ fn an_expression_that_takes_too_long_is_not_decided_and_no_regression() {
     assert_eq!(row.verdict, Verdict::Changed, "{row:#?}");
     let undecided = row.reasons.iter().find(|reason| reason.code == "expectation-undecided").unwrap();
     assert!(undecided.message.contains("takes more than 1000000 steps"), "{undecided:?}");
-    assert!(row.expectations[0].new.as_ref().unwrap().undecided);
+    assert!(row.expectations[0].new.as_ref().unwrap().is_undecided());
     assert_eq!(row.unmet_on_new().len(), 1);
     assert_eq!(Pair::of(&long, &answer()).expecting(&expected).row().verdict, Verdict::Changed, "and no improvement");
     assert_eq!(Pair::of(&long, &long).expecting(&expected).row().verdict, Verdict::Unchanged);
@@ -188,7 +188,7 @@ fn an_expression_that_takes_too_long_is_not_decided_and_no_regression() {
 
 #[test]
 fn where_nothing_is_judged_the_first_sentence_of_every_output_says_so() {
-    const UNJUDGED: &str = "no expectations were judged, only how new differs from baseline";
+    const UNJUDGED: &str = "No expectations were judged; the gate only compares new with baseline";
     let moved = || Pair::of(&answer_of(&json!({})), &answer_of(&json!({"workflow_id": "other"})));
     for (pair, is_told) in [(moved(), true), (moved().expecting(&json!({"tool_required": []})), false)] {
         let report = pair.report();
@@ -196,11 +196,11 @@ fn where_nothing_is_judged_the_first_sentence_of_every_output_says_so() {
         let index = read("index.html");
         let headline = index.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap();
         for said in [headline, read("summary.md").lines().next().unwrap(), &read("junit.xml")] {
-            assert!(said.contains("Good enough: all 5 limits are kept"), "{said}");
+            assert!(said.contains("Gate passed: all 5 rules met"), "{said}");
             assert_eq!(said.contains(UNJUDGED), is_told, "{said}");
         }
         assert_eq!(
-            index.matches("no expectations were judged").count(),
+            index.matches("No expectations were judged").count(),
             if is_told { 2 } else { 0 },
             "title and heading"
         );

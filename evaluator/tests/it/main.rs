@@ -2,6 +2,7 @@
 
 mod beside;
 mod cards;
+mod codes;
 mod evidence;
 mod expectations;
 mod grounding;

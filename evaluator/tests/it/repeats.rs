@@ -148,7 +148,7 @@ fn a_case_that_meets_its_expectations_far_less_often_is_regressed() {
     assert!(row.reasons[0].message.starts_with("expectations met in 3 of 10 runs, baseline in 10 of 10"), "{row:#?}");
     // The pair that is shown is one in which it is seen.
     assert_eq!(row.repeats.unwrap().shown.new, 3);
-    assert!(row.expectations[0].baseline.as_ref().unwrap().passed && !row.expectations[0].new.as_ref().unwrap().passed);
+    assert!(row.expectations[0].baseline.as_ref().unwrap().is_met() && !row.expectations[0].new.as_ref().unwrap().is_met());
 
     let row = of_one(&runs(3, 7), &runs(10, 0), &expected);
     assert_eq!((row.verdict, row.reasons[0].code.as_str()), (Verdict::Improved, "pass-rate-rose"), "{row:#?}");
@@ -202,12 +202,15 @@ fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_cas
 }
 
 #[test]
-fn a_gate_that_passes_says_what_fell_on_too_few_runs_to_tell() {
+fn a_gate_that_passes_reports_the_cases_with_too_few_runs_to_decide() {
     let expected = json!({"must_include": ["50"]});
     let runs = |said: &[&str]| said.iter().map(|said| vec![case(CASE, saying(said))]).collect::<Vec<_>>();
-    let said = |new: &[&str]| evaluation_text::gate(&of_runs(&runs(&["50", "50", "50"]), &runs(new), &expected).gate);
-    assert_eq!(said(&["50"]), "Good enough: all 6 limits are kept");
-    assert_eq!(said(&["40"]), "Good enough so far: all 6 limits are kept, but 1 case fell on too few runs to tell");
+    let outcome = |new: &[&str]| evaluation_text::outcome(&of_runs(&runs(&["50", "50", "50"]), &runs(new), &expected));
+    assert_eq!(outcome(&["50"]), "Gate passed: all 6 rules met");
+    assert_eq!(
+        outcome(&["40"]),
+        "Gate passed: all 6 rules met. 1 case has a lower pass rate on new, with too few runs to rule out chance"
+    );
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn went(case: &CaseEvaluation, evaluation: &Evaluation) -> Went {
 fn unmet(case: &CaseEvaluation) -> Option<String> {
     let unmet = case.unmet_on_new();
     let first = unmet.first()?;
-    let found = first.new.as_ref().map(|new| text::one_line(&new.found, MESSAGE)).unwrap_or_default();
+    let found = first.new.as_ref().map(|new| text::one_line(new.found(), MESSAGE)).unwrap_or_default();
     Some(format!("{} not met: {found}", first.code))
 }
 

@@ -174,7 +174,7 @@ fn reason(case: &CaseEvaluation) -> String {
     match (case.reasons.first(), case.unmet_on_new().first()) {
         (Some(reason), _) => text::one_line(&reason.message, REASON),
         (None, Some(unmet)) => {
-            let found = unmet.new.as_ref().map_or("", |new| new.found.as_str());
+            let found = unmet.new.as_ref().map_or("", |new| new.found());
             text::one_line(&format!("{} not met, nor by the baseline: {found}", unmet.code), REASON)
         }
         (None, None) => String::new(),

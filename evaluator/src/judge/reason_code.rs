@@ -1,0 +1,75 @@
+//! The codes of reasons and findings. SARIF rules, the report and `docs/verdicts.md` use this list; reasons about a contract
+//! violation have the codes of `counterproof_validation::Code` instead.
+
+use counterproof_artifact::evaluation::{Reason, SidePointer};
+
+use super::code_enum::code_enum;
+
+code_enum! {
+    /// The code of a reason for a verdict, or of a finding about the new side.
+    ReasonCode {
+        // Artifacts.
+        MoreViolations "more-violations" "An artifact violates the contract in more than 20 places."
+        Unreadable "unreadable" "An artifact cannot be read."
+        ArtifactAbsent "artifact-absent" "A run selected the case but has no artifact of it."
+        OnlyInBaseline "only-in-baseline" "Only baseline has an artifact of the case."
+        OnlyInNew "only-in-new" "Only new has an artifact of the case."
+        RunnerFailure "runner-failure" "New has a runner error and baseline has an answer."
+        RunnerFailureGone "runner-failure-gone" "Baseline has a runner error and new has an answer."
+        RunnerFailureOnBothSides "runner-failure-on-both-sides" "Both sides have a runner error."
+
+        // Expectations and evidence.
+        ExpectationFailed "expectation-failed" "An expectation is met on baseline and not met on new."
+        EvidenceLost "evidence-lost" "Evidence of an action resolves on baseline; on new it is missing or does not resolve."
+        HighRiskWithoutEvidence "high-risk-without-evidence" "A high-risk action has no evidence that resolves."
+        RiskRoseWithoutEvidence "risk-rose-without-evidence" "The risk level of an action rose without evidence that resolves."
+        ExpectationMet "expectation-met" "An expectation is not met on baseline and met on new."
+        UngroundedArgument "ungrounded-argument" "A tool received a value that appears in nothing the agent received before."
+
+        // Proposed actions and the output.
+        ActionAdded "action-added" "Only new proposes the action."
+        ActionRemoved "action-removed" "Only baseline proposes the action."
+        ActionParamsChanged "action-params-changed" "The parameters of a proposed action differ."
+        RiskChanged "risk-changed" "The risk level of a proposed action differs."
+        ActionChanged "action-changed" "Another field of a proposed action differs."
+        EvidenceChanged "evidence-changed" "The evidence of a proposed action differs."
+        OutputChanged "output-changed" "The final output differs."
+        OutputTypeChanged "output-type-changed" "The type of the final output differs."
+
+        // Events.
+        ToolCallAdded "tool-call-added" "Only new makes the tool call."
+        ToolCallRemoved "tool-call-removed" "Only baseline makes the tool call."
+        ToolCallMoved "tool-call-moved" "A tool call is at another position."
+        ToolArgsChanged "tool-args-changed" "The arguments of a tool call differ."
+        ToolResultChanged "tool-result-changed" "A tool result differs."
+        ToolError "tool-error" "A tool call failed on new and not on baseline."
+        ToolErrorGone "tool-error-gone" "A tool call failed on baseline and not on new."
+        RetrievalChanged "retrieval-changed" "A retrieval was added, removed, moved or changed."
+        EventChanged "event-changed" "Another event was added, removed, moved or changed."
+
+        // Several runs per side.
+        PassRateFell "pass-rate-fell" "Over several runs, a pass rate fell by more than chance explains."
+        PassRateRose "pass-rate-rose" "Over several runs, a pass rate rose by more than chance explains."
+        PassRateMayHaveFallen "pass-rate-may-have-fallen" "Over several runs, a pass rate fell, but chance is not ruled out."
+        PassRateUndecided "pass-rate-undecided" "Over several runs, a pass rate fell, but the runs are too few to decide."
+        BeyondNoise "beyond-noise" "New differs from baseline more than baseline differs from itself."
+        Noise "noise" "New differs from baseline no more than baseline differs from itself."
+
+        // Limits of the comparison.
+        ExpectationUndecided "expectation-undecided" "An expectation could be evaluated on one side only."
+        MoreChanges "more-changes" "More than 20 places differ; the others are not listed."
+        AlignmentBounded "alignment-bounded" "The lists are too long to be aligned exactly."
+    }
+}
+
+impl ReasonCode {
+    /// Whether a reason has this code.
+    pub(crate) fn is_code_of(self, reason: &Reason) -> bool {
+        reason.code == self.as_str()
+    }
+
+    /// A reason with this code.
+    pub(crate) fn reason(self, message: String, pointers: Vec<SidePointer>) -> Reason {
+        Reason { code: self.as_str().to_owned(), message, pointers }
+    }
+}

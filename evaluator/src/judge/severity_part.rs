@@ -1,0 +1,20 @@
+//! The parts that a severity score is computed from. The report and `docs/verdicts.md` use this list.
+
+use super::code_enum::code_enum;
+
+code_enum! {
+    /// The code of one part of a severity score.
+    SeverityPart {
+        NoAnswer "no-answer" "New has no answer and baseline has one."
+        HighRiskActions "high-risk-actions" "The distance between the high-risk actions of the two sides."
+        ExpectationFailed "expectation-failed" "An expectation is met on baseline and not met on new."
+        EvidenceLost "evidence-lost" "An action lost its evidence."
+        HighRiskWithoutEvidence "high-risk-without-evidence" "A high-risk action has no evidence that resolves."
+        UngroundedArgument "ungrounded-argument" "A tool received an ungrounded value."
+        OutputFields "output-fields" "The share of fields that differ in an output that is an object."
+        Steps "steps" "The distance between the other calls and the retrievals of the two sides."
+        OtherActions "other-actions" "The distance between the actions of lower or unstated risk of the two sides."
+        OutputNumbers "output-numbers" "The numbers and ids that only one side names in an output that is a text."
+        Noise "noise" "The share of the differences that baseline also has with itself; it reduces the other parts."
+    }
+}
