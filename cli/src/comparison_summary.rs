@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
-use counterproof_evaluator::{evaluation_text, text};
+use counterproof_evaluator::{evaluation_text, gate_headline, gate_qualifications, text};
 
 /// Maximum number of listed cases. The report lists all.
 const MAX_CASES_LISTED: usize = 10;
@@ -17,7 +17,10 @@ const MIN_RULE_WIDTH: usize = 13;
 /// Renders the summary.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{}", evaluation_text::outcome(evaluation));
+    let _ = writeln!(text, "{}", gate_headline(&evaluation.gate));
+    for sentence in gate_qualifications(evaluation) {
+        let _ = writeln!(text, "{sentence}");
+    }
     let _ = writeln!(text, "{}", evaluation_text::besides(evaluation));
     let _ = writeln!(text, "{}", evaluation_text::compared(evaluation));
     let _ = writeln!(text, "{}", evaluation_text::repeats(evaluation));

@@ -70,8 +70,12 @@ pub use diff::{
 };
 
 // Judging, the gate, and statistics over repeated runs.
-pub use gate::{GateLimits, Limit, Measure, ScopeLimits, UnknownScope, unknown_scopes};
-pub use judge::{Expectations, SchemaError};
+pub use cause::CauseCode;
+pub use gate::{
+    GateLimits, Limit, Measure, ScopeLimits, UnknownScope, headline as gate_headline,
+    qualifications as gate_qualifications, unknown_scopes,
+};
+pub use judge::{Expectations, ReasonCode, SchemaError, SeverityPart};
 pub use repeats::{CaseStanding, Standing, standings};
 pub use statistics::Thresholds;
 

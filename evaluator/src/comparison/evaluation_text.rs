@@ -1,10 +1,10 @@
 //! Sentences about a whole evaluation: the gate, its rules, and what else was found.
 
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, ComparedRun, Evaluation, Gate, GateOutcome, GateRule, GateScope, Rate, SuiteMeasure, Verdict,
+    Bound, ComparedRun, Evaluation, GateRule, GateScope, Rate, SuiteMeasure, Verdict,
 };
 
-use crate::gate::{UNDECIDED, UnknownScope};
+use crate::gate::{self, UnknownScope};
 use crate::messages::{measure, probability};
 use crate::values::text;
 
@@ -14,38 +14,11 @@ const SCOPE_NAMED: usize = 60;
 /// How many tags or suites one sentence names.
 const SCOPES_NAMED: usize = 12;
 
-/// What is said first of a comparison: what the gate says, and what it rests on where that is less than a reader would think.
+/// The gate's headline and the sentences that qualify it, in one line.
 pub fn outcome(evaluation: &Evaluation) -> String {
-    format!("{}{}", gate(&evaluation.gate), unjudged(evaluation))
-}
-
-/// What follows the gate's sentence where nothing was expected of any answer of new: such a gate cannot know right from wrong.
-pub fn unjudged(evaluation: &Evaluation) -> &'static str {
-    let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
-    if is_judged || evaluation.gate.outcome == GateOutcome::NotEnoughData {
-        return "";
-    }
-    "; no expectations were judged, only how new differs from baseline"
-}
-
-/// What the gate says, with its numbers. Rules without a limit have no say, but a pass names the cases that may turn out worse.
-pub fn gate(gate: &Gate) -> String {
-    let limits = gate.rules.iter().filter(|rule| rule.limit.is_some()).count();
-    let failed = gate.rules.iter().filter(|rule| !rule.passed).count();
-    match gate.outcome {
-        GateOutcome::Passed => match gate.rules.iter().find(|rule| rule.code == UNDECIDED && rule.actual > 0) {
-            None => format!("Good enough: all {limits} limits are kept"),
-            Some(rule) => {
-                let fell = text::count(usize::try_from(rule.actual).unwrap_or(usize::MAX), "case", "cases");
-                format!("Good enough so far: all {limits} limits are kept, but {fell} fell on too few runs to tell")
-            }
-        },
-        GateOutcome::Failed => {
-            let verb = if failed == 1 { "is" } else { "are" };
-            format!("Not good enough: {failed} of {limits} limits {verb} not kept")
-        }
-        GateOutcome::NotEnoughData => "Not enough data: too few cases were answered on both sides".to_owned(),
-    }
+    let mut sentences = vec![gate::headline(&evaluation.gate)];
+    sentences.extend(gate::qualifications(evaluation));
+    sentences.join(". ")
 }
 
 /// What a rule counts, and for which cases: `still broken`, `regressed, tag money`.
@@ -110,8 +83,8 @@ pub fn besides(evaluation: &Evaluation) -> String {
     let total = evaluation.cases.len();
     let moved = format!("{moved} of {} moved", text::count(total, "case", "cases"));
     let expectations = match (judged, unmet.len()) {
-        // The first sentence says it.
-        (0, _) if !unjudged(evaluation).is_empty() => return moved,
+        // The gate's qualifications already have it.
+        (0, _) if gate::lacks_expectations(evaluation) => return moved,
         (0, _) => "no expectations were judged".to_owned(),
         (judged, 0) => format!("new meets the expectations of {}", all(judged)),
         (judged, failed) => {

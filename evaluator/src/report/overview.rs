@@ -84,8 +84,8 @@ pub(super) fn rules(evaluation: &Evaluation) -> Vec<RuleShown> {
         passed: rule.passed,
         word: match (rule.passed, rule.limit) {
             (true, None) => "",
-            (true, Some(_)) => "kept",
-            (false, _) => "not kept",
+            (true, Some(_)) => "met",
+            (false, _) => "violated",
         },
     });
     rules.collect()

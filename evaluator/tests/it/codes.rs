@@ -1,7 +1,6 @@
 //! The tables of codes in `docs/verdicts.md` list exactly the codes of the enums, in their order and with their meanings.
 
-use counterproof_evaluator::cause::CauseCode;
-use counterproof_evaluator::judge::{ReasonCode, SeverityPart};
+use counterproof_evaluator::{CauseCode, ReasonCode, SeverityPart};
 
 const DOCS: &str = include_str!("../../../docs/verdicts.md");
 

@@ -148,7 +148,9 @@ fn a_case_that_meets_its_expectations_far_less_often_is_regressed() {
     assert!(row.reasons[0].message.starts_with("expectations met in 3 of 10 runs, baseline in 10 of 10"), "{row:#?}");
     // The pair that is shown is one in which it is seen.
     assert_eq!(row.repeats.unwrap().shown.new, 3);
-    assert!(row.expectations[0].baseline.as_ref().unwrap().is_met() && !row.expectations[0].new.as_ref().unwrap().is_met());
+    assert!(
+        row.expectations[0].baseline.as_ref().unwrap().is_met() && !row.expectations[0].new.as_ref().unwrap().is_met()
+    );
 
     let row = of_one(&runs(3, 7), &runs(10, 0), &expected);
     assert_eq!((row.verdict, row.reasons[0].code.as_str()), (Verdict::Improved, "pass-rate-rose"), "{row:#?}");

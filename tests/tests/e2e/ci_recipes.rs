@@ -189,7 +189,7 @@ fn each_recipe_that_compares_keeps_its_report_night_after_night() {
         let read = |path: &str| std::fs::read_to_string(sandbox.path(path)).unwrap_or_default();
         let summary = read("report/summary.md");
         let address = variables(2).into_iter().find(|(name, _)| name.ends_with("_URL")).unwrap().1;
-        assert!(summary.starts_with("## ✓ Good enough") && summary.contains(&address), "{name}: {summary}");
+        assert!(summary.starts_with("## ✓ Gate passed") && summary.contains(&address), "{name}: {summary}");
         assert!(recipe.contains("report/junit.xml") || read("step.md").matches("## ✓").count() == 2, "{name}");
         for file in ["report/summary.md", "report/junit.xml", "report/results.sarif"] {
             assert!(!recipe.contains(file) || sandbox.path(file).is_file(), "{name}: {file}");

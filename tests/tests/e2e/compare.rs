@@ -33,7 +33,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     insta::assert_snapshot!(finished, @r"
     exit code: 1
     --- stdout
-    Not good enough: 2 of 5 limits are not kept
+    Gate failed: 2 of 5 rules violated
     9 of 10 cases moved; new does not meet the expectations of 2 of 7 cases that were judged
     new sample-new against baseline sample-baseline
     one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
@@ -92,9 +92,10 @@ fn a_run_compared_with_itself_passes() {
     let sandbox = sample();
     let finished = sandbox.run(["compare", BASELINE, BASELINE]);
     assert_eq!(finished.code, Some(0), "{finished}");
-    let said: Vec<_> = finished.stdout.lines().take(2).collect();
+    let said: Vec<_> = finished.stdout.lines().take(3).collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    Good enough: all 5 limits are kept; no expectations were judged, only how new differs from baseline
+    Gate passed: all 5 rules met
+    No expectations were judged; the gate only compares new with baseline
     0 of 10 cases moved
     ");
 }
@@ -172,7 +173,7 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let finished = sandbox.run(args(&[]));
     let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    Not good enough: 1 of 8 limits is not kept
+    Gate failed: 1 of 8 rules violated
     9 of 10 cases moved; new does not meet the expectations of 2 of 7 cases that were judged
     new sample-new against baseline sample-baseline
     one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell

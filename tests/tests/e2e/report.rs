@@ -171,7 +171,7 @@ fn a_full_step_summary_gets_a_shorter_summary_or_none() {
         assert_eq!(compared.code, Some(1), "{compared}");
         let after = std::fs::read_to_string(sandbox.path("step.md")).unwrap();
         assert!(after.len() <= full, "{}", after.len());
-        assert_eq!(after[before.len()..].contains("Not good enough"), has_some);
+        assert_eq!(after[before.len()..].contains("Gate failed"), has_some);
         assert_eq!(compared.stderr.contains("warning: cannot append to the step summary"), !has_some, "{compared}");
     }
 }

@@ -7,6 +7,7 @@ use super::markdown;
 use super::rows::{self, Row};
 use super::url::ReportUrl;
 use crate::comparison::evaluation_text;
+use crate::gate;
 use crate::report::folder::CASES_FOLDER;
 use crate::report::names::Pages;
 use crate::report::shown;
@@ -147,13 +148,13 @@ impl Page {
 }
 
 fn headline(evaluation: &Evaluation) -> String {
-    let gate = &evaluation.gate;
-    let sign = match gate.outcome {
+    let gate_result = &evaluation.gate;
+    let sign = match gate_result.outcome {
         GateOutcome::Passed => "✓",
         GateOutcome::Failed => "✗",
         GateOutcome::NotEnoughData => "?",
     };
-    let broken: Vec<_> = gate.rules.iter().filter(|rule| !rule.passed).collect();
+    let broken: Vec<_> = gate_result.rules.iter().filter(|rule| !rule.passed).collect();
     let mut named: Vec<_> = broken
         .iter()
         .take(RULES_NAMED)
@@ -165,7 +166,9 @@ fn headline(evaluation: &Evaluation) -> String {
         named.push(format!("{} more", broken.len() - RULES_NAMED));
     }
     let named = if named.is_empty() { String::new() } else { format!(" ({})", text::list(&named)) };
-    format!("## {sign} {}{named}{}\n", evaluation_text::gate(gate), evaluation_text::unjudged(evaluation))
+    let mut sentences = vec![format!("{}{named}", gate::headline(gate_result))];
+    sentences.extend(gate::qualifications(evaluation));
+    format!("## {sign} {}\n", sentences.join(". "))
 }
 
 fn limit(rule: &GateRule) -> String {
@@ -193,8 +196,8 @@ fn counts(evaluation: &Evaluation) -> String {
 
 fn rule(rule: &GateRule) -> String {
     let sign = match (rule.passed, rule.limit) {
-        (false, _) => "✗ not kept",
-        (true, Some(_)) => "✓ kept",
+        (false, _) => "✗ violated",
+        (true, Some(_)) => "✓ met",
         (true, None) => "",
     };
     format!("| {sign} | {} | {} | {} |\n", markdown::text(&evaluation_text::rule(rule), NAME), rule.actual, limit(rule))
