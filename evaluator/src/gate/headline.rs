@@ -44,7 +44,7 @@ pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
 
 /// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a gate
 /// cannot tell right from wrong.
-pub fn lacks_expectations(evaluation: &Evaluation) -> bool {
+pub(crate) fn lacks_expectations(evaluation: &Evaluation) -> bool {
     let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
     !is_judged && evaluation.gate.outcome != GateOutcome::NotEnoughData
 }
