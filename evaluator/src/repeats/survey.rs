@@ -135,8 +135,8 @@ impl RunOutcome {
 fn met(judged: &[Judgement]) -> Option<bool> {
     match judged {
         [] => None,
-        judged if judged.iter().any(|judgement| judgement.is_unmet()) => Some(false),
-        judged => judged.iter().all(|judgement| judgement.is_met()).then_some(true),
+        judged if judged.iter().any(Judgement::is_unmet) => Some(false),
+        judged => judged.iter().all(Judgement::is_met).then_some(true),
     }
 }
 
