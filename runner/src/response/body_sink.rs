@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use counterproof_redaction::{Applied, RedactingStream, Redactor};
 use counterproof_store::RunWriter;
-use counterproof_store::Spool;
+use counterproof_store::UnnamedAsset;
 use counterproof_store::write::WriteError;
 
 use super::text_check::TextCheck;
