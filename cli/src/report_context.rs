@@ -4,7 +4,7 @@ use std::env;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::{CasePlace, ReportUrl, Surroundings};
+use counterproof_evaluator::{CaseLocation, ReportContext, ReportUrl};
 
 /// Size limit of a cases file whose case lines are looked up.
 const MAX_CASES_BYTES: usize = 16 * 1024 * 1024;
@@ -14,7 +14,7 @@ pub(crate) fn report_context(
     evaluation: &Evaluation,
     cases: Option<&Utf8Path>,
     report_url: Option<&ReportUrl>,
-) -> Surroundings {
+) -> ReportContext {
     let is_exported = |verdict| !matches!(verdict, Verdict::Unchanged | Verdict::Noisy);
     let any_exported = evaluation.cases.iter().any(|case| is_exported(case.verdict) || !case.findings.is_empty());
     let places = cases.filter(|_| any_exported).and_then(|path| {
@@ -22,11 +22,11 @@ pub(crate) fn report_context(
         // Read errors were reported when the cases were loaded.
         let places = counterproof_cases::locate(path, MAX_CASES_BYTES).ok()?;
         let place = |place: counterproof_cases::CaseLocation| {
-            Some((place.id, CasePlace { file: repository_path(&place.file, &root)?, line: place.line }))
+            Some((place.id, CaseLocation { file: repository_path(&place.file, &root)?, line: place.line }))
         };
         Some(places.into_iter().filter_map(place).collect())
     });
-    Surroundings { report_url: report_url.cloned(), places: places.unwrap_or_default() }
+    ReportContext { report_url: report_url.cloned(), case_locations: places.unwrap_or_default() }
 }
 
 /// Converts a path to the form that code hosts use: relative to the working folder, with forward slashes. Returns `None` for

@@ -5,7 +5,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_evaluator::{PageSelection, Surroundings};
+use counterproof_evaluator::{PageSelection, ReportContext};
 use counterproof_store::write::{self, WriteError};
 
 /// The environment variable with the path of the step summary.
@@ -35,7 +35,7 @@ pub(crate) enum StepSummaryError {
 pub(crate) fn append(
     path: &Utf8Path,
     evaluation: &Evaluation,
-    context: &Surroundings,
+    context: &ReportContext,
     pages: PageSelection,
 ) -> Result<(), StepSummaryError> {
     let length = match fs::metadata(path) {

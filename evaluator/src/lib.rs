@@ -82,8 +82,8 @@ pub use statistics::Thresholds;
 // The comparison and its report.
 pub use comparison::{CaseComparison, CompareError, Request, compare, evaluation_text, pair, rerender};
 pub use report::{
-    CasePlace, PageSelection, ReportError, ReportUrl, ReportWriter, SUMMARY_UP_TO_BYTES, Surroundings, UrlError,
-    encode_path, history, summary,
+    CaseLocation, PageSelection, ReportContext, ReportError, ReportUrl, ReportUrlError, ReportWriter,
+    SUMMARY_UP_TO_BYTES, encode_path, history, sarif, summary,
 };
 
 /// Parts of the stages that the integration tests check one by one. Not part of the interface.

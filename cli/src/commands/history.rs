@@ -2,7 +2,7 @@
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
-use counterproof_evaluator::history::{self, History, HistoryError, LeftOut, Place};
+use counterproof_evaluator::history::{self, EvaluationSource, History, HistoryError, SkippedPath};
 use counterproof_evaluator::text;
 use counterproof_store::{ReadError, read_evaluation};
 
@@ -39,21 +39,22 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     for file in &files {
         let added = read_evaluation(file).map_err(|error| reason(&error)).and_then(|(evaluation, _)| {
             let folder = file.parent().unwrap_or(file);
-            let place = Place { folder: folder.to_string(), href: href(&args.out, folder) };
+            let place = EvaluationSource { folder: folder.to_string(), href: href(&args.out, folder) };
             history.add(&evaluation, place).map_err(|known| format!("same comparison as in `{}`", known.folder))
         });
-        left_out.extend(added.err().map(|why| LeftOut { path: file.clone(), why }));
+        left_out.extend(added.err().map(|reason| SkippedPath { path: file.clone(), reason }));
     }
     warn(&left_out, streams);
     if history.is_empty() {
         return Err(CommandError::io("no evaluation could be read"));
     }
     let page = history::write(&args.out, &history, &left_out).map_err(history_error)?;
-    streams.print_line(format_args!("history of {}: {page}", text::count(history.len(), "night", "nights")))?;
+    streams
+        .print_line(format_args!("history of {}: {page}", text::count(history.len(), "evaluation", "evaluations")))?;
     Ok(Exit::Done)
 }
 
-fn warn(left_out: &[LeftOut], streams: &mut Streams) {
+fn warn(left_out: &[SkippedPath], streams: &mut Streams) {
     for left in left_out {
         streams.warn(left);
     }

@@ -73,11 +73,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
             return Err(CommandError::usage(message)
                 .hint("choose another folder with `--out`, or pass the runs with `--baseline` and `--new`"));
         }
-        let report = ReportWriter::of_evaluation(&args.out, &evaluation).map_err(report_error)?;
+        let report = ReportWriter::without_runs(&args.out, &evaluation).map_err(report_error)?;
         streams.log(
             "note: the report has no case pages; to add them, pass the run folders with `--baseline DIR… --new DIR…`",
         );
-        report.finish_again(&evaluation, &bytes, &context)
+        report.finish_from_bytes(&evaluation, &bytes, &context)
     } else {
         let again = rerender::Again {
             baseline: compared_runs(&evaluation, Side::Baseline, &args.baseline_runs)?,
@@ -86,11 +86,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
             rules: config.rules,
         };
         let pages = PageSelection::from(args.pages);
-        let report = ReportWriter::again(&args.out, &evaluation, &again.baseline, &again.new);
+        let report = ReportWriter::with_runs(&args.out, &evaluation, &again.baseline, &again.new);
         let report = report.map_err(report_error)?.with_pages(pages);
         rerender::show(&again, &evaluation, |verdict| pages.includes(verdict), |case| report.write_case(case))
             .map_err(report_error)?;
-        report.finish_again(&evaluation, &bytes, &context)
+        report.finish_from_bytes(&evaluation, &bytes, &context)
     };
     streams.print_line(format_args!("report: {}", index.map_err(report_error)?))?;
     Ok(Exit::Done)

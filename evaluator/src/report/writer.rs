@@ -1,141 +1,66 @@
-//! The report, written while the comparison goes on: one page a case from any thread, the index at the end.
+//! The report writer. It writes case pages while the comparison runs, from any thread, and the index at the end.
 
-use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_artifact::{CaseId, Run, Side};
-use counterproof_store::write::{self, Durability, WriteError};
-use counterproof_store::{EVALUATION_FILE, ReadError};
+use counterproof_store::EVALUATION_FILE;
+use counterproof_store::write::{self, Durability};
 
-use super::beside::{self, Surroundings};
-use super::case_page::CasePage;
-use super::files::{FileLink, RunFiles};
-use super::folder::{self, CASES_FOLDER, INDEX_FILE};
-use super::index::IndexPage;
-use super::lists;
-use super::moved;
-use super::names::{self, Pages};
-use super::neighbours::{Placed, Waiting};
-use super::search;
-use super::verdicts;
+use super::case::CasePage;
+use super::error::ReportError;
+use super::exports::{self, ReportContext};
+use super::files::FileCopy;
+use super::folder;
+use super::index::{self, IndexPage};
+use super::layout::INDEX_FILE;
+use super::page_queue::{PageQueue, ReadyPage};
+use super::page_selection::PageSelection;
+use super::site::Site;
+use super::url_path::encode_path;
 use crate::comparison::{self, CaseComparison, Request};
 use crate::load::SideRuns;
 
-/// Which cases get a page of their own; the index lists every case, and links to the pages that are there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PageSelection {
-    /// Every case.
-    #[default]
-    All,
-    /// The cases that moved: all but those that are unchanged or differ by noise alone.
-    Changed,
-    /// None.
-    None,
-}
-
-impl PageSelection {
-    /// True where a case with this verdict gets a page.
-    pub const fn includes(self, verdict: Verdict) -> bool {
-        match self {
-            PageSelection::All => true,
-            PageSelection::Changed => !verdicts::is_quiet(verdict),
-            PageSelection::None => false,
-        }
-    }
-}
-
-/// A report under construction. It can be shared between threads.
+/// A report under construction. Threads can share it.
 #[derive(Debug)]
 pub struct ReportWriter<'a> {
-    /// The run documents of both sides; `None` where the report is made of the evaluation alone.
-    documents: Option<[&'a Run; 2]>,
-    baseline_files: Vec<RunFiles<'a>>,
-    new_files: Vec<RunFiles<'a>>,
-    pub(super) pages: Pages,
-    pub(super) selection: PageSelection,
-    /// The verdicts, where they were known before; otherwise empty.
+    site: Site<'a>,
+    /// The verdicts, where they are known in advance; otherwise empty.
     verdicts: Vec<Verdict>,
-    /// Pages whose neighbours are not known yet, where not every case has one.
-    waiting: Option<Mutex<Waiting<Box<CasePage>>>>,
+    /// Pages that wait for their neighbours; `None` where every case has a page, so that the neighbours are known.
+    queue: Option<Mutex<PageQueue<Box<CasePage>>>>,
     out: Utf8PathBuf,
 }
 
-/// Why a report could not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// A run folder could not be listed.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// The folder holds something that this program did not write.
-    #[error("`{0}` is there already and is not a report, so nothing was written there")]
-    NotAReport(Utf8PathBuf),
-    /// What is to be compared would be cleared away with the report that is there.
-    #[error("the run `{run}` lies in the report folder `{out}`, which is to be written again")]
-    RunInside {
-        /// The run folder.
-        run: Utf8PathBuf,
-        /// The report's folder.
-        out: Utf8PathBuf,
-    },
-    /// An earlier report could not be cleared away.
-    #[error("failed to clear `{path}`")]
-    Folder {
-        /// The file or folder.
-        path: Utf8PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file could not be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// A page could not be rendered.
-    #[error("failed to render `{page}`")]
-    Render {
-        /// The page, within the report.
-        page: String,
-        /// What the template engine said.
-        source: askama::Error,
-    },
-}
-
 impl<'a> ReportWriter<'a> {
-    /// Starts the report of a comparison in the folder `out`: made if it is not there, cleared if it holds a report.
+    /// Starts the report of a comparison in the folder `out`. Creates the folder, or clears the report in it.
     pub fn create(out: &Utf8Path, request: &'a Request<'_>) -> Result<Self, ReportError> {
         let ids = comparison::pair(&request.baseline, &request.new)?;
-        Self::of_runs(out, [&request.baseline, &request.new], ids)
+        Self::start(out, ids, &request.baseline, &request.new)
     }
 
-    /// Starts the report of a comparison that was made before, with the runs that it was made of.
-    pub fn again(
+    /// Starts the report of an earlier comparison, with the runs that were compared.
+    pub fn with_runs(
         out: &Utf8Path,
         evaluation: &Evaluation,
         baseline: &'a SideRuns,
         new: &'a SideRuns,
     ) -> Result<Self, ReportError> {
         let verdicts = evaluation.cases.iter().map(|case| case.verdict).collect();
-        Ok(Self { verdicts, ..Self::of_runs(out, [baseline, new], case_ids(evaluation))? })
+        Ok(Self { verdicts, ..Self::start(out, case_ids(evaluation), baseline, new)? })
     }
 
-    /// Starts the report of a comparison that was made before, without its runs: there is nothing to make the cases' pages of.
-    pub fn of_evaluation(out: &Utf8Path, evaluation: &Evaluation) -> Result<Self, ReportError> {
+    /// Starts the report of an earlier comparison without its runs. Such a report has no case pages.
+    pub fn without_runs(out: &Utf8Path, evaluation: &Evaluation) -> Result<Self, ReportError> {
         folder::refuse_foreign(out)?;
         folder::prepare(out)?;
-        Ok(Self {
-            documents: None,
-            baseline_files: Vec::new(),
-            new_files: Vec::new(),
-            pages: Pages::of(case_ids(evaluation)),
-            selection: PageSelection::None,
-            verdicts: Vec::new(),
-            waiting: None,
-            out: out.to_owned(),
-        })
+        let site = Site::without_runs(case_ids(evaluation));
+        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned() })
     }
 
-    fn of_runs(out: &Utf8Path, [baseline, new]: [&'a SideRuns; 2], ids: Vec<CaseId>) -> Result<Self, ReportError> {
+    fn start(out: &Utf8Path, ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Result<Self, ReportError> {
         folder::refuse_foreign(out)?;
         for run in baseline.iter().chain(new.iter()) {
             let run = run.reader().folder();
@@ -144,137 +69,115 @@ impl<'a> ReportWriter<'a> {
             }
         }
         folder::prepare(out)?;
-        let baseline_files = RunFiles::of_side(Side::Baseline, baseline, out);
-        let new_files = RunFiles::of_side(Side::New, new, out);
-        // Every page links to these: copied before the threads start, no two of them copy the same file at once.
-        for files in baseline_files.iter().chain(&new_files) {
-            files.run()?;
-        }
-        Ok(Self {
-            documents: Some([baseline, new].map(|runs| runs.first().reader().run())),
-            baseline_files,
-            new_files,
-            pages: Pages::of(ids),
-            selection: PageSelection::All,
-            verdicts: Vec::new(),
-            waiting: None,
-            out: out.to_owned(),
-        })
+        let site = Site::with_runs(ids, baseline, new);
+        let writer = Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned() };
+        // Every page links to the run documents. Copying them before the threads start avoids concurrent copies.
+        writer.copy_files(writer.site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
+        Ok(writer)
     }
 
-    /// Writes pages for some cases only.
+    /// Limits the case pages to a selection.
     #[must_use]
-    pub fn with_pages(self, selection: PageSelection) -> Self {
-        let mut waiting = Waiting::of(self.pages.count());
+    pub fn with_pages(mut self, selection: PageSelection) -> Self {
+        let mut queue = PageQueue::new(self.site.pages.count());
         for (index, verdict) in self.verdicts.iter().enumerate() {
             if !selection.includes(*verdict) {
-                waiting.decide(index, None);
+                queue.decide(index, None);
             }
         }
-        let waiting = (selection == PageSelection::Changed).then(|| Mutex::new(waiting));
-        Self { selection, waiting, ..self }
+        self.queue = (selection == PageSelection::Changed).then(|| Mutex::new(queue));
+        self.site.selection = selection;
+        self
     }
 
-    /// Writes the page of a case and copies what it links to, if the case gets a page. Where not every case gets one, the
-    /// page is written once it is known which of its neighbours do.
+    /// Writes the page of a case and copies the files it links to, if the case has a page. With a selection, the page is
+    /// written as soon as its neighbours are known.
     pub fn write_case(&self, case: &CaseComparison<'_>) -> Result<(), ReportError> {
-        let has_page = self.selection.includes(case.row.verdict);
-        let page = has_page.then(|| CasePage::of(self, case).map(Box::new)).transpose()?;
-        let Some(waiting) = &self.waiting else {
-            let placed = |page| Placed {
-                index: case.index,
-                previous: case.index.checked_sub(1),
-                next: case.index.checked_add(1),
-                page,
-            };
-            return page.map_or(Ok(()), |page| self.write_placed(placed(page)));
+        let page = if self.site.selection.includes(case.row.verdict) {
+            let (page, copies) = CasePage::new(&self.site, case);
+            self.copy_files(copies)?;
+            Some(Box::new(page))
+        } else {
+            None
         };
-        let ready = waiting.lock().unwrap_or_else(PoisonError::into_inner).decide(case.index, page);
-        ready.into_iter().try_for_each(|placed| self.write_placed(placed))
+        if let Some(queue) = &self.queue {
+            let ready = queue.lock().unwrap_or_else(PoisonError::into_inner).decide(case.index, page);
+            return ready.into_iter().try_for_each(|ready| self.write_ready(ready));
+        }
+        let Some(page) = page else { return Ok(()) };
+        let (previous, next) = (case.index.checked_sub(1), case.index.checked_add(1));
+        self.write_ready(ReadyPage { index: case.index, previous, next, page })
     }
 
-    fn write_placed(&self, placed: Placed<Box<CasePage>>) -> Result<(), ReportError> {
+    fn write_ready(&self, ready: ReadyPage<Box<CasePage>>) -> Result<(), ReportError> {
+        let pages = &self.site.pages;
         let neighbour = |index: Option<usize>| {
-            let id = self.pages.at(index?)?;
-            Some(format!("{}.html", names::encode_path(self.pages.stem(id))))
+            let id = pages.id(index?)?;
+            Some(format!("{}.html", encode_path(pages.stem(id))))
         };
-        let Some(id) = self.pages.at(placed.index) else { return Ok(()) };
-        let page = placed.page.between(neighbour(placed.previous), neighbour(placed.next));
-        self.write_page(&self.case_page(id), &page)
+        let Some(id) = pages.id(ready.index) else { return Ok(()) };
+        let page = ready.page.with_neighbours(neighbour(ready.previous), neighbour(ready.next));
+        self.write_page(&self.site.case_page(id), &page)
     }
 
-    /// Writes the index, the lists, `evaluation.json` and what else stands beside the pages, and returns the page to open.
+    /// Writes the index, the lists, `evaluation.json` and the exports. Returns the path of the index.
     pub fn finish(&self, evaluation: &Evaluation) -> Result<Utf8PathBuf, ReportError> {
-        self.finish_within(evaluation, &Surroundings::default())
+        self.finish_with(evaluation, &ReportContext::default())
     }
 
-    /// The same, and the files beside the pages say where the report and the cases are.
-    pub fn finish_within(
-        &self,
-        evaluation: &Evaluation,
-        surroundings: &Surroundings,
-    ) -> Result<Utf8PathBuf, ReportError> {
+    /// Like [`ReportWriter::finish`], with exports that refer to locations outside of the report.
+    pub fn finish_with(&self, evaluation: &Evaluation, context: &ReportContext) -> Result<Utf8PathBuf, ReportError> {
         write::write_json(&self.out.join(EVALUATION_FILE), evaluation, Durability::Synced)?;
-        self.finish_pages(evaluation, surroundings)
+        self.finish_pages(evaluation, context)
     }
 
-    /// The same for an evaluation that was read from `bytes`, which are kept as they are.
-    pub fn finish_again(
+    /// Like [`ReportWriter::finish_with`] for an evaluation that was read from `bytes`, which are written unchanged.
+    pub fn finish_from_bytes(
         &self,
         evaluation: &Evaluation,
         bytes: &[u8],
-        surroundings: &Surroundings,
+        context: &ReportContext,
     ) -> Result<Utf8PathBuf, ReportError> {
         write::write(&self.out.join(EVALUATION_FILE), bytes, Durability::Synced)?;
-        self.finish_pages(evaluation, surroundings)
+        self.finish_pages(evaluation, context)
     }
 
-    fn finish_pages(&self, evaluation: &Evaluation, surroundings: &Surroundings) -> Result<Utf8PathBuf, ReportError> {
-        if let Some(waiting) = &self.waiting {
-            let rest = waiting.lock().unwrap_or_else(PoisonError::into_inner).rest();
-            rest.into_iter().try_for_each(|placed| self.write_placed(placed))?;
+    fn finish_pages(&self, evaluation: &Evaluation, context: &ReportContext) -> Result<Utf8PathBuf, ReportError> {
+        if let Some(queue) = &self.queue {
+            let rest = queue.lock().unwrap_or_else(PoisonError::into_inner).drain();
+            rest.into_iter().try_for_each(|ready| self.write_ready(ready))?;
         }
-        beside::write(&self.out, evaluation, surroundings, self.selection)?;
-        let groups = moved::groups(evaluation);
-        lists::write(self, evaluation, &groups)?;
-        search::write(self, evaluation)?;
-        self.write_page(INDEX_FILE, &IndexPage::of(self, evaluation, &groups)?)?;
+        exports::write(&self.out, evaluation, context, self.site.selection)?;
+        let groups = index::groups(evaluation);
+        for (path, page) in index::list_pages(&self.site, evaluation, &groups) {
+            self.write_page(&path, &page)?;
+        }
+        for (path, script) in index::search_scripts(&self.site, evaluation) {
+            write::write(&self.out.join(path), script.as_bytes(), Durability::Cached)?;
+        }
+        self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &groups))?;
         Ok(self.out.join(INDEX_FILE))
     }
 
-    /// The files of each run of a side.
-    pub(super) fn files(&self, side: Side) -> &[RunFiles<'a>] {
-        match side {
-            Side::Baseline => &self.baseline_files,
-            Side::New => &self.new_files,
+    /// Copies run files into the report. A file that another page copied already is skipped: the folder was empty at the
+    /// start, so an existing target is this very file.
+    fn copy_files(&self, copies: impl IntoIterator<Item = FileCopy>) -> Result<(), ReportError> {
+        for copy in copies {
+            let target = self.out.join(&copy.target);
+            if target.exists() {
+                continue;
+            }
+            if let Some(folder) = target.parent() {
+                write::create_folder(folder)?;
+            }
+            write::copy(&copy.source, &target, Durability::Cached)?;
         }
+        Ok(())
     }
 
-    /// The run documents of both sides, where the runs are there.
-    pub(super) const fn documents(&self) -> Option<[&'a Run; 2]> {
-        self.documents
-    }
-
-    /// Links to the run documents of both sides.
-    pub(super) fn run_links(&self) -> Result<Vec<(&'static str, FileLink)>, ReportError> {
-        let of_side = |side: Side| self.files(side).iter().map(move |files| Ok((side.as_str(), files.run()?)));
-        Side::BOTH.into_iter().flat_map(of_side).collect()
-    }
-
-    /// The page of a case, relative to the report's folder.
-    pub(super) fn case_page(&self, id: &CaseId) -> String {
-        format!("{CASES_FOLDER}/{}.html", self.pages.stem(id))
-    }
-
-    /// Where the report goes.
-    pub(super) fn out(&self) -> &Utf8Path {
-        &self.out
-    }
-
-    /// Writes a page.
-    pub(super) fn write_page(&self, page: &str, template: &impl Template) -> Result<(), ReportError> {
-        let html = template.render().map_err(|source| ReportError::Render { page: page.to_owned(), source })?;
-        Ok(write::write(&self.out.join(page), html.as_bytes(), Durability::Cached)?)
+    fn write_page(&self, path: &str, page: &impl Template) -> Result<(), ReportError> {
+        let html = page.render().map_err(|source| ReportError::Render { page: path.to_owned(), source })?;
+        Ok(write::write(&self.out.join(path), html.as_bytes(), Durability::Cached)?)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The crate as another crate uses it.
 
-mod beside;
 mod cards;
 mod codes;
 mod evidence;
 mod expectations;
+mod exports;
 mod grounding;
 mod history;
 mod hostile;

@@ -127,7 +127,7 @@ fn a_case_page_shows_old_and_new_values_and_where_evidence_leads() {
         "\"amount\": <mark>50</mark>}",
         "\"amount\": <mark>500</mark>}",
         "href=\"#baseline-event-1\"",
-        "leads nowhere",
+        "unresolved",
         "href=\"../artifacts/new/worse%5Ba%2C1%5D~%40%3D%2B%28x%29.json\"",
         "id=\"baseline-event-1\"",
         "id=\"new-event-1\"",

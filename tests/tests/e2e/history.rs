@@ -39,10 +39,10 @@ fn nights_below_a_folder_become_a_page_with_links_to_them() {
     insta::assert_snapshot!(finished, @r"
     exit code: 0
     --- stdout
-    history of 3 nights: history/index.html
+    history of 3 evaluations: history/index.html
     ");
     let html = page(&sandbox);
-    assert!(html.contains("The gate passed in 1 of 3 nights") && html.contains("flipped</span> 2 times"), "{html}");
+    assert!(html.contains("The gate passed in 1 of 3 evaluations") && html.contains("flips</span> 2"), "{html}");
     let links: Vec<_> = html.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert!(
         links.contains(&"../nights/three/index.html") && links.contains(&"../nights/one/evaluation.json"),
@@ -66,16 +66,16 @@ fn unreadable_reports_are_named_and_the_others_are_shown() {
     let html = page(&sandbox);
     for (path, why) in [
         ("nights/torn/evaluation.json", ": not a valid document: EOF"),
-        ("nights/empty", "it has no evaluation.json"),
+        ("nights/empty", "no evaluation.json"),
         ("nights/one/evaluation.json", "same comparison as in `nights/one`"),
         ("nowhere", "No such file or directory"),
     ] {
-        let told = format!("`{path}` is left out");
+        let told = format!("skipped `{path}`");
         let line = finished.stderr.lines().find(|line| line.contains(&told)).unwrap_or_else(|| panic!("{finished}"));
         assert!(line.contains(why) && line.matches(path).count() == 1, "{line}");
         assert!(html.contains(&told), "{path}: {html}");
     }
-    assert!(html.contains("3 nights"), "{html}");
+    assert!(html.contains("3 evaluations"), "{html}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evalu
     let report = ReportWriter::create(&options.out, request).map_err(report_error)?.with_pages(options.pages);
     let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
     let context = report_context(&evaluation, options.cases.as_deref(), options.report_url.as_ref());
-    report.finish_within(&evaluation, &context).map_err(report_error)?;
+    report.finish_with(&evaluation, &context).map_err(report_error)?;
     Ok(evaluation)
 }
 

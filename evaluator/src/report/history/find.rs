@@ -1,29 +1,29 @@
-//! Where evaluations are: in the folders that are named, and in those right below them.
+//! Finds evaluations in the given folders and in their direct subfolders.
 
 use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::EVALUATION_FILE;
 
-/// A folder or a file that is no part of the history, and why.
+/// A folder or file that is not part of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// What was looked at.
+pub struct SkippedPath {
+    /// The folder or file.
     pub path: Utf8PathBuf,
-    /// Why it does not count.
-    pub why: String,
+    /// Why it was skipped.
+    pub reason: String,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for SkippedPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is left out: {}", self.path, self.why)
+        write!(f, "skipped `{}`: {}", self.path, self.reason)
     }
 }
 
-/// The evaluations of some folders: that which lies in a folder itself, or else one in each folder right below it. What has
-/// none is told too.
-pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<LeftOut>) {
-    let (mut found, mut left_out) = (Vec::new(), Vec::new());
+/// Returns the evaluation files of the folders: the file of a folder itself, or else those of its direct subfolders. Also returns
+/// the folders without one.
+pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
+    let (mut found, mut skipped) = (Vec::new(), Vec::new());
     for folder in folders {
         let file = folder.join(EVALUATION_FILE);
         if file.is_file() {
@@ -31,17 +31,17 @@ pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<LeftOut>) {
             continue;
         }
         match below(folder) {
-            Ok(below) if below.is_empty() => left_out.push(without_evaluation(folder)),
+            Ok(below) if below.is_empty() => skipped.push(without_evaluation(folder)),
             Ok(below) => {
                 for folder in below {
                     let file = folder.join(EVALUATION_FILE);
-                    if file.is_file() { found.push(file) } else { left_out.push(without_evaluation(&folder)) }
+                    if file.is_file() { found.push(file) } else { skipped.push(without_evaluation(&folder)) }
                 }
             }
-            Err(error) => left_out.push(LeftOut { path: folder.clone(), why: error.to_string() }),
+            Err(error) => skipped.push(SkippedPath { path: folder.clone(), reason: error.to_string() }),
         }
     }
-    (found, left_out)
+    (found, skipped)
 }
 
 fn below(folder: &Utf8Path) -> std::io::Result<Vec<Utf8PathBuf>> {
@@ -56,6 +56,6 @@ fn below(folder: &Utf8Path) -> std::io::Result<Vec<Utf8PathBuf>> {
     Ok(below)
 }
 
-fn without_evaluation(folder: &Utf8Path) -> LeftOut {
-    LeftOut { path: folder.to_owned(), why: format!("it has no {EVALUATION_FILE}") }
+fn without_evaluation(folder: &Utf8Path) -> SkippedPath {
+    SkippedPath { path: folder.to_owned(), reason: format!("no {EVALUATION_FILE}") }
 }

@@ -1,4 +1,4 @@
-//! The folder of a history: made, or written again where a history is. A folder that holds anything else is never touched.
+//! Prepares and writes the output folder of a history. A folder with other content is never changed.
 
 use std::fs;
 use std::io;
@@ -7,12 +7,12 @@ use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::{self, Durability, WriteError};
 
-use super::find::LeftOut;
-use super::nights::History;
+use super::evaluations::History;
+use super::find::SkippedPath;
 use super::page::HistoryPage;
-use crate::report::folder::{INDEX_FILE, SHARED_BY_ALL, STATIC_FOLDER};
+use crate::report::layout::{COMMON_FILES, INDEX_FILE, MARKER_FILE, STATIC_FOLDER};
 
-const MARKER_FILE: &str = "static/about.txt";
+/// The content of the marker file, which identifies a history.
 const MARKER: &str = "A history of Counterproof. The next history that is written here replaces it. Open index.html.\n";
 
 const STYLE: &str = include_str!("../../../../templates/static/history.css");
@@ -20,15 +20,15 @@ const STYLE: &str = include_str!("../../../../templates/static/history.css");
 /// Why a history could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// The folder holds something that this program did not write.
-    #[error("`{0}` is there already and is not a history, so nothing was written there")]
+    /// The folder holds files that this program did not write.
+    #[error("`{0}` exists and is not a history; nothing was written")]
     NotAHistory(Utf8PathBuf),
-    /// The folder could not be looked into.
+    /// The folder could not be read.
     #[error("failed to read `{path}`")]
     Read {
         /// The folder.
         path: Utf8PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A file could not be written.
@@ -39,7 +39,7 @@ pub enum HistoryError {
     Render(#[from] askama::Error),
 }
 
-/// Makes the folder ready, so that what lies in it has a place that links can lead from.
+/// Creates the folder. It has to exist before links from it can be computed.
 pub fn prepare(out: &Utf8Path) -> Result<(), HistoryError> {
     let is_empty = match out.read_dir_utf8() {
         Ok(mut entries) => entries.next().is_none(),
@@ -54,12 +54,12 @@ pub fn prepare(out: &Utf8Path) -> Result<(), HistoryError> {
     Ok(write::write(&out.join(MARKER_FILE), MARKER.as_bytes(), Durability::Cached)?)
 }
 
-/// Writes the page into a folder that was made ready, and returns it.
-pub fn write(out: &Utf8Path, history: &History, left_out: &[LeftOut]) -> Result<Utf8PathBuf, HistoryError> {
-    for (name, text) in SHARED_BY_ALL.into_iter().chain([("history.css", STYLE)]) {
+/// Writes the page into a prepared folder and returns its path.
+pub fn write(out: &Utf8Path, history: &History, skipped: &[SkippedPath]) -> Result<Utf8PathBuf, HistoryError> {
+    for (name, text) in COMMON_FILES.into_iter().chain([("history.css", STYLE)]) {
         write::write(&out.join(STATIC_FOLDER).join(name), text.as_bytes(), Durability::Cached)?;
     }
-    let html = HistoryPage::of(history, left_out).render()?;
+    let html = HistoryPage::new(history, skipped).render()?;
     let page = out.join(INDEX_FILE);
     write::write(&page, html.as_bytes(), Durability::Cached)?;
     Ok(page)

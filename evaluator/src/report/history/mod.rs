@@ -1,19 +1,20 @@
-//! Many nights in, one page out: how the verdicts and the gate went over time, which cases flip, and since when a case is wrong.
+//! The history: one page over many evaluations, with the verdicts and the gate over time, the failing cases, and the cases that
+//! change between passing and failing.
 //!
-//! Evaluations are read one at a time, and what stays of each is a verdict a case and a handful of numbers. Nothing is judged
-//! here: what was said of a case in a night is what its evaluation says.
+//! Evaluations are read one at a time. Of each, the history keeps one status per case and a few numbers. Nothing is judged
+//! here: the status of a case follows from its evaluation.
 //!
 //! ```text
-//! folders ──▶ find ──▶ evaluation.json, one at a time ──▶ nights, cases ──▶ chart, page ──▶ index.html  static/
+//! folders ──▶ find ──▶ evaluation.json, one at a time ──▶ evaluations, case_status ──▶ chart, page ──▶ index.html  static/
 //! ```
 
-mod cases;
+mod case_status;
 mod chart;
+mod evaluations;
 mod find;
 mod folder;
-mod nights;
 mod page;
 
-pub use find::{LeftOut, find};
+pub use evaluations::{EvaluationSource, History};
+pub use find::{SkippedPath, find};
 pub use folder::{HistoryError, prepare, write};
-pub use nights::{History, Place};

@@ -1,216 +1,250 @@
-//! The page, ready to be shown.
+//! The view of the history page.
 
 use std::fmt::Write as _;
 
 use askama::Template;
 use counterproof_artifact::evaluation::{GateOutcome, Verdict};
 
-use super::cases::{self, CaseOverTime};
+use super::case_status::{self, CaseOverTime};
 use super::chart::{self, Chart};
-use super::find::LeftOut;
-use super::nights::{History, Night, Stand};
-use crate::report::shown;
-use crate::report::verdicts::{self, VerdictShown};
+use super::evaluations::{CaseStatus, History, HistoryEntry};
+use super::find::SkippedPath;
+use crate::report::view::display;
+use crate::report::view::verdict::{self, VerdictView};
 use crate::values::text;
 
-/// Cases whose nights are drawn.
-const DRAWN: usize = 200;
+/// The number of cases whose evaluations are drawn.
+const CASES_DRAWN: usize = 200;
 
-/// Cases that a list names.
-const LISTED: usize = 1000;
+/// The maximum number of cases of a table.
+const CASES_LISTED: usize = 1000;
 
-/// Folders without an evaluation that are named.
-const LEFT_OUT_NAMED: usize = 50;
+/// The maximum number of skipped folders that are named.
+const SKIPPED_NAMED: usize = 50;
 
-/// The page.
+/// The view of the page.
 #[derive(Debug, Template)]
 #[template(path = "history/page.html")]
-pub(super) struct HistoryPage {
+pub(crate) struct HistoryPage {
     root: &'static str,
     title: String,
     span: String,
     gate: String,
-    left_out: Vec<String>,
-    more_left_out: String,
+    skipped: Vec<String>,
+    more_skipped: String,
     chart: Chart,
     first: String,
     last: String,
-    legend: Vec<VerdictShown>,
-    columns: Vec<VerdictShown>,
-    nights: Vec<NightShown>,
-    flips: Vec<CaseShown>,
-    more_flips: String,
-    wrong: Vec<CaseShown>,
-    more_wrong: String,
+    legend: Vec<VerdictView>,
+    columns: Vec<VerdictView>,
+    evaluations: Vec<EvaluationView>,
+    flipping: Vec<CaseView>,
+    more_flipping: String,
+    failing: Vec<CaseView>,
+    more_failing: String,
+    /// The width of the strip of a case: one unit per evaluation.
     width: usize,
 }
 
-/// A row of the table of nights.
+/// A row of the table of evaluations.
 #[derive(Debug)]
-struct NightShown {
+struct EvaluationView {
     time: String,
     href: Option<String>,
     new: String,
     baseline: String,
-    gate: GateShown,
-    counts: Vec<CountShown>,
+    gate: GateView,
+    counts: Vec<CountView>,
 }
 
 #[derive(Debug)]
-struct GateShown {
+struct GateView {
     class: &'static str,
     sign: &'static str,
     word: &'static str,
-    sentence: String,
+    headline: String,
 }
 
 #[derive(Debug)]
-struct CountShown {
+struct CountView {
     word: &'static str,
     count: String,
-    is_none: bool,
+    is_zero: bool,
 }
 
-/// A case of one of the lists.
+/// A case of one of the tables.
 #[derive(Debug)]
-struct CaseShown {
+struct CaseView {
     id: String,
     flips: String,
-    /// In how many nights it was wrong.
-    wrong: String,
-    /// The nights in which it was wrong and those in which it was fine, as outlines; empty where it is not drawn.
-    wrong_path: String,
-    fine_path: String,
-    first: NightLink,
-    since: Option<NightLink>,
+    /// The number of evaluations in which it failed.
+    failed: String,
+    /// The outline of the evaluations in which it failed; empty if it is not drawn.
+    failing_path: String,
+    /// The outline of the evaluations in which it passed; empty if it is not drawn.
+    passing_path: String,
+    first: DayLink,
+    since: Option<DayLink>,
     reason: String,
 }
 
-/// A night as a link to what was found in it.
+/// The day of an evaluation with a link to it.
 #[derive(Debug, Clone)]
-struct NightLink {
+struct DayLink {
     time: String,
     href: Option<String>,
 }
 
 impl HistoryPage {
-    pub(super) fn of(history: &History, left_out: &[LeftOut]) -> Self {
-        let nights = history.nights();
-        let time = |night: Option<&Night>| night.map(|night| day(&night.time)).unwrap_or_default();
-        let (first, last) = (time(nights.first()), time(nights.last()));
-        let passed = nights.iter().filter(|night| night.gate == GateOutcome::Passed).count();
-        let ever_wrong = cases::ever_wrong(history);
-        let mut flipping: Vec<_> = ever_wrong.iter().filter(|case| case.flips > 0).collect();
-        flipping.sort_by(|a, b| b.flips.cmp(&a.flips).then(b.wrong.cmp(&a.wrong)).then(a.id.cmp(b.id)));
-        let mut wrong: Vec<_> = ever_wrong.iter().collect();
-        // What went wrong last is what somebody is looking for.
-        wrong.sort_by(|a, b| (b.wrong_since, b.first_wrong).cmp(&(a.wrong_since, a.first_wrong)).then(a.id.cmp(b.id)));
-        let more = |all: usize| match all.saturating_sub(LISTED) {
-            0 => String::new(),
-            more => {
-                format!("{} not listed; the evaluations have them", text::count(more, "more case is", "more cases are"))
-            }
-        };
-        let columns: Vec<Verdict> = Verdict::WORST_FIRST
-            .into_iter()
-            .enumerate()
-            .filter(|(place, _)| nights.iter().any(|night| night.counts[*place] > 0))
-            .map(|(_, verdict)| verdict)
-            .collect();
+    pub(crate) fn new(history: &History, skipped: &[SkippedPath]) -> Self {
+        let entries = history.entries();
+        let time = |entry: Option<&HistoryEntry>| entry.map(|entry| day(&entry.time)).unwrap_or_default();
+        let (first, last) = (time(entries.first()), time(entries.last()));
+        let count = text::count(entries.len(), "evaluation", "evaluations");
+        let passed = entries.iter().filter(|entry| entry.gate == GateOutcome::Passed).count();
+        let columns = columns(entries);
+        let legend = columns.iter().filter(|verdict| !verdict::is_quiet(**verdict));
+        let failed = case_status::ever_failed(history);
+        let (flipping, failing) = (flipping(&failed), failing(&failed));
         Self {
             root: "",
-            title: text::count(nights.len(), "night", "nights"),
-            span: if nights.len() > 1 { format!("{first} to {last}") } else { first.clone() },
-            gate: format!("The gate passed in {passed} of {}", text::count(nights.len(), "night", "nights")),
-            left_out: left_out.iter().take(LEFT_OUT_NAMED).map(|left| shown::visible(&left.to_string())).collect(),
-            more_left_out: match left_out.len().saturating_sub(LEFT_OUT_NAMED) {
+            span: if entries.len() > 1 { format!("{first} to {last}") } else { first.clone() },
+            gate: format!("The gate passed in {passed} of {count}"),
+            title: count,
+            skipped: skipped.iter().take(SKIPPED_NAMED).map(|path| display::visible(&path.to_string())).collect(),
+            more_skipped: match skipped.len().saturating_sub(SKIPPED_NAMED) {
                 0 => String::new(),
                 more => format!("and {more} more"),
             },
-            chart: chart::of(nights),
+            chart: chart::chart(entries),
             first,
             last,
-            nights: nights.iter().rev().map(|night| show_night(night, &columns)).collect(),
-            legend: columns
-                .iter()
-                .filter(|verdict| !verdicts::is_quiet(**verdict))
-                .map(|v| verdicts::show(*v))
-                .collect(),
-            columns: columns.into_iter().map(verdicts::show).collect(),
-            more_flips: more(flipping.len()),
-            flips: shown_cases(history, &flipping),
-            more_wrong: more(wrong.len()),
-            wrong: shown_cases(history, &wrong),
-            width: nights.len().max(1),
+            evaluations: entries.iter().rev().map(|entry| evaluation_view(entry, &columns)).collect(),
+            legend: legend.map(|verdict| verdict::show(*verdict)).collect(),
+            more_flipping: more(flipping.len()),
+            flipping: case_views(history, &flipping),
+            more_failing: more(failing.len()),
+            failing: case_views(history, &failing),
+            columns: columns.into_iter().map(verdict::show).collect(),
+            width: entries.len().max(1),
         }
     }
 }
 
-/// The day of a time, or all of a text that is none.
+/// The verdicts that occur in any evaluation, worst first.
+fn columns(entries: &[HistoryEntry]) -> Vec<Verdict> {
+    let verdicts = Verdict::WORST_FIRST.into_iter().enumerate();
+    let occurs = |index: &usize| entries.iter().any(|entry| entry.counts[*index] > 0);
+    verdicts.filter(|(index, _)| occurs(index)).map(|(_, verdict)| verdict).collect()
+}
+
+/// The cases that changed between passing and failing, most changes first.
+fn flipping<'a, 'h>(cases: &'a [CaseOverTime<'h>]) -> Vec<&'a CaseOverTime<'h>> {
+    let mut flipping: Vec<_> = cases.iter().filter(|case| case.flips > 0).collect();
+    flipping.sort_by(|a, b| b.flips.cmp(&a.flips).then(b.failed.cmp(&a.failed)).then(a.id.cmp(b.id)));
+    flipping
+}
+
+/// All cases, most recent failures first.
+fn failing<'a, 'h>(cases: &'a [CaseOverTime<'h>]) -> Vec<&'a CaseOverTime<'h>> {
+    let mut failing: Vec<_> = cases.iter().collect();
+    let order = |case: &CaseOverTime<'_>| (case.failing_since, case.first_failure);
+    failing.sort_by(|a, b| order(b).cmp(&order(a)).then(a.id.cmp(b.id)));
+    failing
+}
+
+fn more(count: usize) -> String {
+    match count.saturating_sub(CASES_LISTED) {
+        0 => String::new(),
+        more => format!("{} not listed; see the evaluations", text::count(more, "more case is", "more cases are")),
+    }
+}
+
+/// The day of a time, or any other text as it is.
 fn day(time: &str) -> String {
     let is_date = |day: &str| {
         day.bytes().enumerate().all(|(at, b)| if at == 4 || at == 7 { b == b'-' } else { b.is_ascii_digit() })
     };
     match time.get(..10) {
         Some(day) if is_date(day) => day.to_owned(),
-        _ => shown::visible(time),
+        _ => display::visible(time),
     }
 }
 
-fn show_night(night: &Night, columns: &[Verdict]) -> NightShown {
-    let (class, sign, word) = match night.gate {
+fn evaluation_view(entry: &HistoryEntry, columns: &[Verdict]) -> EvaluationView {
+    let (class, sign, word) = match entry.gate {
         GateOutcome::Passed => ("improved", "✓", "passed"),
         GateOutcome::Failed => ("regressed", "✗", "failed"),
         GateOutcome::NotEnoughData => ("changed", "?", "not enough data"),
     };
-    let counts = Verdict::WORST_FIRST.into_iter().zip(night.counts).filter(|(verdict, _)| columns.contains(verdict));
-    let counts = counts.map(|(verdict, count)| CountShown {
-        word: verdicts::show(verdict).word,
-        count: shown::number(count),
-        is_none: count == 0,
+    let counts = Verdict::WORST_FIRST.into_iter().zip(entry.counts).filter(|(verdict, _)| columns.contains(verdict));
+    let counts = counts.map(|(verdict, count)| CountView {
+        word: verdict::show(verdict).word,
+        count: display::number(count),
+        is_zero: count == 0,
     });
-    NightShown {
-        time: shown::visible(&night.time),
-        href: night.place.href.clone(),
-        new: night.new.clone(),
-        baseline: night.baseline.clone(),
-        gate: GateShown { class, sign, word, sentence: night.sentence.clone() },
+    EvaluationView {
+        time: display::visible(&entry.time),
+        href: entry.source.href.clone(),
+        new: entry.new.clone(),
+        baseline: entry.baseline.clone(),
+        gate: GateView { class, sign, word, headline: entry.headline.clone() },
         counts: counts.collect(),
     }
 }
 
-fn shown_cases(history: &History, cases: &[&CaseOverTime<'_>]) -> Vec<CaseShown> {
-    cases.iter().take(LISTED).enumerate().map(|(number, case)| show_case(history, case, number < DRAWN)).collect()
+fn case_views(history: &History, cases: &[&CaseOverTime<'_>]) -> Vec<CaseView> {
+    let cases = cases.iter().take(CASES_LISTED).enumerate();
+    cases
+        .map(|(number, case)| {
+            let (failing_path, passing_path) = if number < CASES_DRAWN { paths(case) } else { Default::default() };
+            CaseView { failing_path, passing_path, ..case_view(history, case) }
+        })
+        .collect()
 }
 
-fn show_case(history: &History, case: &CaseOverTime<'_>, is_drawn: bool) -> CaseShown {
-    let link = |night: usize| {
-        let night = &history.nights()[night];
-        NightLink { time: day(&night.time), href: night.place.href.clone() }
+/// The view of a case that is not drawn.
+fn case_view(history: &History, case: &CaseOverTime<'_>) -> CaseView {
+    let link = |index: usize| {
+        let entry = &history.entries()[index];
+        DayLink { time: day(&entry.time), href: entry.source.href.clone() }
     };
-    let path = |wanted, top, height| if is_drawn { outline(&case.stands, wanted, top, height) } else { String::new() };
-    CaseShown {
+    CaseView {
         id: case.id.to_string(),
-        flips: text::count(case.flips, "time", "times"),
-        wrong: format!("{} of {}", case.wrong, text::count(case.known, "night", "nights")),
-        wrong_path: path(Stand::Wrong, 0, 8),
-        fine_path: path(Stand::Fine, 6, 2),
-        first: link(case.first_wrong),
-        since: case.wrong_since.map(link),
-        reason: shown::visible(history.first_reason(case.first_wrong, case.id)),
+        flips: case.flips.to_string(),
+        failed: format!("{} of {}", case.failed, text::count(case.known, "evaluation", "evaluations")),
+        failing_path: String::new(),
+        passing_path: String::new(),
+        first: link(case.first_failure),
+        since: case.failing_since.map(link),
+        reason: display::visible(history.first_reason(case.first_failure, case.id)),
     }
 }
 
-/// The nights in which a case was so, as one outline: a rectangle for each stretch.
-fn outline(stands: &[Option<Stand>], wanted: Stand, top: usize, height: usize) -> String {
+/// The outlines of the evaluations in which a case failed, as tall blocks, and in which it passed, as a low line.
+fn paths(case: &CaseOverTime<'_>) -> (String, String) {
+    let failing = outline(&case.statuses, CaseStatus::Failing, &Block { top: 0, height: 8 });
+    (failing, outline(&case.statuses, CaseStatus::Passing, &Block { top: 6, height: 2 }))
+}
+
+/// The vertical extent of an outline in chart units.
+struct Block {
+    top: usize,
+    height: usize,
+}
+
+/// The evaluations with a status as one SVG path: a rectangle for each stretch.
+fn outline(statuses: &[Option<CaseStatus>], wanted: CaseStatus, block: &Block) -> String {
+    let Block { top, height } = block;
     let mut path = String::new();
     let mut from = None;
-    for night in 0..=stands.len() {
-        let is_so = stands.get(night).is_some_and(|stand| *stand == Some(wanted));
-        match (from, is_so) {
-            (None, true) => from = Some(night),
+    // One step past the end, to close the last stretch.
+    for index in 0..=statuses.len() {
+        let is_wanted = statuses.get(index).is_some_and(|status| *status == Some(wanted));
+        match (from, is_wanted) {
+            (None, true) => from = Some(index),
             (Some(start), false) => {
-                let _ = write!(path, "M{start} {top}H{night}v{height}H{start}z");
+                let _ = write!(path, "M{start} {top}H{index}v{height}H{start}z");
                 from = None;
             }
             _ => {}
@@ -224,16 +258,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_are_one_rectangle_each() {
-        use Stand::{Fine, Wrong};
-        let stands = [Some(Wrong), Some(Wrong), None, Some(Fine), Some(Wrong)];
-        assert_eq!(outline(&stands, Wrong, 0, 8), "M0 0H2v8H0zM4 0H5v8H4z");
-        assert_eq!(outline(&stands, Fine, 6, 2), "M3 6H4v2H3z");
-        assert_eq!(outline(&[], Fine, 6, 2), "");
+    fn each_stretch_is_one_rectangle() {
+        use CaseStatus::{Failing, Passing};
+        let statuses = [Some(Failing), Some(Failing), None, Some(Passing), Some(Failing)];
+        assert_eq!(outline(&statuses, Failing, &Block { top: 0, height: 8 }), "M0 0H2v8H0zM4 0H5v8H4z");
+        assert_eq!(outline(&statuses, Passing, &Block { top: 6, height: 2 }), "M3 6H4v2H3z");
+        assert_eq!(outline(&[], Passing, &Block { top: 6, height: 2 }), "");
     }
 
     #[test]
-    fn a_day_is_shown_of_a_time_and_all_of_any_other_text() {
+    fn a_time_is_shown_as_its_day_and_any_other_text_as_it_is() {
         assert_eq!(day("2026-11-20T02:00:00Z"), "2026-11-20");
         assert_eq!(day("last Tuesday\u{202e}"), "last Tuesday\\u{202e}");
     }

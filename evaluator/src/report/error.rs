@@ -1,0 +1,45 @@
+//! Errors of writing a report.
+
+use std::io;
+
+use camino::Utf8PathBuf;
+use counterproof_store::ReadError;
+use counterproof_store::write::WriteError;
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A run folder could not be listed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The output folder holds files that this program did not write.
+    #[error("`{0}` exists and is not a report; nothing was written")]
+    NotAReport(Utf8PathBuf),
+    /// A compared run is inside the output folder, which is cleared before the report is written.
+    #[error("the run `{run}` is inside the report folder `{out}`, which would be cleared")]
+    RunInside {
+        /// The run folder.
+        run: Utf8PathBuf,
+        /// The report folder.
+        out: Utf8PathBuf,
+    },
+    /// The previous report could not be removed.
+    #[error("failed to clear `{path}`")]
+    Folder {
+        /// The file or folder.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A page could not be rendered.
+    #[error("failed to render `{page}`")]
+    Render {
+        /// The path of the page within the report.
+        page: String,
+        /// The error of the template engine.
+        source: askama::Error,
+    },
+}

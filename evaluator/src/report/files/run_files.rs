@@ -1,0 +1,117 @@
+//! References to the run files that pages link to. Nothing is copied here: the writer copies what the references name, so
+//! that the report folder is self-contained.
+//!
+//! References follow the same rules as the contract: nothing outside of the run folder is referenced. A file that cannot be
+//! copied is shown as missing, because a report of an incomplete run is still a report.
+
+use std::fs::File;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::{CaseId, Href, PROGRAM, Side};
+use counterproof_store::confined_path;
+
+use super::copy_name::copy_name;
+use crate::load::ComparedRun;
+use crate::load::SideRuns;
+use crate::report::layout::ARTIFACTS_FOLDER;
+use crate::report::url_path::encode_path;
+use crate::report::view::display;
+
+/// A link to a copied file, or the name of a missing one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileLink {
+    /// The name of the file in the run.
+    pub(crate) name: String,
+    /// The copy, relative to the report folder and percent-encoded; `None` for a missing file.
+    pub(crate) href: Option<String>,
+    /// Why there is no copy; empty where there is one.
+    pub(crate) missing: String,
+}
+
+/// A file to copy into the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileCopy {
+    /// The file in the run folder.
+    pub(crate) source: Utf8PathBuf,
+    /// The path of the copy within the report.
+    pub(crate) target: String,
+}
+
+/// A reference to a run file: the link for a page, and the copy that makes the link work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileRef {
+    /// The link.
+    pub(crate) link: FileLink,
+    /// The copy; `None` for a missing file.
+    pub(crate) copy: Option<FileCopy>,
+}
+
+/// The files of one run.
+#[derive(Debug)]
+pub(crate) struct RunFiles<'a> {
+    /// The folder of the copies within the folder of all copies.
+    folder: String,
+    run_folder: &'a Utf8Path,
+    uses_program: bool,
+}
+
+impl<'a> RunFiles<'a> {
+    /// The files of every run of a side. The copies of each run have a folder of their own.
+    pub(crate) fn of_side(side: Side, runs: &'a SideRuns) -> Vec<Self> {
+        let folder = |index: usize| if runs.is_repeated() { format!("{side}-{}", index + 1) } else { side.to_string() };
+        let files = |(index, run): (usize, &'a ComparedRun)| Self {
+            folder: folder(index),
+            run_folder: run.reader().folder(),
+            uses_program: run.reader().run().base_url.starts_with(PROGRAM),
+        };
+        runs.iter().enumerate().map(files).collect()
+    }
+
+    /// The run folder.
+    pub(crate) const fn run_folder(&self) -> &Utf8Path {
+        self.run_folder
+    }
+
+    /// Returns whether the agent of the run was a program instead of a server.
+    pub(crate) const fn uses_program(&self) -> bool {
+        self.uses_program
+    }
+
+    /// The artifact of a case. The copy has the name of the case page.
+    pub(crate) fn artifact(&self, case_id: &CaseId, stem: &str) -> FileRef {
+        self.reference(&format!("{case_id}.json"), Some(format!("{stem}.json")))
+    }
+
+    /// The path of the copied artifact of a case within the report.
+    pub(crate) fn artifact_path(&self, stem: &str) -> String {
+        format!("{ARTIFACTS_FOLDER}/{}/{stem}.json", self.folder)
+    }
+
+    /// The run document.
+    pub(crate) fn run(&self) -> FileRef {
+        self.reference(counterproof_store::RUN_FILE, None)
+    }
+
+    /// A file that a document of the run names. The name is agent text and may be no valid path.
+    pub(crate) fn asset(&self, name: &str) -> FileRef {
+        self.reference(name, None)
+    }
+
+    fn reference(&self, name: &str, copied_as: Option<String>) -> FileRef {
+        let link = |href: Option<String>, missing: &str| FileLink {
+            name: display::visible(name),
+            href,
+            missing: missing.to_owned(),
+        };
+        let missing = |reason: &str| FileRef { link: link(None, reason), copy: None };
+        let Ok(href) = name.parse::<Href>() else { return missing("not a path within the run folder") };
+        let Ok(source) = confined_path::resolve(self.run_folder, href.as_str()) else { return missing("not found") };
+        // Checked here, because the page is rendered from this reference before the file is copied.
+        if File::open(&source).is_err() {
+            return missing("not readable");
+        }
+        let copied_as = copied_as.unwrap_or_else(|| copy_name(&href));
+        let target = format!("{ARTIFACTS_FOLDER}/{}/{copied_as}", self.folder);
+        FileRef { link: link(Some(encode_path(&target)), ""), copy: Some(FileCopy { source, target }) }
+    }
+}

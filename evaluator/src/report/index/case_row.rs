@@ -1,0 +1,59 @@
+//! A case as a row of a list.
+
+use counterproof_artifact::evaluation::CaseEvaluation;
+
+use crate::report::site::Site;
+use crate::report::view::display;
+use crate::report::view::verdict::{self, VerdictView};
+use crate::values::text;
+
+/// A case in a list.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseRow {
+    /// The link to the case page, relative to the report folder; `None` for a case without a page.
+    pub(crate) href: Option<String>,
+    /// The id.
+    pub(crate) case_id: String,
+    /// The title.
+    pub(crate) title: Option<String>,
+    /// The verdict.
+    pub(crate) verdict: VerdictView,
+    /// The risk; empty for an unknown one.
+    pub(crate) risk: &'static str,
+    /// The severity with two digits.
+    pub(crate) severity: String,
+    /// The first reason, which decided the verdict.
+    pub(crate) reason: String,
+    /// The number of further reasons as text; empty where there are none.
+    pub(crate) more: String,
+}
+
+impl CaseRow {
+    /// The row of a case.
+    pub(crate) fn new(site: &Site<'_>, case: &CaseEvaluation) -> Self {
+        let more = case.reasons.len().saturating_sub(1);
+        Self {
+            href: site.case_href(case),
+            case_id: case.case_id.to_string(),
+            title: case.title.as_deref().map(display::visible),
+            verdict: verdict::show(case.verdict),
+            risk: verdict::risk(case.risk_level).unwrap_or(""),
+            severity: severity(case),
+            reason: reason(case),
+            more: match more {
+                0 => String::new(),
+                more => format!("and {}", text::count(more, "more reason", "more reasons")),
+            },
+        }
+    }
+}
+
+/// The severity of a case with two digits.
+pub(crate) fn severity(case: &CaseEvaluation) -> String {
+    case.severity.as_ref().map(|severity| display::score(severity.score)).unwrap_or_default()
+}
+
+/// The reason that decided the verdict of a case.
+pub(crate) fn reason(case: &CaseEvaluation) -> String {
+    case.reasons.first().map(|reason| display::visible(&reason.message)).unwrap_or_default()
+}

@@ -1,0 +1,120 @@
+//! The compared runs side by side, and the settings in which they differ.
+
+use counterproof_artifact::Run;
+use counterproof_artifact::evaluation::{ComparedRun, Evaluation};
+use serde_json::Value;
+
+use crate::diff::json;
+use crate::report::view::changes::{self, ChangesView};
+use crate::report::view::display::{self, Budget};
+
+/// Fields that identify a run or describe its course. Every other field is a setting.
+const NOT_SETTINGS: [&str; 13] = [
+    "schema_version",
+    "run_id",
+    "group_id",
+    "repeat",
+    "version",
+    "generated_at",
+    "out_dir",
+    "selected_case_ids",
+    "runner_version",
+    "repo_commit",
+    "dirty",
+    "stats",
+    "accepted",
+];
+
+/// A fact of both runs.
+#[derive(Debug, Clone)]
+pub(crate) struct FactView {
+    /// The name.
+    pub(crate) name: &'static str,
+    /// The baseline value.
+    pub(crate) baseline: String,
+    /// The new value.
+    pub(crate) new: String,
+}
+
+/// The facts of both runs: those of the evaluation, and those of the run documents if they are known.
+pub(crate) fn facts(evaluation: &Evaluation, documents: Option<[&Run; 2]>) -> Vec<FactView> {
+    let fact = |name, of: fn(&ComparedRun) -> String| fact_view(name, [&evaluation.baseline, &evaluation.new].map(of));
+    let mut facts = vec![
+        fact("Run", |run| run.run_id.to_string()),
+        fact("Started", |run| run.generated_at.clone()),
+        fact("Commit", commit),
+        fact("Runner", |run| run.runner_version.clone()),
+        fact("Cases selected", |run| display::number(run.cases_selected)),
+    ];
+    if let Some(documents) = documents {
+        facts.push(fact_view("Result", documents.map(stats)));
+        if documents.iter().any(|run| run.accepted.is_some()) {
+            facts.push(fact_view("Accepted", documents.map(accepted)));
+        }
+    }
+    facts
+}
+
+fn fact_view(name: &'static str, [baseline, new]: [String; 2]) -> FactView {
+    FactView { name, baseline: display::visible(&baseline), new: display::visible(&new) }
+}
+
+/// When and why a run was accepted as the baseline.
+fn accepted(run: &Run) -> String {
+    let Some(accepted) = &run.accepted else { return "no".to_owned() };
+    let by = accepted.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    format!("{}{by}: {}", accepted.at, accepted.reason)
+}
+
+fn commit(run: &ComparedRun) -> String {
+    match (&run.repo_commit, run.dirty) {
+        (None, _) => "not recorded".to_owned(),
+        (Some(commit), Some(true)) => format!("{commit}, with uncommitted changes"),
+        (Some(commit), Some(false) | None) => commit.clone(),
+    }
+}
+
+fn stats(run: &Run) -> String {
+    let Some(stats) = &run.stats else { return "not finished".to_owned() };
+    let counted = [(stats.cases_completed, "answered"), (stats.cases_failed, "failed")];
+    let mut parts: Vec<_> = counted
+        .into_iter()
+        .filter_map(|(count, word)| Some(format!("{} {word}", display::number(count?.get()))))
+        .collect();
+    parts.extend(stats.duration_ms.as_ref().map(|millis| format!("in {}", display::duration(millis.as_f64()))));
+    parts.join(", ")
+}
+
+/// The settings in which the runs differ.
+pub(crate) fn different_settings(baseline: &Run, new: &Run) -> ChangesView {
+    let settings = |run: &Run| {
+        let mut value = serde_json::to_value(run).unwrap_or_default();
+        if let Value::Object(fields) = &mut value {
+            fields.retain(|key, _| !NOT_SETTINGS.contains(&key.as_str()));
+        }
+        value
+    };
+    changes::view(&json::diff(&settings(baseline), &settings(new)), &Budget::for_page())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(id: &str, repeat: u32, repeats: u32) -> Run {
+        serde_json::from_value(json!({
+            "schema_version": "run.v1", "run_id": format!("{id}-r{repeat}"), "version": "new",
+            "generated_at": "2026-01-01T00:00:00Z", "base_url": "http://a", "cases_path": "c.json", "out_dir": "..",
+            "selected_case_ids": [], "runner_version": "v", "group_id": id, "repeat": repeat, "repeats": repeats,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_identity_of_a_run_or_group_is_not_a_setting() {
+        assert!(different_settings(&run("a", 1, 3), &run("b", 2, 3)).list.is_empty());
+        assert_eq!(different_settings(&run("a", 1, 3), &run("b", 1, 5)).list.len(), 1);
+    }
+}

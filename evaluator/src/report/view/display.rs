@@ -1,0 +1,265 @@
+//! Values in displayable form: bounded in size, and without characters that affect the text around them.
+//!
+//! The templates escape them for HTML.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::io::{self, Write};
+
+use counterproof_artifact::is_invisible;
+use serde::Serialize;
+use serde_json::ser::Formatter;
+
+/// The size limit of all values of a page. Later values are only in the linked files.
+const PAGE_UP_TO_BYTES: usize = 1_500_000;
+
+/// A text, or the start of a long one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DisplayText {
+    /// The text, or its start.
+    pub(crate) text: String,
+    /// A note on the omitted rest; empty for a whole text.
+    pub(crate) more: String,
+}
+
+impl DisplayText {
+    /// The number of lines of the text.
+    pub(crate) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+}
+
+/// The number of bytes that a page may still display.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    left: Cell<usize>,
+}
+
+impl Budget {
+    /// The budget of one page.
+    pub(crate) const fn for_page() -> Self {
+        Self { left: Cell::new(PAGE_UP_TO_BYTES) }
+    }
+
+    /// A text of at most `most` bytes.
+    pub(crate) fn text(&self, text: &str, most: usize) -> DisplayText {
+        let most = most.min(self.left.get());
+        let head = head(text, most);
+        let rest = text.len() - head.len();
+        let more = if rest > 0 { format!("… {rest} more bytes in the file") } else { String::new() };
+        let text = visible(head);
+        self.spend(text.len());
+        DisplayText { text, more }
+    }
+
+    /// A value as indented JSON of at most `most` bytes.
+    pub(crate) fn json(&self, value: &impl Serialize, most: usize) -> DisplayText {
+        let most = most.min(self.left.get());
+        let mut written = Bounded { bytes: Vec::new(), most };
+        // Only the size limit can fail here: a value that was read from JSON can be written as JSON.
+        let cut = serde_json::to_writer_pretty(&mut written, value).is_err();
+        let text = visible(&compact(&String::from_utf8_lossy(&written.bytes)));
+        self.spend(text.len());
+        DisplayText { text, more: if cut { "… more in the file".to_owned() } else { String::new() } }
+    }
+
+    fn spend(&self, bytes: usize) {
+        self.left.set(self.left.get().saturating_sub(bytes));
+    }
+}
+
+/// The maximum length in bytes of a list or an object on one line.
+const LINE_UP_TO: usize = 88;
+
+/// Puts each list and object that fits on one line. Truncated ones stay indented.
+fn compact(indented: &str) -> String {
+    let mut lines: Vec<Cow<'_, str>> = Vec::new();
+    // The lines on which the open lists and objects begin.
+    let mut open = Vec::new();
+    for line in indented.lines() {
+        lines.push(Cow::Borrowed(line));
+        if line.ends_with(['{', '[']) {
+            open.push(lines.len() - 1);
+        } else if line.trim_start().starts_with(['}', ']'])
+            && let Some(start) = open.pop()
+        {
+            let parts = &lines[start..];
+            let inner = parts[1..].iter().map(|part| part.trim_start().len() + 1).sum::<usize>();
+            if parts[0].len() + inner <= LINE_UP_TO {
+                let joined = joined(parts);
+                lines.truncate(start);
+                lines.push(Cow::Owned(joined));
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+/// The lines of one list or object, joined.
+fn joined(parts: &[Cow<'_, str>]) -> String {
+    let mut line = parts[0].clone().into_owned();
+    let last = parts.len() - 1;
+    for (index, part) in parts.iter().enumerate().skip(1) {
+        // No space inside the brackets, and one after each comma.
+        if index > 1 && index < last {
+            line.push(' ');
+        }
+        line.push_str(part.trim_start());
+    }
+    line
+}
+
+/// A value as JSON on one line, with spaces where a line may break; `None` if it has more than `most` bytes.
+pub(crate) fn on_one_line(value: &impl Serialize, most: usize) -> Option<String> {
+    let mut written = Bounded { bytes: Vec::new(), most };
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Spaced)).ok()?;
+    String::from_utf8(written.bytes).ok()
+}
+
+/// JSON on one line, with a space after each comma and colon.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+/// A writer that fails after a number of bytes, so that serializing a huge value stops early.
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.most.saturating_sub(self.bytes.len()).min(bytes.len());
+        self.bytes.extend_from_slice(&bytes[..room]);
+        if room == 0 && !bytes.is_empty() { Err(io::Error::other("size limit reached")) } else { Ok(room) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn head(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// Replaces invisible characters, and those that change the writing direction, by their escape sequence. Line breaks and
+/// tabs stay. So do the zero-width joiners: scripts and emoji need them, and they do not affect other text.
+pub(crate) fn visible(text: &str) -> String {
+    let harmless = |c: char| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}');
+    let mut visible = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if c == '\r' && characters.peek() == Some(&'\n') {
+            continue;
+        }
+        if is_invisible(c) && !harmless(c) {
+            visible.extend(c.escape_unicode());
+        } else {
+            visible.push(c);
+        }
+    }
+    visible
+}
+
+/// A whole number with narrow spaces between groups of three digits.
+pub(crate) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push('\u{202f}');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A duration in milliseconds or seconds.
+pub(crate) fn duration(millis: f64) -> String {
+    if millis < 1000.0 { format!("{millis:.0} ms") } else { format!("{:.1} s", millis / 1000.0) }
+}
+
+/// A severity or a share of it with two digits. A value that would round to zero is shown as `<0.01`.
+pub(crate) fn score(share: f64) -> String {
+    if share > 0.0 && share < 0.005 { "<0.01".to_owned() } else { format!("{share:.2}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn invisible_characters_are_escaped() {
+        assert_eq!(visible("a\r\nb\t\u{202e}c\u{1b}[31m\u{0}"), "a\nb\t\\u{202e}c\\u{1b}[31m\\u{0}");
+        assert_eq!(visible("👨\u{200d}👩 مرحبا"), "👨\u{200d}👩 مرحبا");
+    }
+
+    #[test]
+    fn a_long_text_is_truncated_between_characters() {
+        let shown = Budget::for_page().text("äöü", 3);
+        assert_eq!((shown.text.as_str(), shown.more.as_str()), ("ä", "… 4 more bytes in the file"));
+    }
+
+    #[test]
+    fn a_short_value_is_one_line_with_spaces() {
+        let value = json!({"a": [1, "x"], "b": {}});
+        assert_eq!(on_one_line(&value, 100).as_deref(), Some(r#"{"a": [1, "x"], "b": {}}"#));
+        assert_eq!(on_one_line(&value, 10), None);
+    }
+
+    #[test]
+    fn lists_and_objects_that_fit_are_on_one_line() {
+        let value = json!({
+            "items": [{"article": "a kettle {", "price": 75.2}, {"article": "x".repeat(80), "price": 1}], "none": [], "ids": [1, 2],
+        });
+        let shown = Budget::for_page().json(&value, 1_000).text;
+        let long = format!("      \"article\": \"{}\",", "x".repeat(80));
+        let expected = [
+            "{",
+            "  \"items\": [",
+            "    {\"article\": \"a kettle {\", \"price\": 75.2},",
+            "    {",
+            &long,
+            "      \"price\": 1",
+            "    }",
+            "  ],",
+            "  \"none\": [],",
+            "  \"ids\": [1, 2]",
+            "}",
+        ];
+        assert_eq!(shown.lines().collect::<Vec<_>>(), expected);
+        assert!(serde_json::from_str::<serde_json::Value>(&shown).is_ok_and(|read| read == value));
+    }
+
+    #[test]
+    fn a_page_has_a_budget() {
+        let budget = Budget::for_page();
+        let long = "x".repeat(PAGE_UP_TO_BYTES);
+        assert_eq!(budget.text(&long, usize::MAX).more, "");
+        assert_eq!(
+            budget.json(&json!({"a": 1}), 100),
+            DisplayText { text: String::new(), more: "… more in the file".into() }
+        );
+    }
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        assert_eq!(number(1_234_567).replace('\u{202f}', " "), "1 234 567");
+        assert_eq!(number(999), "999");
+    }
+}
