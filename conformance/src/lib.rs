@@ -1,21 +1,40 @@
-//! Whether a program that calls itself safe-run is one: it is run with each vector and held against what the vector expects and
-//! against golden outputs. Wrappers in other languages are held against the tool, byte for byte but for the allowed equivalences.
+//! Checks whether a program is a conforming implementation of safe-run. Each vector runs the program; its behaviour is checked
+//! against the expectations of the vector and compared with a golden output. Wrappers in other languages are compared with the
+//! tool byte for byte, except for the allowed equivalences.
 //!
 //! ```text
-//! vectors.json ─▶ vectors ─▶ trial: a fresh folder, the program, what it left ─▶ judge, golden, drift ─▶ report
+//! vectors.json ─▶ vectors ─▶ trial: a new folder, the program, what it left ─▶ check: expectations, golden output ─▶ report
 //! ```
 //!
-//! It knows nothing of how the tool works inside, and runs any implementation.
+//! The crate does not depend on safe-run and can run any implementation.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use camino::Utf8Path;
+//! use counterproof_conformance::report::{Report, text};
+//! use counterproof_conformance::{ConformanceRun, Subject, SubjectKind, Vectors};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let vectors = Vectors::read(Utf8Path::new("conformance/vectors.json"))?;
+//! let subjects = [Subject::new(SubjectKind::Tool, Utf8Path::new("target/release/safe-run"))?];
+//! let results = ConformanceRun::new(&vectors, Utf8Path::new("conformance/expected"), &subjects).run()?;
+//! println!("{}", text(&Report { vectors: &vectors, subjects: &subjects, results: &results }));
+//! # Ok(())
+//! # }
+//! ```
 
-mod cancellation;
+mod cancellation_flag;
 mod check;
-mod conform;
+mod conformance_run;
 pub mod report;
+mod result;
 mod subject;
 mod trial;
 mod vectors;
 
-pub use cancellation::Stop;
-pub use conform::{Request, RunError, Verdict, conform};
-pub use subject::{Kind, Subject};
+pub use cancellation_flag::CancellationFlag;
+pub use conformance_run::{ConformanceRun, GoldenMode, RunError};
+pub use result::{VectorResult, VectorStatus};
+pub use subject::{Subject, SubjectKind};
 pub use vectors::{Vectors, VectorsError};

@@ -1,5 +1,6 @@
-//! What is tried: the tool, or a wrapper that finds it.
+//! The programs to check: the tool, or a wrapper that finds it.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::process::Command;
@@ -8,35 +9,35 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::vectors::Group;
 
-/// How many lines of a wrapper are its header.
-const HEADER: usize = 40;
+/// Number of lines in the header of a wrapper.
+const HEADER_LINES: usize = 40;
 
-/// What a program is.
+/// The kind of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The canonical tool, or another implementation of it.
+pub enum SubjectKind {
+    /// An implementation of safe-run.
     Tool,
-    /// A script that finds the tool and becomes it.
+    /// A script that finds the tool and executes it.
     Wrapper,
 }
 
-/// A program to be tried.
+/// A program to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// What it is.
-    pub kind: Kind,
-    /// The program.
+    /// The kind of the program.
+    pub kind: SubjectKind,
+    /// The absolute path of the program.
     pub path: Utf8PathBuf,
 }
 
 impl Subject {
-    /// A program; its path is made absolute, for it is run in other folders.
-    pub fn new(kind: Kind, path: &Utf8Path) -> io::Result<Self> {
+    /// Creates a subject. The path is made absolute, because trials run in other folders.
+    pub fn new(kind: SubjectKind, path: &Utf8Path) -> io::Result<Self> {
         let path = path.canonicalize_utf8()?;
         Ok(Self { kind, path })
     }
 
-    /// The program, ready for arguments.
+    /// Returns a command without arguments.
     fn program(&self) -> Command {
         if self.path.extension() == Some("ps1") {
             let mut command = Command::new("pwsh");
@@ -46,32 +47,42 @@ impl Subject {
         if !ignores_signals() {
             return Command::new(&self.path);
         }
-        // What is ignored here would be ignored in the command too, and no vector about signals would say anything.
+        // The program would inherit the ignored signals, and vectors about signals would fail.
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP,INT,QUIT,TERM").arg(&self.path);
         command
     }
 
-    /// The program with the arguments of a vector. The tool is told what to do by name; a wrapper is called as a user would.
+    /// Returns the command for a vector. The tool gets its subcommand; a wrapper is called as a user calls it.
     pub(crate) fn command(&self, group: Group, arguments: &[String]) -> Command {
         let mut command = self.program();
-        let word = match (group, self.kind) {
-            (Group::Run, Kind::Tool) => Some("run"),
+        let subcommand = match (group, self.kind) {
+            (Group::Run, SubjectKind::Tool) => Some("run"),
             (Group::Archive, _) => Some("archive"),
-            (Group::Run, Kind::Wrapper) | (Group::Check, _) => None,
+            (Group::Run, SubjectKind::Wrapper) | (Group::Check, _) => None,
         };
-        command.args(word).args(arguments);
+        command.args(subcommand).args(arguments);
         command
     }
 
-    /// True where a wrapper's header names the contract.
+    /// Returns true if the header of a wrapper names the contract.
     pub(crate) fn declares(&self, contract: &str) -> io::Result<bool> {
         let text = fs::read_to_string(&self.path)?;
-        Ok(text.lines().take(HEADER).any(|line| line.contains(contract)))
+        Ok(text.lines().take(HEADER_LINES).any(|line| line.contains(contract)))
     }
 }
 
-/// True where this process ignores a signal that vectors send, as in the background of a script.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            SubjectKind::Tool => "tool",
+            SubjectKind::Wrapper => "wrapper",
+        };
+        write!(f, "{kind} {}", self.path)
+    }
+}
+
+/// Returns true if this process ignores a signal that vectors send. Scripts set that for their background jobs.
 fn ignores_signals() -> bool {
     const SENT: u64 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

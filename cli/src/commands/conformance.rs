@@ -6,7 +6,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use counterproof_artifact::Exit;
 use counterproof_conformance::report::{self, Report};
-use counterproof_conformance::{Kind, Request, RunError, Stop, Subject, Vectors, VectorsError, conform};
+use counterproof_conformance::{
+    CancellationFlag, ConformanceRun, GoldenMode, RunError, Subject, SubjectKind, Vectors, VectorsError,
+};
 
 use crate::command_error::CommandError;
 use crate::signals::on_signal;
@@ -71,43 +73,43 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         VectorsError::Read { .. } => CommandError::io(error),
         VectorsError::Format { .. } | VectorsError::Vector { .. } => CommandError::usage(error),
     })?;
-    let tools = args.tool.iter().map(|path| (Kind::Tool, path));
-    let programs = tools.chain(args.wrapper.iter().map(|path| (Kind::Wrapper, path)));
+    let tools = args.tool.iter().map(|path| (SubjectKind::Tool, path));
+    let programs = tools.chain(args.wrapper.iter().map(|path| (SubjectKind::Wrapper, path)));
     let subjects = programs.map(|(kind, path)| subject(kind, path)).collect::<Result<Vec<_>, _>>()?;
-    let stop = Stop::default();
-    let trigger = stop.clone();
-    on_signal(move || trigger.trigger()).map_err(CommandError::io)?;
-    let request = Request {
+    let cancellation = CancellationFlag::default();
+    let on_interrupt = cancellation.clone();
+    on_signal(move || on_interrupt.cancel()).map_err(CommandError::io)?;
+    let run = ConformanceRun {
         vectors: &vectors,
-        expected: &args.vectors.parent().unwrap_or(Utf8Path::new("")).join("expected"),
+        golden_folder: &args.vectors.parent().unwrap_or(Utf8Path::new("")).join("expected"),
         subjects: &subjects,
         environment: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
-        writes_golden: args.write_expected,
-        stop,
+        golden_mode: if args.write_expected { GoldenMode::Write } else { GoldenMode::Compare },
+        cancellation,
     };
-    let verdicts = match conform(&request) {
-        Ok(verdicts) => verdicts,
+    let results = match run.run() {
+        Ok(results) => results,
         Err(RunError::Interrupted) => {
             streams.log("interrupted: the running programs were killed; there are no results");
             return Ok(Exit::Interrupted);
         }
         Err(RunError::Write(error)) => return Err(CommandError::io(error)),
-        Err(error @ RunError::Nothing) => {
+        Err(error @ RunError::NoVectors) => {
             return Err(CommandError::usage(format!("`{}`: {error}", args.vectors))
                 .hint("add vectors to the groups `safe_run`, `safe_archive` or `safe_check`"));
         }
         Err(error @ RunError::NoTool) => return Err(CommandError::usage(error)),
     };
-    let report = Report { vectors: &vectors, subjects: &subjects, verdicts: &verdicts };
+    let report = Report { vectors: &vectors, subjects: &subjects, results: &results };
     streams.print(&match args.format {
         Format::Text => report::text(&report),
         Format::Json => format!("{:#}\n", report::json(&report)),
-        Format::Junit => report::junit(&report),
+        Format::Junit => report::junit(&report).map_err(CommandError::io)?,
     })?;
     Ok(if report.passes() { Exit::Done } else { Exit::Findings })
 }
 
-fn subject(kind: Kind, path: &Utf8Path) -> Result<Subject, CommandError> {
+fn subject(kind: SubjectKind, path: &Utf8Path) -> Result<Subject, CommandError> {
     let found = Subject::new(kind, path).and_then(|subject| {
         if subject.path.is_file() { Ok(subject) } else { Err(std::io::Error::other("not a file")) }
     });

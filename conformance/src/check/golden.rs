@@ -1,67 +1,100 @@
-//! What a program did as one document: golden outputs are such documents, and wrappers are compared by them. Times and random
-//! parts of the names of logs are taken out; nothing else is. Logs whose names are then the same are numbered, none is lost.
+//! The outcome of a trial as one document. Golden outputs are such documents, and wrappers are compared through them.
+//!
+//! Log names are normalized: times, random parts and process ids become placeholders. All other bytes stay. Logs whose names become
+//! equal are numbered, so every log stays in the document.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use camino::Utf8Path;
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::trial::Contents;
-use crate::trial::Outcome;
+use crate::trial::{FileContents, TrialOutcome};
 
-/// What a program did.
+/// The normalized outcome of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Golden {
-    /// Absent where a signal ended the program.
+    /// `None` if a signal killed the program.
     pub(crate) exit_code: Option<i32>,
-    pub(crate) stdout: Text,
-    pub(crate) stderr: Text,
-    /// All files in the end, by their path.
-    pub(crate) files: BTreeMap<String, File>,
+    pub(crate) stdout: GoldenText,
+    pub(crate) stderr: GoldenText,
+    /// All files after the trial, by normalized path.
+    pub(crate) files: BTreeMap<String, GoldenFile>,
 }
 
-/// Bytes: text as its lines, each with its end, or base64.
+/// Bytes: text as lines with their line ends, other bytes in base64.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Text {
+pub(crate) enum GoldenText {
     Lines(Vec<String>),
     Base64 { base64: String },
 }
 
-/// A file: of an archive the names within, of a link its target, of anything else that is no file what it is.
+/// A file system entry: an archive by its entries, a link by its target, a special file by its kind, any other file by its
+/// contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum File {
+pub(crate) enum GoldenFile {
     Archive { entries: Vec<String> },
     Link { link: String },
     Other { kind: String },
-    Contents(Text),
+    Contents(GoldenText),
+}
+
+/// A golden output that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GoldenError {
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    #[error("{0}")]
+    Format(#[from] serde_json::Error),
 }
 
 impl Golden {
-    pub(crate) fn of(outcome: &Outcome) -> Self {
-        let file = |contents: &Contents| match contents {
-            Contents::Bytes(bytes) => File::Contents(Text::of(bytes)),
-            Contents::Archive(entries) => File::Archive { entries: entries.clone() },
-            Contents::Link(target) => File::Link { link: plain(target) },
-            Contents::Other(kind) => File::Other { kind: (*kind).to_owned() },
+    /// Reads a golden output.
+    pub(crate) fn read(path: &Utf8Path) -> Result<Self, GoldenError> {
+        Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+    }
+
+    /// Replaces CRLF by LF in all texts.
+    pub(crate) fn with_lf_line_ends(self) -> Self {
+        let file = |file: GoldenFile| match file {
+            GoldenFile::Contents(text) => GoldenFile::Contents(text.with_lf_line_ends()),
+            other @ (GoldenFile::Archive { .. } | GoldenFile::Link { .. } | GoldenFile::Other { .. }) => other,
         };
-        let files = outcome.after.files.iter().map(|(path, contents)| (plain(path.as_str()), contents));
         Self {
-            exit_code: outcome.code,
-            stdout: Text::of(&outcome.stdout),
-            stderr: Text::of(&without_chance(&outcome.stderr)),
+            exit_code: self.exit_code,
+            stdout: self.stdout.with_lf_line_ends(),
+            stderr: self.stderr.with_lf_line_ends(),
+            files: self.files.into_iter().map(|(path, contents)| (path, file(contents))).collect(),
+        }
+    }
+
+    /// Normalizes an outcome.
+    pub(crate) fn from_outcome(outcome: &TrialOutcome) -> Self {
+        let file = |contents: &FileContents| match contents {
+            FileContents::Bytes(bytes) => GoldenFile::Contents(GoldenText::from_bytes(bytes)),
+            FileContents::Archive(entries) => GoldenFile::Archive { entries: entries.clone() },
+            FileContents::Link(target) => GoldenFile::Link { link: normalize(target) },
+            FileContents::Special(kind) => GoldenFile::Other { kind: (*kind).to_owned() },
+        };
+        let files = outcome.after.files.iter().map(|(path, contents)| (normalize(path.as_str()), contents));
+        Self {
+            exit_code: outcome.exit_code,
+            stdout: GoldenText::from_bytes(&outcome.stdout),
+            stderr: GoldenText::from_bytes(&normalize_bytes(&outcome.stderr)),
             files: numbered(files.collect()).into_iter().map(|(path, contents)| (path, file(contents))).collect(),
         }
     }
 }
 
-/// Every file under a name of its own: of those with the same name, the second in the order of their contents is `NAME (2)`.
-fn numbered(mut files: Vec<(String, &Contents)>) -> BTreeMap<String, &Contents> {
+/// Makes the names unique. Of two files with the same name, the second in the order of contents becomes `NAME (2)`.
+fn numbered(mut files: Vec<(String, &FileContents)>) -> BTreeMap<String, &FileContents> {
     files.sort();
     let mut named = BTreeMap::new();
     for (name, contents) in files {
@@ -72,41 +105,42 @@ fn numbered(mut files: Vec<(String, &Contents)>) -> BTreeMap<String, &Contents> 
     named
 }
 
-impl Text {
-    fn of(bytes: &[u8]) -> Self {
+impl GoldenText {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
-            Ok(text) => Text::Lines(text.split_inclusive('\n').map(str::to_owned).collect()),
-            Err(_) => Text::Base64 { base64: STANDARD.encode(bytes) },
+            Ok(text) => GoldenText::Lines(text.split_inclusive('\n').map(str::to_owned).collect()),
+            Err(_) => GoldenText::Base64 { base64: STANDARD.encode(bytes) },
         }
     }
 
-    /// The text, if it is one.
-    pub(crate) fn text(&self) -> Option<String> {
+    /// Returns the text, unless the bytes are not UTF-8.
+    pub(super) fn text(&self) -> Option<String> {
         match self {
-            Text::Lines(lines) => Some(lines.concat()),
-            Text::Base64 { .. } => None,
+            GoldenText::Lines(lines) => Some(lines.concat()),
+            GoldenText::Base64 { .. } => None,
         }
     }
 
-    /// The same with LF for CRLF.
-    #[must_use]
-    pub(crate) fn with_plain_line_ends(self) -> Self {
+    /// Replaces CRLF by LF.
+    fn with_lf_line_ends(self) -> Self {
         match self {
-            Text::Lines(lines) => Text::Lines(lines.iter().map(|line| line.replace("\r\n", "\n")).collect()),
-            Text::Base64 { .. } => self,
+            GoldenText::Lines(lines) => {
+                GoldenText::Lines(lines.iter().map(|line| line.replace("\r\n", "\n")).collect())
+            }
+            GoldenText::Base64 { .. } => self,
         }
     }
 }
 
-/// A name without chance.
-fn plain(name: &str) -> String {
-    // What is replaced is ASCII, so the rest stays text.
-    String::from_utf8_lossy(&without_chance(name.as_bytes())).into_owned()
+/// Normalizes the log names in a path.
+fn normalize(name: &str) -> String {
+    // The replacements are ASCII, so the text stays valid UTF-8.
+    String::from_utf8_lossy(&normalize_bytes(name.as_bytes())).into_owned()
 }
 
-/// Names of logs without time, random part and process; every other byte is kept.
-fn without_chance(bytes: &[u8]) -> Vec<u8> {
-    #[expect(clippy::expect_used, reason = "the patterns are part of the program, and a test uses them")]
+/// Replaces the time, the random part and the process id in log names.
+fn normalize_bytes(bytes: &[u8]) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "the patterns are constants, and a test uses them")]
     static NAMES: LazyLock<[(Regex, &[u8]); 2]> = LazyLock::new(|| {
         let compile = |pattern| Regex::new(pattern).expect("a pattern");
         [
@@ -122,20 +156,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_names_of_logs_lose_their_times() {
+    fn only_log_names_are_normalized() {
         let text = "20240115 log: a/safe-run-20240115-103000-a3f9b2.log 20240115T103000Z-pid7-FAIL.log";
         let expected = "20240115 log: a/safe-run-<time>-<random>.log <time>-pid<process>-FAIL.log";
-        assert_eq!(plain(text), expected);
-        let bytes = without_chance(b"\xff safe-run-20240115-103000-a3f9b2.log \xfe");
+        assert_eq!(normalize(text), expected);
+        let bytes = normalize_bytes(b"\xff safe-run-20240115-103000-a3f9b2.log \xfe");
         assert_eq!(bytes, b"\xff safe-run-<time>-<random>.log \xfe");
     }
 
     #[test]
-    fn files_with_the_same_name_are_all_kept_in_the_order_of_their_contents() {
-        let [a, b] = [b"a", b"b"].map(|bytes| Contents::Bytes(bytes.to_vec()));
+    fn files_with_equal_names_are_numbered_in_the_order_of_their_contents() {
+        let [a, b] = [b"a", b"b"].map(|bytes| FileContents::Bytes(bytes.to_vec()));
         let files = vec![("log".to_owned(), &b), ("log (2)".to_owned(), &b), ("log".to_owned(), &a)];
         let named = numbered(files);
         let expected = [("log", &a), ("log (2)", &b), ("log (2) (2)", &b)];
         assert_eq!(named, BTreeMap::from(expected.map(|(name, contents)| (name.to_owned(), contents))));
+    }
+
+    #[test]
+    fn lines_and_base64_survive_a_round_trip_through_json() {
+        for bytes in [&b""[..], b"a\r\nb", b"\xff\n"] {
+            let text = GoldenText::from_bytes(bytes);
+            let json = serde_json::to_string(&text).unwrap();
+            assert_eq!(serde_json::from_str::<GoldenText>(&json).unwrap(), text, "{json}");
+        }
+    }
+
+    #[test]
+    fn crlf_becomes_lf_in_streams_and_files() {
+        let text = |text: &str| GoldenText::from_bytes(text.as_bytes());
+        let golden = |line_end: &str| {
+            let line = format!("line{line_end}");
+            let files = [("file".to_owned(), GoldenFile::Contents(text(&line)))].into();
+            Golden { exit_code: Some(0), stdout: text(&line), stderr: text(&line), files }
+        };
+        assert_eq!(golden("\r\n").with_lf_line_ends(), golden("\n"));
+    }
+
+    #[test]
+    fn an_unreadable_golden_output_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("golden.json");
+        assert!(matches!(Golden::read(&path), Err(GoldenError::Read(_))));
+        counterproof_store::write::write(&path, b"{}", counterproof_store::write::Durability::Cached).unwrap();
+        assert!(matches!(Golden::read(&path), Err(GoldenError::Format(_))));
     }
 }

@@ -1,10 +1,11 @@
-//! Checks of what a program did.
+//! Checks of what a program did: the expectations of the vector, the rules of every ledger, and comparisons of whole outcomes.
 
-mod drift;
+mod compare;
 mod expectations;
 mod golden;
-pub(crate) mod ledger;
+mod ledger;
 
-pub(crate) use drift::drift;
-pub(crate) use expectations::judge;
-pub(crate) use golden::{File, Golden, Text};
+pub(crate) use compare::compare;
+pub(crate) use expectations::check_expectations;
+pub(crate) use golden::Golden;
+pub(crate) use ledger::check_ledgers;

@@ -1,54 +1,58 @@
-//! For a build server: `JUnit` XML, one suite a program.
+//! The report as `JUnit` XML for CI systems, with one suite per program.
 
-use std::fmt::Write as _;
+use counterproof_artifact::escape_invisible;
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::Report;
-use super::xml::{attribute, content};
+use crate::{VectorResult, VectorStatus};
 
-/// The whole file.
-pub fn junit(report: &Report<'_>) -> String {
-    let (_, failed, _) = report.counts();
-    let out = &report.vectors.out_of_scope;
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let tests = report.verdicts.len() + out.len();
-    let _ = writeln!(text, "<testsuites name=\"conformance\" tests=\"{tests}\" failures=\"{failed}\">");
-    for (place, subject) in report.subjects.iter().enumerate() {
-        let verdicts: Vec<_> = report.verdicts.iter().filter(|verdict| verdict.subject == place).collect();
-        let failed = verdicts.iter().filter(|verdict| !verdict.wrong.is_empty()).count();
-        let skipped = verdicts.iter().filter(|verdict| verdict.skipped.is_some()).count();
-        let (name, tests) = (attribute(&subject.to_string()), verdicts.len());
-        let _ = write!(text, "  <testsuite name=\"{name}\" tests=\"{tests}\"");
-        let _ = writeln!(text, " failures=\"{failed}\" skipped=\"{skipped}\">");
-        for verdict in verdicts {
-            let (id, title) = (attribute(&verdict.id), attribute(&verdict.name));
-            let _ = write!(text, "    <testcase classname=\"{name}\" name=\"{id}: {title}\"");
-            let _ = match &verdict.skipped {
-                Some(reason) => writeln!(text, "><skipped message=\"{}\"/></testcase>", attribute(reason)),
-                None if verdict.wrong.is_empty() => writeln!(text, "/>"),
-                None => {
-                    let first = verdict.wrong[0].lines().next().unwrap_or_default();
-                    let all = content(&verdict.wrong.join("\n"));
-                    writeln!(text, "><failure message=\"{}\">{all}</failure></testcase>", attribute(first))
-                }
-            };
-        }
-        text.push_str("  </testsuite>\n");
+/// A report that could not be serialized.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to write the JUnit report")]
+pub struct JunitError(#[from] quick_junit::SerializeError);
+
+/// Returns the whole file.
+pub fn junit(report: &Report<'_>) -> Result<String, JunitError> {
+    let mut document = quick_junit::Report::new("conformance");
+    for (subject, results) in report.by_subject() {
+        let name = escape_invisible(&subject.to_string());
+        let mut suite = TestSuite::new(&name);
+        suite.add_test_cases(results.into_iter().map(|result| test_case(&name, result)));
+        document.add_test_suite(suite);
     }
-    if !out.is_empty() {
-        let _ = writeln!(
-            text,
-            "  <testsuite name=\"out of scope\" tests=\"{0}\" failures=\"0\" skipped=\"{0}\">",
-            out.len()
-        );
-        for (group, id) in out {
-            let (group, id) = (attribute(group), attribute(id));
-            let _ = writeln!(
-                text,
-                "    <testcase classname=\"{group}\" name=\"{id}\"><skipped message=\"out of scope\"/></testcase>"
-            );
+    if !report.vectors.out_of_scope.is_empty() {
+        let mut suite = TestSuite::new("out of scope");
+        for (group, id) in &report.vectors.out_of_scope {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message("out of scope");
+            let mut case = TestCase::new(escape_invisible(id), status);
+            case.set_classname(escape_invisible(group));
+            suite.add_test_case(case);
         }
-        text.push_str("  </testsuite>\n");
+        document.add_test_suite(suite);
     }
-    text.push_str("</testsuites>\n");
-    text
+    Ok(document.to_string()?)
+}
+
+fn test_case(suite: &str, result: &VectorResult) -> TestCase {
+    let status = match &result.status {
+        VectorStatus::Passed => TestCaseStatus::success(),
+        VectorStatus::Failed(problems) => {
+            // The first line is the message that CI systems show in their lists; the description has all lines.
+            let first = problems.first().and_then(|problem| problem.lines().next()).unwrap_or_default();
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(escape_invisible(first));
+            let lines = problems.iter().flat_map(|problem| problem.lines()).map(escape_invisible);
+            status.set_description(lines.collect::<Vec<_>>().join("\n"));
+            status
+        }
+        VectorStatus::Skipped(reason) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(escape_invisible(reason));
+            status
+        }
+    };
+    let mut case = TestCase::new(escape_invisible(&format!("{}: {}", result.id, result.name)), status);
+    case.set_classname(suite);
+    case
 }

@@ -1,40 +1,42 @@
-//! What was found, for a person, for a program, and for a build server.
+//! The data of a report.
 
-use std::fmt;
+use crate::{Subject, VectorResult, Vectors};
 
-use crate::{Kind, Subject, Vectors, Verdict};
-
-/// Everything that is reported.
+/// The data of a report.
 #[derive(Debug)]
 pub struct Report<'a> {
     /// The vectors.
     pub vectors: &'a Vectors,
     /// The programs.
     pub subjects: &'a [Subject],
-    /// What became of each vector with each program.
-    pub verdicts: &'a [Verdict],
+    /// The result of each vector with each program.
+    pub results: &'a [VectorResult],
 }
 
 impl Report<'_> {
-    /// True where nothing is wrong.
+    /// Returns true if no check has failed.
     pub fn passes(&self) -> bool {
-        self.verdicts.iter().all(|verdict| verdict.wrong.is_empty())
+        !self.results.iter().any(VectorResult::is_failed)
     }
 
-    /// Passed, failed and skipped.
-    pub(super) fn counts(&self) -> (usize, usize, usize) {
-        let skipped = self.verdicts.iter().filter(|verdict| verdict.skipped.is_some()).count();
-        let failed = self.verdicts.iter().filter(|verdict| !verdict.wrong.is_empty()).count();
-        (self.verdicts.len() - skipped - failed, failed, skipped)
+    pub(super) fn counts(&self) -> Counts {
+        let skipped = self.results.iter().filter(|result| result.is_skipped()).count();
+        let failed = self.results.iter().filter(|result| result.is_failed()).count();
+        Counts { passed: self.results.len() - skipped - failed, failed, skipped }
+    }
+
+    /// Returns each subject with its results.
+    pub(super) fn by_subject(&self) -> impl Iterator<Item = (&Subject, Vec<&VectorResult>)> {
+        self.subjects.iter().enumerate().map(|(index, subject)| {
+            let results = self.results.iter().filter(move |result| result.subject == index);
+            (subject, results.collect())
+        })
     }
 }
 
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::Tool => "tool",
-            Kind::Wrapper => "wrapper",
-        };
-        write!(f, "{kind} {}", self.path)
-    }
+/// Number of vectors by status.
+pub(super) struct Counts {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) skipped: usize,
 }

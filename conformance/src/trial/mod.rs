@@ -1,11 +1,13 @@
-//! One run of a program with a vector, in a folder of its own.
+//! One execution of a program with a vector, in its own folder.
 
-mod attempt;
+mod error;
+mod execution;
 mod process;
 mod snapshot;
 mod template;
 
-pub(crate) use attempt::{Outcome, Trial};
-pub(crate) use snapshot::Contents;
+pub(crate) use error::TrialError;
+pub(crate) use execution::{Trial, TrialOutcome};
+pub(crate) use snapshot::FileContents;
 #[cfg(test)]
 pub(crate) use snapshot::Snapshot;

@@ -1,5 +1,7 @@
-//! The process of a trial: it gets its input, is sent its signal, and is read to its end. On Unix it has a process group of its
-//! own, so that what fails, takes too long or shall end is killed together with what it has started.
+//! Runs the process of a trial: writes its input, sends its signal, and reads its output to the end.
+//!
+//! On Unix the process has its own process group. A process that fails, exceeds the time limit or is cancelled is killed together with
+//! this group.
 
 use std::io::{self, Read, Write as _};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,146 +11,157 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 
-use crate::cancellation::Stop;
+use super::error::ProcessError;
+use crate::cancellation_flag::CancellationFlag;
 use crate::vectors::Signal;
 
-/// The time between two looks at a process.
-const PAUSE: Duration = Duration::from_millis(10);
+/// The polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What is done with a process.
+/// How a process is run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Course<'a> {
-    /// What it reads; without, its input is left as the command has it.
-    pub(crate) stdin: Option<&'a str>,
-    /// A signal for it, and the file that is there when it may be sent.
-    pub(crate) signal: Option<(Signal, &'a Utf8Path)>,
-    /// How long all of it may take.
-    pub(crate) limit: Duration,
-    /// Whether it shall end before that.
-    pub(crate) stop: &'a Stop,
+pub(super) struct ProcessOptions<'a> {
+    /// The text for standard input; `None` leaves the input of the command unchanged.
+    pub(super) stdin: Option<&'a str>,
+    /// The signal to send, and the file whose existence means that the process is ready for it.
+    pub(super) signal: Option<(Signal, &'a Utf8Path)>,
+    /// The time limit.
+    pub(super) time_limit: Duration,
+    /// Kills the process when it is cancelled.
+    pub(super) cancellation: &'a CancellationFlag,
 }
 
-impl Course<'_> {
-    /// An error where the process may not go on.
-    fn check(&self, end: Instant) -> Result<(), String> {
-        if self.stop.is_triggered() {
-            return Err("interrupted".to_owned());
+/// The cancellation and the deadline of a running process.
+struct Limits<'a> {
+    options: &'a ProcessOptions<'a>,
+    deadline: Instant,
+}
+
+impl Limits<'_> {
+    /// Fails if the process must not continue.
+    fn check(&self) -> Result<(), ProcessError> {
+        if self.options.cancellation.is_cancelled() {
+            return Err(ProcessError::Interrupted);
         }
-        if Instant::now() > end {
-            return Err(format!("the program did not end within {} s", self.limit.as_secs()));
+        if Instant::now() > self.deadline {
+            return Err(ProcessError::Timeout(self.options.time_limit));
         }
         Ok(())
     }
 }
 
-/// Runs a program to its end, and reads what it prints.
-pub(crate) fn run(mut command: Command, course: &Course<'_>) -> Result<Output, String> {
-    if course.stdin.is_some() {
+/// Runs a program to its end and returns its output.
+pub(super) fn run(mut command: Command, options: &ProcessOptions<'_>) -> Result<Output, ProcessError> {
+    if options.stdin.is_some() {
         command.stdin(Stdio::piped());
     }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let program = command.get_program().to_string_lossy();
-    let failed = format!("failed to start `{program}`");
-    let mut child = command.spawn().map_err(|error| format!("{failed}: {error}"))?;
-    let output = watch(&mut child, course);
+    let mut child = command.spawn().map_err(|source| {
+        let program = command.get_program().to_string_lossy().into_owned();
+        ProcessError::Start { program, source }
+    })?;
+    let output = wait(&mut child, options);
     if output.is_err() {
         kill(&mut child);
     }
     output
 }
 
-fn watch(child: &mut Child, course: &Course<'_>) -> Result<Output, String> {
-    let end = Instant::now() + course.limit;
-    if let (Some(text), Some(mut stdin)) = (course.stdin, child.stdin.take()) {
+fn wait(child: &mut Child, options: &ProcessOptions<'_>) -> Result<Output, ProcessError> {
+    let limits = Limits { options, deadline: Instant::now() + options.time_limit };
+    if let (Some(text), Some(mut stdin)) = (options.stdin, child.stdin.take()) {
         let text = text.to_owned();
-        // A program that does not read its input is judged by what it does instead, and nobody waits for this thread.
+        // A program may ignore its input. The thread then blocks, so it is not joined.
         thread::spawn(move || stdin.write_all(text.as_bytes()));
     }
     let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
-    if let Some((signal, ready)) = course.signal {
-        wait_for(ready, child, (course, end))?;
+    if let Some((signal, ready)) = options.signal {
+        wait_until_ready(ready, child, &limits)?;
         send(child, signal)?;
     }
-    let all = |stream: Receiver<io::Result<Vec<u8>>>| loop {
-        match stream.recv_timeout(PAUSE) {
-            Ok(read) => return read.map_err(|error| error.to_string()),
-            Err(RecvTimeoutError::Timeout) => course.check(end)?,
-            Err(RecvTimeoutError::Disconnected) => return Err("a stream of the program could not be read".to_owned()),
+    let receive = |stream: Receiver<io::Result<Vec<u8>>>| loop {
+        match stream.recv_timeout(POLL_INTERVAL) {
+            Ok(read) => return read.map_err(ProcessError::Output),
+            Err(RecvTimeoutError::Timeout) => limits.check()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(ProcessError::Output(io::Error::other("the reading thread has panicked")));
+            }
         }
     };
-    let (stdout, stderr) = (all(stdout)?, all(stderr)?);
+    let (stdout, stderr) = (receive(stdout)?, receive(stderr)?);
     loop {
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+        if let Some(status) = child.try_wait().map_err(ProcessError::Wait)? {
             return Ok(Output { status, stdout, stderr });
         }
-        course.check(end)?;
-        thread::sleep(PAUSE);
+        limits.check()?;
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Reads a stream in a thread of its own.
+/// Reads a stream in its own thread.
 fn read(stream: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = stream.map_or(Ok(0), |mut stream| stream.read_to_end(&mut bytes));
-        // Nobody listens any more where the limit has passed.
+        // The receiver is gone if the time limit has passed.
         let _ = sender.send(read.map(|_| bytes));
     });
     receiver
 }
 
-fn wait_for(ready: &Utf8Path, child: &mut Child, (course, end): (&Course<'_>, Instant)) -> Result<(), String> {
+fn wait_until_ready(ready: &Utf8Path, child: &mut Child, limits: &Limits<'_>) -> Result<(), ProcessError> {
     while !ready.exists() {
-        if has_ended(child)? || course.check(end).is_err() {
-            return Err("the command did not get to where it waits for a signal".to_owned());
+        if has_ended(child)? || limits.check().is_err() {
+            return Err(ProcessError::NotReady);
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
-/// Looks without taking the status: until then the process's number is nobody else's, and neither is its group's.
+/// Checks without reaping the process, so that its id and its process group id cannot be reused yet.
 #[cfg(unix)]
-fn has_ended(child: &Child) -> Result<bool, String> {
+fn has_ended(child: &Child) -> Result<bool, ProcessError> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let status = waitid(WaitId::Pid(number(child)?), options).map_err(|error| error.to_string())?;
-    Ok(status.is_some())
+    let status = waitid(WaitId::Pid(process_id(child).map_err(ProcessError::Wait)?), options);
+    Ok(status.map_err(|error| ProcessError::Wait(error.into()))?.is_some())
 }
 
 #[cfg(not(unix))]
-fn has_ended(child: &mut Child) -> Result<bool, String> {
-    Ok(child.try_wait().map_err(|error| error.to_string())?.is_some())
+fn has_ended(child: &mut Child) -> Result<bool, ProcessError> {
+    Ok(child.try_wait().map_err(ProcessError::Wait)?.is_some())
 }
 
 #[cfg(unix)]
-fn number(child: &Child) -> Result<rustix::process::Pid, String> {
-    rustix::process::Pid::from_raw(child.id().cast_signed()).ok_or_else(|| "the program has no process".to_owned())
+fn process_id(child: &Child) -> io::Result<rustix::process::Pid> {
+    rustix::process::Pid::from_raw(child.id().cast_signed()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 #[cfg(unix)]
-fn send(child: &Child, signal: Signal) -> Result<(), String> {
+fn send(child: &Child, signal: Signal) -> Result<(), ProcessError> {
     let signal = match signal {
         Signal::Term => rustix::process::Signal::TERM,
         Signal::Int => rustix::process::Signal::INT,
         Signal::Hup => rustix::process::Signal::HUP,
         Signal::Quit => rustix::process::Signal::QUIT,
     };
-    rustix::process::kill_process(number(child)?, signal).map_err(|error| error.to_string())
+    let process = process_id(child).map_err(ProcessError::Signal)?;
+    rustix::process::kill_process(process, signal).map_err(|error| ProcessError::Signal(error.into()))
 }
 
 #[cfg(not(unix))]
-fn send(_child: &Child, _signal: Signal) -> Result<(), String> {
-    Err("this system cannot send signals".to_owned())
+fn send(_child: &Child, _signal: Signal) -> Result<(), ProcessError> {
+    Err(ProcessError::Signal(io::ErrorKind::Unsupported.into()))
 }
 
-/// Kills the program with its group, and waits for it. What has left the group is left alone.
+/// Kills the program and its process group, and reaps the program. Processes that have left the group survive.
 fn kill(child: &mut Child) {
     #[cfg(unix)]
-    if let Ok(group) = number(child) {
+    if let Ok(group) = process_id(child) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     let _ = child.kill();
@@ -164,42 +177,59 @@ mod tests {
     #[test]
     fn input_is_written_while_output_is_read() {
         let text = "0123456\n".repeat(1 << 20);
-        let course = Course { stdin: Some(&text), signal: None, limit: MINUTE, stop: &Stop::default() };
-        let output = run(Command::new("cat"), &course).unwrap();
+        let options = ProcessOptions {
+            stdin: Some(&text),
+            signal: None,
+            time_limit: MINUTE,
+            cancellation: &CancellationFlag::default(),
+        };
+        let output = run(Command::new("cat"), &options).unwrap();
         assert!(output.stdout == text.as_bytes(), "{} bytes", output.stdout.len());
     }
 
     #[test]
-    fn a_program_that_never_reads_its_input_does_not_outlive_the_limit() {
+    fn a_program_that_never_reads_its_input_is_killed_at_the_time_limit() {
         let mut command = Command::new("sleep");
         command.arg("300");
         let text = "0123456\n".repeat(1 << 20);
-        let course = Course { stdin: Some(&text), signal: None, limit: Duration::from_secs(1), stop: &Stop::default() };
-        assert_eq!(run(command, &course).unwrap_err(), "the program did not end within 1 s");
+        let options = ProcessOptions {
+            stdin: Some(&text),
+            signal: None,
+            time_limit: Duration::from_secs(1),
+            cancellation: &CancellationFlag::default(),
+        };
+        assert_eq!(run(command, &options).unwrap_err().to_string(), "the program did not end within 1 s");
     }
 
-    /// Why a shell failed, and what was heard of a process that it left behind and that would have spoken later.
-    fn left_behind(script: &str, signal: Option<(Signal, &Utf8Path)>, limit: Duration) -> io::Result<(String, String)> {
+    /// Returns the error of a script, and what a process that it left behind has printed later.
+    fn left_behind(
+        script: &str,
+        signal: Option<(Signal, &Utf8Path)>,
+        time_limit: Duration,
+    ) -> io::Result<(String, String)> {
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("exec 3>&0; (sleep 20; echo alive >&3) & {script}")).stdin(writer);
-        let error =
-            run(command, &Course { stdin: None, signal, limit, stop: &Stop::default() }).err().unwrap_or_default();
+        let error = run(
+            command,
+            &ProcessOptions { stdin: None, signal, time_limit, cancellation: &CancellationFlag::default() },
+        );
+        let error = error.err().map(|error| error.to_string()).unwrap_or_default();
         Ok((error, io::read_to_string(reader)?))
     }
 
     #[test]
-    fn what_takes_too_long_is_killed_with_what_it_started() {
+    fn a_program_that_exceeds_the_time_limit_is_killed_with_its_group() {
         let (error, heard) = left_behind("wait", None, Duration::from_secs(1)).unwrap();
         assert_eq!((error.as_str(), heard.as_str()), ("the program did not end within 1 s", ""));
     }
 
     #[test]
-    fn what_never_waits_for_its_signal_is_killed_with_what_it_started() {
+    fn a_program_that_never_becomes_ready_is_killed_with_its_group() {
         let ready = Utf8Path::new("/proc/absent/ready");
         for (script, limit) in [("exit 0", MINUTE), ("wait", Duration::from_secs(1))] {
             let (error, heard) = left_behind(script, Some((Signal::Term, ready)), limit).unwrap();
-            assert_eq!(error, "the command did not get to where it waits for a signal", "{script}");
+            assert_eq!(error, "the command did not become ready for its signal", "{script}");
             assert_eq!(heard, "", "{script}");
         }
     }

@@ -1,5 +1,5 @@
-//! The files of a folder with their bytes, and what is in archives. Links are not followed, and only files are read: a pipe would
-//! be waited for.
+//! Takes a snapshot of a folder: the bytes of its files, and the entries of its archives. Links are not followed, and special files
+//! are not read, because a pipe would block.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileType};
@@ -11,64 +11,68 @@ use flate2::read::GzDecoder;
 use walkdir::WalkDir;
 use zip::ZipArchive;
 
-/// Every file and folder below a folder by its path relative to it; of a file the bytes, of an archive the names within.
+use super::error::SnapshotError;
+
+/// The content of a folder, by relative path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    pub(crate) files: BTreeMap<Utf8PathBuf, Contents>,
+    pub(crate) files: BTreeMap<Utf8PathBuf, FileContents>,
     pub(crate) folders: Vec<Utf8PathBuf>,
 }
 
-/// What is in a file, or what it is instead of one.
+/// The contents of a file, or the kind of another file system entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Contents {
+pub(crate) enum FileContents {
     Bytes(Vec<u8>),
-    /// The names of an archive's entries, sorted, without a leading `./`.
+    /// The entry names of an archive, sorted, without a leading `./`.
     Archive(Vec<String>),
-    /// Where a symbolic link leads.
+    /// The target of a symbolic link.
     Link(String),
-    /// The kind of what is neither file nor link.
-    Other(&'static str),
+    /// The kind of a special file.
+    Special(&'static str),
 }
 
 impl Snapshot {
-    pub(crate) fn holds(&self, path: &Utf8Path) -> bool {
+    /// Returns true if the path is a file or a folder.
+    pub(crate) fn contains(&self, path: &Utf8Path) -> bool {
         self.files.contains_key(path) || self.folders.iter().any(|folder| folder == path)
     }
 
-    /// The files in a folder, and not below it.
-    pub(crate) fn in_folder(&self, folder: &Utf8Path) -> impl Iterator<Item = (&str, &Contents)> {
+    /// Returns the files directly in a folder.
+    pub(crate) fn in_folder(&self, folder: &Utf8Path) -> impl Iterator<Item = (&str, &FileContents)> {
         let within = self.files.iter().filter(move |(path, _)| path.parent() == Some(folder));
         within.filter_map(|(path, contents)| Some((path.file_name()?, contents)))
     }
 }
 
-/// Looks at a folder.
-pub(crate) fn take(root: &Utf8Path) -> Result<Snapshot, String> {
+/// Takes a snapshot of a folder.
+pub(super) fn take(root: &Utf8Path) -> Result<Snapshot, SnapshotError> {
     let mut snapshot = Snapshot::default();
     for entry in WalkDir::new(root).min_depth(1).sort_by_file_name() {
-        let entry = entry.map_err(|error| error.to_string())?;
-        let path = Utf8Path::from_path(entry.path()).ok_or("a file has no UTF-8 name")?;
+        let entry = entry?;
+        let path = Utf8Path::from_path(entry.path()).ok_or(SnapshotError::NonUtf8Name)?;
         let relative = path.strip_prefix(root).unwrap_or(path).to_owned();
         if entry.file_type().is_dir() {
             snapshot.folders.push(relative);
         } else {
-            let contents = contents(path, entry.file_type()).map_err(|error| format!("`{relative}`: {error}"))?;
+            let contents = contents(path, entry.file_type())
+                .map_err(|source| SnapshotError::Read { path: relative.clone(), source })?;
             snapshot.files.insert(relative, contents);
         }
     }
     Ok(snapshot)
 }
 
-fn contents(path: &Utf8Path, file_type: FileType) -> std::io::Result<Contents> {
+fn contents(path: &Utf8Path, file_type: FileType) -> std::io::Result<FileContents> {
     if file_type.is_symlink() {
-        return Ok(Contents::Link(path.read_link_utf8()?.into_string()));
+        return Ok(FileContents::Link(path.read_link_utf8()?.into_string()));
     }
     if !file_type.is_file() {
-        return Ok(Contents::Other(kind(file_type)));
+        return Ok(FileContents::Special(kind(file_type)));
     }
     let bytes = fs::read(path)?;
-    // A file with an archive's name may hold anything.
-    Ok(entries(path, &bytes).map_or(Contents::Bytes(bytes), Contents::Archive))
+    // A file with the extension of an archive can have any content.
+    Ok(archive_entries(path, &bytes).map_or(FileContents::Bytes(bytes), FileContents::Archive))
 }
 
 #[cfg(unix)]
@@ -85,17 +89,18 @@ fn kind(file_type: FileType) -> &'static str {
 
 #[cfg(not(unix))]
 fn kind(_file_type: FileType) -> &'static str {
-    "no file"
+    "special file"
 }
 
-fn entries(path: &Utf8Path, bytes: &[u8]) -> Option<Vec<String>> {
+/// Returns the entry names of an archive, or `None` if the file is not one.
+fn archive_entries(path: &Utf8Path, bytes: &[u8]) -> Option<Vec<String>> {
     let name = path.file_name()?.to_ascii_lowercase();
-    let is = |endings: [&str; 2]| endings.iter().any(|ending| name.ends_with(ending));
-    let names = if is([".tar.gz", ".tgz"]) {
+    let has_extension = |extensions: &[&str]| extensions.iter().any(|extension| name.ends_with(extension));
+    let names: Vec<String> = if has_extension(&[".tar.gz", ".tgz"]) {
         tar_entries(GzDecoder::new(bytes))?
-    } else if is([".tar.bz2", ".tbz2"]) {
+    } else if has_extension(&[".tar.bz2", ".tbz2"]) {
         tar_entries(BzDecoder::new(bytes))?
-    } else if is([".zip", ".zip"]) {
+    } else if has_extension(&[".zip"]) {
         let archive = ZipArchive::new(File::open(path).ok()?).ok()?;
         archive.file_names().map(|name| Some(name.ok()?.into_owned())).collect::<Option<_>>()?
     } else {
@@ -120,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_pipes_are_told_and_not_read() {
+    fn links_and_special_files_are_listed_and_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(folder.path()).unwrap();
         fs::create_dir(root.join("deep")).unwrap();
@@ -131,14 +136,37 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
         let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
         let expected = [
-            ("deep/file", Contents::Bytes(b"text".to_vec())),
-            ("link", Contents::Link("deep/file".to_owned())),
-            ("nowhere", Contents::Link("absent".to_owned())),
-            ("pipe", Contents::Other("named pipe")),
-            ("socket", Contents::Other("socket")),
-            ("way", Contents::Link("deep".to_owned())),
+            ("deep/file", FileContents::Bytes(b"text".to_vec())),
+            ("link", FileContents::Link("deep/file".to_owned())),
+            ("nowhere", FileContents::Link("absent".to_owned())),
+            ("pipe", FileContents::Special("named pipe")),
+            ("socket", FileContents::Special("socket")),
+            ("way", FileContents::Link("deep".to_owned())),
         ];
         let files = expected.map(|(path, contents)| (path.into(), contents)).into();
         assert_eq!(take(root).unwrap(), Snapshot { files, folders: vec!["deep".into()] });
+    }
+
+    #[test]
+    fn an_archive_is_listed_by_its_entries_and_any_other_content_by_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        let put = |name: &str, bytes: &[u8]| write(&root.join(name), bytes, Durability::Cached).unwrap();
+        let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        for name in ["./b", "./a"] {
+            archive.append_data(&mut header, name, std::io::empty()).unwrap();
+        }
+        put("good.tgz", &archive.into_inner().unwrap().finish().unwrap());
+        put("bad.tar.bz2", b"text");
+        put("bad.zip", b"text");
+        let snapshot = take(root).unwrap();
+        let entries = FileContents::Archive(vec!["a".to_owned(), "b".to_owned()]);
+        let text = FileContents::Bytes(b"text".to_vec());
+        let files = [("bad.tar.bz2", text.clone()), ("bad.zip", text), ("good.tgz", entries)];
+        assert_eq!(snapshot.files, files.map(|(path, contents)| (path.into(), contents)).into());
+        assert!(snapshot.contains(Utf8Path::new("bad.zip")) && !snapshot.contains(Utf8Path::new("absent")));
+        assert_eq!(snapshot.in_folder(Utf8Path::new("")).count(), 3);
     }
 }

@@ -1,6 +1,9 @@
-//! The file of vectors.
+//! The vectors: their format and the file that holds them.
 
-mod document;
+mod file;
+mod format;
 
-pub(crate) use document::{Command, Equivalence, Expected, Group, Setup, Signal, Vector};
-pub use document::{Vectors, VectorsError};
+pub use file::{Vectors, VectorsError};
+#[cfg(test)]
+pub(crate) use format::Platform;
+pub(crate) use format::{Equivalence, Expected, Group, GroupedVector, Setup, Signal, Vector, VectorCommand};

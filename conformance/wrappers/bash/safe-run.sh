@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# safe-run: finds the safe-run program and becomes it. Contract: M0-v0.1.0
+# Finds the safe-run program and replaces itself with it. Contract: M0-v0.1.0
 #
-# Arguments, streams, environment and exit code are the program's: nothing is read or changed here.
-# Looked for, the first that is there is taken:
-#   1. $SAFE_RUN_BIN, as it is
+# Passes arguments, streams, environment and exit code through unchanged.
+# Uses the first of these that exists:
+#   1. $SAFE_RUN_BIN, without a check
 #   2. <root>/rust/target/release/safe-run, <root>/target/release/safe-run
 #   3. <root>/dist/<linux|macos|windows>/<x86_64|aarch64>/safe-run
 #   4. safe-run on the PATH
-# <root> is the nearest folder above this file that holds .git or RFC-Shared-Agent-Scaffolding-v0.1.0.md.
-# Exit code 127 where there is none; 126 where the one in $SAFE_RUN_BIN cannot be run.
+# <root> is the nearest folder above this file that contains .git or RFC-Shared-Agent-Scaffolding-v0.1.0.md.
+# Exit codes: 127 if none exists; 126 if the one in $SAFE_RUN_BIN cannot be executed.
 
 if [[ -n "${SAFE_RUN_BIN:-}" ]]; then
   exec "$SAFE_RUN_BIN" "$@"
@@ -44,7 +44,7 @@ for place in "${places[@]}"; do
   [[ -f "$place" && -x "$place" ]] && exec "$place" "$@"
 done
 
-# By hand, so that this file is never taken for the program.
+# Searches the PATH itself, because `exec safe-run` could find this file.
 IFS=: read -r -a folders <<<"$PATH"
 for folder in "${folders[@]}"; do
   place="${folder:-.}/safe-run$end"

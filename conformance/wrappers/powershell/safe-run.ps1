@@ -1,15 +1,15 @@
 #!/usr/bin/env pwsh
-# safe-run: finds the safe-run program and runs it. Contract: M0-v0.1.0
+# Finds the safe-run program and runs it. Contract: M0-v0.1.0
 #
-# Arguments, environment and exit code are the program's: nothing is read or changed here.
-# PowerShell cannot become another program, so it stays above it and passes its exit code on.
-# Looked for, the first that is there is taken:
-#   1. $env:SAFE_RUN_BIN, as it is
+# Passes arguments, environment and exit code through unchanged.
+# PowerShell cannot replace itself with another program, so it starts safe-run and returns its exit code.
+# Uses the first of these that exists:
+#   1. $env:SAFE_RUN_BIN, without a check
 #   2. <root>/rust/target/release/safe-run, <root>/target/release/safe-run
 #   3. <root>/dist/<linux|macos|windows>/<x86_64|aarch64>/safe-run
 #   4. safe-run on the PATH
-# <root> is the nearest folder above this file that holds .git or RFC-Shared-Agent-Scaffolding-v0.1.0.md.
-# Exit code 127 where there is none; 126 where the one in SAFE_RUN_BIN cannot be run.
+# <root> is the nearest folder above this file that contains .git or RFC-Shared-Agent-Scaffolding-v0.1.0.md.
+# Exit codes: 127 if none exists; 126 if the one in SAFE_RUN_BIN cannot be executed.
 
 $ErrorActionPreference = 'Stop'
 

@@ -19,7 +19,7 @@ use crate::supervision::Connection;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
-    /// The supervisor was told to kill every remaining process.
+    /// The supervisor was asked to kill every remaining process.
     Finishing,
 }
 

@@ -95,9 +95,9 @@ fn secrets_are_redacted_in_records_and_not_in_forwarded_output() {
     let finished =
         sandbox.run(["--events", "events", "sh", "-c", &format!("echo key {key}; echo $PASSWORD; exit 1"), key]);
     assert_eq!(String::from_utf8(finished.stdout).unwrap(), format!("key {key}\nhunter2-hunter2\n"));
-    for kept in [sandbox.log_text(), fs::read_to_string(sandbox.path("events")).unwrap(), finished.stderr] {
-        assert!(!kept.contains(key) && !kept.contains("hunter2"), "{kept}");
-        assert!(kept.contains("key [redacted]"), "{kept}");
+    for saved in [sandbox.log_text(), fs::read_to_string(sandbox.path("events")).unwrap(), finished.stderr] {
+        assert!(!saved.contains(key) && !saved.contains("hunter2"), "{saved}");
+        assert!(saved.contains("key [redacted]"), "{saved}");
     }
     assert!(Sandbox::new().shell("exit 1").code == Some(1));
 }

@@ -1,12 +1,11 @@
-//! The tool and the wrappers against all vectors, and broken wrappers, each of which has to be caught.
+//! Runs all vectors with the tool and the wrappers, and checks that broken wrappers are detected.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_conformance::{Kind, Request, Stop, Subject, Vectors, conform};
+use counterproof_conformance::{ConformanceRun, Subject, SubjectKind, VectorResult, Vectors};
 use serde_json::json;
 
 use crate::kit::Sandbox;
@@ -20,10 +19,10 @@ fn vectors() -> Vectors {
 }
 
 fn tool() -> Subject {
-    Subject::new(Kind::Tool, Utf8Path::new(env!("CARGO_BIN_EXE_safe-run"))).unwrap()
+    Subject::new(SubjectKind::Tool, Utf8Path::new(env!("CARGO_BIN_EXE_safe-run"))).unwrap()
 }
 
-/// The wrappers whose language is there, with the program that runs them.
+/// Returns the wrappers whose language is installed, with its interpreter.
 fn wrappers() -> Vec<(&'static str, &'static str)> {
     let all = [
         ("bash", "bash/safe-run.sh"),
@@ -38,17 +37,14 @@ fn wrappers() -> Vec<(&'static str, &'static str)> {
     all.into_iter().filter(|(language, _)| is_there(language)).collect()
 }
 
-/// Everything that is wrong with these programs.
-fn wrong(vectors: &Vectors, subjects: &[Subject]) -> Vec<String> {
+/// Returns every problem of these programs.
+fn problems(vectors: &Vectors, subjects: &[Subject]) -> Vec<String> {
     let expected = conformance().join("expected");
-    let environment = BTreeMap::new();
-    let request =
-        Request { vectors, expected: &expected, subjects, environment, writes_golden: false, stop: Stop::default() };
-    let told = |verdict: counterproof_conformance::Verdict| {
-        let Subject { path, .. } = &subjects[verdict.subject];
-        verdict.wrong.into_iter().map(move |wrong| format!("{path} {}: {wrong}", verdict.id)).collect::<Vec<_>>()
+    let of_result = |result: VectorResult| {
+        let Subject { path, .. } = &subjects[result.subject];
+        result.problems().iter().map(|problem| format!("{path} {}: {problem}", result.id)).collect::<Vec<_>>()
     };
-    conform(&request).unwrap().into_iter().flat_map(told).collect()
+    ConformanceRun::new(vectors, &expected, subjects).run().unwrap().into_iter().flat_map(of_result).collect()
 }
 
 #[test]
@@ -56,12 +52,12 @@ fn the_tool_and_every_wrapper_pass_every_vector() {
     let wrappers = wrappers();
     assert!(wrappers.iter().any(|(language, _)| *language == "bash"), "{wrappers:?}");
     let paths = wrappers.iter().map(|(_, path)| conformance().join("wrappers").join(path));
-    let wrappers = paths.map(|path| Subject::new(Kind::Wrapper, &path).unwrap());
+    let wrappers = paths.map(|path| Subject::new(SubjectKind::Wrapper, &path).unwrap());
     let subjects: Vec<Subject> = std::iter::once(tool()).chain(wrappers).collect();
-    assert_eq!(wrong(&vectors(), &subjects), Vec::<String>::new());
+    assert_eq!(problems(&vectors(), &subjects), Vec::<String>::new());
 }
 
-/// What is wrong with a wrapper that does this after the tool, with the exit code in `$code` and the path of the log in `$log`.
+/// Returns the problems of a wrapper that runs a script after the tool. The script sets `$code` and can use the path in `$log`.
 fn broken(after: &str) -> Vec<String> {
     let sandbox = Sandbox::new();
     let script = format!(
@@ -70,8 +66,8 @@ fn broken(after: &str) -> Vec<String> {
     sandbox.put("wrapper", &script);
     fs::set_permissions(sandbox.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = Utf8PathBuf::from_path_buf(sandbox.path("wrapper")).unwrap();
-    let subjects = [tool(), Subject::new(Kind::Wrapper, &path).unwrap()];
-    wrong(&vectors().only(&["safe-run-004"]), &subjects)
+    let subjects = [tool(), Subject::new(SubjectKind::Wrapper, &path).unwrap()];
+    problems(&vectors().only(&["safe-run-004"]), &subjects)
 }
 
 #[test]
@@ -80,7 +76,7 @@ fn a_wrapper_that_changes_nothing_passes() {
 }
 
 #[test]
-fn every_prohibited_drift_of_a_wrapper_is_caught() {
+fn every_prohibited_drift_of_a_wrapper_is_detected() {
     let log = "; code=$?; log=$(echo .agent/FAIL-LOGS/*.log)";
     let cases = [
         ("; code=$(($? + 1))", "exit code: expected 7, found 8"),
@@ -90,12 +86,12 @@ fn every_prohibited_drift_of_a_wrapper_is_caught() {
         ("; code=$?; echo noise >&2", "data content of stderr differs"),
         ("| sed 's/$/\\r/'; code=$?", "data content of stdout differs"),
         ("; code=$?; rm -r .agent", "is missing"),
-        ("; code=$?; : > more", "artifact `more` should not be there"),
+        ("; code=$?; : > more", "artifact `more` is unexpected"),
         (
             "; code=$?; \"$SAFE_RUN_BIN\" \"$@\" > /dev/null 2>&1",
-            "artifact `.agent/FAIL-LOGS/safe-run-<time>-<random>.log (2)` should not be there",
+            "artifact `.agent/FAIL-LOGS/safe-run-<time>-<random>.log (2)` is unexpected",
         ),
-        ("; code=$?; mkfifo pipe", "artifact `pipe` should not be there"),
+        ("; code=$?; mkfifo pipe", "artifact `pipe` is unexpected"),
         (&format!("{log}; mv $log ${{log%.log}}.txt"), "is missing"),
         (&format!("{log}; mv $log kept; ln -s ../../kept $log"), "expected Contents("),
         (&format!("{log}; sed -i 's/SEQ=3/SEQ=4/' $log"), "sequence number: expected 3, found 4"),
@@ -112,53 +108,54 @@ fn every_prohibited_drift_of_a_wrapper_is_caught() {
         (&format!("{log}; : > $log"), "the ledger is missing"),
     ];
     for (after, expected) in cases {
-        let wrong = broken(after);
-        let caught = |wrong: &String| wrong.contains("differs from the tool: ") && wrong.contains(expected);
-        assert!(wrong.iter().any(caught), "{after}: {wrong:#?}");
+        let problems = broken(after);
+        let is_detected = |problem: &String| problem.contains("differs from the tool: ") && problem.contains(expected);
+        assert!(problems.iter().any(is_detected), "{after}: {problems:#?}");
     }
 }
 
 #[test]
-fn a_wrapper_that_changes_a_byte_that_is_no_text_is_caught() {
+fn a_wrapper_that_changes_a_byte_outside_utf8_is_detected() {
     let sandbox = Sandbox::new();
     let command = json!({"args": ["sh", "-c", r"printf '\377\n' >&2; exit 1"]});
     let vector = json!({"id": "bytes", "name": "No text", "command": command, "expected": {"exit_code": 1}});
     let document = json!({"m0_contract_version": "v0.1.0", "vectors": {"safe_run": [vector]}});
     sandbox.put("vectors.json", &document.to_string());
-    let told = |script: &str| {
+    let problems_of = |script: &str| {
         sandbox.put("wrapper", &format!("#!/bin/bash\n# Contract: M0-v0.1.0\n{script}\n"));
         fs::set_permissions(sandbox.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
         let path = |name| Utf8PathBuf::from_path_buf(sandbox.path(name)).unwrap();
         let vectors = Vectors::read(&path("vectors.json")).unwrap();
-        wrong(&vectors, &[tool(), Subject::new(Kind::Wrapper, &path("wrapper")).unwrap()])
+        problems(&vectors, &[tool(), Subject::new(SubjectKind::Wrapper, &path("wrapper")).unwrap()])
     };
-    assert_eq!(told(r#"exec "$SAFE_RUN_BIN" "$@""#), Vec::<String>::new());
-    let wrong = told(r#""$SAFE_RUN_BIN" "$@" 2> >(LC_ALL=C sed 's/\xff/\xfe/' >&2); code=$?; wait $!; exit $code"#);
-    assert!(wrong.len() == 1 && wrong[0].contains("data content of stderr differs"), "{wrong:#?}");
+    assert_eq!(problems_of(r#"exec "$SAFE_RUN_BIN" "$@""#), Vec::<String>::new());
+    let problems =
+        problems_of(r#""$SAFE_RUN_BIN" "$@" 2> >(LC_ALL=C sed 's/\xff/\xfe/' >&2); code=$?; wait $!; exit $code"#);
+    assert!(problems.len() == 1 && problems[0].contains("data content of stderr differs"), "{problems:#?}");
 }
 
 #[test]
-fn a_wrapper_that_does_not_declare_its_contract_is_caught() {
+fn a_wrapper_that_does_not_declare_its_contract_is_detected() {
     let sandbox = Sandbox::new();
     sandbox.put("wrapper", "#!/bin/sh\nexec \"$SAFE_RUN_BIN\" \"$@\"\n");
     fs::set_permissions(sandbox.path("wrapper"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = Utf8PathBuf::from_path_buf(sandbox.path("wrapper")).unwrap();
-    let subjects = [tool(), Subject::new(Kind::Wrapper, &path).unwrap()];
-    let wrong = wrong(&vectors().only(&["safe-run-001"]), &subjects);
+    let subjects = [tool(), Subject::new(SubjectKind::Wrapper, &path).unwrap()];
+    let problems = problems(&vectors().only(&["safe-run-001"]), &subjects);
     assert_eq!(
-        wrong,
+        problems,
         [format!("{} wrapper-contract: the header does not declare the contract M0-v0.1.0", subjects[1].path)]
     );
 }
 
 #[test]
-fn an_implementation_that_does_something_else_is_caught() {
-    let tools = [tool(), Subject::new(Kind::Tool, Utf8Path::new("/usr/bin/env")).unwrap()];
-    let wrong = wrong(&vectors().only(&["safe-run-001", "safe-run-002"]), &tools);
-    assert!(wrong.len() >= 4 && wrong.iter().all(|wrong| wrong.starts_with("/usr/bin/")), "{wrong:#?}");
+fn a_program_that_is_not_safe_run_is_detected() {
+    let tools = [tool(), Subject::new(SubjectKind::Tool, Utf8Path::new("/usr/bin/env")).unwrap()];
+    let problems = problems(&vectors().only(&["safe-run-001", "safe-run-002"]), &tools);
+    assert!(problems.len() >= 4 && problems.iter().all(|problem| problem.starts_with("/usr/bin/")), "{problems:#?}");
 }
 
-/// The program that runs a language, whatever the search path will be.
+/// Returns the absolute path of an interpreter, so that it is found with any `PATH`.
 fn interpreter(language: &str) -> String {
     let script = match language {
         "python3" => "python3 -c 'import sys; print(sys.executable)'".to_owned(),
@@ -169,7 +166,7 @@ fn interpreter(language: &str) -> String {
 }
 
 #[test]
-fn wrappers_look_for_the_tool_in_the_documented_order() {
+fn wrappers_search_for_the_tool_in_the_documented_order() {
     for (language, path) in wrappers() {
         let sandbox = Sandbox::new();
         let root = sandbox.path("").canonicalize().unwrap();
@@ -210,11 +207,15 @@ fn wrappers_look_for_the_tool_in_the_documented_order() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(127), "{language}: {stderr}");
         assert!(stderr.starts_with("ERROR: Rust canonical tool not found.\n"), "{language}: {stderr}");
-        let told = ["SAFE_RUN_BIN"].into_iter().chain(locations[1..4].iter().map(String::as_str)).chain(["PATH"]);
-        let found: Vec<_> = told.map(|sandbox| stderr.find(sandbox)).collect();
+        let listed = ["SAFE_RUN_BIN"].into_iter().chain(locations[1..4].iter().map(String::as_str)).chain(["PATH"]);
+        let found: Vec<_> = listed.map(|sandbox| stderr.find(sandbox)).collect();
         assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{language}: {stderr}");
         command.env("SAFE_RUN_BIN", root.join("gone"));
-        assert_eq!(command.output().unwrap().status.code(), Some(127), "{language}: what is named is taken as it is");
+        assert_eq!(
+            command.output().unwrap().status.code(),
+            Some(127),
+            "{language}: SAFE_RUN_BIN is used without a check"
+        );
         sandbox.put("gone", "no program");
         assert_eq!(command.output().unwrap().status.code(), Some(126), "{language}");
     }

@@ -129,11 +129,12 @@ fn json_and_junit_have_the_same_results() {
     let told = conformance(&sandbox, &["--wrapper", "liar", "--format", "junit"]);
     assert_eq!(told.code, Some(1), "{told}");
     for part in [
-        "<testsuites name=\"conformance\" tests=\"7\" failures=\"1\">",
-        "<testsuite name=\"tool safe-run\" tests=\"2\" failures=\"0\" skipped=\"1\">",
-        "<testsuite name=\"wrapper <folder>/liar\" tests=\"3\" failures=\"1\" skipped=\"1\">",
-        &format!("name=\"run-1: A failure keeps both streams\"><failure message=\"{wrong}\">"),
-        "<testcase classname=\"preflight_automerge_ruleset\" name=\"preflight-1\"><skipped message=\"out of scope\"/>",
+        "<testsuites name=\"conformance\" tests=\"7\" skipped=\"4\" failures=\"1\" errors=\"0\">",
+        "<testsuite name=\"tool safe-run\" tests=\"2\" skipped=\"1\" errors=\"0\" failures=\"0\">",
+        "<testsuite name=\"wrapper <folder>/liar\" tests=\"3\" skipped=\"1\" errors=\"0\" failures=\"1\">",
+        &format!("<failure message=\"{wrong}\">{wrong}\n"),
+        "<testcase name=\"preflight-1\" classname=\"preflight_automerge_ruleset\">",
+        "<skipped message=\"out of scope\"/>",
     ] {
         assert!(told.stdout.contains(part), "{part}: {told}");
     }
@@ -214,7 +215,10 @@ fn golden_outputs_are_updated_and_then_match() {
     vectors["vectors"]["safe_run"][0]["golden"] = json!("run-1.json");
     let sandbox = sandbox().with_file("vectors.json", &vectors.to_string());
     let missing = conformance(&sandbox, &[]);
-    assert!(missing.code == Some(1) && missing.stdout.contains("`run-1.json` cannot be read"), "{missing}");
+    assert!(
+        missing.code == Some(1) && missing.stdout.contains("failed to read the golden output `run-1.json`"),
+        "{missing}"
+    );
     assert_eq!(conformance(&sandbox, &["--write-expected"]).code, Some(0));
     assert_eq!(conformance(&sandbox, &[]).code, Some(0));
     let golden = sandbox.json("expected/run-1.json").to_string();
@@ -233,11 +237,11 @@ fn an_unusable_vector_is_an_error_with_its_position() {
     system["vectors"]["safe_check"][0]["command"]["platform_filter"] = json!("amiga");
     let nothing = json!({"m0_contract_version": "v0.1.0", "vectors": {"preflight_automerge_ruleset": []}});
     for (vectors, code, told) in [
-        (unknown.to_string(), 2, "vector `run-1` in `vectors.json` cannot be used"),
+        (unknown.to_string(), 2, "invalid vector `run-1` in `vectors.json`"),
         (signal.to_string(), 2, "unknown variant `WINCH`"),
         (system.to_string(), 2, "unknown variant `amiga`"),
         (nothing.to_string(), 2, "`vectors.json`: no vector is in scope"),
-        ("[]".to_owned(), 2, "`vectors.json` is no file of vectors"),
+        ("[]".to_owned(), 2, "`vectors.json` is not a file of vectors"),
     ] {
         let finished = conformance(&sandbox().with_file("vectors.json", &vectors), &[]);
         assert_eq!(finished.code, Some(code), "{finished}");

@@ -1,0 +1,169 @@
+//! The file of vectors.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::format::{Group, GroupedVector};
+
+/// The vectors of a file.
+#[derive(Debug, Clone)]
+pub struct Vectors {
+    /// The version of the contract.
+    pub contract: String,
+    pub(crate) in_scope: Vec<GroupedVector>,
+    /// The group and the id of each vector that is for another tool.
+    pub out_of_scope: Vec<(String, String)>,
+}
+
+/// A file of vectors that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum VectorsError {
+    /// The file could not be read.
+    #[error("failed to read `{path}`")]
+    Read {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
+    /// The file is not a document of vectors.
+    #[error("`{path}` is not a file of vectors")]
+    Format {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The JSON error.
+        source: serde_json::Error,
+    },
+    /// A vector is invalid or has an unknown field.
+    #[error("invalid vector `{id}` in `{path}`")]
+    Vector {
+        /// The id of the vector.
+        id: String,
+        /// The file.
+        path: Utf8PathBuf,
+        /// The JSON error.
+        source: serde_json::Error,
+    },
+}
+
+#[derive(Deserialize)]
+struct Document {
+    m0_contract_version: String,
+    vectors: serde_json::Map<String, Value>,
+}
+
+impl Vectors {
+    /// Keeps only the vectors with these ids.
+    #[must_use]
+    pub fn only(mut self, ids: &[&str]) -> Self {
+        self.in_scope.retain(|GroupedVector { vector, .. }| ids.contains(&vector.id.as_str()));
+        self.out_of_scope.clear();
+        self
+    }
+
+    /// Reads a file of vectors.
+    pub fn read(path: &Utf8Path) -> Result<Self, VectorsError> {
+        let bytes = std::fs::read(path).map_err(|source| VectorsError::Read { path: path.to_owned(), source })?;
+        let format = |source| VectorsError::Format { path: path.to_owned(), source };
+        let document: Document = serde_json::from_slice(&bytes).map_err(format)?;
+        let mut vectors =
+            Self { contract: document.m0_contract_version, in_scope: Vec::new(), out_of_scope: Vec::new() };
+        for (name, list) in document.vectors {
+            let list: Vec<Value> = serde_json::from_value(list).map_err(format)?;
+            for value in list {
+                let id = value["id"].as_str().unwrap_or("without id").to_owned();
+                let Some(group) = Group::parse(&name) else {
+                    vectors.out_of_scope.push((name.clone(), id));
+                    continue;
+                };
+                let vector = serde_json::from_value(value).map_err(|source| VectorsError::Vector {
+                    id,
+                    path: path.to_owned(),
+                    source,
+                })?;
+                vectors.in_scope.push(GroupedVector { group, vector });
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_store::write::{Durability, write};
+    use serde_json::json;
+
+    use super::*;
+    use crate::vectors::{Equivalence, Platform, Signal};
+
+    /// Reads vectors from a document.
+    fn read(document: &Value) -> Result<Vectors, VectorsError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("vectors.json");
+        write(&path, document.to_string().as_bytes(), Durability::Cached).unwrap();
+        Vectors::read(&path)
+    }
+
+    fn document(vector: &Value) -> Value {
+        json!({"m0_contract_version": "v0.1.0", "vectors": {"safe_run": [vector], "preflight": [{"id": "p"}, {}]}})
+    }
+
+    fn minimal() -> Value {
+        json!({"id": "a", "name": "A", "expected": {}})
+    }
+
+    #[test]
+    fn groups_of_other_tools_are_out_of_scope() {
+        let vectors = read(&document(&minimal())).unwrap();
+        assert_eq!(vectors.contract, "v0.1.0");
+        assert_eq!(vectors.in_scope.len(), 1);
+        assert_eq!(vectors.in_scope[0].group, Group::Run);
+        let out_of_scope = ["p", "without id"].map(|id| ("preflight".to_owned(), id.to_owned()));
+        assert_eq!(vectors.out_of_scope, out_of_scope);
+        assert!(vectors.only(&["b"]).in_scope.is_empty());
+    }
+
+    #[test]
+    fn a_vector_is_parsed_with_all_of_its_fields() {
+        let mut vector = minimal();
+        vector["command"] = json!({"args": ["x"], "interrupt_signal": "HUP", "platform_filter": "unix", "stdin": "in"});
+        vector["command_variants"] = json!([{"args": ["y"], "expected_file": "out"}]);
+        vector["allowed_equivalences"] = json!(["line_endings"]);
+        vector["expected"] = json!({"exit_code_oneOf": [1, 2], "exit_code_range": [3, 9], "log_content_absent": ["z"]});
+        vector["golden"] = json!("a.json");
+        let vectors = read(&document(&vector)).unwrap();
+        let vector = &vectors.in_scope[0].vector;
+        let command = vector.command.as_ref().unwrap();
+        assert_eq!((command.interrupt_signal, command.platform_filter), (Some(Signal::Hup), Some(Platform::Unix)));
+        assert_eq!(command.stdin.as_deref(), Some("in"));
+        assert_eq!(vector.command_variants[0].expected_file, "out");
+        assert_eq!(vector.allowed_equivalences, [Equivalence::LineEndings]);
+        assert_eq!(vector.expected.exit_code_one_of, Some(vec![1, 2]));
+        assert_eq!(vector.expected.exit_code_range, Some((3, 9)));
+        assert_eq!(vector.golden.as_deref(), Some("a.json"));
+    }
+
+    #[test]
+    fn an_unknown_field_is_an_error_that_names_the_vector() {
+        for pointer in ["/surprise", "/expected/surprise", "/command/surprise", "/setup/surprise"] {
+            let mut vector = minimal();
+            vector["command"] = json!({});
+            vector["setup"] = json!({});
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            vector.pointer_mut(parent).unwrap()[key] = json!(1);
+            let error = read(&document(&vector)).unwrap_err();
+            assert!(matches!(&error, VectorsError::Vector { id, .. } if id == "a"), "{pointer}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_not_a_document_is_an_error() {
+        assert!(matches!(Vectors::read(Utf8Path::new("/absent.json")), Err(VectorsError::Read { .. })));
+        for document in
+            [json!([]), json!({"vectors": {}}), json!({"m0_contract_version": "v0.1.0", "vectors": {"a": 1}})]
+        {
+            assert!(matches!(read(&document), Err(VectorsError::Format { .. })), "{document}");
+        }
+    }
+}
