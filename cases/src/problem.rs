@@ -5,7 +5,6 @@ use std::io;
 use std::ops::Range;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::escape_invisible;
 use counterproof_validation::Position;
 
 /// An error or a warning at one position of a cases file.
@@ -36,30 +35,7 @@ pub struct Marked {
     pub span: Range<usize>,
 }
 
-/// Characters shown on each side of the error.
-const CONTEXT_CHARS: usize = 60;
-
-/// Formats the line of the expression with the error underlined.
-impl fmt::Display for Marked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let start = self.text[..self.span.start].rfind('\n').map_or(0, |newline| newline + 1);
-        let end = self.text[self.span.start..].find('\n').map_or(self.text.len(), |newline| self.span.start + newline);
-        let (before, rest) = self.text[start..end].split_at(self.span.start - start);
-        let (part, after) = rest.split_at(self.span.len().min(rest.len()));
-        let skipped = before.chars().count().saturating_sub(CONTEXT_CHARS);
-        let before: String =
-            if skipped > 0 { "…".chars().chain(before.chars().skip(skipped)).collect() } else { before.to_owned() };
-        let cut = |text: &str| match text.char_indices().nth(CONTEXT_CHARS) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text.to_owned(),
-        };
-        let (before, part, after) =
-            (escape_invisible(&before), escape_invisible(&cut(part)), escape_invisible(&cut(after)));
-        let (indent, width) = (before.chars().count(), part.chars().count().max(1));
-        write!(f, "  | {before}{part}{after}\n  | {:indent$}{}", "", "^".repeat(width))
-    }
-}
-
+/// Formats the problem on one line, without the marked expression.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file)?;
@@ -70,11 +46,7 @@ impl fmt::Display for Problem {
         if let Some(id) = &self.case_id {
             write!(f, "case `{id}`: ")?;
         }
-        write!(f, "{} ({})", self.message, self.remedy)?;
-        match &self.marked {
-            Some(marked) => write!(f, "\n{marked}"),
-            None => Ok(()),
-        }
+        write!(f, "{} ({})", self.message, self.remedy)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Loads the cases of a command and formats all problems in them.
 
 use camino::Utf8Path;
-use counterproof_cases::{LoadError, Suite};
+use counterproof_cases::{LoadError, Marked, Problem, Suite};
 use counterproof_store::RUN_FILE;
 
 use crate::command_error::CommandError;
+use crate::source_excerpt::render_excerpt;
 use crate::streams::Streams;
 
 /// Maximum number of listed problems. More rarely help to understand a file that is wrong throughout.
@@ -22,7 +23,7 @@ pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, Comm
         Err(error) => error.warnings(),
     };
     for warning in warnings {
-        streams.warn(warning);
+        streams.warn(with_excerpt(warning));
     }
     loaded.map_err(|error| load_error(path, error))
 }
@@ -32,16 +33,26 @@ fn load_error(path: &Utf8Path, error: LoadError) -> CommandError {
         return CommandError::io(error);
     }
     let problems = error.problems();
-    if problems.len() < 2 {
+    if let [problem] = problems {
+        return CommandError::usage(with_excerpt(problem));
+    }
+    if problems.is_empty() {
         return CommandError::usage(error);
     }
-    let mut lines: Vec<_> = problems
-        .iter()
-        .take(MAX_PROBLEMS_LISTED)
-        .map(|problem| format!("  {}", problem.to_string().replace('\n', "\n  ")))
-        .collect();
+    let indented = |problem: &Problem| format!("  {}", with_excerpt(problem).replace('\n', "\n  "));
+    let mut lines: Vec<_> = problems.iter().take(MAX_PROBLEMS_LISTED).map(indented).collect();
     if problems.len() > MAX_PROBLEMS_LISTED {
         lines.push(format!("  and {} more", problems.len() - MAX_PROBLEMS_LISTED));
     }
     CommandError::usage(format!("`{path}` has {} problems\n{}", problems.len(), lines.join("\n")))
+}
+
+/// Formats a problem, followed by the invalid expression if there is one.
+fn with_excerpt(problem: &Problem) -> String {
+    match (&problem.marked, problem.position) {
+        (Some(Marked { text, span }), Some(position)) => {
+            format!("{problem}\n{}", render_excerpt(text, span.clone(), position))
+        }
+        _ => problem.to_string(),
+    }
 }

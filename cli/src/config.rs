@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::RiskLevel;
 use counterproof_evaluator::{GateLimits, Rules, Thresholds, WrittenRules};
+use counterproof_validation::Position;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::command_error::CommandError;
+use crate::source_excerpt::render_excerpt;
 
 /// The configuration file that is read from the working folder by default.
 const DEFAULT_PATH: &str = "counterproof.toml";
@@ -84,17 +87,45 @@ impl Config {
             Err(error) => return Err(CommandError::io(format!("failed to read `{path}`: {error}"))),
         };
         Self::parse(&text).map_err(|error| {
-            CommandError::usage(format!("invalid configuration `{path}`\n{error}"))
-                .hint("see docs/configuration.md for all settings")
+            CommandError::usage(error.describe(&path, &text)).hint("see docs/configuration.md for all settings")
         })
     }
 
-    /// Parses a configuration. Errors name line and column.
-    fn parse(text: &str) -> Result<Self, String> {
-        let mut config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        config.rules = std::mem::take(&mut config.compare.rule).compile(text).map_err(|error| error.to_string())?;
+    fn parse(text: &str) -> Result<Self, InvalidConfig> {
+        let mut config: Self = toml::from_str(text)
+            .map_err(|error| InvalidConfig { message: error.message().to_owned(), span: error.span() })?;
+        config.rules = std::mem::take(&mut config.compare.rule)
+            .compile(text)
+            .map_err(|error| InvalidConfig { span: Some(line_span(text, error.line)), message: error.message })?;
         Ok(config)
     }
+}
+
+/// An error in a configuration.
+#[derive(Debug)]
+struct InvalidConfig {
+    message: String,
+    /// The byte range of the error, if known.
+    span: Option<Range<usize>>,
+}
+
+impl InvalidConfig {
+    /// Formats the error with file, line, column and a source excerpt.
+    fn describe(self, path: &Utf8Path, text: &str) -> String {
+        let Some(span) = self.span else { return format!("{path}: {}", self.message) };
+        let before = text.get(..span.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let excerpt = render_excerpt(text, span, Position { line, column });
+        format!("{path}:{line}:{column}: {}\n{excerpt}", self.message)
+    }
+}
+
+/// Returns the byte range of a line, counted from 1.
+fn line_span(text: &str, line: usize) -> Range<usize> {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let length = text.get(start..).and_then(|rest| rest.lines().next()).map_or(0, str::len);
+    start..start + length
 }
 
 #[cfg(test)]
@@ -105,7 +136,7 @@ mod tests {
     fn the_configurations_in_the_docs_are_valid() {
         for docs in [include_str!("../../docs/configuration.md"), include_str!("../../docs/protocols.md")] {
             for block in docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
-                Config::parse(block).unwrap_or_else(|error| panic!("{error}"));
+                Config::parse(block).unwrap_or_else(|error| panic!("{error:?}"));
             }
         }
     }

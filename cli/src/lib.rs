@@ -20,6 +20,7 @@ mod request_command;
 mod resume_command;
 mod run_plan;
 mod signals;
+mod source_excerpt;
 mod step_summary;
 mod streams;
 mod value_parsers;

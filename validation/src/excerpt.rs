@@ -26,7 +26,7 @@ pub struct Excerpt {
 
 impl Excerpt {
     /// The excerpt around a span of a text, whose start is at `position`.
-    pub(super) fn around(text: &[u8], span: Range<usize>, position: Position) -> Self {
+    pub fn around(text: &[u8], span: Range<usize>, position: Position) -> Self {
         let start = span.start.min(text.len());
         let line_start = text[..start].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
         let reach = &text[start..text.len().min(start + REACH)];

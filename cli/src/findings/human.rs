@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Group, Level, Renderer};
 use counterproof_artifact::escape_invisible;
-use counterproof_validation::{Excerpt, Finding, Report};
+use counterproof_validation::{Finding, Report};
+
+use crate::source_excerpt::snippet;
 
 /// Renders the findings and a summary. The output is styled; the stream removes the styles if it is not a terminal.
 pub(super) fn render(report: &Report) -> String {
@@ -29,30 +31,13 @@ fn body(finding: &Finding) -> Group<'static> {
     let mut group = Group::with_level(Level::ERROR);
     let expected = escape_invisible(&finding.expected);
     match &finding.excerpt {
-        Some(excerpt) => group = group.element(snippet(excerpt, format!("expected {expected}"))),
+        Some(excerpt) => group = group.element(snippet(excerpt, &format!("expected {expected}"))),
         None => group = group.element(Level::NOTE.with_name("expected").message(expected)),
     }
     if !finding.pointer.is_empty() {
         group = group.element(Level::NOTE.with_name("pointer").message(escape_invisible(&finding.pointer)));
     }
     group.element(Level::HELP.message(escape_invisible(&finding.remedy)))
-}
-
-/// Converts an excerpt to a snippet. Invisible and control characters are spelled out, and the span is moved accordingly.
-fn snippet(excerpt: &Excerpt, label: String) -> Snippet<'static, Annotation<'static>> {
-    let lines = |text: &str| {
-        let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(escape_invisible).collect();
-        lines.join("\n")
-    };
-    let mut source = lines(&excerpt.text[..excerpt.span.start]);
-    let start = source.len();
-    source.push_str(&lines(&excerpt.text[excerpt.span.clone()]));
-    let end = source.len();
-    source.push_str(&lines(&excerpt.text[excerpt.span.end..]));
-    Snippet::source(source)
-        .line_start(excerpt.first_line)
-        .fold(false)
-        .annotation(AnnotationKind::Primary.span(start..end).label(label))
 }
 
 #[cfg(test)]

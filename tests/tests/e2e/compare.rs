@@ -213,26 +213,22 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: invalid configuration `counterproof.toml`
-    TOML parse error at line 2, column 1
+    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `noisy`, `improved`, `recovered`, `unmet`, `min_compared`, `suite_fell`, `undecided`, `risk`, `tag`, `suite`
       |
+    1 | [gate]
     2 | regresed = 3
       | ^^^^^^^^
-    unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `noisy`, `improved`, `recovered`, `unmet`, `min_compared`, `suite_fell`, `undecided`, `risk`, `tag`, `suite`
-
     hint: see docs/configuration.md for all settings
     ");
     let sandbox = sample().with_file("counterproof.toml", "[gate]\nregressed = -1\n");
     insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
     exit code: 2
     --- stderr
-    error: invalid configuration `counterproof.toml`
-    TOML parse error at line 2, column 13
+    error: counterproof.toml:2:13: expected a whole number of zero or more, a share such as "2 %" or 0.02, or "none"
       |
+    1 | [gate]
     2 | regressed = -1
       |             ^^
-    expected a whole number of zero or more, a share such as "2 %" or 0.02, or "none"
-
     hint: see docs/configuration.md for all settings
     "#);
 }

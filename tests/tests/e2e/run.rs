@@ -236,11 +236,12 @@ fn an_invalid_expression_is_reported_by_run_and_by_compare() {
         "- id: a\n  input: {user: hi}\n  expected:\n    expect:\n      - output.contains('refund')\n",
     );
     let run = sandbox.run(["run", "--cases", "cases.yaml", "--side", "new", "--dry-run"]);
-    insta::assert_snapshot!(run, @r"
+    insta::assert_snapshot!(run, @"
     exit code: 2
     --- stderr
     error: cases.yaml:5:9: case `a`: `expected.expect[0]` is not a valid expression: unknown variable `output` (known variables: final_output, proposed_actions, events, input)
-      | output.contains('refund')
+      |
+    5 | output.contains('refund')
       | ^^^^^^
     ");
     let compare = sandbox.run(["compare", "--cases", "cases.yaml"]);

@@ -1,0 +1,46 @@
+//! Source excerpts with a marked span: the one renderer for artifacts, cases files, expressions and the configuration.
+
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use counterproof_artifact::escape_invisible;
+use counterproof_validation::{Excerpt, Position};
+
+/// Converts an excerpt to a snippet with a label at the marked span. Invisible and control characters are spelled out, and the span is moved accordingly.
+pub(crate) fn snippet(excerpt: &Excerpt, label: &str) -> Snippet<'static, Annotation<'static>> {
+    let lines = |text: &str| {
+        let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(escape_invisible).collect();
+        lines.join("\n")
+    };
+    let mut source = lines(&excerpt.text[..excerpt.span.start]);
+    let start = source.len();
+    source.push_str(&lines(&excerpt.text[excerpt.span.clone()]));
+    let end = source.len();
+    source.push_str(&lines(&excerpt.text[excerpt.span.end..]));
+    Snippet::source(source)
+        .line_start(excerpt.first_line)
+        .fold(false)
+        .annotation(AnnotationKind::Primary.span(start..end).label(label.to_owned()))
+}
+
+/// Renders the lines around a span of a text, for an error message. `position` is the position of the span in its file.
+pub(crate) fn render_excerpt(text: &str, span: Range<usize>, position: Position) -> String {
+    let excerpt = Excerpt::around(text.as_bytes(), span, position);
+    Renderer::styled().render(&[Group::with_level(Level::ERROR).element(snippet(&excerpt, ""))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_has_the_line_numbers_of_the_file() {
+        let rendered = render_excerpt("one = 1\ntow = 2\n", 8..11, Position { line: 6, column: 1 });
+        insta::assert_snapshot!(anstream::adapter::strip_str(&rendered).to_string(), @"
+          |
+        5 | one = 1
+        6 | tow = 2
+          | ^^^
+        ");
+    }
+}
