@@ -45,10 +45,10 @@ fn timeouts() -> Vec<Line> {
     let silent = |settings: &mut counterproof_runner::Settings| settings.phases.idle = Duration::from_millis(200);
     let drip = Reaction::Drip(HEAD.to_vec(), vec![b'.'; 50], Duration::from_millis(50));
     vec![
-        t("the host takes no connection", Place::FullQueue, "connect_timeout", Body::None, |settings| {
+        t("the host accepts no connection", Place::FullQueue, "connect_timeout", Body::None, |settings| {
             settings.phases.connect = Duration::from_millis(200);
         }),
-        t("a connection, but TLS never comes about", Place::SilentTls, "connect_timeout", Body::None, |settings| {
+        t("a connection without a TLS handshake", Place::SilentTls, "connect_timeout", Body::None, |settings| {
             settings.phases.connect = Duration::from_millis(200);
         }),
         t("silence after the request", stall(b""), "response_timeout", Body::None, |settings| {
@@ -65,7 +65,7 @@ fn timeouts() -> Vec<Line> {
         ),
         t("headers, then silence", stall(HEAD), "idle_timeout", Body::None, silent),
         t("half a body, then silence", stall(&half(b"{\"half\": 1")), "idle_timeout", Body::Cut("txt"), silent),
-        t("a slow drip that never falls silent", Place::Agent(drip), "body_timeout", Body::Cut("txt"), |settings| {
+        t("a slow body without a pause", Place::Agent(drip), "body_timeout", Body::Cut("txt"), |settings| {
             settings.timeout = Duration::from_millis(900);
             settings.phases.idle = Duration::from_millis(800);
         }),
@@ -77,14 +77,14 @@ fn connections() -> Vec<Line> {
     let reset = |bytes: &[u8]| Place::Agent(Reaction::Reset(bytes.to_vec()));
     vec![
         n("the name does not resolve", Place::NoSuchName, "dns", Body::None),
-        n("nobody listens", Place::Nobody, "connection_refused", Body::None),
+        n("no server listens", Place::Nobody, "connection_refused", Body::None),
         n("a reset before the response", reset(b""), "connection_reset", Body::None),
         n("a reset within the head", reset(b"HTTP/1.1 200 OK\r\nx-a: "), "connection_reset", Body::None),
         n("a reset within the body", reset(&half(b"{\"half\": 1")), "connection_reset", Body::Cut("txt")),
         n("closed before the response", sends(""), "connection_closed", Body::None),
         n("closed within the head", sends("HTTP/1.1 200 OK\r\nx-a: "), "connection_closed", Body::None),
         n("plain HTTP where TLS is expected", Place::PlainHttpForTls, "tls", Body::None),
-        n("a certificate that nobody trusts", Place::UntrustedTls, "tls", Body::None),
+        n("an untrusted certificate", Place::UntrustedTls, "tls", Body::None),
     ]
 }
 
@@ -104,7 +104,7 @@ fn framing() -> Vec<Line> {
         n("a `Content-Length` beyond the body", sends(half(b"{\"half\": 1")), "body_incomplete", Body::Cut("txt")),
         n("chunks that end early", chunked("5\r\n{\"a\":\r\n9\r\n1"), "body_incomplete", Body::Cut("txt")),
         n("chunks without the last one", chunked("5\r\n{\"a\":\r\n"), "body_incomplete", Body::Cut("txt")),
-        n("a chunk of no size", chunked("5\r\n{\"a\":\r\nzz\r\n"), "body_incomplete", Body::Cut("txt")),
+        n("a chunk without a size", chunked("5\r\n{\"a\":\r\nzz\r\n"), "body_incomplete", Body::Cut("txt")),
         n(
             "half of a gzip body",
             {
@@ -168,7 +168,7 @@ fn statuses() -> Vec<Line> {
             h("a `Retry-After` beyond its cap", "503 Service Unavailable", "retry-after: 3600\r\n", "server_error"),
             1000,
         ),
-        h("a `Retry-After` that cannot be read", "503 Service Unavailable", "retry-after: soon\r\n", "server_error"),
+        h("an invalid `Retry-After`", "503 Service Unavailable", "retry-after: soon\r\n", "server_error"),
         h("status 500", "500 Internal Server Error", "", "server_error"),
         line(
             "status 500 without a body",
@@ -217,7 +217,7 @@ fn texts() -> Vec<Line> {
             Body::Whole("bin"),
         ),
         j(
-            "200 with a key that is there twice",
+            "200 with a duplicate key",
             sends(response("200 OK", "", format!("{{\"events\": 1, {}", &answer().to_string()[1..]).as_bytes())),
             "duplicate_key",
             Body::Whole("txt"),
@@ -241,7 +241,7 @@ fn shapes() -> Vec<Line> {
     vec![
         s("JSON `null`", &json!(null), "not_an_object"),
         s("a JSON list", &json!([answer()]), "not_an_object"),
-        s("an object without the fields", &json!({"error": "unknown case"}), "contract_violated"),
+        s("an object without the required fields", &json!({"error": "unknown case"}), "contract_violated"),
         s("a field of the wrong type", &with("events", json!("none")), "contract_violated"),
         s("the answer to another case", &with("case_id", json!("c2")), "other_case"),
         s("the answer of the other side", &with("version", json!("baseline")), "other_side"),
@@ -301,32 +301,27 @@ fn sizes() -> Vec<Line> {
         Line {
             change: |settings| settings.limits.body = 100_000,
             ..o(
-                "over the limit only once decoded",
+                "over the limit after decoding",
                 encoded("gzip", &gzip(noise().as_bytes())),
                 "body_too_large",
                 Body::Cut("txt"),
             )
         },
-        o(
-            "plain text under the name of gzip",
-            encoded("gzip", b"not gzip at all"),
-            "undecodable_body",
-            Body::Whole("txt"),
-        ),
+        o("plain text declared as gzip", encoded("gzip", b"not gzip at all"), "undecodable_body", Body::Whole("txt")),
         o("gzip that is corrupt in the middle", encoded("gzip", &corrupt()), "undecodable_body", Body::Cut("txt")),
         o(
-            "brotli, which was not asked for",
+            "brotli, which was not requested",
             encoded("br", b"\x8b\x02\x80{}\x03"),
             "unknown_encoding",
             Body::Whole("bin"),
         ),
         o(
-            "zstd, which was not asked for",
+            "zstd, which was not requested",
             encoded("zstd", b"\x28\xb5\x2f\xfd\x20\x02\x11\0\0{}"),
             "unknown_encoding",
             Body::Whole("bin"),
         ),
-        o("one encoding over another", encoded("gzip, br", b"\x8b\x02\x80"), "unknown_encoding", Body::Whole("bin")),
+        o("two nested encodings", encoded("gzip, br", b"\x8b\x02\x80"), "unknown_encoding", Body::Whole("bin")),
     ]
 }
 
