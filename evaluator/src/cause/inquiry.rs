@@ -1,7 +1,7 @@
 //! Two answers that differ, and the cause of it.
 
 use counterproof_artifact::evaluation::{Cause, SidePointer};
-use counterproof_artifact::{Sha256Digest, Side};
+use counterproof_artifact::{Sha256Digest, Side, Sides};
 
 use crate::diff::json::{self, JsonChanges};
 use crate::diff::{Differences, WithEvidence};
@@ -30,8 +30,8 @@ pub(crate) struct Inquiry<'a> {
     pub trail: &'a Provenance<'a>,
     /// What is wrong with new by itself.
     pub findings: &'a Findings,
-    /// What the baseline and new were asked.
-    pub asked: [&'a CaseInput<'a>; 2],
+    /// The input of each side.
+    pub inputs: Sides<&'a CaseInput<'a>>,
 }
 
 impl<'a> Inquiry<'a> {
@@ -46,7 +46,7 @@ impl<'a> Inquiry<'a> {
 /// The cause of what differs between two answers; `None` where nothing does.
 pub(crate) fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
     let effect = effect::choose(&inquiry)?;
-    if case_input::is_same(inquiry.asked[0], inquiry.asked[1]) == Some(false) {
+    if case_input::is_same(inquiry.inputs.baseline, inquiry.inputs.new) == Some(false) {
         return Some(input_changed(&inquiry, effect));
     }
     let walked = walk::back(&inquiry, effect);
@@ -73,28 +73,27 @@ pub(crate) fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> 
         code: CauseCode::RunnerFailure,
         place: format!("{}{status}", failure.class),
         shape: format!("{} of {side}", failure.error_name.as_deref().unwrap_or_default()),
-        message: format!("{side} could not be run: {}", messages::failure(failure)),
+        message: format!("runner error on {side}: {}", messages::failure(failure)),
         pointers: pointers.clone(),
     };
     Some(cause(named, pointers))
 }
 
 fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
-    let requests = (inquiry.asked[0].request(), inquiry.asked[1].request());
+    let requests = (inquiry.inputs.baseline.request(), inquiry.inputs.new.request());
     let changes = match requests {
         (Some(old), Some(new)) => json::diff(old, new),
         _ => JsonChanges::default(),
     };
     let what = if changes.is_empty() { String::new() } else { format!(": {}", messages::changes(&changes)) };
-    let pointers =
-        Side::BOTH.into_iter().filter(|side| inquiry.asked[usize::from(*side == Side::New)].request().is_some());
+    let pointers = Side::BOTH.into_iter().filter(|side| inquiry.inputs.get(*side).request().is_some());
     let pointers: Vec<_> =
         pointers.map(|side| SidePointer { side, pointer: "/request_asset_href".to_owned() }).collect();
     let named = Named {
         code: CauseCode::InputChanged,
         place: name::place("input", changes.first()),
         shape: name::shape(changes.first()),
-        message: format!("the two sides were not asked the same{what}"),
+        message: format!("the two sides received different input{what}"),
         pointers: pointers.clone(),
     };
     let mut path = vec![effect.pointer(inquiry)];

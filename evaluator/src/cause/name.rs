@@ -1,7 +1,7 @@
 //! What a cause is called: its code, the place and the shape that cases share, and the sentence with the values.
 
 use counterproof_artifact::evaluation::SidePointer;
-use counterproof_artifact::{EventBody, Side, ToolStatus};
+use counterproof_artifact::{Event, EventBody, Side, ToolStatus};
 use serde_json::Value;
 
 use super::CauseCode;
@@ -14,6 +14,7 @@ use crate::diff::pointers::row_pointers;
 use crate::diff::steps;
 use crate::grounding::Holder;
 use crate::judge::ReasonCode;
+use crate::load::LoadedAnswer;
 use crate::load::payload::Payload;
 use crate::messages;
 use crate::messages::step_name;
@@ -41,16 +42,7 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
     let loaded = inquiry.side(side).loaded;
     let event = &loaded.answer.events[index];
     let step = step_name(event, loaded);
-    let tool = match &event.body {
-        EventBody::ToolCall(call) => text::one_line(&call.tool, 60),
-        EventBody::ToolResult(result) => {
-            let call = loaded.index.call(&loaded.answer.events, &result.call_id);
-            call.map_or_else(|| "an unknown call".to_owned(), |call| text::one_line(&call.tool, 60))
-        }
-        EventBody::Retrieval(_) => "retrieval".to_owned(),
-        EventBody::FinalOutput(_) => "output".to_owned(),
-        EventBody::Unknown { kind, .. } => text::one_line(kind, 60),
-    };
+    let tool = tool_of(event, loaded);
     let pointers = row_pointers("/events", row.row);
     let named = |code, place, shape, message| Named { code, place, shape, message, pointers: pointers.clone() };
     let first = row.changes.first();
@@ -95,6 +87,20 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
             let what = alone.map_or_else(|| messages::changes(&row.changes), str::to_owned);
             named(CauseCode::EventChanged, place(&tool, first), shape(first), format!("{step}: {what}"))
         }
+    }
+}
+
+/// The tool that an event is about, or what the event is.
+fn tool_of(event: &Event, loaded: &LoadedAnswer) -> String {
+    match &event.body {
+        EventBody::ToolCall(call) => text::one_line(&call.tool, 60),
+        EventBody::ToolResult(result) => {
+            let call = loaded.index.call(&loaded.answer.events, &result.call_id);
+            call.map_or_else(|| "an unknown call".to_owned(), |call| text::one_line(&call.tool, 60))
+        }
+        EventBody::Retrieval(_) => "retrieval".to_owned(),
+        EventBody::FinalOutput(_) => "output".to_owned(),
+        EventBody::Unknown { kind, .. } => text::one_line(kind, 60),
     }
 }
 

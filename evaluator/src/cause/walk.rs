@@ -107,7 +107,7 @@ impl Walk<'_, '_> {
     /// A ref that leads nowhere names what is no longer there: what the same ref led to on the other side is on the way.
     fn visit_moved_refs(&mut self, side: Side, action: usize) {
         let Some(other) = self.inquiry.trail.counterparts.action(side, action).other else { return };
-        let theirs = if side == Side::New { Side::Baseline } else { Side::New };
+        let theirs = side.other();
         let astray: HashSet<&EvidenceTarget> = self.inquiry.side(side).evidence[action]
             .iter()
             .filter(|followed| followed.resolved.is_none())
@@ -146,7 +146,7 @@ impl Walk<'_, '_> {
         if let Some(other) = stand.other
             && stand.differs
         {
-            let theirs = if side == Side::New { Side::Baseline } else { Side::New };
+            let theirs = side.other();
             self.visit(theirs, other, Some(visit));
         }
     }
@@ -172,9 +172,8 @@ impl Walk<'_, '_> {
 
     /// Where the changed values of the output come from.
     fn output_origins(&self, side: Side) -> Vec<Origin> {
-        let index = usize::from(side == Side::New);
         let content = |side: Side| &self.inquiry.side(side).loaded.answer.final_output.content;
-        let values: Vec<Value> = match (&self.inquiry.differences.output, content(side), content(other(side))) {
+        let values: Vec<Value> = match (&self.inquiry.differences.output, content(side), content(side.other())) {
             (OutputChange::Json(changes), ..) => changes
                 .iter()
                 .filter_map(|change| if side == Side::New { change.new.as_ref() } else { change.baseline.as_ref() })
@@ -185,7 +184,7 @@ impl Walk<'_, '_> {
             }
             _ => Vec::new(),
         };
-        grounding::origins_of_values(self.inquiry.side(side).loaded, self.inquiry.asked[index], &values)
+        grounding::origins_of_values(self.inquiry.side(side).loaded, self.inquiry.inputs.get(side), &values)
     }
 
     /// The earliest difference that was visited.
@@ -217,12 +216,5 @@ impl Walk<'_, '_> {
         let place = (effect == Effect::Output).then(|| effect::first_step(self.inquiry)).flatten()?;
         let path = vec![effect.pointer(self.inquiry), Effect::Event(place).pointer(self.inquiry)];
         Some(Walked { place, path })
-    }
-}
-
-const fn other(side: Side) -> Side {
-    match side {
-        Side::Baseline => Side::New,
-        Side::New => Side::Baseline,
     }
 }

@@ -1,58 +1,49 @@
-//! The whole line: two runs in, a verdict on each case and on all of them out.
+//! Compares two runs: a verdict on each case, and the gate on all of them.
 //!
-//! One case pair flows through on one worker: what was read for it is handed to the caller's sink and then dropped. What
-//! stays is one row a case.
+//! One worker compares one case at a time, passes it to the caller's sink and drops it. Only one row per case remains.
 
 use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Reason, Repeats, Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Repeats, Verdict,
 };
-use counterproof_artifact::{CaseId, Extra, Run, Side};
+use counterproof_artifact::{CaseId, Extra, Run};
 use counterproof_cases::CaseSpec;
 use counterproof_store::ReadError;
 use rayon::prelude::*;
 
+use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
 use crate::cause;
-use crate::diff::alignment;
-use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, GateCase, GateLimits};
-use crate::grounding::Provenance;
 use crate::grounding::UsualValues;
-use crate::judge::findings::{self, Findings};
-use crate::judge::severity;
-use crate::judge::verdict::{self, Compared};
-use crate::judge::{Expectations, Judged};
-use crate::load::Artifact;
+use crate::judge::Expectations;
+use crate::judge::findings::BaselineValues;
 use crate::load::SideRuns;
-use crate::load::case_input::CaseInput;
-use crate::load::{evidence, tools};
-use crate::messages;
-use crate::repeats::{RepeatInputs, Repeated, Shown, unplaced};
+use crate::repeats::{RepeatInputs, Repeated};
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
 
-/// What is compared, and by which rules.
+/// The runs to compare, and the settings of the comparison.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The runs of the version that is known to be good.
+    /// The runs of the known-good version.
     pub baseline: SideRuns,
     /// The runs of the version under test.
     pub new: SideRuns,
-    /// The cases, where they are known: for titles and expectations.
+    /// The cases of the cases file, for titles, tags and suites; empty where it is not known.
     pub cases: &'a [CaseSpec],
-    /// Their expectations, ready to be judged.
+    /// The compiled expectations of the cases.
     pub expectations: Expectations,
-    /// What is not compared to the letter.
+    /// The rules of comparison.
     pub rules: Rules,
     /// The gate's limits.
     pub limits: GateLimits,
-    /// What counts as worse where a side has several runs.
+    /// The statistical thresholds, for several runs per side.
     pub thresholds: Thresholds,
 }
 
 impl Request<'_> {
-    /// Two sides and nothing else: no cases are known, and everything is as it is where nobody says otherwise.
+    /// A comparison of two sides without a cases file, with default settings.
     pub fn new(baseline: SideRuns, new: SideRuns) -> Self {
         Self {
             baseline,
@@ -66,43 +57,18 @@ impl Request<'_> {
     }
 }
 
-/// Why two runs could not be compared.
+/// An error of [`compare`].
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError<E> {
     /// A run folder could not be listed.
     #[error(transparent)]
     Read(ReadError),
-    /// The sink could not take a case.
+    /// The sink failed.
     #[error(transparent)]
     Sink(E),
 }
 
-/// Everything about one case, while it is looked at.
-#[derive(Debug)]
-pub struct CaseComparison<'a> {
-    /// Its place among all cases, counted from 0.
-    pub index: usize,
-    /// The case as it was asked, where it is known.
-    pub spec: Option<&'a CaseSpec>,
-    /// The runs that everything below is about.
-    pub shown: Shown,
-    /// What the baseline has of it.
-    pub baseline: Artifact,
-    /// What new has of it.
-    pub new: Artifact,
-    /// Where the evidence of the baseline's actions leads; empty without an answer.
-    pub baseline_evidence: Vec<Vec<evidence::FollowedRef>>,
-    /// Where the evidence of new's actions leads; empty without an answer.
-    pub new_evidence: Vec<Vec<evidence::FollowedRef>>,
-    /// In what the answers differ; `None` where not both sides answered.
-    pub differences: Option<Differences>,
-    /// What is said of it.
-    pub row: CaseEvaluation,
-    /// True where more can be said once all cases were seen.
-    pub(crate) undecided: bool,
-}
-
-/// Every case that either run knows: in the baseline's order, then those that only new has.
+/// The ids of all cases: in the baseline's order, then those that only new has.
 pub fn pair(baseline: &SideRuns, new: &SideRuns) -> Result<Vec<CaseId>, ReadError> {
     let mut ids = Vec::new();
     let mut known = HashSet::new();
@@ -114,7 +80,8 @@ pub fn pair(baseline: &SideRuns, new: &SideRuns) -> Result<Vec<CaseId>, ReadErro
     Ok(ids)
 }
 
-/// Compares two runs. The sink sees every case once, on several threads and in no order; the evaluation is in case order.
+/// Compares two runs. The sink receives every case once, from several threads and in no order; the evaluation is in case
+/// order.
 pub fn compare<E: Send>(
     request: &Request<'_>,
     sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
@@ -130,38 +97,12 @@ pub fn compare<E: Send>(
         thresholds: &request.thresholds,
     };
     let repeated = is_repeated.then(|| Repeated::of(&inputs, &ids));
-    let places = UsualValues::default();
-    let pass = |index: usize, all_noted: bool| {
-        let id = &ids[index];
-        let comparison =
-            compare_case(request, repeated.as_ref(), index, id, specs.get(id).copied(), (&places, all_noted));
-        if !all_noted {
-            comparison.baseline.answer().into_iter().for_each(|answer| places.note(answer));
-        }
-        if comparison.undecided {
-            return Ok(None);
-        }
-        sink(&comparison)?;
-        let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
-        Ok(Some((comparison.row, matched)))
-    };
-    let first = (0..ids.len()).into_par_iter().map(|index| pass(index, false)).collect::<Result<Vec<_>, E>>();
-    // What the baseline usually gives its tools is known only now: the few cases that hang on it are compared again.
-    let again = |(index, row): (usize, Option<(CaseEvaluation, Vec<u64>)>)| match row {
-        Some(row) => Ok(Some(row)),
-        None => pass(index, true),
-    };
-    let first = first.map_err(CompareError::Sink)?;
-    let cases = first.into_par_iter().enumerate().map(again).collect::<Result<Vec<_>, E>>();
-    let (cases, matched): (Vec<_>, Vec<_>) = cases.map_err(CompareError::Sink)?.into_iter().flatten().unzip();
+    let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values: &UsualValues::default() };
+    let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
+    let (cases, matched): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
 
-    let mut counts: BTreeMap<_, _> = Verdict::ALL.into_iter().map(|verdict| (verdict, 0)).collect();
-    for case in &cases {
-        *counts.entry(case.verdict).or_default() += 1;
-    }
     let judged: Vec<_> = cases.iter().map(|case| GateCase::of(case, specs.get(&case.case_id).copied())).collect();
     let of_repeats = repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
-    let gate = gate::judge(&judged, of_repeats, &request.limits);
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -172,13 +113,79 @@ pub fn compare<E: Send>(
             new: request.new.iter().map(|run| facts(run.reader().run())).collect(),
             suite: repeated.suite().to_vec(),
         }),
-        counts,
-        gate,
+        counts: count_verdicts(&cases),
+        gate: gate::judge(&judged, of_repeats, &request.limits),
         rules: request.rules.used(&matched),
         clusters: cause::clusters(&cases),
         cases,
         extra: Extra::new(),
     })
+}
+
+/// The row of a case, and how often each rule of comparison matched in it.
+type ComparedRow = (CaseEvaluation, Vec<u64>);
+
+/// What the comparisons of all cases share.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    request: &'a Request<'a>,
+    ids: &'a [CaseId],
+    specs: &'a BTreeMap<&'a CaseId, &'a CaseSpec>,
+    repeated: Option<&'a Repeated>,
+    values: &'a UsualValues,
+}
+
+impl Pass<'_> {
+    /// Compares all cases in parallel. A case whose result depends on the values that baseline usually has in other cases is
+    /// compared a second time, once all of them are loaded; there are few of these.
+    fn compare_all<E: Send>(
+        self,
+        sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
+    ) -> Result<Vec<ComparedRow>, E> {
+        let first = |index: usize| {
+            let comparison = self.compare_one(index, false);
+            comparison.baseline.answer().into_iter().for_each(|answer| self.values.note(answer));
+            if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
+        };
+        let rows = (0..self.ids.len()).into_par_iter().map(first).collect::<Result<Vec<_>, E>>()?;
+        let second = |(index, row): (usize, Option<ComparedRow>)| match row {
+            Some(row) => Ok(row),
+            None => finish(self.compare_one(index, true), &sink),
+        };
+        rows.into_par_iter().enumerate().map(second).collect()
+    }
+
+    fn compare_one(&self, index: usize, values_are_complete: bool) -> CaseComparison<'_> {
+        let case_id = &self.ids[index];
+        let repeats = self.repeated.and_then(|all| Some(CaseRepeats { all, case: all.case(index)? }));
+        compare_case(CaseContext {
+            request: self.request,
+            index,
+            case_id,
+            spec: self.specs.get(case_id).copied(),
+            repeats,
+            baseline_values: BaselineValues { usual: self.values, is_complete: values_are_complete },
+        })
+    }
+}
+
+/// Passes a comparison to the sink, and drops everything but its row.
+fn finish<E>(
+    comparison: CaseComparison<'_>,
+    sink: impl Fn(&CaseComparison<'_>) -> Result<(), E>,
+) -> Result<ComparedRow, E> {
+    sink(&comparison)?;
+    let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
+    Ok((comparison.row, matched))
+}
+
+/// The number of cases of each verdict, including those with none.
+fn count_verdicts(cases: &[CaseEvaluation]) -> BTreeMap<Verdict, u64> {
+    let mut counts: BTreeMap<_, _> = Verdict::ALL.into_iter().map(|verdict| (verdict, 0)).collect();
+    for case in cases {
+        *counts.entry(case.verdict).or_default() += 1;
+    }
+    counts
 }
 
 fn facts(run: &Run) -> RunFacts {
@@ -191,120 +198,4 @@ fn facts(run: &Run) -> RunFacts {
         cases_selected: run.selected_case_ids.len() as u64,
         extra: Extra::new(),
     }
-}
-
-fn compare_case<'a>(
-    request: &'a Request<'_>,
-    repeated: Option<&Repeated>,
-    index: usize,
-    id: &CaseId,
-    spec: Option<&'a CaseSpec>,
-    places: (&UsualValues, bool),
-) -> CaseComparison<'a> {
-    let decided = repeated.and_then(|repeated| Some((repeated, repeated.case(index)?)));
-    let shown = decided.map(|(_, case)| case.shown).unwrap_or_default();
-    let load = |runs: &SideRuns, side| runs.get(shown.of(side)).map_or(Artifact::Absent, |run| run.load(id));
-    let (baseline, new) = (load(&request.baseline, Side::Baseline), load(&request.new, Side::New));
-    let follow = |artifact: &Artifact| artifact.answer().map(evidence::follow).unwrap_or_default();
-    let (baseline_evidence, new_evidence) = (follow(&baseline), follow(&new));
-
-    let judged = |artifact, evidence| Artifact::answer(artifact).map(|answer| Judged { answer, evidence });
-    let results = request.expectations.judge(id, judged(&baseline, &baseline_evidence), judged(&new, &new_evidence));
-    let run_of = |runs: &'a SideRuns, side| runs.get(shown.of(side)).unwrap_or_else(|| runs.first());
-    let asked = [(run_of(&request.baseline, Side::Baseline), &baseline), (run_of(&request.new, Side::New), &new)]
-        .map(|(run, artifact)| CaseInput::new(id, spec, run, artifact.envelope()));
-    let (mut differences, mut trail, mut findings) = (None, None, Findings::default());
-    let (verdict, reasons) = verdict::judge(&baseline, &new, |old, other| {
-        let baseline = WithEvidence { loaded: old, evidence: &baseline_evidence };
-        let new = WithEvidence { loaded: other, evidence: &new_evidence };
-        let found = differences.insert(Differences::between(baseline, new, &request.rules));
-        if let Some((_, case)) = decided {
-            case.mark_noise(found, [baseline, new], &request.rules);
-        }
-        let trail = trail.insert(Provenance::trace(baseline, new, found, [&asked[0], &asked[1]]));
-        findings = findings::find(baseline, new, found, &trail.suspects, places);
-        verdict::of_answers(Compared { baseline, new, differences: found, expectations: &results, findings: &findings })
-    });
-    let (verdict, reasons) = match decided.and_then(|(repeated, case)| repeated.verdict(case)) {
-        Some((of_runs, mut before)) => {
-            before.extend(reasons);
-            // What no place holds is seen in the pair alone. It is a change, and no more: one run convicts nobody.
-            let unplaced = match (of_runs, &differences) {
-                (Verdict::Unchanged, Some(found)) => !found.is_empty() || findings.fresh().next().is_some(),
-                (Verdict::Noisy, Some(found)) => match (baseline.answer(), new.answer()) {
-                    (Some(old), Some(other)) => unplaced::is_any(found, [old, other], &request.rules),
-                    _ => false,
-                },
-                _ => false,
-            };
-            (if unplaced { Verdict::Changed } else { of_runs }, before)
-        }
-        None => (verdict, reasons),
-    };
-    let (verdict, reasons) = match decided.and_then(|(_, case)| case.lost()) {
-        Some((lost, reason)) => with_lost((verdict, reasons), (lost, reason)),
-        None => (verdict, reasons),
-    };
-    let cause = match (&trail, &differences, baseline.answer(), new.answer()) {
-        (Some(trail), Some(differences), Some(old), Some(other)) => cause::of_answers(cause::Inquiry {
-            baseline: WithEvidence { loaded: old, evidence: &baseline_evidence },
-            new: WithEvidence { loaded: other, evidence: &new_evidence },
-            differences,
-            trail,
-            findings: &findings,
-            asked: [&asked[0], &asked[1]],
-        }),
-        _ => cause::of_failures(&baseline, &new),
-    };
-    let severity = severity::of(severity::Known {
-        baseline: &baseline,
-        new: &new,
-        differences: differences.as_ref(),
-        expectations: &results,
-        findings: &findings,
-        runs: decided.and_then(|(_, case)| case.for_severity()),
-    });
-    let undecided = findings.undecided;
-    let row = CaseEvaluation {
-        case_id: id.clone(),
-        title: title(spec, [&new, &baseline]),
-        verdict,
-        reasons,
-        first_divergence: messages::first_divergence(&baseline, &new, differences.as_ref()),
-        alignment: differences.as_ref().map(alignment::of),
-        cause,
-        severity: Some(severity),
-        risk_level: verdict::highest(
-            verdict::highest_risk([&baseline, &new].into_iter().filter_map(Artifact::answer))
-                .into_iter()
-                .chain(decided.and_then(|(_, case)| case.risk)),
-        ),
-        tools: tools::of([&baseline, &new]),
-        tags: spec.map(|spec| spec.metadata.tags.clone()).unwrap_or_default(),
-        suite: spec.and_then(|spec| spec.suite.clone()),
-        findings: findings.list.into_iter().map(|found| found.finding).collect(),
-        expectations: results,
-        repeats: decided.map(|(repeated, case)| repeated.told(case, differences.as_ref())),
-        extra: Extra::new(),
-    };
-    CaseComparison { index, spec, shown, baseline, new, baseline_evidence, new_evidence, differences, row, undecided }
-}
-
-/// A verdict on a case of which artifacts are lost: whatever the others say is no more than half of it, unless it convicts.
-fn with_lost(
-    (verdict, mut reasons): (Verdict, Vec<Reason>),
-    (lost, reason): (Verdict, Reason),
-) -> (Verdict, Vec<Reason>) {
-    if gate::is_convicted(verdict) {
-        reasons.push(reason);
-        return (verdict, reasons);
-    }
-    reasons.insert(0, reason);
-    (lost, reasons)
-}
-
-/// What a case is about: as the cases file says it, or else an artifact.
-fn title(spec: Option<&CaseSpec>, artifacts: [&Artifact; 2]) -> Option<String> {
-    let told = || artifacts.into_iter().find_map(|artifact| artifact.envelope()?.title.clone());
-    spec.and_then(|spec| spec.title.clone()).or_else(told)
 }

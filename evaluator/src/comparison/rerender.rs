@@ -9,7 +9,7 @@ use counterproof_artifact::{RunId, Side};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
 
-use super::compare::CaseComparison;
+use super::case::CaseComparison;
 use crate::diff::{Differences, WithEvidence};
 use crate::load::SideRuns;
 use crate::load::evidence;

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseFinding, SidePointer};
-use counterproof_artifact::{ProposedAction, RiskLevel, Side};
+use counterproof_artifact::{ProposedAction, RiskLevel, Side, Sides};
 
 use super::ReasonCode;
 use crate::diff::align::Row;
@@ -53,19 +53,27 @@ impl Findings {
     }
 }
 
-/// The findings on two answers.
+/// The values that baseline usually passes to its tools, as far as its cases are loaded.
+#[derive(Clone, Copy)]
+pub(crate) struct BaselineValues<'a> {
+    /// The usual values.
+    pub(crate) usual: &'a UsualValues,
+    /// Whether the values of all cases are in it.
+    pub(crate) is_complete: bool,
+}
+
+/// Returns the findings on two answers. A finding that depends on cases which are not loaded yet makes them undecided.
 pub(crate) fn find(
-    baseline: WithEvidence<'_>,
-    new: WithEvidence<'_>,
+    sides: Sides<WithEvidence<'_>>,
     differences: &Differences,
     suspects: &[Suspect<'_>],
-    places: (&UsualValues, bool),
+    values: BaselineValues<'_>,
 ) -> Findings {
+    let Sides { baseline, new } = sides;
     let mut findings = Findings::default();
-    let (places, all_noted) = places;
     let mut invented = Vec::new();
     for suspect in suspects {
-        match places.usual(suspect.leaf.place, suspect.leaf.value, all_noted) {
+        match values.usual.usual(suspect.leaf.place, suspect.leaf.value, values.is_complete) {
             Usual::Yes => continue,
             Usual::Unknown => findings.undecided = true,
             Usual::No => {}

@@ -40,58 +40,67 @@ pub(crate) struct Compared<'a> {
     pub findings: &'a Findings,
 }
 
-/// The verdict on two artifacts; two answers are compared by the caller, whatever else they are is judged here.
-pub(crate) fn judge<'a>(
-    baseline: &'a Artifact,
-    new: &'a Artifact,
-    compare: impl FnOnce(&'a LoadedAnswer, &'a LoadedAnswer) -> (Verdict, Vec<Reason>),
-) -> (Verdict, Vec<Reason>) {
-    use Artifact::{Absent, Answer, Failure, Invalid};
-    let reason = |code: ReasonCode, message: String, pointers| vec![code.reason(message, pointers)];
-    match (baseline, new) {
-        (Invalid(_), _) | (_, Invalid(_)) => (Verdict::Invalid, violations(baseline, new)),
-        (Absent, Absent) => {
-            let message = "the case is selected, but neither side has an artifact of it".to_owned();
-            (Verdict::Invalid, reason(ReasonCode::ArtifactAbsent, message, Vec::new()))
-        }
-        (_, Absent) => (
-            Verdict::Missing,
-            reason(ReasonCode::OnlyInBaseline, "new has no artifact of the case".to_owned(), Vec::new()),
-        ),
-        (Absent, _) => (
-            Verdict::Added,
-            reason(ReasonCode::OnlyInNew, "baseline has no artifact of the case".to_owned(), Vec::new()),
-        ),
-        (Answer(_), Failure(new)) => {
-            let message = format!("new could not be run: {}", messages::failure(&new.failure));
-            (Verdict::Broken, reason(ReasonCode::RunnerFailure, message, at(Side::New, "/runner_failure")))
-        }
-        (Failure(old), Answer(_)) => {
-            let message = format!("baseline could not be run: {}", messages::failure(&old.failure));
-            (Verdict::Recovered, reason(ReasonCode::RunnerFailureGone, message, at(Side::Baseline, "/runner_failure")))
-        }
-        (Failure(old), Failure(new)) => {
-            let message = format!(
-                "neither side could be run: baseline {}; new {}",
-                messages::failure(&old.failure),
-                messages::failure(&new.failure)
-            );
-            let pointers = Side::BOTH.map(|side| pointer(side, "/runner_failure")).to_vec();
-            (Verdict::StillBroken, reason(ReasonCode::RunnerFailureOnBothSides, message, pointers))
-        }
-        (Answer(old), Answer(new)) => compare(old, new),
+/// A verdict with its reasons, the deciding reason first.
+#[derive(Debug, Clone)]
+pub(crate) struct Decision {
+    pub(crate) verdict: Verdict,
+    pub(crate) reasons: Vec<Reason>,
+}
+
+impl Decision {
+    pub(crate) fn new(verdict: Verdict, reasons: Vec<Reason>) -> Self {
+        Self { verdict, reasons }
     }
 }
 
-/// The verdict on two answers.
-pub(crate) fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
+/// Decides on two artifacts. `compared` is the comparison of their answers, present where both have one.
+pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Compared<'_>>) -> Decision {
+    use Artifact::{Absent, Answer, Failure, Invalid};
+    let decision = |verdict, code: ReasonCode, message: String, pointers| {
+        Decision::new(verdict, vec![code.reason(message, pointers)])
+    };
+    match (baseline, new) {
+        (Invalid(_), _) | (_, Invalid(_)) => Decision::new(Verdict::Invalid, violations(baseline, new)),
+        (Absent, Absent) => {
+            let message = "the case is selected, but neither side has an artifact of it".to_owned();
+            decision(Verdict::Invalid, ReasonCode::ArtifactAbsent, message, Vec::new())
+        }
+        (_, Absent) => {
+            let message = "new has no artifact of the case".to_owned();
+            decision(Verdict::Missing, ReasonCode::OnlyInBaseline, message, Vec::new())
+        }
+        (Absent, _) => {
+            let message = "baseline has no artifact of the case".to_owned();
+            decision(Verdict::Added, ReasonCode::OnlyInNew, message, Vec::new())
+        }
+        (Answer(_), Failure(new)) => {
+            let message = format!("runner error on new: {}", messages::failure(&new.failure));
+            decision(Verdict::Broken, ReasonCode::RunnerFailure, message, at(Side::New, "/runner_failure"))
+        }
+        (Failure(old), Answer(_)) => {
+            let message = format!("runner error on baseline: {}", messages::failure(&old.failure));
+            let pointers = at(Side::Baseline, "/runner_failure");
+            decision(Verdict::Recovered, ReasonCode::RunnerFailureGone, message, pointers)
+        }
+        (Failure(old), Failure(new)) => {
+            let (old, new) = (messages::failure(&old.failure), messages::failure(&new.failure));
+            let message = format!("runner errors on both sides: baseline {old}; new {new}");
+            let pointers = Side::BOTH.map(|side| pointer(side, "/runner_failure")).to_vec();
+            decision(Verdict::StillBroken, ReasonCode::RunnerFailureOnBothSides, message, pointers)
+        }
+        (Answer(_), Answer(_)) => compared.map_or_else(|| Decision::new(Verdict::Unchanged, Vec::new()), of_answers),
+    }
+}
+
+/// Decides on two answers.
+fn of_answers(compared: Compared<'_>) -> Decision {
     let mut worse = expectations(compared.expectations, Turn::Worse);
     worse.extend(lost_evidence(compared));
     worse.extend(risks_without_evidence(compared));
-    let bare = without_evidence(compared, &worse);
-    worse.extend(bare);
+    let unsupported = without_evidence(compared, &worse);
+    worse.extend(unsupported);
     let better = expectations(compared.expectations, Turn::Better);
-    // A value that was made up is a change, whatever the rules of comparison ignore.
+    // An ungrounded value is a change, even where the rules of comparison ignore it.
     let ungrounded = |is_kept| fresh(compared.findings, ReasonCode::UngroundedArgument, is_kept);
     let mut changes: Vec<_> = ungrounded(false).collect();
     changes.append(&mut self::changes(compared));
@@ -106,8 +115,7 @@ pub(crate) fn of_answers(compared: Compared<'_>) -> (Verdict, Vec<Reason>) {
     } else {
         Verdict::Changed
     };
-    let reasons = worse.into_iter().chain(better).chain(changes).collect();
-    (verdict, reasons)
+    Decision::new(verdict, worse.into_iter().chain(better).chain(changes).collect())
 }
 
 /// The highest risk that an action or a call of either side states.
@@ -140,7 +148,7 @@ fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
     for (side, artifact) in [(Side::Baseline, baseline), (Side::New, new)] {
         let Artifact::Invalid(findings) = artifact else { continue };
         for finding in findings.iter().take(REASONS_LISTED) {
-            let message = format!("{side} breaks the contract: {}", text::one_line(&finding.message, 200));
+            let message = format!("{side} violates the contract: {}", text::one_line(&finding.message, 200));
             reasons.push(Reason {
                 code: finding.code.to_string(),
                 message,
@@ -148,13 +156,11 @@ fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
             });
         }
         if findings.len() > REASONS_LISTED {
-            let message = format!("{side} breaks the contract in {} more places", findings.len() - REASONS_LISTED);
+            let message = format!("{side} violates the contract in {} more places", findings.len() - REASONS_LISTED);
             reasons.push(ReasonCode::MoreViolations.reason(message, at(side, "")));
         }
         if findings.is_empty() {
-            reasons.push(
-                ReasonCode::Unreadable.reason(format!("{side} is not an artifact that can be read"), at(side, "")),
-            );
+            reasons.push(ReasonCode::Unreadable.reason(format!("the artifact of {side} cannot be read"), at(side, "")));
         }
     }
     reasons

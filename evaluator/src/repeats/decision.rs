@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, Reason, ShownRuns,
+    CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, ShownRuns,
     SuiteMeasure, Tier, Verdict,
 };
 use counterproof_artifact::{CaseId, RiskLevel, Side};
@@ -21,6 +21,7 @@ use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, GateLimits};
 use crate::judge::Expectations;
 use crate::judge::severity::OverRuns;
+use crate::judge::verdict::Decision;
 use crate::load::SideRuns;
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
@@ -97,7 +98,7 @@ impl Repeated {
 
     /// The verdict on a case, with the reasons that stand in front of those of the pair that is shown. `None` where no
     /// runs of both sides have an answer: then the pair says all there is to say.
-    pub(crate) fn verdict(&self, case: &CaseDecision) -> Option<(Verdict, Vec<Reason>)> {
+    pub(crate) fn verdict(&self, case: &CaseDecision) -> Option<Decision> {
         if !case.runs_decide {
             return None;
         }
@@ -118,7 +119,7 @@ impl Repeated {
         // What is counted says more than where answers differ.
         let counted = fell.into_iter().chain(rose).chain(maybe).chain(undecided).map(sentences::measure_reason);
         let places = sentences::places_reason(&self.places(case));
-        Some((verdict, counted.chain(places).collect()))
+        Some(Decision::new(verdict, counted.chain(places).collect()))
     }
 
     /// What the evaluation tells of a case, and of the pair that is shown of it.
@@ -170,11 +171,13 @@ impl Repeated {
 impl CaseDecision {
     /// What is said of a case that some of the runs which set out to ask it have no artifact of: one that is lost may be the
     /// one that failed. `None` where there is one of each.
-    pub(crate) fn lost(&self) -> Option<(Verdict, Reason)> {
+    pub(crate) fn lost(&self) -> Option<Decision> {
         let [baseline, new] = self.lost;
         match () {
-            () if new.runs > 0 => Some((Verdict::Missing, sentences::lost_reason(Side::New, new))),
-            () if baseline.runs > 0 => Some((Verdict::Added, sentences::lost_reason(Side::Baseline, baseline))),
+            () if new.runs > 0 => Some(Decision::new(Verdict::Missing, vec![sentences::lost_reason(Side::New, new)])),
+            () if baseline.runs > 0 => {
+                Some(Decision::new(Verdict::Added, vec![sentences::lost_reason(Side::Baseline, baseline)]))
+            }
             () => None,
         }
     }

@@ -17,6 +17,6 @@ mod standing;
 mod survey;
 pub(crate) mod unplaced;
 
-pub(crate) use decision::{RepeatInputs, Repeated};
+pub(crate) use decision::{CaseDecision, RepeatInputs, Repeated};
 pub(crate) use shown::Shown;
 pub use standing::{CaseStanding, Standing, standings};

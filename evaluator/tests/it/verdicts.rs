@@ -197,7 +197,7 @@ fn unknown_events_and_unknown_fields_are_no_error() {
 #[test]
 fn runner_failures_have_verdicts_of_their_own() {
     let row = Pair::of(&answer(), &failure()).is(Verdict::Broken, &["runner-failure"]);
-    assert_eq!(row.reasons[0].message, "new could not be run: http_error 500, after 3 attempts");
+    assert_eq!(row.reasons[0].message, "runner error on new: http_error 500, after 3 attempts");
     assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::RunnerError);
     Pair::of(&failure(), &answer()).is(Verdict::Recovered, &["runner-failure-gone"]);
     Pair::of(&failure(), &failure()).is(Verdict::StillBroken, &["runner-failure-on-both-sides"]);

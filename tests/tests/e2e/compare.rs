@@ -51,12 +51,12 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       regressed    address_change_001  evidence_required_for_actions no longer met: no evidence that holds for update_address (a1)
       regressed    refund_damaged_001  must_include no longer met: “50 EUR” not said
       regressed    cancel_order_001    cancel_order: risk low → high without evidence
-      broken       stock_check_001     new could not be run: http_error 500 (server_error), after 2 attempts
-      broken       gift_advice_001     new could not be run: timeout (response_timeout) of 3000 ms, after 2 attempts
-      broken       loyalty_points_001  new could not be run: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
+      broken       stock_check_001     runner error on new: http_error 500 (server_error), after 2 attempts
+      broken       gift_advice_001     runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
+      broken       loyalty_points_001  runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
       changed      invoice_email_001   result of send_email: it failed, and did not in baseline
       changed      return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
-      recovered    delivery_slot_001   baseline could not be run: http_error 503 (server_error), after 2 attempts
+      recovered    delivery_slot_001   runner error on baseline: http_error 503 (server_error), after 2 attempts
 
     report: report/index.html
     ");

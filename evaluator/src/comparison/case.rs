@@ -1,0 +1,284 @@
+//! Compares one case: loads the artifacts of both sides, examines the pair, and decides the verdict.
+
+use counterproof_artifact::evaluation::{CaseEvaluation, ExpectationResult, Verdict};
+use counterproof_artifact::{CaseId, Extra, Side, Sides};
+use counterproof_cases::CaseSpec;
+
+use super::compare::Request;
+use crate::cause;
+use crate::diff::alignment;
+use crate::diff::{Differences, WithEvidence};
+use crate::gate;
+use crate::grounding::Provenance;
+use crate::judge::Judged;
+use crate::judge::findings::{self, BaselineValues, Findings};
+use crate::judge::severity;
+use crate::judge::verdict::{self, Compared, Decision};
+use crate::load::case_input::CaseInput;
+use crate::load::{Artifact, SideRuns, evidence, tools};
+use crate::messages;
+use crate::repeats::{CaseDecision, Repeated, Shown, unplaced};
+
+/// Everything about one case while it is compared.
+#[derive(Debug)]
+pub struct CaseComparison<'a> {
+    /// The position among all cases, counted from 0.
+    pub index: usize,
+    /// The case in the cases file, where it is known.
+    pub spec: Option<&'a CaseSpec>,
+    /// The pair of runs that the artifacts and everything below come from.
+    pub shown: Shown,
+    /// The baseline's artifact.
+    pub baseline: Artifact,
+    /// New's artifact.
+    pub new: Artifact,
+    /// What the evidence refs of the baseline's actions resolve to; empty without an answer.
+    pub baseline_evidence: Vec<Vec<evidence::FollowedRef>>,
+    /// What the evidence refs of new's actions resolve to; empty without an answer.
+    pub new_evidence: Vec<Vec<evidence::FollowedRef>>,
+    /// The differences of the answers; `None` unless both sides answered.
+    pub differences: Option<Differences>,
+    /// The evaluation of the case.
+    pub row: CaseEvaluation,
+    /// Whether the result depends on values of baseline's other cases, and those were not all loaded yet.
+    pub(crate) undecided: bool,
+}
+
+/// What is known of a case before its artifacts are loaded.
+#[derive(Clone, Copy)]
+pub(super) struct CaseContext<'a> {
+    pub(super) request: &'a Request<'a>,
+    pub(super) index: usize,
+    pub(super) case_id: &'a CaseId,
+    pub(super) spec: Option<&'a CaseSpec>,
+    /// What several runs per side say; `None` with one run per side.
+    pub(super) repeats: Option<CaseRepeats<'a>>,
+    pub(super) baseline_values: BaselineValues<'a>,
+}
+
+/// What several runs say of all cases, and of this one.
+#[derive(Clone, Copy)]
+pub(super) struct CaseRepeats<'a> {
+    pub(super) all: &'a Repeated,
+    pub(super) case: &'a CaseDecision,
+}
+
+/// Compares one case.
+pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
+    let pair = LoadedPair::load(context);
+    let examination = pair.examine(context);
+    let decision = decide(context, &pair, &examination);
+    let row = evaluation(context, &pair, &examination, decision);
+    let undecided = examination.findings.undecided;
+    let differences = examination.answers.map(|answers| answers.differences);
+    let (spec, index) = (context.spec, context.index);
+    let LoadedPair { shown, artifacts, evidence } = pair;
+    CaseComparison {
+        index,
+        spec,
+        shown,
+        baseline: artifacts.baseline,
+        new: artifacts.new,
+        baseline_evidence: evidence.baseline,
+        new_evidence: evidence.new,
+        differences,
+        row,
+        undecided,
+    }
+}
+
+/// The artifacts of one run per side, with their evidence refs resolved.
+struct LoadedPair {
+    shown: Shown,
+    artifacts: Sides<Artifact>,
+    evidence: Sides<Vec<Vec<evidence::FollowedRef>>>,
+}
+
+/// What was found in a pair of artifacts.
+struct Examination<'p> {
+    inputs: Sides<CaseInput<'p>>,
+    expectations: Vec<ExpectationResult>,
+    findings: Findings,
+    /// `None` unless both sides answered.
+    answers: Option<ExaminedAnswers<'p>>,
+}
+
+/// What was found in a pair of answers.
+struct ExaminedAnswers<'p> {
+    sides: Sides<WithEvidence<'p>>,
+    differences: Differences,
+    provenance: Provenance<'p>,
+}
+
+impl LoadedPair {
+    /// Step 1: loads the pair of runs that shows best what several runs say, or the only pair.
+    fn load(context: CaseContext<'_>) -> Self {
+        let shown = context.repeats.map(|repeats| repeats.case.shown).unwrap_or_default();
+        let load = |side| {
+            let run = context.request.runs(side).get(shown.of(side));
+            run.map_or(Artifact::Absent, |run| run.load(context.case_id))
+        };
+        let artifacts = Sides::from_fn(load);
+        let evidence = artifacts.as_ref().map(|artifact| artifact.answer().map(evidence::follow).unwrap_or_default());
+        Self { shown, artifacts, evidence }
+    }
+
+    /// Step 2: judges the expectations, and compares the answers where both sides have one.
+    fn examine<'p>(&'p self, context: CaseContext<'p>) -> Examination<'p> {
+        let CaseContext { request, case_id, spec, .. } = context;
+        let judged = |side: Side| {
+            let answer = self.artifacts.get(side).answer()?;
+            Some(Judged { answer, evidence: self.evidence.get(side) })
+        };
+        let expectations = request.expectations.judge(case_id, judged(Side::Baseline), judged(Side::New));
+        let inputs = Sides::from_fn(|side| {
+            let runs = request.runs(side);
+            let run = runs.get(self.shown.of(side)).unwrap_or_else(|| runs.first());
+            CaseInput::new(case_id, spec, run, self.artifacts.get(side).envelope())
+        });
+        let answers = Sides::from_fn(|side| {
+            let loaded = self.artifacts.get(side).answer()?;
+            Some(WithEvidence { loaded, evidence: self.evidence.get(side) })
+        });
+        let Some(sides) = answers.both() else {
+            return Examination { inputs, expectations, findings: Findings::default(), answers: None };
+        };
+        let mut differences = Differences::between(sides.baseline, sides.new, &request.rules);
+        // Noise is marked before the causes and the findings are looked for, since both skip it.
+        if let Some(repeats) = context.repeats {
+            repeats.case.mark_noise(&mut differences, sides.into_array(), &request.rules);
+        }
+        let provenance = Provenance::trace(sides.baseline, sides.new, &differences, inputs.as_ref().into_array());
+        let suspects = &provenance.suspects;
+        let findings = findings::find(sides, &differences, suspects, context.baseline_values);
+        Examination {
+            inputs,
+            expectations,
+            findings,
+            answers: Some(ExaminedAnswers { sides, differences, provenance }),
+        }
+    }
+}
+
+/// Step 3: the verdict of the pair; replaced by that of several runs, where these decide; replaced again where runs have
+/// lost their artifact of the case.
+fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination<'_>) -> Decision {
+    let compared = examination.answers.as_ref().map(|answers| Compared {
+        baseline: answers.sides.baseline,
+        new: answers.sides.new,
+        differences: &answers.differences,
+        expectations: &examination.expectations,
+        findings: &examination.findings,
+    });
+    let of_pair = verdict::judge(&pair.artifacts.baseline, &pair.artifacts.new, compared);
+    let Some(CaseRepeats { all, case }) = context.repeats else { return of_pair };
+    let of_runs = match all.verdict(case) {
+        Some(mut of_runs) => {
+            if differs_beyond_runs(context, examination, of_runs.verdict) {
+                of_runs.verdict = Verdict::Changed;
+            }
+            of_runs.reasons.extend(of_pair.reasons);
+            of_runs
+        }
+        None => of_pair,
+    };
+    match case.lost() {
+        Some(lost) => with_lost_artifacts(of_runs, lost),
+        None => of_runs,
+    }
+}
+
+/// Whether the pair has a difference that several runs cannot see. It is a change and no more: one run is not enough for a
+/// regression.
+fn differs_beyond_runs(context: CaseContext<'_>, examination: &Examination<'_>, of_runs: Verdict) -> bool {
+    let Some(answers) = &examination.answers else { return false };
+    match of_runs {
+        Verdict::Unchanged => !answers.differences.is_empty() || examination.findings.fresh().next().is_some(),
+        Verdict::Noisy => {
+            let loaded = answers.sides.map(|side| side.loaded);
+            unplaced::is_any(&answers.differences, loaded.into_array(), &context.request.rules)
+        }
+        _ => false,
+    }
+}
+
+/// The decision on a case that some runs have no artifact of. The missing artifacts could contain a regression, so they
+/// decide, unless the others already do.
+fn with_lost_artifacts(mut decision: Decision, mut lost: Decision) -> Decision {
+    if gate::is_convicted(decision.verdict) {
+        decision.reasons.append(&mut lost.reasons);
+        return decision;
+    }
+    lost.reasons.append(&mut decision.reasons);
+    lost
+}
+
+/// The evaluation of the case as it is stored.
+fn evaluation(
+    context: CaseContext<'_>,
+    pair: &LoadedPair,
+    examination: &Examination<'_>,
+    decision: Decision,
+) -> CaseEvaluation {
+    let CaseContext { spec, repeats, .. } = context;
+    let Sides { baseline, new } = &pair.artifacts;
+    let Examination { expectations, findings, answers, .. } = examination;
+    let differences = answers.as_ref().map(|answers| &answers.differences);
+    let severity = severity::of(severity::Known {
+        baseline,
+        new,
+        differences,
+        expectations,
+        findings,
+        runs: repeats.and_then(|repeats| repeats.case.for_severity()),
+    });
+    let risk_of_pair = verdict::highest_risk([baseline, new].into_iter().filter_map(Artifact::answer));
+    let risk_of_runs = repeats.and_then(|repeats| repeats.case.risk);
+    CaseEvaluation {
+        case_id: context.case_id.clone(),
+        title: title(spec, [new, baseline]),
+        verdict: decision.verdict,
+        reasons: decision.reasons,
+        first_divergence: messages::first_divergence(baseline, new, differences),
+        alignment: differences.map(alignment::of),
+        cause: root_cause(pair, examination),
+        severity: Some(severity),
+        risk_level: verdict::highest(risk_of_pair.into_iter().chain(risk_of_runs)),
+        tools: tools::of([baseline, new]),
+        tags: spec.map(|spec| spec.metadata.tags.clone()).unwrap_or_default(),
+        suite: spec.and_then(|spec| spec.suite.clone()),
+        findings: findings.list.iter().map(|found| found.finding.clone()).collect(),
+        expectations: expectations.clone(),
+        repeats: repeats.map(|CaseRepeats { all, case }| all.told(case, differences)),
+        extra: Extra::new(),
+    }
+}
+
+fn root_cause(pair: &LoadedPair, examination: &Examination<'_>) -> Option<counterproof_artifact::evaluation::Cause> {
+    let Some(ExaminedAnswers { sides, differences, provenance }) = &examination.answers else {
+        return cause::of_failures(&pair.artifacts.baseline, &pair.artifacts.new);
+    };
+    cause::of_answers(cause::Inquiry {
+        baseline: sides.baseline,
+        new: sides.new,
+        differences,
+        trail: provenance,
+        findings: &examination.findings,
+        inputs: examination.inputs.as_ref(),
+    })
+}
+
+/// The title in the cases file, or else in an artifact.
+fn title(spec: Option<&CaseSpec>, artifacts: [&Artifact; 2]) -> Option<String> {
+    let in_artifact = || artifacts.into_iter().find_map(|artifact| artifact.envelope()?.title.clone());
+    spec.and_then(|spec| spec.title.clone()).or_else(in_artifact)
+}
+
+impl Request<'_> {
+    const fn runs(&self, side: Side) -> &SideRuns {
+        match side {
+            Side::Baseline => &self.baseline,
+            Side::New => &self.new,
+        }
+    }
+}
