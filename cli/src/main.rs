@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // As the supervisor of an agent that is a program, it is nothing else.
+    // The program also starts itself as the supervisor of agent programs. In that role it must not parse arguments.
     counterproof_safe_run::enter().unwrap_or_else(|| counterproof::run(std::env::args_os()).into())
 }

@@ -1,7 +1,7 @@
-//! Records the pair of runs that `sample-runs/` holds: both variants of the demo agent, byte for byte the same each time.
+//! Records the pair of runs in `sample-runs/`: both variants of the demo agent, byte-identical each time.
 //!
-//! `cargo xtask samples` runs it; it needs the folder to write to. Clock, waits and address are given, and a single case
-//! is asked at a time, so nothing of the machine or of the moment gets into the files.
+//! `cargo xtask samples` runs it with the folder to write to. Clock, backoff and address are fixed and the concurrency is 1, thus
+//! the files do not depend on the machine or the time.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use counterproof_demo::{CASES, PLANTED, Variant};
 use counterproof_runner::{Environment, Jitter, ResolveRule, Settings, Silent, SteppingClock};
 use counterproof_store::write::{self, Durability};
 
-/// The name that the files know the agent by.
+/// The host name of the agent in the files.
 const HOST: &str = "demo-agent.example";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder: Utf8PathBuf = std::env::args().nth(1).ok_or("the folder to write to is missing")?.into();
+    let folder: Utf8PathBuf = std::env::args().nth(1).ok_or("missing argument: the folder to write to")?.into();
     let cases_path = folder.join("cases.json");
     write::create_folder(&folder)?;
     write::write(&cases_path, CASES.as_bytes(), Durability::Cached)?;
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn record(folder: &Utf8Path, variant: Variant, side: Side, start: &str) -> Result<(), Box<dyn Error>> {
     let suite = counterproof_cases::load(&folder.join("cases.json"))?;
-    // The agent is served on this runtime's thread while the runner blocks the main thread.
+    // The runtime's thread serves the agent while the runner blocks the main thread.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let agent = runtime.block_on(counterproof_demo::start(variant))?;
     let mut settings = Settings::new(
@@ -40,7 +40,7 @@ fn record(folder: &Utf8Path, variant: Variant, side: Side, start: &str) -> Resul
         folder.join("runs"),
     );
     settings.resolve = vec![ResolveRule::new(HOST, agent.address())];
-    // Long enough that on a busy machine only the case that never answers runs into it.
+    // Long enough that only the case that never answers times out, even on a busy machine.
     settings.timeout = Duration::from_secs(3);
     settings.retry.retries = 1;
     let environment = Environment {

@@ -1,20 +1,20 @@
-//! The demo's cases file, and what is planted in each case.
+//! The demo's cases file, and the fault planted in each case.
 
 /// The cases file, as JSON.
 pub const CASES: &str = include_str!("../data/cases.json");
 
-/// What the new variant does differently in one case.
+/// The planted fault of one case, and its expected verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Planted {
-    /// The case.
+    /// The ID of the case.
     pub case_id: &'static str,
-    /// What a comparison should say of it.
+    /// The expected verdict of a comparison.
     pub verdict: &'static str,
-    /// What happened, for people.
+    /// A description of the difference, for display.
     pub story: &'static str,
 }
 
-/// Every case with what is planted in it, in the order of the cases file.
+/// The planted faults of all cases, in the order of the cases file.
 pub const PLANTED: [Planted; 10] = [
     Planted {
         case_id: "order_history_001",
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_of_the_file_has_its_story() {
+    fn every_case_of_the_file_is_listed_in_order() {
         let cases: Vec<serde_json::Value> = serde_json::from_str(CASES).unwrap();
         let ids: Vec<&str> = cases.iter().map(|case| case["id"].as_str().unwrap()).collect();
         assert_eq!(ids, PLANTED.map(|planted| planted.case_id));

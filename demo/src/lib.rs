@@ -1,10 +1,10 @@
 //! The built-in agent: a small shop's support desk that speaks the wire protocol over HTTP, in two variants.
 //!
-//! A request names a case; the playbook of that case uses the shop's tools and writes down every step; the server sends
-//! the steps back. Nothing is random and no clock is read, so the same case gives the same bytes every time. The variant
-//! [`Variant::New`] differs in eight of the ten cases, and the baseline has an outage in another: see [`PLANTED`].
+//! A request names a case. The playbook of the case calls the shop's tools and records every step, and the server returns the
+//! steps. It uses neither randomness nor a clock, thus a case always gives the same bytes. [`Variant::New`] differs in eight
+//! of the ten cases, and the baseline has an outage in another: see [`PLANTED`].
 //!
-//! This crate knows neither the runner nor the evaluator: it is the agent's side of the wire.
+//! The library depends on neither the runner nor the evaluator: it implements the agent's side of the protocol.
 //!
 //! ```no_run
 //! use counterproof_demo::{Variant, start};

@@ -1,4 +1,4 @@
-//! What the agent does in each case, and where the new variant goes wrong.
+//! The behaviour of the agent in each case, with the planted faults of the new variant.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use crate::Variant::{self, Baseline, New};
 use crate::shop::{self, text};
 use crate::trace::{Action, Trace};
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 pub(crate) enum Reply {
-    /// Answers.
+    /// An answer.
     Answer(Value),
-    /// Answers with an error of HTTP.
+    /// An HTTP error with this status and body.
     Error(u16, Value),
-    /// Answers in time with a body that ends too early.
+    /// An answer whose body is truncated.
     CutOff(Value),
-    /// Does not answer.
+    /// No response.
     Silence,
 }
 
-/// The reply to a case, if the agent knows the case.
+/// Returns the reply to a case, or `None` for an unknown case.
 pub(crate) fn reply(case_id: &str, variant: Variant) -> Option<Reply> {
     Some(match (case_id, variant) {
         ("order_history_001", _) => Reply::Answer(order_history()),
@@ -42,7 +42,7 @@ pub(crate) fn reply(case_id: &str, variant: Variant) -> Option<Reply> {
 }
 
 fn order_history() -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     let customer = trace.call("get_customer", &json!({ "customer_id": "C-200" }));
     let history = trace.call("list_orders", &json!({ "customer_id": "C-200", "year": 2025 }));
     let orders = history.answer["orders"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -53,7 +53,7 @@ fn order_history() -> Value {
 }
 
 fn return_policy(variant: Variant) -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     trace.search("return a jacket");
     trace.say(match variant {
         Baseline => {
@@ -67,11 +67,11 @@ fn return_policy(variant: Variant) -> Value {
 }
 
 fn refund_damaged(variant: Variant) -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     let order = trace.call("get_order", &json!({ "order_id": "A-1001" }));
     let mut evidence = vec![order.evidence()];
     evidence.extend(trace.search("refund for a damaged item"));
-    // The planted fault: the order's total instead of the price of the item that broke.
+    // Planted fault: the total of the order instead of the price of the broken item.
     let amount = match variant {
         Baseline => &order.answer["items"][1]["price"],
         New => &order.answer["total"],
@@ -88,13 +88,13 @@ fn refund_damaged(variant: Variant) -> Value {
 }
 
 fn cancel_order(variant: Variant) -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     trace.call("get_order", &json!({ "order_id": "A-1002" }));
     trace.act(&Action {
         kind: "cancel",
         tool: "cancel_order",
         params: json!({ "order_id": "A-1002", "reason": "ordered twice" }),
-        // The planted fault: what was harmless is now called dangerous, and is done all the same.
+        // Planted fault: the same action now has a high risk, but still no evidence.
         risk: match variant {
             Baseline => "low",
             New => "high",
@@ -106,9 +106,9 @@ fn cancel_order(variant: Variant) -> Value {
 }
 
 fn address_change(variant: Variant) -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     trace.call("get_order", &json!({ "order_id": "A-1003" }));
-    // The planted fault: nobody asks who wants the parcel to go elsewhere.
+    // Planted fault: the identity of the customer is not verified.
     let evidence = match variant {
         Baseline => {
             let mut evidence = trace.search("address change and identity");
@@ -129,7 +129,7 @@ fn address_change(variant: Variant) -> Value {
 }
 
 fn invoice_email(variant: Variant) -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     let order = trace.call("get_order", &json!({ "order_id": "A-1001" }));
     let customer = trace.call("get_customer", &json!({ "customer_id": "C-100" }));
     let email = text(&customer.answer, "email").to_owned();
@@ -154,12 +154,12 @@ fn invoice_email(variant: Variant) -> Value {
 }
 
 fn stock_check() -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     let stock = trace.call("check_stock", &json!({ "sku": "DESK-1" }));
     trace.say(&format!("Yes, the oak desk is in stock: {} are left.", stock.answer["on_hand"]))
 }
 
-/// What a web framework says when nobody caught an error.
+/// The response body of a web framework after an unhandled error.
 fn internal_error() -> Value {
     json!({
         "error": "internal_error",
@@ -170,19 +170,19 @@ fn internal_error() -> Value {
 }
 
 fn gift_advice() -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     let found = trace.call("find_products", &json!({ "query": "reading in bed" }));
     trace.say(&format!("A {} would make a fine present.", text(&found.answer["products"][0], "name")))
 }
 
 fn loyalty_points() -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     let customer = trace.call("get_customer", &json!({ "customer_id": "C-101" }));
     trace.say(&format!("You have {} points, {}.", customer.answer["points"], text(&customer.answer, "name")))
 }
 
 fn delivery_slot() -> Value {
-    let mut trace = Trace::begin();
+    let mut trace = Trace::new();
     let slots = trace.call("list_slots", &json!({ "sku": "DESK-1" }));
     let slot = &slots.answer["slots"][0];
     trace.say(&format!(

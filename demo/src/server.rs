@@ -1,4 +1,4 @@
-//! The agent's HTTP side: `POST /run-case` and `GET /health`, and nothing that a case does not ask for.
+//! The HTTP server of the agent: `POST /run-case` and `GET /health`.
 
 use std::future::pending;
 use std::io;
@@ -31,13 +31,13 @@ pub async fn start(variant: Variant) -> io::Result<Agent> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let task = tokio::spawn(async move {
-        // It ends only with its runtime: there is nobody to tell.
+        // An error ends the task, and the runner then reports that the agent is unreachable.
         let _ = serve(listener, variant).await;
     });
     Ok(Agent { address, task })
 }
 
-/// An agent that is being served.
+/// A running agent. It stops when dropped.
 #[derive(Debug)]
 pub struct Agent {
     address: SocketAddr,
@@ -45,12 +45,12 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Where it listens.
+    /// Returns the address that the agent listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What a runner calls it by.
+    /// Returns the base URL for a runner.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -94,7 +94,7 @@ async fn run_case(State(variant): State<Variant>, body: Bytes) -> Response {
     }
 }
 
-/// The case and the version that are asked for, if the request has all it needs.
+/// Reads the case ID and the version from a request. Returns `None` if a required field is missing.
 fn read_request(body: &[u8]) -> Option<(String, String)> {
     let request: Value = serde_json::from_slice(body).ok()?;
     let case_id = request["case_id"].as_str().filter(|id| !id.is_empty())?;

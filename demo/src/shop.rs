@@ -1,5 +1,5 @@
-//! The shop behind the agent: its records, and the tools that read and change them. Changes are answered, not kept, so
-//! that every case starts from the same shop.
+//! The data of the shop, and the tools that read and change it. Changes are confirmed but not stored, thus every case starts
+//! from the same data.
 
 use std::sync::LazyLock;
 
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 static RECORDS: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../data/shop.json")).unwrap_or_default());
 
-/// What a tool answered, and how long it took.
+/// The result of a tool call and its latency.
 pub(crate) struct ToolAnswer {
     pub(crate) result: Result<Value, Value>,
     pub(crate) latency_ms: u64,
 }
 
-/// A document that a search found.
+/// A document found by a search.
 pub(crate) struct Document {
     pub(crate) id: &'static str,
     pub(crate) text: &'static str,
 }
 
-/// Runs a tool. The mail server can be down: that is not the agent's fault, but it shows.
+/// Runs a tool.
 pub(crate) fn run(tool: &str, args: &Value) -> ToolAnswer {
     let (result, latency_ms) = match tool {
         "get_customer" => (record("customers", args, "customer_id"), 18),
@@ -39,13 +39,13 @@ pub(crate) fn run(tool: &str, args: &Value) -> ToolAnswer {
     ToolAnswer { result, latency_ms }
 }
 
-/// Sends mail while the mail server is down.
+/// Returns the result of `send_email` while the mail server is down.
 pub(crate) fn send_email_during_outage() -> ToolAnswer {
     let error = json!({ "code": "smtp_451", "message": "mailbox temporarily unavailable, try again later" });
     ToolAnswer { result: Err(error), latency_ms: 2050 }
 }
 
-/// The policies that speak of a word in the query, in the order of the handbook.
+/// Returns the policies that contain a word of the query, in the order of the handbook.
 pub(crate) fn search_policies(query: &str) -> Vec<Document> {
     let query = query.to_lowercase();
     let policies = RECORDS["policies"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -74,7 +74,7 @@ fn verify(args: &Value) -> Result<Value, Value> {
     Ok(json!({ "customer_id": customer["customer_id"], "verified": true, "method": "account e-mail" }))
 }
 
-/// A year of a business customer's orders: far more than fits into a case artifact.
+/// Returns the orders of a business customer in one year: more than an artifact holds inline.
 fn order_history(customer_id: &str) -> Value {
     const PRODUCTS: [(&str, u64); 5] =
         [("oak desk", 310), ("reading lamp", 50), ("wool rug", 89), ("two-seat sofa", 450), ("bookcase", 175)];
@@ -93,7 +93,7 @@ fn order_history(customer_id: &str) -> Value {
     json!({ "customer_id": customer_id, "orders": (0..96).map(order).collect::<Vec<_>>() })
 }
 
-/// A field that is a text, or nothing.
+/// Returns a text field, or an empty string if there is none.
 pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }

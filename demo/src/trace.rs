@@ -1,18 +1,18 @@
-//! What the agent writes down while it works: events with their times and call ids, proposed actions, the answer.
+//! The trace of a case: events with times and call IDs, proposed actions, and the final output.
 //!
-//! Time is counted, not read: it starts at a fixed moment and each step takes as long as its tool says.
+//! Times are simulated: they start at a fixed moment, and each step adds the latency of its tool.
 
 use serde_json::{Value, json};
 
 use crate::shop::{self, ToolAnswer};
 
-/// 2026-03-02T09:00:00Z, when every case starts.
+/// Start time of every case: 2026-03-02T09:00:00Z.
 const START_MS: u64 = 1_772_442_000_000;
 
-/// How long the agent thinks before a step.
+/// Simulated delay before each step.
 const THINKING_MS: u64 = 150;
 
-/// The steps of one case.
+/// The recorded steps of one case.
 pub(crate) struct Trace {
     now: u64,
     calls: usize,
@@ -20,21 +20,21 @@ pub(crate) struct Trace {
     actions: Vec<Value>,
 }
 
-/// A tool call that was answered.
+/// A completed tool call.
 pub(crate) struct Called {
     call_id: String,
-    /// What the tool said, be it a result or an error.
+    /// The result or the error of the tool.
     pub(crate) answer: Value,
 }
 
 impl Called {
-    /// The call as evidence for an action.
+    /// Returns an evidence ref to this call.
     pub(crate) fn evidence(&self) -> Value {
         json!({ "kind": "tool_result", "call_id": self.call_id })
     }
 }
 
-/// Something to be done, and why it may be.
+/// An action to propose, with its evidence.
 pub(crate) struct Action {
     pub(crate) kind: &'static str,
     pub(crate) tool: &'static str,
@@ -45,17 +45,17 @@ pub(crate) struct Action {
 }
 
 impl Trace {
-    pub(crate) fn begin() -> Self {
+    pub(crate) fn new() -> Self {
         Self { now: START_MS, calls: 0, events: Vec::new(), actions: Vec::new() }
     }
 
-    /// Uses a tool to find something out.
+    /// Calls a tool outside of an action.
     pub(crate) fn call(&mut self, tool: &str, args: &Value) -> Called {
         let answer = shop::run(tool, args);
         self.record(tool, args, answer, None)
     }
 
-    /// Looks policies up, and gives them as evidence.
+    /// Searches the policies. Returns evidence refs to the documents found.
     pub(crate) fn search(&mut self, query: &str) -> Vec<Value> {
         self.now += THINKING_MS;
         let found = shop::search_policies(query);
@@ -67,7 +67,7 @@ impl Trace {
         evidence
     }
 
-    /// Proposes an action and leaves it to a person to carry it out.
+    /// Proposes an action without executing it.
     pub(crate) fn propose(&mut self, action: &Action) -> String {
         let action_id = format!("a{}", self.actions.len() + 1);
         self.actions.push(json!({
@@ -82,24 +82,24 @@ impl Trace {
         action_id
     }
 
-    /// Proposes an action and carries it out.
+    /// Proposes an action and executes it.
     pub(crate) fn act(&mut self, action: &Action) -> Called {
         let answer = shop::run(action.tool, &action.params);
         self.act_with(action, answer)
     }
 
-    /// Proposes an action and carries it out with a tool that answers as given.
+    /// Proposes an action and records the given result of its tool.
     pub(crate) fn act_with(&mut self, action: &Action, answer: ToolAnswer) -> Called {
         let action_id = self.propose(action);
         self.record(action.tool, &action.params, answer, Some(&action_id))
     }
 
-    /// Ends with words.
+    /// Ends the trace with a text as the final output.
     pub(crate) fn say(self, text: &str) -> Value {
         self.finish("text", &json!(text))
     }
 
-    /// Ends with JSON.
+    /// Ends the trace with JSON as the final output.
     pub(crate) fn say_json(self, content: &Value) -> Value {
         self.finish("json", content)
     }

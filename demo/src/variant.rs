@@ -1,4 +1,4 @@
-//! The two variants of the agent. Which side of a comparison a variant plays is the caller's business.
+//! The two variants of the agent. The caller decides which side of a comparison a variant is used for.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 /// A variant of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// The agent as it should be, but for one outage.
+    /// The correct agent, with one simulated outage.
     Baseline,
-    /// The agent after a careless release.
+    /// The agent with planted faults.
     New,
 }
 
@@ -16,7 +16,7 @@ impl Variant {
     /// Both variants.
     pub const BOTH: [Variant; 2] = [Variant::Baseline, Variant::New];
 
-    /// The word on the command line.
+    /// Returns the name on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Variant::Baseline => "baseline",
@@ -31,7 +31,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// A word that names no variant.
+/// An unknown name of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a variant: expected `baseline` or `new`")]
 pub struct UnknownVariant(String);
@@ -40,6 +40,9 @@ impl FromStr for Variant {
     type Err = UnknownVariant;
 
     fn from_str(text: &str) -> Result<Self, UnknownVariant> {
-        Variant::BOTH.into_iter().find(|it| it.as_str() == text).ok_or_else(|| UnknownVariant(text.to_owned()))
+        Variant::BOTH
+            .into_iter()
+            .find(|variant| variant.as_str() == text)
+            .ok_or_else(|| UnknownVariant(text.to_owned()))
     }
 }

@@ -1,4 +1,4 @@
-//! The agent over HTTP, as a runner meets it.
+//! The agent over HTTP, as a runner calls it.
 
 #![allow(clippy::unwrap_used, reason = "a test panics where it cannot go on")]
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends a request and gives the status and the body.
+/// Sends a request. Returns the status and the body.
 async fn send(agent: &Agent, method: &str, path: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(agent.address()).await.unwrap();
     let length = body.len();
@@ -37,7 +37,7 @@ async fn health_is_ok() {
 }
 
 #[tokio::test]
-async fn requests_that_say_too_little_are_told_what_is_required() {
+async fn incomplete_requests_get_the_required_fields() {
     let agent = start(Variant::Baseline).await.unwrap();
     let unfit = [
         "",
@@ -62,7 +62,7 @@ async fn a_case_that_is_not_in_the_playbook_is_not_found() {
 }
 
 #[tokio::test]
-async fn answers_are_complete_and_their_evidence_is_there() {
+async fn answers_are_valid_and_end_with_the_final_output() {
     for variant in Variant::BOTH {
         let agent = start(variant).await.unwrap();
         for planted in PLANTED.iter().filter(|it| !["broken", "recovered"].contains(&it.verdict)) {
@@ -81,7 +81,7 @@ async fn answers_are_complete_and_their_evidence_is_there() {
 }
 
 #[tokio::test]
-async fn an_answer_is_the_same_every_time_and_one_is_large() {
+async fn answers_are_deterministic_and_one_is_large() {
     let agent = start(Variant::New).await.unwrap();
     let (first, second) = (ask(&agent, "order_history_001").await, ask(&agent, "order_history_001").await);
     assert_eq!(first, second);
@@ -90,7 +90,7 @@ async fn an_answer_is_the_same_every_time_and_one_is_large() {
 }
 
 #[tokio::test]
-async fn the_planted_faults_of_the_wire_happen() {
+async fn the_planted_http_faults_occur() {
     let (baseline, new) = (start(Variant::Baseline).await.unwrap(), start(Variant::New).await.unwrap());
     assert_eq!(ask(&baseline, "delivery_slot_001").await.0, 503);
     assert_eq!(ask(&new, "delivery_slot_001").await.0, 200);

@@ -162,7 +162,7 @@ codes! {
         "finish the run, or restore the file"
     FileNotRestored "file-not-restored"
         "The journal of a runner that was cut off holds a file that is missing or torn in the folder."
-        "go on with the run (`counterproof run --resume`), which puts the file in its place"
+        "resume the run, which restores the file"
     CaseNotSelected "case-not-selected"
         "An artifact is there for a case that the run did not select."
         "remove the file, or add the case to `selected_case_ids`"

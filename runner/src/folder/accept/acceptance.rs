@@ -103,35 +103,6 @@ pub enum AcceptError {
     Exists(Utf8PathBuf),
 }
 
-impl AcceptError {
-    /// What to do about it.
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            AcceptError::Name { .. } => Some("choose another name with `--run-id`".to_owned()),
-            AcceptError::IsBaseline(_) => Some("`counterproof compare` uses the latest baseline as it is".to_owned()),
-            AcceptError::IsShard(_) => Some("`counterproof merge` joins the shards of a run".to_owned()),
-            AcceptError::Incomplete { folder, .. } => {
-                let id = folder.file_name().unwrap_or("ID");
-                Some(format!("`counterproof run --resume {id} …` asks what is missing"))
-            }
-            AcceptError::Invalid { folder, .. } => {
-                Some(format!("`counterproof validate {folder}` tells all that is wrong with it"))
-            }
-            AcceptError::Failures { folder, .. } => {
-                let id = folder.file_name().unwrap_or("ID");
-                Some(format!(
-                    "`counterproof run --resume {id} --retry-errors …` asks them again; `--allow-failures` accepts the run as it is"
-                ))
-            }
-            AcceptError::Repeats { group, of, .. } => {
-                Some(format!("`counterproof run --resume {group} --repeat {of} …` makes those that are missing"))
-            }
-            AcceptError::Exists(_) => Some("name the new one with `--run-id`".to_owned()),
-            AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => None,
-        }
-    }
-}
-
 /// What became the baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
