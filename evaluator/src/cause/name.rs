@@ -206,7 +206,7 @@ pub(super) fn place(name: &str, change: Option<&JsonChange>) -> String {
 }
 
 fn shared_name(pointer: &str) -> String {
-    let name = messages::place_name(pointer);
+    let name = messages::field_path(pointer);
     let shared =
         |segment: &str| if segment.bytes().any(|byte| byte.is_ascii_digit()) { "*" } else { segment }.to_owned();
     name.split('.').map(shared).collect::<Vec<_>>().join(".")

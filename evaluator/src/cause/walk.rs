@@ -135,7 +135,7 @@ impl Walk<'_, '_> {
         let loaded = self.inquiry.side(side).loaded;
         match &loaded.answer.events[event].body {
             EventBody::ToolResult(result) => {
-                if let Some(call) = loaded.index.call_place(&result.call_id) {
+                if let Some(call) = loaded.index.call_position(&result.call_id) {
                     self.visit(side, call, Some(visit));
                 }
             }

@@ -4,18 +4,16 @@
 use std::cmp::Ordering;
 
 use counterproof_artifact::ProposedAction;
-use serde_json::{Value, json};
 
 use super::align::Row;
-use super::assign::Cost;
+use super::compared::Compared;
 use super::json::JsonChanges;
+use super::part::{CostRange, Part};
 use super::rows::{self, Operation};
 use super::sets::{self, Sets};
-use super::steps::{Compared, Part, sorted};
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules, Subject};
 use crate::values::order;
-use crate::values::{ObjectMeaning, hash_object, hash_text, hash_texts};
 
 /// A row of the aligned actions.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,8 +71,8 @@ pub(crate) struct Actions<'a> {
     pub evidence: &'a [Vec<FollowedRef>],
 }
 
-/// What it costs at least and at most when two actions of one tool stand for each other.
-const COST: (Cost, Cost) = (1_000, 15_000);
+/// The cost to pair two actions of one tool.
+const COST: CostRange = CostRange { least: 1_000, most: 15_000 };
 
 /// The proposed actions of both sides, prepared to be compared.
 pub(crate) struct PreparedActions<'a> {
@@ -90,7 +88,7 @@ impl<'a> PreparedActions<'a> {
         let parts = |actions: &'a [ProposedAction], notes: &mut Notes| {
             let part = |action: &'a ProposedAction| {
                 let subject = Subject { event: None, tool: Some(&action.tool_name) };
-                Part::of(Compared::Action(action), rules.scope(subject), notes)
+                Part::new(Compared::Action(action), rules.scope(subject), notes)
             };
             actions.iter().map(part).collect::<Vec<_>>()
         };
@@ -131,39 +129,6 @@ impl<'a> PreparedActions<'a> {
         };
         (read.into_iter().map(compare).collect(), found.exact)
     }
-}
-
-/// What an action says, apart from its id and its evidence.
-pub(crate) fn essence(action: &ProposedAction) -> Value {
-    let mut essence = json!({
-        "action_type": action.action_type,
-        "tool_name": action.tool_name,
-        "params": Value::Object(action.params.clone()),
-        "risk_level": action.risk_level,
-        "risk_tags": sorted(&action.risk_tags),
-    });
-    // What this version does not know may mean something all the same.
-    for (field, value) in &action.extra {
-        essence[field] = value.clone();
-    }
-    essence
-}
-
-/// What the essence of an action means, without putting it together.
-pub(super) fn meaning(action: &ProposedAction) -> u64 {
-    let texts = [
-        ("action_type", action.action_type.as_str()),
-        ("tool_name", &action.tool_name),
-        ("risk_level", action.risk_level.as_str()),
-    ];
-    let known = texts
-        .into_iter()
-        .fold(ObjectMeaning::default(), |known, (field, text)| known.field(field, |hasher| hash_text(text, hasher)));
-    known
-        .field("params", |hasher| hash_object(&action.params, hasher))
-        .field("risk_tags", |hasher| hash_texts(sorted(&action.risk_tags).into_iter(), hasher))
-        .fields(&action.extra)
-        .finish()
 }
 
 fn compare_evidence(

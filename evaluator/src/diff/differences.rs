@@ -66,7 +66,7 @@ impl Differences {
             output::note(&answer.final_output, &output_scope, notes);
         }
         // Ids are met in the order in which a reader meets them: events, actions, output.
-        let mut renaming = Renaming::of(&notes[0].ids, &notes[1].ids);
+        let mut renaming = Renaming::new(&notes[0].ids, &notes[1].ids);
         let AlignedEvents { rows, cost, exact, recovery } = events.align(&mut renaming);
         let paired = if rules.is_empty() { HashMap::new() } else { unchanged_calls(&rows) };
         let meaning = |followed: &FollowedRef| {

@@ -1,38 +1,42 @@
-//! Answers that mean the same, place by place: nearly all of a night's. That is seen without preparing anything for an
-//! alignment, and the alignment of such answers is known.
+//! The fast path for two answers that are equal element by element, as nearly all answers of a nightly run are.
 //!
-//! A no says nothing: answers that mean the same in another order are for the alignment to tell.
+//! `Some` means that the answers are equal, and holds what the slow path (the alignment) would return. `None` means
+//! undecided: answers may still be equal in another order, which only the alignment detects.
 
-use counterproof_artifact::{Content, Event, EventBody, FinalOutput, ProposedAction};
+use counterproof_artifact::{Content, EventBody, FinalOutput};
 
-use crate::diff::actions::{ActionRow, EvidenceChange};
-use crate::diff::align::Row;
-use crate::diff::events::EventRow;
-use crate::diff::json::JsonChanges;
-use crate::diff::output::OutputChange;
-use crate::diff::{Differences, WithEvidence};
+use super::actions::{ActionRow, EvidenceChange};
+use super::align::Row;
+use super::compared::Compared;
+use super::differences::{Differences, WithEvidence};
+use super::events::EventRow;
+use super::json::JsonChanges;
+use super::output::OutputChange;
 use crate::load::LoadedAnswer;
 use crate::load::evidence::FollowedRef;
-use crate::load::payload;
 use crate::values::same_object;
 
-/// What an alignment of two answers would find, where they are alike in every place.
+/// Returns what the alignment of two answers would return, if they are equal element by element.
 pub(crate) fn differences(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> Option<Differences> {
     let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
-    let alike = old.events.len() == other.events.len()
+    let is_same = old.events.len() == other.events.len()
         && old.proposed_actions.len() == other.proposed_actions.len()
         && is_same_output(&old.final_output, &other.final_output)
         && (0..old.events.len()).all(|index| is_same_event(baseline.loaded, new.loaded, index))
-        && old.proposed_actions.iter().zip(&other.proposed_actions).all(|(old, new)| is_same_action(old, new))
+        && old
+            .proposed_actions
+            .iter()
+            .zip(&other.proposed_actions)
+            .all(|(old, new)| Compared::Action(old).is_same(Compared::Action(new)))
         && baseline.evidence.iter().zip(new.evidence).all(|(old, new)| is_same_evidence(old, new))
-        && is_one_after_another(baseline.loaded)
-        && is_one_after_another(new.loaded);
+        && is_sequential(baseline.loaded)
+        && is_sequential(new.loaded);
     let row = |index| Row::Both { baseline: index, new: index };
     let changes = JsonChanges::default;
     let action =
         |index| ActionRow { row: row(index), changes: changes(), evidence: EvidenceChange::Same, noise: false };
     let event = |index| EventRow { row: row(index), changes: changes(), moved: false, concurrent: false, noise: false };
-    alike.then(|| Differences {
+    is_same.then(|| Differences {
         actions: (0..old.proposed_actions.len()).map(action).collect(),
         events: (0..old.events.len()).map(event).collect(),
         output: OutputChange::Same,
@@ -44,58 +48,37 @@ pub(crate) fn differences(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> 
     })
 }
 
-/// True where no call is made while another is open: calls that overlap have no order, which is for the alignment.
-fn is_one_after_another(loaded: &LoadedAnswer) -> bool {
+/// True if no call starts before the previous one has its result. Overlapping calls have no order, which only the
+/// alignment handles.
+fn is_sequential(loaded: &LoadedAnswer) -> bool {
     let mut open: Option<usize> = None;
     loaded.answer.events.iter().enumerate().all(|(index, event)| match &event.body {
         EventBody::ToolCall(_) => open.replace(index).is_none(),
         EventBody::ToolResult(result) => {
-            let call = loaded.index.call_place(&result.call_id);
+            let call = loaded.index.call_position(&result.call_id);
             call.is_some() && open.take() == call
         }
         _ => true,
     })
 }
 
+/// True if two events have the same kind and compared fields, and two results answer calls at the same index.
 fn is_same_event(baseline: &LoadedAnswer, new: &LoadedAnswer, index: usize) -> bool {
-    let (old, other): (&Event, &Event) = (&baseline.answer.events[index], &new.answer.events[index]);
-    let payload = || payload::is_same(baseline.payload(index), new.payload(index));
-    let known = match (&old.body, &other.body) {
-        (EventBody::ToolCall(old), EventBody::ToolCall(new)) => {
-            old.tool == new.tool
-                && old.risk_level == new.risk_level
-                && old.risk_tags == new.risk_tags
-                && same_object(&old.args, &new.args)
-        }
+    let identity = match (&baseline.answer.events[index].body, &new.answer.events[index].body) {
+        (EventBody::ToolCall(old), EventBody::ToolCall(new)) => old.tool == new.tool,
         (EventBody::ToolResult(old), EventBody::ToolResult(other)) => {
-            let place = |loaded: &LoadedAnswer, id: &str| loaded.index.call_place(id);
-            old.status == other.status && place(baseline, &old.call_id) == place(new, &other.call_id) && payload()
-        }
-        (EventBody::Retrieval(old), EventBody::Retrieval(new)) => {
-            old.query == new.query
-                && old.doc_ids == new.doc_ids
-                && old.snippets_hashes == new.snippets_hashes
-                && payload()
-        }
-        (EventBody::FinalOutput(old), EventBody::FinalOutput(new)) => {
-            old.content_type == new.content_type && is_same_content(&old.content, &new.content)
+            baseline.index.call_position(&old.call_id) == new.index.call_position(&other.call_id)
         }
         (EventBody::Unknown { kind: old, .. }, EventBody::Unknown { kind: new, .. }) => old == new,
+        (EventBody::Retrieval(_), EventBody::Retrieval(_)) | (EventBody::FinalOutput(_), EventBody::FinalOutput(_)) => {
+            true
+        }
         _ => false,
     };
-    known && same_object(old.extra(), other.extra())
+    identity && Compared::Event(baseline, index).is_same(Compared::Event(new, index))
 }
 
-fn is_same_action(old: &ProposedAction, new: &ProposedAction) -> bool {
-    old.action_type == new.action_type
-        && old.tool_name == new.tool_name
-        && old.risk_level == new.risk_level
-        && old.risk_tags == new.risk_tags
-        && same_object(&old.params, &new.params)
-        && same_object(&old.extra, &new.extra)
-}
-
-/// Ref by ref the same meaning, and all or none of them lead somewhere.
+/// True if the refs have the same meanings in the same order, and each resolves on both sides or on neither.
 fn is_same_evidence(old: &[FollowedRef], new: &[FollowedRef]) -> bool {
     let is_same = |(old, new): (&FollowedRef, &FollowedRef)| {
         old.meaning == new.meaning && old.resolved.is_some() == new.resolved.is_some()

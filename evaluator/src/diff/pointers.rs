@@ -6,22 +6,25 @@ use counterproof_artifact::evaluation::SidePointer;
 use super::align::Row;
 use super::output;
 
-pub(crate) fn at(side: Side, pointer: String) -> SidePointer {
+pub(crate) fn side_pointer(side: Side, pointer: String) -> SidePointer {
     SidePointer { side, pointer }
 }
 
-/// The places that a row of two aligned lists names, below the list's pointer.
+/// Pointers to the elements of a row of two aligned lists, below the list's pointer.
 pub(crate) fn row_pointers(list: &str, row: Row) -> Vec<SidePointer> {
     match row {
         Row::Both { baseline, new } => {
-            vec![at(Side::Baseline, format!("{list}/{baseline}")), at(Side::New, format!("{list}/{new}"))]
+            vec![
+                side_pointer(Side::Baseline, format!("{list}/{baseline}")),
+                side_pointer(Side::New, format!("{list}/{new}")),
+            ]
         }
-        Row::Removed(index) => vec![at(Side::Baseline, format!("{list}/{index}"))],
-        Row::Added(index) => vec![at(Side::New, format!("{list}/{index}"))],
+        Row::Removed(index) => vec![side_pointer(Side::Baseline, format!("{list}/{index}"))],
+        Row::Added(index) => vec![side_pointer(Side::New, format!("{list}/{index}"))],
     }
 }
 
-/// The final outputs of both sides.
+/// Pointers to the final outputs of both sides.
 pub(crate) fn output_pointers() -> Vec<SidePointer> {
-    Side::BOTH.map(|side| at(side, output::POINTER.to_owned())).to_vec()
+    Side::BOTH.map(|side| side_pointer(side, output::POINTER.to_owned())).to_vec()
 }

@@ -103,7 +103,7 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
         pointer: grounding::leaf_pointer(loaded, holder, ordinal),
     };
     let here = at(Side::New, new, leaf.holder, leaf.ordinal);
-    let name = format!("{}: {}", tool(new, leaf.holder), crate::messages::place_name(&here.pointer));
+    let name = format!("{}: {}", tool(new, leaf.holder), crate::messages::field_path(&here.pointer));
     let mut message =
         format!("{name} {} appears in nothing that the agent was given before", text::short_value(leaf.value));
     let mut pointers = vec![here];

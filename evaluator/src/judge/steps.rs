@@ -68,7 +68,7 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
         }
         (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
             let side = if matches!(row.row, Row::Added(_)) { Side::New } else { Side::Baseline };
-            let call = loaded.index.call_place(&result.call_id);
+            let call = loaded.index.call_position(&result.call_id);
             if !call.is_some_and(|call| paired.contains(&(side, call))) {
                 return None;
             }

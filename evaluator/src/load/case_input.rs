@@ -1,4 +1,4 @@
-//! What an agent was asked: the case of the cases file, and the request as it was sent, where the artifact leads to it.
+//! The input of a case: from the cases file, and from the stored request if the artifact links to one.
 
 use std::cell::OnceCell;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::load::{CaseEnvelope, ComparedRun};
 use crate::values;
 
-/// Fields of a request that say who asks and whom, not what.
+/// Fields of a request that address it and are not part of the input.
 const ADDRESS: [&str; 4] = ["case_id", "version", "run_meta", "model"];
 
-/// What one side was asked.
+/// The input that one side received for a case.
 #[derive(Debug)]
 pub(crate) struct CaseInput<'a> {
     case_id: &'a CaseId,
@@ -23,7 +23,7 @@ pub(crate) struct CaseInput<'a> {
 }
 
 impl<'a> CaseInput<'a> {
-    /// What a run asked of a case. The kept request is read when it is needed, and not before.
+    /// Describes the input of a case in a run. The stored request is read on first use.
     pub(crate) fn new(
         case_id: &'a CaseId,
         spec: Option<&'a CaseSpec>,
@@ -33,17 +33,17 @@ impl<'a> CaseInput<'a> {
         Self { case_id, spec, run, envelope, request: OnceCell::new() }
     }
 
-    /// The digest of what the case asked, where the run has one.
+    /// Returns the digest of the case's input, if the run has one.
     fn digest(&self) -> Option<Sha256Digest> {
         self.run.reader().run().case_digests.as_ref()?.get(self.case_id).copied()
     }
 
-    /// True where the cases file has the case.
+    /// True if the cases file has the case.
     pub(crate) const fn case_is_known(&self) -> bool {
         self.spec.is_some()
     }
 
-    /// Every text of the case's input in the cases file.
+    /// Calls `take` with each value of the case's input in the cases file.
     pub(crate) fn case_texts(&self, mut take: impl FnMut(&Value)) {
         let Some(spec) = self.spec else { return };
         take(&Value::from(spec.input.user.as_str()));
@@ -51,12 +51,12 @@ impl<'a> CaseInput<'a> {
         spec.input.extra.values().for_each(take);
     }
 
-    /// What the kept request says: its input in the native protocol, or the whole body of another.
+    /// Returns the input of the stored request: the field `input` in the native protocol, else the body without its address.
     pub(crate) fn request(&self) -> Option<&Value> {
         let read = || {
-            let mut kept = self.run.read_json(self.envelope?.request.as_ref()?)?;
-            let is_native = kept.get("protocol").is_none_or(|protocol| protocol == "native");
-            let mut body = kept.get_mut("body")?.take();
+            let mut stored = self.run.read_json(self.envelope?.request.as_ref()?)?;
+            let is_native = stored.get("protocol").is_none_or(|protocol| protocol == "native");
+            let mut body = stored.get_mut("body")?.take();
             let fields = body.as_object_mut()?;
             if let (true, Some(input)) = (is_native, fields.get_mut("input")) {
                 return Some(input.take());
@@ -68,7 +68,7 @@ impl<'a> CaseInput<'a> {
     }
 }
 
-/// Whether two sides were asked the same; `None` where nobody can tell.
+/// True if both sides received the same input. `None` if neither digests nor stored requests are available.
 pub(crate) fn is_same(baseline: &CaseInput<'_>, new: &CaseInput<'_>) -> Option<bool> {
     match (baseline.digest(), new.digest()) {
         (Some(old), Some(new)) => Some(old == new),

@@ -1,5 +1,5 @@
-//! Evidence: for each proposed action, what its refs lead to. Whether a ref leads anywhere was asked when the artifact was
-//! checked; whether that is good or bad is for the verdict.
+//! Evidence: the target of each evidence ref of a proposed action. Validation decides whether a ref resolves; the verdict
+//! decides what that means.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use counterproof_artifact::{EventBody, EvidenceTarget, ToolCall};
 use crate::load::LoadedAnswer;
 use crate::values;
 
-/// An evidence ref, followed.
+/// An evidence ref with its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowedRef {
-    /// What it points at.
+    /// The target as the ref names it.
     pub target: EvidenceTarget,
-    /// Where that was found; `None` where it was not.
+    /// Where the target was found; `None` if the ref does not resolve.
     pub resolved: Option<Resolved>,
-    /// Equal for refs that lead to the same thing on both sides, whatever ids the sides gave it.
+    /// Equal for refs with the same target on both sides, independent of the ids on each side.
     pub meaning: u64,
 }
 
-/// Where an evidence ref was found.
+/// Where the target of an evidence ref was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
     /// In the event with this index.
@@ -28,9 +28,9 @@ pub enum Resolved {
     Asset(String),
 }
 
-/// The refs of each proposed action, followed.
+/// Resolves the refs of each proposed action.
 pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
-    // Many refs may lead to one call, by way of many results, and its arguments may be large.
+    // Many refs can point at the same call, whose arguments can be large: each event is hashed once.
     let mut meanings: HashMap<usize, u64> = HashMap::new();
     let actions = loaded.answer.proposed_actions.iter().enumerate();
     actions
@@ -47,7 +47,7 @@ pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
                         *meanings.entry(event).or_insert_with(|| event_meaning(loaded, event))
                     }
                     (_, Some(Resolved::Asset(href))) => asset_meaning(loaded, href),
-                    // What leads nowhere has no other meaning than its own words.
+                    // An unresolved ref is identified by its own kind and id.
                     (target, None) => values::key_of(("nowhere", target.kind(), target.id())),
                 };
                 FollowedRef { target: target.clone(), resolved, meaning }
@@ -60,11 +60,11 @@ pub fn follow(loaded: &LoadedAnswer) -> Vec<Vec<FollowedRef>> {
 fn find(loaded: &LoadedAnswer, target: &EvidenceTarget) -> Option<Resolved> {
     let EvidenceTarget::Asset { id } = target else { return loaded.index.find(target).map(Resolved::Event) };
     let listed = loaded.manifest.as_ref().and_then(|manifest| manifest.items.iter().find(|item| item.asset_id == *id));
-    // An id that no manifest lists is the href of a file that is there.
+    // Validation accepts an id that is not in the manifest only if it is the href of an existing file.
     Some(Resolved::Asset(listed.map_or_else(|| id.clone(), |item| item.href.to_string())))
 }
 
-/// An asset by its digest, where that is known.
+/// Identifies an asset by its digest, or by its href if the digest is unknown.
 fn asset_meaning(loaded: &LoadedAnswer, href: &str) -> u64 {
     let item = loaded.manifest.as_ref().and_then(|it| it.items.iter().find(|item| item.href.as_str() == href));
     match item.and_then(|item| item.sha256) {
@@ -73,7 +73,7 @@ fn asset_meaning(loaded: &LoadedAnswer, href: &str) -> u64 {
     }
 }
 
-/// The call that a ref leads to, or whose result it leads to.
+/// Returns the call that a ref points at, directly or by its result.
 pub(crate) fn call_of(loaded: &LoadedAnswer, followed: &FollowedRef) -> Option<usize> {
     let Some(Resolved::Event(index)) = followed.resolved else { return None };
     call_at(loaded, index)
@@ -82,13 +82,13 @@ pub(crate) fn call_of(loaded: &LoadedAnswer, followed: &FollowedRef) -> Option<u
 fn call_at(loaded: &LoadedAnswer, index: usize) -> Option<usize> {
     match &loaded.answer.events[index].body {
         EventBody::ToolCall(_) => Some(index),
-        EventBody::ToolResult(result) => loaded.index.call_place(&result.call_id),
+        EventBody::ToolResult(result) => loaded.index.call_position(&result.call_id),
         _ => None,
     }
 }
 
-/// Equal for refs to events that mean the same: the tool and the arguments of a call, for the call and for its result; the
-/// whole event otherwise.
+/// Returns a hash that is equal for refs to equal events. A call and its result are identified by tool and arguments, other
+/// events by their content.
 pub(crate) fn event_meaning(loaded: &LoadedAnswer, index: usize) -> u64 {
     let events = &loaded.answer.events;
     let of_call = |call: &ToolCall| values::key_of(("call", &call.tool, values::object_hash(&call.args)));
@@ -104,7 +104,7 @@ pub(crate) fn event_meaning(loaded: &LoadedAnswer, index: usize) -> u64 {
     }
 }
 
-/// How many of an action's refs lead somewhere.
+/// Counts the refs that resolve.
 pub(crate) fn resolved_count(refs: &[FollowedRef]) -> usize {
     refs.iter().filter(|followed| followed.resolved.is_some()).count()
 }

@@ -1,64 +1,64 @@
-//! An answer's events by what refers to them: built once, so that many refs to many events cost no more than reading them.
+//! An index of an answer's events by the ids that refer to them, so that lookups do not scan all events.
 
 use counterproof_artifact::{Event, EventBody, EvidenceTarget, ToolCall};
 
 use crate::values::text_hash;
 
-/// Where the events of an answer are, by their ids. Of two with one id, the first counts.
+/// The positions of an answer's events by id. If two events have the same id, the first one counts.
 #[derive(Debug, Default)]
 pub struct EventIndex {
-    calls: Places,
-    results: Places,
-    documents: Places,
-    ids: Places,
+    calls: Positions,
+    results: Positions,
+    documents: Positions,
+    ids: Positions,
     events: usize,
 }
 
 impl EventIndex {
     /// Indexes the events.
-    pub fn of(events: &[Event]) -> Self {
+    pub fn new(events: &[Event]) -> Self {
         let mut index = Self { events: events.len(), ..Self::default() };
-        for (place, event) in events.iter().enumerate() {
+        for (position, event) in events.iter().enumerate() {
             match &event.body {
-                EventBody::ToolCall(call) => index.calls.enter(&call.call_id, place),
-                EventBody::ToolResult(result) => index.results.enter(&result.call_id, place),
+                EventBody::ToolCall(call) => index.calls.insert(&call.call_id, position),
+                EventBody::ToolResult(result) => index.results.insert(&result.call_id, position),
                 EventBody::Retrieval(found) => {
-                    found.doc_ids.iter().for_each(|id| index.documents.enter(id, place));
+                    found.doc_ids.iter().for_each(|id| index.documents.insert(id, position));
                 }
                 EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
             }
             for key in ["event_id", "id"] {
                 if let Some(id) = event.extra().get(key).and_then(|value| value.as_str()) {
-                    index.ids.enter(id, place);
+                    index.ids.insert(id, position);
                 }
             }
         }
-        for places in [&mut index.calls, &mut index.results, &mut index.documents, &mut index.ids] {
-            places.sort();
+        for positions in [&mut index.calls, &mut index.results, &mut index.documents, &mut index.ids] {
+            positions.sort();
         }
         index
     }
 
-    /// The call with this id.
+    /// Returns the call with this id.
     pub fn call<'a>(&self, events: &'a [Event], call_id: &str) -> Option<&'a ToolCall> {
-        match &events.get(self.call_place(call_id)?)?.body {
+        match &events.get(self.call_position(call_id)?)?.body {
             EventBody::ToolCall(call) => Some(call),
             _ => None,
         }
     }
 
-    /// The index of the call with this id.
-    pub fn call_place(&self, call_id: &str) -> Option<usize> {
+    /// Returns the position of the call with this id.
+    pub fn call_position(&self, call_id: &str) -> Option<usize> {
         self.calls.find(call_id)
     }
 
-    /// The event that an evidence ref leads to; `None` for assets, and for what leads nowhere.
+    /// Returns the position of the event that an evidence ref points at. `None` for assets and for unresolved refs.
     pub fn find(&self, target: &EvidenceTarget) -> Option<usize> {
         match target {
             EvidenceTarget::ToolResult { call_id } => self.results.find(call_id),
             EvidenceTarget::RetrievalDoc { doc_id } => self.documents.find(doc_id),
-            EvidenceTarget::Event { id } => match event_place(id) {
-                Some(place) => (place < self.events).then_some(place),
+            EvidenceTarget::Event { id } => match event_position(id) {
+                Some(position) => (position < self.events).then_some(position),
                 None => self.ids.find(id),
             },
             EvidenceTarget::Asset { .. } => None,
@@ -66,16 +66,16 @@ impl EventIndex {
     }
 }
 
-/// Places by the hashes of ids, which are keyed so that no agent can make two collide on purpose.
+/// Positions by hashed id. The hashes are keyed, so that no agent can construct colliding ids.
 #[derive(Debug, Default)]
-struct Places(Vec<(u64, usize)>);
+struct Positions(Vec<(u64, usize)>);
 
-impl Places {
-    fn enter(&mut self, id: &str, place: usize) {
-        self.0.push((text_hash(id), place));
+impl Positions {
+    fn insert(&mut self, id: &str, position: usize) {
+        self.0.push((text_hash(id), position));
     }
 
-    /// Brings the ids into their order, each with its first place.
+    /// Sorts the ids for binary search and keeps the first position of each.
     fn sort(&mut self) {
         self.0.sort_unstable();
         self.0.dedup_by_key(|(id, _)| *id);
@@ -88,7 +88,7 @@ impl Places {
     }
 }
 
-/// An event's count within its artifact, as the contract addresses it: `events[3]`.
-fn event_place(id: &str) -> Option<usize> {
+/// Parses the contract's address of an event within its artifact: `events[3]`.
+fn event_position(id: &str) -> Option<usize> {
     id.strip_prefix("events[")?.strip_suffix(']')?.parse().ok()
 }

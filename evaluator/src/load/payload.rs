@@ -1,4 +1,4 @@
-//! What an event brought, wherever it is kept: the same payload compares equal inline and as an asset.
+//! Payloads of events. A payload compares equal whether it is inline or stored as an asset.
 
 use std::fs::File;
 use std::hash::DefaultHasher;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::values::distance::{leaves_of, leaves_of_object};
 use crate::values::{self, same, same_object};
 
-/// Payloads longer than this are compared by their digest only.
+/// Payloads larger than this are compared only by their digest.
 const UP_TO_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The payload of a tool result, or the snippets of a retrieval.
@@ -22,12 +22,12 @@ pub enum Payload<'a> {
     Text(&'a str),
     /// An object.
     Object(&'a Map<String, Value>),
-    /// Any other value: only an asset has one.
+    /// Any other value. Only assets have one.
     Other(&'a Value),
 }
 
 impl<'a> Payload<'a> {
-    fn of_value(value: &'a Value) -> Self {
+    fn from_value(value: &'a Value) -> Self {
         match value {
             Value::String(text) => Payload::Text(text),
             Value::Object(fields) => Payload::Object(fields),
@@ -35,7 +35,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// The payload as a value of its own.
+    /// Copies the payload into a value.
     pub fn to_value(self) -> Value {
         match self {
             Payload::Text(text) => Value::from(text),
@@ -44,7 +44,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// True where two payloads mean the same.
+    /// True if two payloads are equal in meaning.
     fn is_same(self, other: Payload<'_>) -> bool {
         match (self, other) {
             (Payload::Object(a), Payload::Object(b)) => same_object(a, b),
@@ -53,7 +53,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// How many leaves it has.
+    /// Counts the leaves of the payload.
     pub(crate) fn leaves(self) -> usize {
         match self {
             Payload::Text(_) => 1,
@@ -62,7 +62,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Adds its meaning as a value to a hash.
+    /// Hashes the payload by its meaning as a value.
     pub(crate) fn hash_meaning(self, hasher: &mut DefaultHasher) {
         match self {
             Payload::Text(text) => values::hash_text(text, hasher),
@@ -72,7 +72,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// True where two events brought the same, or nothing.
+/// True if two events have equal payloads, or none.
 pub(crate) fn is_same(baseline: Option<Payload<'_>>, new: Option<Payload<'_>>) -> bool {
     match (baseline, new) {
         (Some(old), Some(new)) => old.is_same(new),
@@ -80,19 +80,19 @@ pub(crate) fn is_same(baseline: Option<Payload<'_>>, new: Option<Payload<'_>>) -
     }
 }
 
-/// What an asset holds: JSON, a text, or only its digest where it is too large to be taken apart.
+/// The content of an asset: JSON, text, or only its digest if it is too large.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct AssetContent {
     pub(crate) value: Value,
-    /// True where the value is but a digest of what was brought.
+    /// True if the value is only a digest of the content.
     pub(crate) is_digest: bool,
 }
 
-/// What the events of an answer brought that does not stand in the events themselves.
+/// The payloads of an answer that are stored as assets.
 #[derive(Debug, Default)]
 pub struct Payloads {
     /// By the index of the event, in ascending order.
-    kept: Vec<(usize, Value)>,
+    stored: Vec<(usize, Value)>,
     first_unread: Option<usize>,
 }
 
@@ -105,45 +105,45 @@ impl Payloads {
             if asset.is_digest {
                 payloads.first_unread.get_or_insert(index);
             }
-            payloads.kept.push((index, asset.value));
+            payloads.stored.push((index, asset.value));
         }
         payloads
     }
 
-    /// The first event whose payload is too large to be taken apart, and stands here as a digest.
+    /// Returns the first event whose payload is too large to read and is represented by a digest.
     pub const fn first_unread(&self) -> Option<usize> {
         self.first_unread
     }
 
-    /// What an event brought: from the asset that it links to, or from the event itself.
-    pub(crate) fn of<'a>(&'a self, index: usize, body: &'a EventBody) -> Option<Payload<'a>> {
-        let kept = || {
-            let place = self.kept.binary_search_by_key(&index, |(index, _)| *index).ok()?;
-            Some(Payload::of_value(&self.kept[place].1))
+    /// Returns the payload of an event: from the asset that it links to, or from the event itself.
+    pub(crate) fn get<'a>(&'a self, index: usize, body: &'a EventBody) -> Option<Payload<'a>> {
+        let stored = || {
+            let place = self.stored.binary_search_by_key(&index, |(index, _)| *index).ok()?;
+            Some(Payload::from_value(&self.stored[place].1))
         };
         match body {
-            EventBody::ToolResult(result) if result.payload_asset_href.is_some() => kept(),
+            EventBody::ToolResult(result) if result.payload_asset_href.is_some() => stored(),
             EventBody::ToolResult(result) => match result.payload_summary.as_ref()? {
                 Content::Text(text) => Some(Payload::Text(text)),
                 Content::Json(fields) => Some(Payload::Object(fields)),
             },
-            EventBody::Retrieval(_) => kept(),
+            EventBody::Retrieval(_) => stored(),
             EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => None,
         }
     }
 }
 
-/// An asset's content; `None` where it cannot be read.
-pub(crate) fn asset(folder: &Utf8Path, href: &Href) -> Option<Kept> {
+/// Reads an asset. `None` if it cannot be read.
+pub(crate) fn asset(folder: &Utf8Path, href: &Href) -> Option<AssetContent> {
     let path = confined_path::resolve(folder, href.as_str()).ok()?;
     let mut file = File::open(&path).ok()?;
     let length = file.metadata().ok()?.len();
     if length > UP_TO_BYTES {
         let (digest, _) = Sha256Digest::of_reader(file).ok()?;
-        return Some(Kept { value: Value::String(format!("sha256:{digest}")), is_digest: true });
+        return Some(AssetContent { value: Value::String(format!("sha256:{digest}")), is_digest: true });
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     file.read_to_end(&mut bytes).ok()?;
     let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
-    Some(Kept { value: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()), is_digest: false })
+    Some(AssetContent { value: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()), is_digest: false })
 }

@@ -1,4 +1,4 @@
-//! Reading: two run folders, and from them the artifacts of one case at a time. What an artifact means is not decided here.
+//! Reads the artifacts of a run folder, one case at a time. It validates them and does not judge them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::load::index::EventIndex;
 use crate::load::payload::{self, Payload, Payloads};
 use crate::values::text;
 
-/// The field of an artifact that says what the case is about.
+/// The field of an artifact with the title of the case.
 const TITLE_FIELD: &str = "title";
 
-/// Characters of such a title: it comes from whoever wrote the artifact.
+/// Characters of a title. Titles come from the producer and can have any length.
 const TITLE_UP_TO: usize = 200;
 
-/// The field of an artifact that leads to the request as it was sent.
+/// The field of an artifact that links to the stored request.
 const REQUEST_FIELD: &str = "request_asset_href";
 
-/// The field by which a producer declares that nothing is missing from its events.
+/// The field with which a producer declares that its events are complete.
 const COMPLETE_FIELD: &str = "transcript_complete";
 
-/// One of the two runs, opened.
+/// A run folder opened for a comparison.
 #[derive(Debug)]
 pub struct ComparedRun {
     reader: RunReader,
@@ -35,12 +35,12 @@ pub struct ComparedRun {
     selected: HashSet<CaseId>,
 }
 
-/// What one side has of a case.
+/// The artifact of a case on one side.
 #[derive(Debug)]
 pub enum Artifact {
-    /// No file.
+    /// There is no file.
     Absent,
-    /// A file that breaks the contract.
+    /// The file violates the contract.
     Invalid(Vec<Finding>),
     /// The agent answered.
     Answer(Box<LoadedAnswer>),
@@ -48,56 +48,56 @@ pub enum Artifact {
     Failure(Box<LoadedFailure>),
 }
 
-/// An answer, with what its links lead to.
+/// An answer with its payloads and an index of its events.
 #[derive(Debug)]
 pub struct LoadedAnswer {
-    /// The whole artifact's common fields; its outcome is in `answer`.
+    /// The fields that answers and failures share.
     pub case: CaseEnvelope,
-    /// What the agent answered.
+    /// The answer of the agent.
     pub answer: Answer,
-    /// What the events brought.
+    /// The payloads of its events.
     pub payloads: Payloads,
-    /// Where the events are, by what refers to them.
+    /// The positions of its events by id.
     pub index: EventIndex,
-    /// The evidence refs that lead nowhere, by the index of their action and their own.
+    /// The evidence refs that do not resolve: the index of the action, and of the ref within it.
     pub unresolved: HashSet<(usize, usize)>,
-    /// The run's manifest, for what refers to an asset by its id.
+    /// The run's manifest, if the answer refers to assets.
     pub manifest: Option<Arc<Manifest>>,
 }
 
 impl LoadedAnswer {
-    /// The payload of a tool result or the snippets of a retrieval, from the event itself or from the asset it links to.
+    /// Returns the payload of a tool result or the snippets of a retrieval, inline or from an asset.
     pub fn payload(&self, index: usize) -> Option<Payload<'_>> {
-        self.payloads.of(index, &self.answer.events.get(index)?.body)
+        self.payloads.get(index, &self.answer.events.get(index)?.body)
     }
 }
 
-/// A runner failure, with the artifact's common fields.
+/// A runner failure.
 #[derive(Debug)]
 pub struct LoadedFailure {
-    /// The whole artifact's common fields.
+    /// The fields that answers and failures share.
     pub case: CaseEnvelope,
     /// Why there is no answer.
     pub failure: RunnerFailure,
 }
 
-/// What both kinds of artifact share.
+/// The fields that answers and failures share.
 #[derive(Debug, Clone)]
 pub struct CaseEnvelope {
-    /// What the case is about, on one line, where the artifact says it.
+    /// The title of the case on one line, if the artifact has one.
     pub title: Option<String>,
     /// The workflow that the case belongs to.
     pub workflow_id: Option<String>,
-    /// Every try.
+    /// All attempts.
     pub attempts: Vec<Attempt>,
-    /// The request as it was sent, where it was kept.
+    /// A link to the request, if it was stored.
     pub request: Option<Href>,
-    /// Whether the producer declares that the events hold everything that the agent was given beside its input.
+    /// True if the producer declares that the events contain everything that the agent received in addition to its input.
     pub transcript_is_complete: bool,
 }
 
 impl Artifact {
-    /// The answer, where there is one.
+    /// Returns the answer, if there is one.
     pub fn answer(&self) -> Option<&LoadedAnswer> {
         match self {
             Artifact::Answer(answer) => Some(answer),
@@ -105,7 +105,7 @@ impl Artifact {
         }
     }
 
-    /// The failure, where there is one.
+    /// Returns the failure, if there is one.
     pub fn failure(&self) -> Option<&LoadedFailure> {
         match self {
             Artifact::Failure(failure) => Some(failure),
@@ -113,7 +113,7 @@ impl Artifact {
         }
     }
 
-    /// The fields that both kinds of artifact share.
+    /// Returns the fields that answers and failures share.
     pub fn envelope(&self) -> Option<&CaseEnvelope> {
         match self {
             Artifact::Answer(answer) => Some(&answer.case),
@@ -124,7 +124,7 @@ impl Artifact {
 }
 
 impl ComparedRun {
-    /// Takes an opened run; a manifest that cannot be read is a finding of the cases that need it, not an error here.
+    /// Prepares an opened run. An unreadable manifest is no error here but a finding on the cases that need it.
     pub fn new(reader: RunReader) -> Self {
         let (manifest, manifest_is_broken) = match reader.manifest() {
             Ok(manifest) => (manifest, false),
@@ -135,17 +135,17 @@ impl ComparedRun {
         Self { reader, manifest: manifest.map(Arc::new), manifest_is_broken, folder, selected }
     }
 
-    /// The folder and the run document.
+    /// Returns the reader of the folder, with the run document.
     pub const fn reader(&self) -> &RunReader {
         &self.reader
     }
 
-    /// The assets' manifest.
+    /// Returns the manifest of the assets.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.manifest.as_deref()
     }
 
-    /// Every case that the run selected, then those whose artifacts only lie on disk.
+    /// Returns all cases that the run selected, then those that only have an artifact on disk.
     pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
         let mut ids = self.reader.run().selected_case_ids.clone();
         let on_disk = self.reader.case_ids_on_disk()?.into_iter();
@@ -153,24 +153,24 @@ impl ComparedRun {
         Ok(ids)
     }
 
-    /// True where the run set out to ask the case.
+    /// True if the run selected the case.
     pub fn selects(&self, case_id: &CaseId) -> bool {
         self.selected.contains(case_id)
     }
 
-    /// Reads an asset as JSON; `None` where it is not there, is not JSON, or is too large to be taken apart.
+    /// Reads an asset as JSON. `None` if it is missing, is not JSON, or is too large.
     pub fn read_json(&self, href: &Href) -> Option<Value> {
-        payload::asset(self.reader.folder(), href).filter(|kept| !kept.is_digest).map(|kept| kept.value)
+        payload::asset(self.reader.folder(), href).filter(|asset| !asset.is_digest).map(|asset| asset.value)
     }
 
-    /// Reads and checks what the run has of a case.
+    /// Reads and validates the artifact of a case.
     pub fn load(&self, case_id: &CaseId) -> Artifact {
         let folder = self.reader.folder();
         let checked = self.folder.read_case(case_id);
         if checked.findings.iter().any(|finding| finding.code == Code::CaseFileMissing) {
             return Artifact::Absent;
         }
-        // Evidence that does not resolve is judged against the other side, not as a broken artifact.
+        // Unresolved evidence does not make an artifact invalid: it is compared with the other side.
         let (unresolved, broken): (Vec<_>, Vec<_>) =
             checked.findings.into_iter().partition(|finding| finding.code == Code::EvidenceUnresolved);
         match checked.case {
@@ -196,7 +196,7 @@ impl ComparedRun {
                     return Artifact::Invalid(vec![broken_manifest(folder)]);
                 }
                 let unresolved = unresolved.iter().filter_map(|finding| ref_of(&finding.pointer)).collect();
-                let index = EventIndex::of(&answer.events);
+                let index = EventIndex::new(&answer.events);
                 let payloads = Payloads::read(folder, &answer.events);
                 let manifest = self.manifest.as_ref().filter(|_| refers_to_assets(&answer)).cloned();
                 Artifact::Answer(Box::new(LoadedAnswer {
@@ -212,7 +212,7 @@ impl ComparedRun {
     }
 }
 
-/// The action and the ref that a pointer such as `/proposed_actions/0/evidence_refs/1/call_id` leads to.
+/// Parses the action and the ref from a pointer such as `/proposed_actions/0/evidence_refs/1/call_id`.
 fn ref_of(pointer: &str) -> Option<(usize, usize)> {
     let mut parts = pointer.strip_prefix("/proposed_actions/")?.split('/');
     let action = parts.next()?.parse().ok()?;
@@ -220,7 +220,7 @@ fn ref_of(pointer: &str) -> Option<(usize, usize)> {
     Some((action, parts.next()?.parse().ok()?))
 }
 
-/// What refers to assets cannot be judged without the manifest that the run has.
+/// The finding for an answer that refers to assets in a run whose manifest is unreadable.
 fn broken_manifest(folder: &Utf8Path) -> Finding {
     Finding {
         code: Code::Unreadable,
@@ -228,11 +228,9 @@ fn broken_manifest(folder: &Utf8Path) -> Finding {
         pointer: String::new(),
         position: None,
         excerpt: None,
-        message: format!(
-            "the run's `{MANIFEST_FILE}` cannot be read, and the evidence of this case is among the assets"
-        ),
+        message: format!("cannot read the run's `{MANIFEST_FILE}`, which lists assets that this case uses as evidence"),
         expected: "an assets-manifest.v1 document".to_owned(),
-        remedy: "`counterproof validate` tells what is wrong with the manifest".to_owned(),
+        remedy: "run `counterproof validate` on the run folder to list the errors of the manifest".to_owned(),
     }
 }
 

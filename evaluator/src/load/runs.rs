@@ -7,7 +7,7 @@ use counterproof_store::ReadError;
 
 use crate::load::ComparedRun;
 
-/// The runs of one side, in the order in which they were named; there is always a first.
+/// The runs of one side in the order given. There is at least one.
 #[derive(Debug)]
 pub struct SideRuns {
     runs: Vec<ComparedRun>,
@@ -19,27 +19,27 @@ impl SideRuns {
         (!runs.is_empty()).then_some(Self { runs })
     }
 
-    /// The run that stands for the side where one has to: the first.
+    /// Returns the first run, which represents the side where only one run is used.
     pub fn first(&self) -> &ComparedRun {
         &self.runs[0]
     }
 
-    /// The run at a place in the order.
+    /// Returns the run with this index.
     pub fn get(&self, index: usize) -> Option<&ComparedRun> {
         self.runs.get(index)
     }
 
-    /// All runs.
+    /// Iterates over all runs.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &ComparedRun> {
         self.runs.iter()
     }
 
-    /// True where the side has more than one run.
+    /// True if the side has more than one run.
     pub const fn is_repeated(&self) -> bool {
         self.runs.len() > 1
     }
 
-    /// Every case of any run: in the first run's order, then those that only later runs have.
+    /// Returns the cases of all runs: in the order of the first run, then those that only later runs have.
     pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
         let mut ids = Vec::new();
         let mut known = HashSet::new();

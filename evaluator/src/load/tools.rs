@@ -1,4 +1,4 @@
-//! The tools of a case, by which a reader looks for it.
+//! The tools of a case, which the report's search uses.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use counterproof_artifact::EventBody;
 use crate::load::Artifact;
 use crate::values::text;
 
-/// Characters of a tool's name that are kept.
+/// Characters of a tool's name.
 const LONGEST_NAME: usize = 80;
 
-/// Tools of a case that are kept: beyond these, an agent makes names up.
+/// Most tools per case. An agent that uses more invents their names.
 const MOST_TOOLS: usize = 64;
 
-/// The tools that the answers among these artifacts called or proposed, sorted.
+/// Returns the names of the tools that answers called or proposed, sorted.
 pub(crate) fn of<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Vec<String> {
     let answers = artifacts.into_iter().filter_map(Artifact::answer);
     let names: BTreeSet<&str> = answers

@@ -1,64 +1,78 @@
-//! The first step at which the two sides differ in meaning, and by more than noise where that is known. Why they do is for the cause.
+//! The first divergence of two artifacts, with its message.
 
 use counterproof_artifact::evaluation::{Divergence, DivergenceKind};
 use counterproof_artifact::{Event, EventBody, Side};
 
-use crate::diff::Differences;
-use crate::diff::align::Row;
-use crate::diff::events::EventRow;
-use crate::diff::pointers::{at, output_pointers, row_pointers};
+use super::{action, changes, failure, moved, output};
+use crate::diff::pointers::{output_pointers, row_pointers, side_pointer};
+use crate::diff::{Differences, EventRow, FirstDifference, Row};
 use crate::load::{Artifact, LoadedAnswer};
-use crate::messages;
 use crate::values::text;
 
-/// The first divergence of two artifacts, if they diverge.
+/// Characters of a name within a step.
+const NAME_LENGTH: usize = 60;
+
+/// Returns the first divergence of two artifacts: the first difference of two answers that is not noise, or the failures.
 pub fn first_divergence(baseline: &Artifact, new: &Artifact, differences: Option<&Differences>) -> Option<Divergence> {
-    if let (Some(old), Some(other), Some(differences)) = (baseline.answer(), new.answer(), differences) {
-        return of_events(old, other, &differences.events)
-            .or_else(|| of_actions(old, other, differences))
-            .or_else(|| of_outputs(differences));
+    match (baseline.answer(), new.answer(), differences) {
+        (Some(old), Some(other), Some(differences)) => answer_divergence(old, other, differences),
+        _ => failure_divergence(baseline, new),
     }
-    let failed = |side: Side, artifact: &Artifact| {
-        artifact.failure().map(|loaded| (side, format!("{side}: {}", messages::failure(&loaded.failure))))
-    };
-    let failures: Vec<_> = [failed(Side::Baseline, baseline), failed(Side::New, new)].into_iter().flatten().collect();
+}
+
+fn answer_divergence(baseline: &LoadedAnswer, new: &LoadedAnswer, differences: &Differences) -> Option<Divergence> {
+    Some(match differences.first()? {
+        FirstDifference::Event(row) => event_divergence(baseline, new, row),
+        FirstDifference::Action(row) => Divergence {
+            kind: DivergenceKind::ProposedAction,
+            pointers: row_pointers("/proposed_actions", row.row),
+            message: action(row, &baseline.answer.proposed_actions, &new.answer.proposed_actions),
+        },
+        FirstDifference::Output(change) => {
+            Divergence { kind: DivergenceKind::FinalOutput, pointers: output_pointers(), message: output(change) }
+        }
+    })
+}
+
+fn failure_divergence(baseline: &Artifact, new: &Artifact) -> Option<Divergence> {
+    let sides = [(Side::Baseline, baseline), (Side::New, new)];
+    let failures: Vec<_> = sides.into_iter().filter_map(|(side, artifact)| Some((side, artifact.failure()?))).collect();
     if failures.is_empty() {
         return None;
     }
-    let pointers = failures.iter().map(|(side, _)| at(*side, "/runner_failure".to_owned())).collect();
-    let messages: Vec<_> = failures.into_iter().map(|(_, message)| message).collect();
+    let pointers = failures.iter().map(|(side, _)| side_pointer(*side, "/runner_failure".to_owned())).collect();
+    let messages: Vec<_> = failures.iter().map(|(side, it)| format!("{side}: {}", failure(&it.failure))).collect();
     Some(Divergence { kind: DivergenceKind::RunnerError, pointers, message: messages.join("; ") })
 }
 
-fn of_events(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[EventRow]) -> Option<Divergence> {
-    let row = rows.iter().find(|row| row.counts())?;
-    let (events, index, loaded) = match row.row {
-        Row::Removed(index) => (&baseline.answer.events, index, baseline),
-        Row::Both { new: index, .. } | Row::Added(index) => (&new.answer.events, index, new),
+fn event_divergence(baseline: &LoadedAnswer, new: &LoadedAnswer, row: &EventRow) -> Divergence {
+    let (loaded, index) = match row.row {
+        Row::Removed(index) => (baseline, index),
+        Row::Both { new: index, .. } | Row::Added(index) => (new, index),
     };
-    let event = &events[index];
+    let event = &loaded.answer.events[index];
     let name = step_name(event, loaded);
     let (kind, message) = match row.row {
-        Row::Both { .. } if row.moved => (sequence_kind(event), format!("{name}: {}", messages::moved(&row.changes))),
-        Row::Both { .. } => (changed_kind(event), format!("{name}: {}", messages::changes(&row.changes))),
+        Row::Both { .. } if row.moved => (sequence_kind(event), format!("{name}: {}", moved(&row.changes))),
+        Row::Both { .. } => (changed_kind(event), format!("{name}: {}", changes(&row.changes))),
         Row::Removed(_) => (sequence_kind(event), format!("{name} only in baseline")),
         Row::Added(_) => (sequence_kind(event), format!("{name} only in new")),
     };
-    Some(Divergence { kind, pointers: row_pointers("/events", row.row), message })
+    Divergence { kind, pointers: row_pointers("/events", row.row), message }
 }
 
-/// A step in words: the tool of a call or a result, the type of anything else.
+/// Names a step: a call or a result by its tool, any other event by its type.
 pub(crate) fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
     match &event.body {
-        EventBody::ToolCall(call) => format!("call of {}", text::one_line(&call.tool, 60)),
+        EventBody::ToolCall(call) => format!("call of {}", text::one_line(&call.tool, NAME_LENGTH)),
         EventBody::ToolResult(result) => {
             let call = loaded.index.call(&loaded.answer.events, &result.call_id);
             let tool = call.map_or("an unknown call", |call| call.tool.as_str());
-            format!("result of {}", text::one_line(tool, 60))
+            format!("result of {}", text::one_line(tool, NAME_LENGTH))
         }
-        EventBody::Retrieval(found) => format!("retrieval of “{}”", text::one_line(&found.query, 60)),
+        EventBody::Retrieval(found) => format!("retrieval of “{}”", text::one_line(&found.query, NAME_LENGTH)),
         EventBody::FinalOutput(_) => "final output".to_owned(),
-        EventBody::Unknown { kind, .. } => format!("event {}", text::one_line(kind, 60)),
+        EventBody::Unknown { kind, .. } => format!("event {}", text::one_line(kind, NAME_LENGTH)),
     }
 }
 
@@ -77,21 +91,4 @@ const fn sequence_kind(event: &Event) -> DivergenceKind {
         EventBody::ToolCall(_) | EventBody::ToolResult(_) => DivergenceKind::ToolSequence,
         _ => changed_kind(event),
     }
-}
-
-fn of_actions(baseline: &LoadedAnswer, new: &LoadedAnswer, differences: &Differences) -> Option<Divergence> {
-    let row = differences.actions.iter().find(|row| row.counts())?;
-    Some(Divergence {
-        kind: DivergenceKind::ProposedAction,
-        pointers: row_pointers("/proposed_actions", row.row),
-        message: messages::action(row, &baseline.answer.proposed_actions, &new.answer.proposed_actions),
-    })
-}
-
-fn of_outputs(differences: &Differences) -> Option<Divergence> {
-    if !differences.output_counts() {
-        return None;
-    }
-    let pointers = output_pointers();
-    Some(Divergence { kind: DivergenceKind::FinalOutput, pointers, message: messages::output(&differences.output) })
 }

@@ -1,9 +1,16 @@
 //! Messages: one short sentence for each difference, failure and measure. All outputs use the same sentences.
 
-mod differences;
+mod actions;
+mod changes;
 mod divergence;
+mod failure;
+mod measures;
+mod output;
 
-pub use differences::{action, output};
-pub(crate) use differences::{changes, failure, measure, moved, place_name, probability, reordering, violations};
+pub use actions::action;
+pub(crate) use changes::{changes, field_path, moved, reordering};
 pub use divergence::first_divergence;
 pub(crate) use divergence::step_name;
+pub(crate) use failure::{failure, violations};
+pub(crate) use measures::{measure, probability};
+pub use output::output;

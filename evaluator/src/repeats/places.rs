@@ -9,7 +9,7 @@ use std::fmt;
 use counterproof_artifact::EventBody;
 use serde_json::{Map, Value, json};
 
-use crate::diff::{actions, output, steps};
+use crate::diff::{compared, output, steps};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{self, Rules, Scope, Subject};
@@ -154,7 +154,7 @@ impl Visited<'_> {
         let Self { loaded, rules, .. } = self;
         let (kind, tool) = steps::kind(loaded, index);
         let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
-        let Some(mut fields) = as_seen(steps::essence(loaded, index), &rules.scope(subject)) else { return };
+        let Some(mut fields) = as_seen(compared::event_value(loaded, index), &rules.scope(subject)) else { return };
         match &loaded.answer.events[index].body {
             EventBody::ToolCall(_) => {
                 fields.shift_remove("tool");
@@ -196,7 +196,7 @@ impl Visited<'_> {
         let action = &loaded.answer.proposed_actions[index];
         let tool = action.tool_name.as_str();
         let subject = Subject { event: None, tool: Some(tool) };
-        if let Some(mut fields) = as_seen(actions::essence(action), &rules.scope(subject)) {
+        if let Some(mut fields) = as_seen(compared::action_value(action), &rules.scope(subject)) {
             if let Some(Value::Object(params)) = fields.shift_remove("params") {
                 leaves(&params, &mut |path, value| see(Place::Param { tool, path }, value));
             }
@@ -224,7 +224,8 @@ impl Visited<'_> {
 fn meaning(loaded: &LoadedAnswer, followed: &FollowedRef, rules: &Rules) -> u64 {
     let Some(call) = evidence::call_of(loaded, followed).filter(|_| !rules.is_empty()) else { return followed.meaning };
     let (kind, tool) = steps::kind(loaded, call);
-    let fields = as_seen(steps::essence(loaded, call), &rules.scope(Subject { event: Some(kind), tool: Some(tool) }));
+    let fields =
+        as_seen(compared::event_value(loaded, call), &rules.scope(Subject { event: Some(kind), tool: Some(tool) }));
     meaning_hash(&json!([kind, tool, fields.and_then(|mut fields| fields.shift_remove("args"))]))
 }
 

@@ -1,4 +1,4 @@
-//! Forms of values that differ between any two runs: points in time, UUIDs and other ids.
+//! Forms of values that differ between any two runs: timestamps, UUIDs and other ids.
 
 use std::collections::HashMap;
 
@@ -6,41 +6,41 @@ use serde_json::Value;
 
 use super::rule::Form;
 
-/// Stands in a view for what a form leaves open. No JSON text of an agent's own begins like this by chance.
+/// Replaces a normalised value in a view. The NUL prefix makes a collision with an agent's own text unlikely.
 const TIMESTAMP: &str = "\u{0}timestamp";
 const ID: &str = "\u{0}id";
 
-/// Numbers that are taken for points in time: seconds from 2001 to 2286, and the same in milliseconds.
+/// Numbers that count as timestamps: seconds from 2001 to 2286, and the same in milliseconds.
 const SECONDS: std::ops::Range<f64> = 1e9..1e10;
 
-/// Which id of new stands for which of the baseline. An id that both sides have stands for itself, any other for the one
-/// that it meets first.
+/// A one-to-one mapping between the ids of both sides. An id that both sides have maps to itself; any other id maps to the
+/// first id that it is compared with.
 #[derive(Debug, Clone, Default)]
 pub struct Renaming {
-    anything_goes: bool,
+    matches_all: bool,
     to_new: HashMap<String, String>,
     to_baseline: HashMap<String, String>,
 }
 
 impl Renaming {
-    /// Lets every id that both sides have stand for itself.
-    pub fn of(baseline: &[String], new: &[String]) -> Self {
+    /// Maps every id that both sides have to itself.
+    pub fn new(baseline: &[String], new: &[String]) -> Self {
         let mut renaming = Self::default();
         let known: std::collections::HashSet<_> = new.iter().collect();
         for id in baseline.iter().filter(|id| known.contains(id)) {
-            renaming.meet(id, id);
+            renaming.matches(id, id);
         }
         renaming
     }
 
-    /// A renaming that takes every id for every other.
+    /// A renaming under which any two ids match.
     pub fn any() -> Self {
-        Self { anything_goes: true, ..Self::default() }
+        Self { matches_all: true, ..Self::default() }
     }
 
-    /// True where the two stand for each other, or have stood for nothing before and from now on do.
-    pub fn meet(&mut self, baseline: &str, new: &str) -> bool {
-        if self.anything_goes {
+    /// True if the two ids map to each other. If neither is mapped yet, maps them to each other.
+    pub fn matches(&mut self, baseline: &str, new: &str) -> bool {
+        if self.matches_all {
             return true;
         }
         match (self.to_new.get(baseline), self.to_baseline.get(new)) {
@@ -55,7 +55,7 @@ impl Renaming {
     }
 }
 
-/// What is left of a value without what its form leaves open, and the ids that were left out; `None` where the value has
+/// Replaces everything of a form in a value by a placeholder, and returns the replaced ids. `None` if the value contains
 /// nothing of that form.
 pub(super) fn reduced(value: &Value, form: Form) -> Option<(Value, Vec<String>)> {
     match (form, value) {
@@ -73,20 +73,20 @@ pub(super) fn reduced(value: &Value, form: Form) -> Option<(Value, Vec<String>)>
             (!found.is_empty()).then(|| (Value::from(rest), found))
         }
         (Form::Id, Value::String(id)) => Some((Value::from(ID), vec![id.clone()])),
-        // A number and the text of its digits are two ids.
+        // The number 5 and the string "5" are different ids.
         (Form::Id, Value::Number(id)) => Some((Value::from([ID]), vec![format!("\u{0}{id}")])),
         _ => None,
     }
 }
 
-/// A text in which everything of a form is replaced, and what that was, in lower case.
+/// Replaces everything of a form in a text, and returns what was replaced, in lower case.
 fn without(text: &str, token: &str, length: impl Fn(&[u8]) -> Option<usize>) -> (String, Vec<String>) {
     let (mut rest, mut found) = (String::with_capacity(text.len()), Vec::new());
     let (mut from, mut at) = (0, 0);
     let bytes = text.as_bytes();
     while at < bytes.len() {
         let starts = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
-        // Only ASCII is of a form, so the slices lie between characters.
+        // All forms are ASCII, so every slice starts and ends at a character boundary.
         match length(&bytes[at..]).filter(|_| starts) {
             Some(length) => {
                 rest.push_str(&text[from..at]);
@@ -102,7 +102,7 @@ fn without(text: &str, token: &str, length: impl Fn(&[u8]) -> Option<usize>) -> 
     (rest, found)
 }
 
-/// The bytes of the UUID (RFC 9562) that the text starts with.
+/// Returns the length of the UUID (RFC 9562) at the start of the text.
 fn uuid_length(text: &[u8]) -> Option<usize> {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let mut at = 0;
@@ -117,8 +117,8 @@ fn uuid_length(text: &[u8]) -> Option<usize> {
     ends(text, at).then_some(at)
 }
 
-/// The bytes of the point in time that the text starts with: a date and a time as ISO 8601 or RFC 3339 writes them, with or
-/// without seconds, a fraction and an offset.
+/// Returns the length of the timestamp at the start of the text: a date and a time as in ISO 8601 or RFC 3339, with optional
+/// seconds, fraction and offset.
 fn timestamp_length(text: &[u8]) -> Option<usize> {
     let mut at = pattern_length(text, "dddd-dd-dd")?;
     matches!(text.get(at), Some(b'T' | b't' | b' ')).then_some(())?;
@@ -140,14 +140,14 @@ fn timestamp_length(text: &[u8]) -> Option<usize> {
     ends(text, at).then_some(at)
 }
 
-/// The bytes that a pattern takes of the start of a text: `d` is a digit, anything else itself.
+/// Returns the pattern's length if the text starts with it. `d` matches a digit, any other byte itself.
 fn pattern_length(text: &[u8], pattern: &str) -> Option<usize> {
     let taken = text.get(..pattern.len())?;
     let fits = |(byte, wanted): (&u8, u8)| if wanted == b'd' { byte.is_ascii_digit() } else { *byte == wanted };
     taken.iter().zip(pattern.bytes()).all(fits).then_some(pattern.len())
 }
 
-/// True where no letter or digit goes on.
+/// True if no letter or digit follows.
 fn ends(text: &[u8], at: usize) -> bool {
     text.get(at).is_none_or(|next| !next.is_ascii_alphanumeric())
 }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn points_in_time_are_found_alone_and_within_a_text() {
+    fn timestamps_are_found_alone_and_within_a_text() {
         for (old, new) in [
             (json!("2026-01-31T12:00:00Z"), json!("2027-02-01 08:15")),
             (json!("seen 2026-01-31T12:00:00.123+01:00, done"), json!("seen 2026-01-31T12:00Z, done")),
@@ -195,10 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn a_renaming_holds_both_ways() {
-        let mut renaming = Renaming::of(&["kept".into(), "a".into()], &["b".into(), "kept".into()]);
-        assert!(renaming.meet("kept", "kept") && !renaming.meet("kept", "b") && !renaming.meet("a", "kept"));
-        assert!(renaming.meet("a", "b") && renaming.meet("a", "b"));
-        assert!(!renaming.meet("a", "c") && !renaming.meet("d", "b"));
+    fn a_renaming_is_one_to_one() {
+        let mut renaming = Renaming::new(&["kept".into(), "a".into()], &["b".into(), "kept".into()]);
+        assert!(renaming.matches("kept", "kept") && !renaming.matches("kept", "b") && !renaming.matches("a", "kept"));
+        assert!(renaming.matches("a", "b") && renaming.matches("a", "b"));
+        assert!(!renaming.matches("a", "c") && !renaming.matches("d", "b"));
     }
 }

@@ -1,4 +1,4 @@
-//! Patterns of JSON Pointers, and which rules act at a place on the way down a value.
+//! Patterns of JSON Pointers, and the rules that apply at each position within a value.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::forms::{self, Renaming};
 use super::rule::{Effect, Form, Rule, Tolerance};
 use crate::values;
 
-/// A pattern of JSON Pointers (RFC 6901): `*` stands for any one segment, `**` for any number of them, none included.
+/// A pattern of JSON Pointers (RFC 6901): `*` matches one segment, `**` matches any number of segments, including none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
     segments: Vec<Segment>,
@@ -22,21 +22,21 @@ enum Segment {
     Key(String),
     Any,
     AnyNumber,
-    /// What a step of a tool was given or has brought: the fields of [`BROUGHT`].
-    Brought,
+    /// Arguments or results: one of [`ARGUMENTS_AND_RESULTS`].
+    ArgumentsAndResults,
 }
 
 /// The arguments of a call, the parameters of an action, and what a tool returned.
-const BROUGHT: [&str; 3] = ["args", "params", "payload_summary"];
+const ARGUMENTS_AND_RESULTS: [&str; 3] = ["args", "params", "payload_summary"];
 
 impl Pattern {
-    /// All that the calls and actions of a tool say, and what it returned: not that they are there, nor how they ended.
-    pub(super) fn of_tool() -> Self {
-        Self { segments: vec![Segment::Brought] }
+    /// Matches the arguments and results of a tool, but not the existence or the status of its calls.
+    pub(super) fn tool_data() -> Self {
+        Self { segments: vec![Segment::ArgumentsAndResults] }
     }
 
-    /// All that an event says.
-    pub(super) fn of_event() -> Self {
+    /// Matches all fields of an event.
+    pub(super) fn event_data() -> Self {
         Self { segments: vec![Segment::Any] }
     }
 }
@@ -63,21 +63,21 @@ impl fmt::Display for Pattern {
         self.segments.iter().try_for_each(|segment| match segment {
             Segment::Key(key) => write!(f, "/{}", pointer::escape(key)),
             Segment::Any => f.write_str("/*"),
-            Segment::Brought => f.write_str("arguments and results"),
+            Segment::ArgumentsAndResults => f.write_str("arguments and results"),
             Segment::AnyNumber => f.write_str("/**"),
         })
     }
 }
 
-/// The rules that act at a place or below it. Most places have none.
+/// The rules that apply at a position within a value or below it. Most positions have none.
 #[derive(Debug, Clone, Default)]
 pub struct Scope<'r> {
     rules: &'r [Rule],
-    /// Rules, each with the segment of its pattern that is matched next.
+    /// The index of each rule, with the next segment of its pattern to match.
     states: Vec<(usize, usize)>,
 }
 
-/// What the rules say of the value at a place.
+/// The combined effect of the rules at one position.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Here<'r> {
     pub(crate) ignore: bool,
@@ -89,7 +89,7 @@ pub(crate) struct Here<'r> {
 }
 
 impl Here<'_> {
-    /// True where two leaves are the same by the rules.
+    /// True if two leaves are equal under the rules.
     pub(crate) fn same(&self, old: &Value, new: &Value, renaming: &mut Renaming) -> bool {
         if values::same(old, new) && self.form.is_none() {
             return true;
@@ -100,8 +100,8 @@ impl Here<'_> {
         let reduced = |value| self.form.and_then(|form| forms::reduced(value, form));
         match (reduced(old), reduced(new)) {
             (Some((old, ids)), Some((new, new_ids))) => {
-                // Every id is met, also behind one that does not fit.
-                let fit = ids.iter().zip(&new_ids).filter(|(old, new)| renaming.meet(old, new)).count();
+                // All pairs of ids are recorded, even after a mismatch, so that later comparisons do not depend on it.
+                let fit = ids.iter().zip(&new_ids).filter(|(old, new)| renaming.matches(old, new)).count();
                 old == new && fit == ids.len() && fit == new_ids.len()
             }
             _ => values::same(old, new),
@@ -116,18 +116,18 @@ impl<'r> Scope<'r> {
         scope
     }
 
-    /// True where no rule acts, here or anywhere below.
+    /// True if no rule applies here or below.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
 
-    /// The rules that act below a key or an index of what is here.
+    /// Returns the rules that apply below a key or an index.
     #[must_use]
     pub fn below(&self, key: &str) -> Self {
         self.below_either(key, key)
     }
 
-    /// The rules that act below a pair of elements, each with its own index.
+    /// Returns the rules that apply below a pair of elements, which can have different indexes.
     #[must_use]
     pub(crate) fn below_either(&self, key: &str, other: &str) -> Self {
         let mut scope = Self { rules: self.rules, states: Vec::new() };
@@ -135,15 +135,17 @@ impl<'r> Scope<'r> {
             match self.rules[*rule].path.segments.get(*next) {
                 Some(Segment::Key(wanted)) if wanted == key || wanted == other => scope.enter(*rule, next + 1),
                 Some(Segment::Any) => scope.enter(*rule, next + 1),
-                Some(Segment::Brought) if BROUGHT.contains(&key) => scope.enter(*rule, next + 1),
+                Some(Segment::ArgumentsAndResults) if ARGUMENTS_AND_RESULTS.contains(&key) => {
+                    scope.enter(*rule, next + 1);
+                }
                 Some(Segment::AnyNumber) => scope.enter(*rule, *next),
-                Some(Segment::Key(_) | Segment::Brought) | None => {}
+                Some(Segment::Key(_) | Segment::ArgumentsAndResults) | None => {}
             }
         }
         scope
     }
 
-    /// Adds a state, and those that are reached from it without a segment.
+    /// Adds a state, and the states that `**` reaches from it without consuming a segment.
     fn enter(&mut self, rule: usize, next: usize) {
         if self.states.contains(&(rule, next)) {
             return;
@@ -154,13 +156,13 @@ impl<'r> Scope<'r> {
         }
     }
 
-    /// The rules that act on the value here, by their index.
+    /// Returns the indexes of the rules whose pattern ends here.
     pub(super) fn acting(&self) -> impl Iterator<Item = usize> {
         let ends = self.states.iter().filter(|(rule, next)| self.rules[*rule].path.segments.len() == *next);
         ends.map(|(rule, _)| *rule)
     }
 
-    /// What the rules say of the value here.
+    /// Combines the rules whose pattern ends here.
     pub(crate) fn here(&self) -> Here<'r> {
         let mut here = Here::default();
         let mut acting: Vec<_> = self.acting().collect();
@@ -168,7 +170,7 @@ impl<'r> Scope<'r> {
         for rule in acting {
             match &self.rules[rule].effect {
                 Effect::Ignore => here.ignore = true,
-                // The first that says how to compare a leaf counts, and of a list the first that says how to pair its elements.
+                // The first rule for leaves applies, and the first rule for the pairing of elements.
                 Effect::Normalise(form) if here.tolerance.is_none() => here.form = here.form.or(Some(*form)),
                 Effect::Tolerance(tolerance) if here.form.is_none() => {
                     here.tolerance = here.tolerance.or(Some(*tolerance));
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_written_as_it_was_read() {
+    fn formatting_a_pattern_returns_its_source() {
         for pattern in ["/args/date", "/**/a~1b/*"] {
             assert_eq!(pattern.parse::<Pattern>().unwrap().to_string(), pattern);
         }

@@ -1,4 +1,4 @@
-//! Rules, what they select, and how they are written out.
+//! Rules of comparison: selectors, effects, and their text form.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::path::{Pattern, Scope};
 
-/// The rules of a comparison, in the order in which they are written. Of several for one value, the first that says how to
-/// compare it counts.
+/// The rules of a comparison in the order in which they are written. If several rules say how to compare a value, the first
+/// one applies.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rules {
     pub(super) rules: Vec<Rule>,
@@ -24,31 +24,31 @@ pub(crate) struct Rule {
     pub(super) effect: Effect,
 }
 
-/// What a rule is about.
+/// The events and actions that a rule selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Selector {
     /// Every event, every action, and the final output.
     Everything,
-    /// The calls, the results and the proposed actions of the tools that fit this pattern.
+    /// The calls, results and proposed actions of the tools that match this glob pattern.
     Tool(String),
-    /// The events whose type fits this pattern; the final output counts as one.
+    /// The events whose type matches this glob pattern. The final output counts as an event.
     Event(String),
 }
 
-/// What a rule says of a value.
+/// How a rule changes the comparison of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Effect {
-    /// It is not compared.
+    /// The value is not compared.
     Ignore,
-    /// Another value of the same form is as good.
+    /// Values of the same form are equal.
     Normalise(Form),
-    /// Another number that is near is as good.
+    /// Numbers within the tolerance are equal.
     Tolerance(Tolerance),
-    /// Its elements have no order.
+    /// The order of its elements does not matter.
     Unordered,
-    /// Its elements are known by this field, and have no order.
+    /// Its elements are paired by this field, and their order does not matter.
     Key(String),
-    /// Where it is absent, it is taken to be this.
+    /// An absent value equals this one.
     Default(Value),
 }
 
@@ -56,19 +56,19 @@ pub(super) enum Effect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Form {
-    /// A point in time: ISO 8601, alone or within a text, or a number of seconds or milliseconds since 1970.
+    /// A timestamp: ISO 8601, alone or within a text, or a number of seconds or milliseconds since 1970.
     Timestamp,
-    /// A UUID, alone or within a text, that is renamed consistently.
+    /// A UUID, alone or within a text. UUIDs are equal if they are renamed consistently.
     Uuid,
-    /// A text or a number that is renamed consistently.
+    /// A text or a number. Ids are equal if they are renamed consistently.
     Id,
 }
 
-/// How far two numbers may be apart to be the same.
+/// The largest difference of two numbers that are still equal. The larger of both bounds applies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Tolerance {
     pub(super) absolute: f64,
-    /// Of the larger of the two.
+    /// A share of the larger absolute value.
     pub(super) relative: f64,
 }
 
@@ -78,10 +78,10 @@ impl Tolerance {
     }
 }
 
-/// What a value belongs to.
+/// The event or action that a value belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Subject<'a> {
-    /// The type of the event; none for a proposed action.
+    /// The type of the event; `None` for a proposed action.
     pub event: Option<&'a str>,
     /// The tool of a call, of a result or of an action.
     pub tool: Option<&'a str>,
@@ -98,19 +98,19 @@ impl Selector {
 }
 
 impl Rules {
-    /// True where there are none.
+    /// True if there are no rules.
     pub const fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Each rule with the number of places at which it acted, from what was noted case by case.
+    /// Sums how often each rule was applied over all cases.
     pub fn used(&self, matched: &[Vec<u64>]) -> Vec<RuleUse> {
         let sum = |index: usize| matched.iter().filter_map(|counts| counts.get(index)).sum();
         let rules = self.rules.iter().enumerate();
         rules.map(|(index, rule)| RuleUse { rule: rule.to_string(), matched: sum(index) }).collect()
     }
 
-    /// The rules that act at or below the root of what belongs to `subject`.
+    /// Returns the rules that apply at or below the root of `subject`.
     pub fn scope(&self, subject: Subject<'_>) -> Scope<'_> {
         let fitting = self.rules.iter().enumerate().filter(|(_, rule)| rule.selector.fits(subject));
         Scope::at_root(&self.rules, fitting.map(|(index, _)| index))

@@ -1,5 +1,5 @@
-//! A value as the rules see it: without what is ignored, with what is left open replaced, and with a fixed order where
-//! none counts. Two values whose views are equal mean the same, as far as no id in them is renamed inconsistently.
+//! Views: values after the rules of comparison. Ignored parts are removed, normalised parts are replaced by placeholders,
+//! and unordered arrays are sorted. Two values with equal views are equal, unless ids in them are renamed inconsistently.
 
 use serde_json::{Map, Value};
 
@@ -8,10 +8,10 @@ use super::path::Scope;
 use crate::values;
 use crate::values::order;
 
-/// What is noted on the way.
+/// What was recorded while views were built.
 #[derive(Debug, Clone, Default)]
 pub struct Notes {
-    /// For each rule, at how many places it acted.
+    /// For each rule, how often it was applied.
     pub matched: Vec<u64>,
     /// The ids that may be renamed.
     pub ids: Vec<String>,
@@ -27,7 +27,7 @@ impl Notes {
         }
     }
 
-    /// Adds what was noted elsewhere.
+    /// Adds the counts of other notes.
     pub fn add(&mut self, matched: &[u64]) {
         if self.matched.len() < matched.len() {
             self.matched.resize(matched.len(), 0);
@@ -36,17 +36,18 @@ impl Notes {
     }
 }
 
-/// The value as the rules see it; `None` where they leave nothing of it.
+/// Returns the view of a value. `None` if the rules ignore all of it.
 pub fn view(value: &Value, scope: &Scope<'_>, notes: &mut Notes) -> Option<Value> {
     seen(value, scope, &mut Some(notes))
 }
 
-/// The same with every number left out that has a tolerance: values that differ in nothing else are the same in it.
+/// Returns the view with a placeholder for each number that has a tolerance. Values that differ only in such numbers have
+/// the same coarse view.
 pub(crate) fn coarse_view(value: &Value, scope: &Scope<'_>) -> Option<Value> {
     seen(value, scope, &mut None)
 }
 
-/// Without notes, numbers that have a tolerance are left out.
+/// Builds a view, or without notes a coarse view.
 fn seen(value: &Value, scope: &Scope<'_>, notes: &mut Option<&mut Notes>) -> Option<Value> {
     if scope.is_empty() {
         return Some(value.clone());
@@ -91,5 +92,5 @@ fn seen(value: &Value, scope: &Scope<'_>, notes: &mut Option<&mut Notes>) -> Opt
     }
 }
 
-/// Stands for a number that may be another one near it.
+/// Replaces a number with a tolerance in a coarse view.
 const NEAR: &str = "\u{0}near";

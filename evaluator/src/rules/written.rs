@@ -1,4 +1,4 @@
-//! A rule as it is written in `counterproof.toml`, and what is said where it cannot be used.
+//! Rules as written in `counterproof.toml`, and the errors in them.
 
 use counterproof_artifact::Share;
 use serde::{Deserialize, Deserializer};
@@ -10,25 +10,25 @@ use super::rule::{Effect, Form, Rule, Rules, Selector, Tolerance};
 
 const EFFECTS: &str = "`ignore`, `normalise`, `tolerance`, `unordered`, `key` and `default`";
 
-/// The rules as they are written, each known by its place in the text.
+/// The rules as written, each with its position in the text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub struct WrittenRules {
     rules: Vec<Spanned<Written>>,
 }
 
-/// A rule that cannot be used.
+/// An invalid rule.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct RuleError {
     /// The line of the text on which the rule begins, counted from 1.
     pub line: usize,
-    /// What is wrong with it, and what to write.
+    /// The error and its remedy.
     pub message: String,
 }
 
 impl WrittenRules {
-    /// Takes the rules as they are meant; `text` is what they were read from.
+    /// Checks and converts the rules. `text` is the source, for line numbers.
     pub fn compile(self, text: &str) -> Result<Rules, RuleError> {
         let compile = |written: Spanned<Written>| {
             let before = text.get(..written.span().start).unwrap_or_default();
@@ -57,7 +57,10 @@ struct Written {
 
 /// A number, or both kinds by name.
 #[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "`tolerance` is a number, or `{ absolute = 0.01, relative = 0.05 }` with one or both")]
+#[serde(
+    untagged,
+    expecting = "`tolerance` must be a number, or `{ absolute = 0.01, relative = 0.05 }` with one or both fields"
+)]
 enum WrittenTolerance {
     Absolute(f64),
     Both(Both),
@@ -95,7 +98,7 @@ impl TryFrom<Written> for Rule {
             (Some(tool), None) => Selector::Tool(tool),
             (None, Some(event)) => Selector::Event(event),
             (Some(_), Some(_)) => {
-                return Err("a rule has `tool` or `event`, not both: write one rule for each".to_owned());
+                return Err("a rule cannot have both `tool` and `event`: write one rule for each".to_owned());
             }
         };
         let mut effects = [
@@ -112,29 +115,29 @@ impl TryFrom<Written> for Rule {
             (Some(effect), None) => {
                 Ok(Self { path: path(written.path.as_deref(), &selector, &effect)?, selector, effect })
             }
-            (None, _) => Err(format!("the rule says nothing of what it selects: add one of {EFFECTS}")),
-            (Some(_), Some(_)) => Err(format!("a rule has one of {EFFECTS}: write one rule for each")),
+            (None, _) => Err(format!("the rule has no effect: add one of {EFFECTS}")),
+            (Some(_), Some(_)) => Err(format!("a rule can have only one of {EFFECTS}: write one rule for each")),
         }
     }
 }
 
-/// What a rule selects of what it is about. Without a path, that is all of it; an empty one is a pointer to the same.
+/// Returns the path of a rule. A missing or empty path selects everything, which only `ignore` supports.
 fn path(written: Option<&str>, selector: &Selector, effect: &Effect) -> Result<Pattern, String> {
     match (written, selector, effect) {
         (Some(path), ..) if !path.is_empty() => path.parse(),
-        (_, Selector::Tool(_), Effect::Ignore) => Ok(Pattern::of_tool()),
-        (_, Selector::Event(_), Effect::Ignore) => Ok(Pattern::of_event()),
+        (_, Selector::Tool(_), Effect::Ignore) => Ok(Pattern::tool_data()),
+        (_, Selector::Event(_), Effect::Ignore) => Ok(Pattern::event_data()),
         (_, Selector::Everything, Effect::Ignore) => {
-            Err("without a `path`, `ignore` needs a `tool` or an `event`: write `tool = \"get_time\"`, or `path = \"/args/date\"`"
+            Err("`ignore` without a `path` needs a `tool` or an `event`: write `tool = \"get_time\"` or `path = \"/args/date\"`"
                 .to_owned())
         }
-        _ => Err("a rule has a `path`, such as `/args/date`; only `ignore` does without, for a whole tool or event".to_owned()),
+        _ => Err("a rule needs a `path`, such as `/args/date`; only `ignore` can omit it, for a whole tool or event".to_owned()),
     }
 }
 
 fn written_flag(name: &str, flag: Option<bool>) -> Result<bool, String> {
     match flag {
-        Some(false) => Err(format!("`{name}` is `true` or left out: remove the rule that is not to act")),
+        Some(false) => Err(format!("`{name}` must be `true` or omitted: remove the rule to disable it")),
         flag => Ok(flag.is_some()),
     }
 }
@@ -148,12 +151,12 @@ fn tolerance(written: &WrittenTolerance) -> Result<Effect, String> {
     if usable(absolute) && usable(relative) && absolute + relative > 0.0 {
         return Ok(Effect::Tolerance(Tolerance { absolute, relative }));
     }
-    Err("`tolerance` is greater than zero: write `0.01`, or `{ relative = 0.05 }` for five in a hundred".to_owned())
+    Err("`tolerance` must be greater than zero: write `0.01`, or `{ relative = 0.05 }` for 5 %".to_owned())
 }
 
 fn default(value: Value) -> Result<Effect, String> {
     if value.get("$__toml_private_datetime").is_some() {
-        return Err("`default` is a JSON value, and JSON has no dates: write the date in quotes".to_owned());
+        return Err("`default` must be a JSON value, and JSON has no dates: write the date in quotes".to_owned());
     }
     Ok(Effect::Default(value))
 }
@@ -162,7 +165,7 @@ fn default(value: Value) -> Result<Effect, String> {
 mod tests {
     use super::*;
 
-    fn refused(rule: &str) -> String {
+    fn rejection(rule: &str) -> String {
         #[derive(Debug, Deserialize)]
         struct File {
             rule: WrittenRules,
@@ -175,30 +178,30 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_cannot_be_used_is_refused_with_its_line_and_what_to_write() {
-        for (rule, said) in [
+    fn an_invalid_rule_is_rejected_with_its_line_and_a_remedy() {
+        for (rule, message) in [
             (
                 "path = \"args.date\"\nignore = true",
                 "line 5: `path` is a JSON Pointer and starts with `/`: write `/args/date`",
             ),
-            ("ignore = true", "line 5: without a `path`, `ignore` needs a `tool` or an `event`"),
-            ("path = \"\"\nignore = true", "line 5: without a `path`, `ignore` needs a `tool` or an `event`"),
-            ("tool = \"x\"\nunordered = true", "line 5: a rule has a `path`, such as `/args/date`; only `ignore`"),
-            ("tool = \"x\"\npath = \"\"\nkey = \"id\"", "line 5: a rule has a `path`"),
-            ("path = \"/a\"", "line 5: the rule says nothing of what it selects: add one of `ignore`"),
-            ("path = \"/a\"\nignore = true\nkey = \"id\"", "line 5: a rule has one of"),
+            ("ignore = true", "line 5: `ignore` without a `path` needs a `tool` or an `event`"),
+            ("path = \"\"\nignore = true", "line 5: `ignore` without a `path` needs a `tool` or an `event`"),
+            ("tool = \"x\"\nunordered = true", "line 5: a rule needs a `path`, such as `/args/date`; only `ignore`"),
+            ("tool = \"x\"\npath = \"\"\nkey = \"id\"", "line 5: a rule needs a `path`"),
+            ("path = \"/a\"", "line 5: the rule has no effect: add one of `ignore`"),
+            ("path = \"/a\"\nignore = true\nkey = \"id\"", "line 5: a rule can have only one of"),
             (
                 "path = \"/a\"\ntool = \"x\"\nevent = \"y\"\nignore = true",
-                "line 5: a rule has `tool` or `event`, not both",
+                "line 5: a rule cannot have both `tool` and `event`",
             ),
-            ("path = \"/a\"\nignore = false", "line 5: `ignore` is `true` or left out"),
-            ("path = \"/a\"\ntolerance = -1", "line 5: `tolerance` is greater than zero"),
-            ("path = \"/a\"\ndefault = 2026-01-31", "line 5: `default` is a JSON value"),
+            ("path = \"/a\"\nignore = false", "line 5: `ignore` must be `true` or omitted"),
+            ("path = \"/a\"\ntolerance = -1", "line 5: `tolerance` must be greater than zero"),
+            ("path = \"/a\"\ndefault = 2026-01-31", "line 5: `default` must be a JSON value"),
             ("path = \"/a\"\nnormalize = \"uuid\"", "line 7"),
             ("path = \"/a\"\nnormalise = \"date\"", "line 7"),
         ] {
-            let found = refused(rule);
-            assert!(found.contains(said), "{rule}\n{found}");
+            let found = rejection(rule);
+            assert!(found.contains(message), "{rule}\n{found}");
         }
     }
 }

@@ -1,19 +1,18 @@
-//! How far two JSON values are apart, from the same to nothing in common.
+//! The distance of two JSON values, from equal to nothing in common.
 //!
-//! A value is taken as a multiset of leaves, each a JSON Pointer with its array indexes left out and the value there. The
-//! distance of two multisets is the share of all their leaves that they do not have in common (Jaccard 1901). It orders
-//! pairs as Dice's does, and unlike Dice's it is a metric: two elements that are equal are never cheaper apart than
-//! together.
+//! A value is a multiset of leaves. A leaf is a JSON Pointer without array indexes, and the value there. The distance of
+//! two multisets is the share of their leaves that they do not have in common (Jaccard 1901). It orders pairs like Dice's
+//! distance but is a metric, so pairing two equal elements never costs more than leaving them apart.
 
 use serde_json::{Map, Value};
 
 use super::hashed::HashedMap;
 use super::{meaning_hash, text_hash};
 
-/// What a pair or an element costs, in ten-thousandths of one element left out.
+/// The cost of a pair or of an element, in ten-thousandths of the cost of leaving out one element.
 pub(crate) type Cost = u64;
 
-/// An object's leaves, hashed and counted once so that it can be compared many times.
+/// The leaves of a value, hashed and counted once for many comparisons.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leaves {
     counts: HashedMap<u32>,
@@ -21,8 +20,8 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// The leaves of any value.
-    pub(crate) fn of_value(value: &Value) -> Self {
+    /// Collects the leaves of a value.
+    pub(crate) fn from_value(value: &Value) -> Self {
         let mut leaves = Leaves::default();
         leaves.take(value, 0);
         leaves
@@ -45,7 +44,7 @@ impl Leaves {
         }
     }
 
-    /// What a pair costs by its distance: `most` where nothing is in common.
+    /// Returns the cost of a pair by its distance: 0 for equal leaves, `most` if none are in common.
     pub(crate) fn cost(&self, other: &Leaves, most: Cost) -> Cost {
         let both = Cost::from(self.total + other.total);
         let common = Cost::from(self.common(other));
@@ -57,23 +56,23 @@ impl Leaves {
         few.counts.iter().map(|(leaf, count)| many.counts.get(leaf).map_or(0, |theirs| *count.min(theirs))).sum()
     }
 
-    /// How many leaves there are.
+    /// Returns the number of leaves.
     pub(crate) const fn count(&self) -> usize {
         self.total as usize
     }
 }
 
-/// How many leaves the fields of an object have.
+/// Counts the leaves of an object's fields.
 pub(crate) fn leaves_below(object: &Map<String, Value>) -> usize {
     object.values().map(leaves_of).sum()
 }
 
-/// How many leaves an object has: without fields it is one itself.
+/// Counts the leaves of an object. An object without fields is itself a leaf.
 pub(crate) fn leaves_of_object(object: &Map<String, Value>) -> usize {
     if object.is_empty() { 1 } else { leaves_below(object) }
 }
 
-/// How many leaves a value has.
+/// Counts the leaves of a value.
 pub(crate) fn leaves_of(value: &Value) -> usize {
     match value {
         Value::Object(fields) => leaves_of_object(fields),
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     fn cost(a: &Value, b: &Value) -> Cost {
-        Leaves::of_value(a).cost(&Leaves::of_value(b), 100)
+        Leaves::from_value(a).cost(&Leaves::from_value(b), 100)
     }
 
     #[test]

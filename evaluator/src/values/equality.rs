@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Below this, floats that are whole become whole numbers without loss of meaning.
+/// Whole floats below this are compared as whole numbers. `i128` holds them exactly.
 const WHOLE_FLOATS: f64 = 1e36;
 
-/// The JSON name of a value's type.
+/// Returns the JSON name of a value's type.
 pub(crate) const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -17,7 +17,7 @@ pub(crate) const fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// True where two values mean the same.
+/// True if two values are equal in meaning.
 pub fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => number_key(a) == number_key(b),
@@ -27,9 +27,9 @@ pub fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// True where two objects mean the same.
+/// True if two objects are equal in meaning.
 pub(crate) fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
-    // Nearly always the keys stand in the same order, and none has to be looked up.
+    // The keys are nearly always in the same order, so that no lookup is needed.
     let is_same = |((key, value), (other_key, other)): ((&String, &Value), (&String, &Value))| {
         let other = if key == other_key { Some(other) } else { b.get(key) };
         other.is_some_and(|other| same(value, other))
@@ -37,7 +37,7 @@ pub(crate) fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> boo
     a.len() == b.len() && a.iter().zip(b).all(is_same)
 }
 
-/// A number by its value: whole numbers exactly, since a float folds those beyond 2^53 together.
+/// A number as a key. Whole numbers are exact, because floats cannot tell all whole numbers beyond 2^53 apart.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum NumberKey {
     Whole(i128),

@@ -7,36 +7,36 @@ use serde_json::{Map, Value};
 
 use super::equality::number_key;
 
-/// Equal for values that mean the same, within one process.
+/// Returns a hash that is equal for values that are equal in meaning, within one process.
 ///
-/// It is keyed anew in each, so that no agent can make two values collide on purpose.
+/// Each process has its own key, so that no agent can construct colliding values.
 pub(crate) fn meaning_hash(value: &Value) -> u64 {
     let mut hasher = KEY.build_hasher();
     hash_meaning(value, &mut hasher);
     hasher.finish()
 }
 
-/// The hash of keys that are hashes themselves, and of what goes with them: keyed as they are.
+/// Hashes a key made of several parts, such as other hashes, with the key of this process.
 pub(crate) fn key_of(parts: impl Hash) -> u64 {
     KEY.hash_one(parts)
 }
 
-/// The meaning of a text: [`meaning_hash`] of it as a value.
+/// Returns the [`meaning_hash`] of a text, without building a value.
 pub(crate) fn text_hash(text: &str) -> u64 {
     let mut hasher = KEY.build_hasher();
     hash_text(text, &mut hasher);
     hasher.finish()
 }
 
-/// The meaning of an object: [`meaning_hash`] of it as a value.
+/// Returns the [`meaning_hash`] of an object, without building a value.
 pub(crate) fn object_hash(fields: &Map<String, Value>) -> u64 {
     ObjectMeaning::default().fields(fields).finish()
 }
 
-/// The meaning of an object that is not put together: [`meaning_hash`] of it as a value.
+/// Computes the [`meaning_hash`] of an object field by field, without building the object.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectMeaning {
-    /// Order must not matter, so the fields' hashes are added up.
+    /// The sum of the fields' hashes, because their order must not matter.
     sum: u64,
 }
 
@@ -56,7 +56,7 @@ impl ObjectMeaning {
         fields.iter().fold(self, |all, (key, value)| all.field(key, |hasher| hash_meaning(value, hasher)))
     }
 
-    /// The meaning of the whole.
+    /// Returns the hash of the object.
     pub(crate) fn finish(self) -> u64 {
         let mut hasher = KEY.build_hasher();
         self.hash_into(&mut hasher);
@@ -71,7 +71,7 @@ impl ObjectMeaning {
 
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The type of a value, as it is hashed.
+/// The type of a value. It is hashed first, so that values of different types do not collide.
 #[derive(Hash)]
 enum Tag {
     Null,
@@ -82,7 +82,7 @@ enum Tag {
     Object,
 }
 
-/// Adds a value's meaning to a hash.
+/// Hashes a value by its meaning.
 pub(crate) fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Null => Tag::Null.hash(hasher),
@@ -99,12 +99,12 @@ pub(crate) fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
     }
 }
 
-/// Adds the meaning of a text as a value.
+/// Hashes a text like a JSON string.
 pub(crate) fn hash_text(text: &str, hasher: &mut DefaultHasher) {
     (Tag::String, text).hash(hasher);
 }
 
-/// Adds the meaning of a list of texts as a value.
+/// Hashes texts like a JSON array of strings.
 pub(crate) fn hash_texts<'a>(texts: impl ExactSizeIterator<Item = &'a str>, hasher: &mut DefaultHasher) {
     (Tag::Array, texts.len()).hash(hasher);
     for text in texts {
@@ -112,7 +112,7 @@ pub(crate) fn hash_texts<'a>(texts: impl ExactSizeIterator<Item = &'a str>, hash
     }
 }
 
-/// Adds the meaning of an object as a value.
+/// Hashes an object like a JSON object.
 pub(crate) fn hash_object(fields: &Map<String, Value>, hasher: &mut DefaultHasher) {
     ObjectMeaning::default().fields(fields).hash_into(hasher);
 }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_put_together_has_the_meaning_of_the_whole() {
+    fn a_hash_computed_field_by_field_equals_the_hash_of_the_object() {
         let (fields, texts) = (json!({"b": [1, "x"], "c": {"d": null}}), ["x", "y"]);
         let meaning = ObjectMeaning::default()
             .field("a", |hasher| hash_text("t", hasher))

@@ -1,15 +1,15 @@
-//! Maps and sets whose keys are keyed hashes already: to hash them again would tell nothing more apart.
+//! Maps and sets whose keys are keyed hashes already. Hashing them again would cost time and add nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by hashes.
+/// A map whose keys are hashes.
 pub(crate) type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
 /// A set of hashes.
 pub(crate) type HashedSet = HashSet<u64, BuildHasherDefault<AsIs>>;
 
-/// Takes a hash for what it is.
+/// A hasher that returns the hash unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AsIs(u64);
 

@@ -1,6 +1,6 @@
-//! A total order of JSON values by their meaning: two are equal in it where they mean the same, whatever their keys' order.
+//! A total order of JSON values by meaning. Values that are equal in meaning are equal in this order.
 //!
-//! It serves to choose one of two lists by what they hold, where nothing else tells them apart.
+//! Algorithms use it to choose between two lists by content, so that the result does not depend on which side is which.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::equality::number_key;
 
-/// Which of two values comes first.
+/// Compares two values.
 pub(crate) fn of_values(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
@@ -20,7 +20,7 @@ pub(crate) fn of_values(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Which of two lists comes first, by their first elements that differ.
+/// Compares two lists by their first elements that differ, then by length.
 pub(crate) fn of_lists<T>(a: &[T], b: &[T], order: impl Fn(&T, &T) -> Ordering) -> Ordering {
     let differing = a.iter().zip(b).map(|(a, b)| order(a, b)).find(|order| order.is_ne());
     differing.unwrap_or_else(|| a.len().cmp(&b.len()))

@@ -1,25 +1,25 @@
-//! Values as they are said in a sentence: short, on one line, and harmless in a terminal.
+//! Values as short text for messages: one line, and safe to print in a terminal.
 
 use counterproof_artifact::is_invisible;
 use serde_json::Value;
 
-/// Longest value within a sentence, in characters.
+/// Longest value within a message, in characters.
 const SHORT: usize = 60;
 
-/// Characters shown before the place where two long values part.
+/// Characters kept before the first difference of two long values.
 const CONTEXT: usize = 20;
 
-/// A value in a sentence.
+/// Formats a value as short JSON.
 pub fn short_value(value: &Value) -> String {
     one_line(&value.to_string(), SHORT)
 }
 
-/// Two values that differ, each short: where they are long, from shortly before the place where they part.
+/// Formats two different values as short JSON. Long values start shortly before their first difference.
 pub fn differing_values(old: &Value, new: &Value) -> (String, String) {
     differing_texts(&old.to_string(), &new.to_string(), SHORT)
 }
 
-/// Two texts that differ, each cut to a number of characters around the place where they part.
+/// Shortens two different texts to `longest` characters each. Long texts start shortly before their first difference.
 pub fn differing_texts(old: &str, new: &str, longest: usize) -> (String, String) {
     let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
     let fits = |side: &str| side.chars().nth(longest).is_none();
@@ -31,7 +31,7 @@ pub fn differing_texts(old: &str, new: &str, longest: usize) -> (String, String)
     (shown(old), shown(new))
 }
 
-/// A text on one line, cut to a number of characters; what a reader would not see is spelled out.
+/// Puts a text on one line and shortens it to `longest` characters. Invisible characters are escaped.
 pub fn one_line(text: &str, longest: usize) -> String {
     let mut short = String::new();
     let mut characters = text.chars();
@@ -48,7 +48,7 @@ pub fn one_line(text: &str, longest: usize) -> String {
     short
 }
 
-/// Names in a row: `a, b and c`.
+/// Joins names: `a, b and c`.
 pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     match names {
         [] => "nothing".to_owned(),
@@ -60,7 +60,7 @@ pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
-/// A count with its noun.
+/// Formats a count with its noun: `1 case`, `2 cases`.
 pub fn count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_long_texts_are_shown_where_they_part() {
+    fn two_long_texts_start_shortly_before_their_first_difference() {
         let (old, new) = ("a".repeat(100) + "old", "a".repeat(100) + "new");
         let before = "a".repeat(20);
         assert_eq!(differing_texts(&old, &new, 60), (format!("…{before}old"), format!("…{before}new")));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_in_a_sentence_cannot_steer_a_terminal() {
+    fn control_characters_cannot_reach_a_terminal() {
         assert_eq!(one_line("a\u{1b}[31m\u{202e}b\nc", 60), "a\\u{1b}[31m\\u{202e}b c");
         assert_eq!(one_line("abcdef", 3), "abc…");
     }

@@ -72,7 +72,7 @@ fn an_array_in_another_order_is_one_place_that_says_what_moved() {
     let booking =
         |seats: &Value| answer_of(&json!({"proposed_actions": [action("a1", "book", &json!({"seats": seats}), &[])]}));
     let shown = actions(&booking(&json!(["1A", "2A", "3A"])), &booking(&json!(["2A", "3A", "1A"])));
-    assert!(shown.contains("reordered: &#34;1A&#34; moved from place 1 to 3"), "{shown}");
+    assert!(shown.contains("reordered: &#34;1A&#34; moved from position 1 to 3"), "{shown}");
     assert_eq!(shown.matches("<th scope=\"row\">").count(), 1, "{shown}");
     assert!(!shown.contains("<mark>"), "no element was marked as gone or added: {shown}");
 }

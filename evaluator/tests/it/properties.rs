@@ -226,7 +226,7 @@ proptest! {
         let unresolved = validate_case(&made).iter().any(|finding| finding.code == Code::EvidenceUnresolved);
         let Outcome::Ok(answer) = serde_json::from_value::<Case>(made).unwrap().outcome else { unreachable!() };
         let target = &answer.proposed_actions[0].evidence_refs[0].target;
-        prop_assert_eq!(EventIndex::of(&answer.events).find(target).is_none(), unresolved);
+        prop_assert_eq!(EventIndex::new(&answer.events).find(target).is_none(), unresolved);
     }
 
     #[test]

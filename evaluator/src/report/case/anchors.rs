@@ -71,7 +71,7 @@ impl Anchors {
             _ => (display::visible(&at.pointer), artifact(side), "#files"),
         };
         let within = match (list, index) {
-            ("events" | "proposed_actions", Some(_)) => messages::place_name(&at.pointer),
+            ("events" | "proposed_actions", Some(_)) => messages::field_path(&at.pointer),
             _ => String::new(),
         };
         let within = if within.is_empty() { within } else { format!(" · {within}") };

@@ -66,7 +66,7 @@ fn change_view(change: &JsonChange, budget: &Budget) -> ChangeView {
         }
         _ => kind.to_owned(),
     };
-    let location = messages::place_name(change.pointer());
+    let location = messages::field_path(change.pointer());
     if let Some((old, new)) = long_texts(change) {
         let text = Some(text_diff::view(&text::diff(old, new), "", budget));
         return ChangeView { location, kind, baseline: None, new: None, text };

@@ -194,7 +194,7 @@ fn moves_and_detours() -> Vec<Labelled> {
         .is(Changed, &["tool-call-moved"])
         .diverging_at(&["baseline /events/0", "new /events/4"])
         .aligned([4, 0, 2, 0, 0], 2.0)
-        .also(|row| assert_eq!(row.reasons[0].message, "call of notify: in another place")),
+        .also(|row| assert_eq!(row.reasons[0].message, "call of notify: moved")),
         pair(
             "a-call-made-later-with-other-arguments",
             "The call moved, and most of what it was given is the same: one call in another place with one change.",
@@ -213,7 +213,7 @@ fn moves_and_detours() -> Vec<Labelled> {
         )
         .is(Changed, &["tool-call-moved"])
         .also(|row| {
-            assert_eq!(row.reasons[0].message, "call of notify: in another place, and urgent true → false");
+            assert_eq!(row.reasons[0].message, "call of notify: moved; urgent true → false");
         }),
         pair(
             "a-detour",

@@ -16,20 +16,20 @@ pub(super) fn pairs() -> Vec<Labelled> {
         .new_does(agent().proposes("book", &json!({"seats": ["4A", "2A", "1A", "3A"]})))
         .is(Changed, &["action-params-changed"])
         .also(|row| {
-            assert_eq!(row.reasons[0].message, "book: seats: the same 4 elements in another order");
+            assert_eq!(row.reasons[0].message, "book: seats: same 4 elements in a different order");
             assert_eq!(row.reasons.len(), 1);
         }),
         pair("an-element-that-moved", "One element stands in another place, and it is named with both places.")
             .baseline_does(agent().calls("book", &json!({"seats": ["1A", "2A", "3A", "4A"]}), &json!({})))
             .new_does(agent().calls("book", &json!({"seats": ["2A", "3A", "4A", "1A"]}), &json!({})))
             .is(Changed, &["tool-args-changed"])
-            .also(|row| assert_eq!(row.reasons[0].message, "call of book: seats: \"1A\" moved from place 1 to 4")),
+            .also(|row| assert_eq!(row.reasons[0].message, "call of book: seats: \"1A\" moved from position 1 to 4")),
         pair("elements-that-changed-places", "Two elements stand where the other stood, and both are named.")
             .baseline_does(agent().gives(&json!({"order": [{"id": 1}, {"id": 2}, {"id": 3}]})))
             .new_does(agent().gives(&json!({"order": [{"id": 3}, {"id": 2}, {"id": 1}]})))
             .is(Changed, &["output-changed"])
             .also(|row| {
-                let said = "output: order: {\"id\":1} and {\"id\":3} changed places (1 and 3)";
+                let said = "output: order: {\"id\":1} and {\"id\":3} swapped (positions 1 and 3)";
                 assert_eq!(row.reasons[0].message, said);
             }),
         pair(

@@ -250,7 +250,7 @@ fn arrays() -> Vec<Labelled> {
         .under(lines)
         .is(Changed, &["action-params-changed"])
         .also(|row| {
-            let said = "order: lines.0 gone, was {\"sku\":\"A\",\"n\":1} and lines.0 added {\"sku\":\"B\",\"n\":1}";
+            let said = "order: lines.0 removed (was {\"sku\":\"A\",\"n\":1}) and lines.0 added {\"sku\":\"B\",\"n\":1}";
             assert_eq!(row.reasons[0].message, said);
         }),
     ]

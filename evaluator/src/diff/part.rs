@@ -1,0 +1,113 @@
+//! An event or an action, prepared to be compared with many others.
+
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::assign::Cost;
+use super::compared::{Compared, arguments_in};
+use super::json::{self, JsonChanges};
+use crate::rules::{self, Notes, Renaming, Scope};
+use crate::values::distance::Leaves;
+use crate::values::{self, order};
+
+/// What it costs to pair two elements that differ.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CostRange {
+    /// The cost of the smallest difference.
+    pub(super) least: Cost,
+    /// The cost of two elements with nothing in common, and of an element without a counterpart.
+    pub(super) most: Cost,
+}
+
+/// A value as it is compared: an event without what differs between any two runs.
+pub(super) struct Part<'a> {
+    compared: Compared<'a>,
+    value: OnceCell<Value>,
+    /// The rules that act on it.
+    pub(super) scope: Scope<'a>,
+    /// Equal for parts that mean the same.
+    pub(super) key: u64,
+    /// The fields as the rules see them; none where no rule acts.
+    view: Option<Value>,
+    coarse: OnceCell<(Leaves, u64)>,
+}
+
+impl<'a> Part<'a> {
+    /// Prepares a value; what the rules match is noted.
+    pub(super) fn new(compared: Compared<'a>, scope: Scope<'a>, notes: &mut Notes) -> Self {
+        let (value, mut view) = (OnceCell::new(), None);
+        let key = if scope.is_empty() {
+            let key = compared.meaning_hash();
+            debug_assert_eq!(key, values::meaning_hash(&compared.to_value()), "what is hashed is what is compared");
+            key
+        } else {
+            let seen = rules::view(value.get_or_init(|| compared.to_value()), &scope, notes).unwrap_or_default();
+            values::meaning_hash(view.insert(seen))
+        };
+        Self { compared, value, scope, key, view, coarse: OnceCell::new() }
+    }
+
+    /// The fields, under the pointers of the artifact. They are put together when they are asked for: of most parts it is
+    /// enough to know that they mean the same as another.
+    pub(super) fn value(&self) -> &Value {
+        self.value.get_or_init(|| self.compared.to_value())
+    }
+
+    /// The fields as the rules see them.
+    pub(super) fn view(&self) -> &Value {
+        self.view.as_ref().unwrap_or_else(|| self.value())
+    }
+
+    /// Which of two comes first by its content.
+    pub(super) fn order(&self, other: &Part<'_>) -> Ordering {
+        if self.key == other.key { Ordering::Equal } else { order::of_values(self.view(), other.view()) }
+    }
+
+    /// The places at which two differ.
+    pub(super) fn changes(&self, other: &Part<'_>, renaming: &mut Renaming) -> JsonChanges {
+        let known_to_be_same = self.key == other.key && self.view.is_none() && other.view.is_none();
+        if known_to_be_same {
+            return JsonChanges::default();
+        }
+        json::diff_under(self.value(), other.value(), &self.scope, renaming)
+    }
+
+    /// How many leaves are looked at to compare it.
+    pub(super) fn size(&self) -> usize {
+        if self.view.is_some() {
+            return self.coarse().0.count();
+        }
+        let size = self.compared.size();
+        debug_assert_eq!(size, self.coarse().0.count(), "what is counted is what is compared");
+        size
+    }
+
+    /// What it costs that it stands for another one, between two bounds; nothing where they mean the same.
+    pub(super) fn cost(&self, other: &Part<'_>, range: CostRange) -> Cost {
+        if self.key == other.key || self.is_near(other) {
+            return 0;
+        }
+        range.least + self.coarse().0.cost(&other.coarse().0, range.most - range.least)
+    }
+
+    /// True where it differs in numbers only that the rules take for the same.
+    fn is_near(&self, other: &Part<'_>) -> bool {
+        // With other rules the key would be the same only by chance, so a view without its numbers decides whether to look.
+        self.view.is_some()
+            && self.coarse().1 == other.coarse().1
+            && self.changes(other, &mut Renaming::any()).is_empty()
+    }
+
+    fn coarse(&self) -> &(Leaves, u64) {
+        self.coarse.get_or_init(|| {
+            let arguments = |value: &Value| Leaves::from_value(arguments_in(value));
+            if self.view.is_none() {
+                return (arguments(self.value()), self.key);
+            }
+            let coarse = rules::coarse_view(self.value(), &self.scope).unwrap_or_default();
+            (arguments(&coarse), values::meaning_hash(&coarse))
+        })
+    }
+}
