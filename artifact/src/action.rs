@@ -1,4 +1,4 @@
-//! Proposed actions: what the agent wants done.
+//! Proposed actions of an agent.
 
 use std::fmt;
 
@@ -8,30 +8,30 @@ use serde_json::{Map, Value};
 use crate::take_value;
 use crate::{EvidenceRef, Extra};
 
-/// Something that the agent wants done, with the evidence that it gives for it.
+/// An action that the agent proposes, with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProposedAction {
     /// Unique within the artifact.
     pub action_id: String,
-    /// What kind of action, in the agent's own words.
+    /// The kind of action, in the agent's words.
     pub action_type: String,
-    /// The tool that would carry it out.
+    /// The tool that performs it.
     pub tool_name: String,
-    /// What the tool would be given.
+    /// The parameters of the tool.
     pub params: Map<String, Value>,
     /// How much harm it could do.
     pub risk_level: RiskLevel,
-    /// Why it is risky, in the agent's own words.
+    /// The reasons for the risk, in the agent's words.
     pub risk_tags: Vec<String>,
-    /// What the action rests on.
+    /// The evidence for the action.
     pub evidence_refs: Vec<EvidenceRef>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ProposedAction {
-    /// An action from its object, whose parameters are moved and not made again.
+    /// Converts an action from its object; moves the parameters instead of copying them.
     pub(crate) fn from_value(mut value: Value) -> Result<Self, serde_json::Error> {
         let params = value.as_object_mut().and_then(|fields| take_value::object(fields, "params"));
         let mut action: Self = serde_json::from_value(value)?;
@@ -44,18 +44,18 @@ impl ProposedAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RiskLevel {
-    /// Changes what is hard to change back.
+    /// Hard to reverse.
     High,
-    /// Changes what can be changed back.
+    /// Reversible.
     Medium,
-    /// Changes nothing of weight.
+    /// No significant change.
     Low,
-    /// The agent does not say. It is neither more nor less than the others.
+    /// Not stated by the agent; not comparable with the other levels.
     Unknown,
 }
 
 impl RiskLevel {
-    /// True where both levels are known and this one is the higher.
+    /// True where both levels are known and this one is higher.
     pub const fn exceeds(self, other: RiskLevel) -> bool {
         match (self.rank(), other.rank()) {
             (Some(mine), Some(theirs)) => mine > theirs,
@@ -72,7 +72,7 @@ impl RiskLevel {
         }
     }
 
-    /// The word that stands in files.
+    /// The word used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             RiskLevel::High => "high",

@@ -1,4 +1,4 @@
-//! Digests: SHA-256 as a type, over bytes and over streams. Nothing here decides what a digest is compared with.
+//! SHA-256 digests of bytes and of streams.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -13,12 +13,12 @@ use sha2::{Digest, Sha256};
 pub struct Sha256Digest([u8; 32]);
 
 impl Sha256Digest {
-    /// The digest of some bytes.
+    /// Computes the digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of all that a reader gives, and how many bytes that were.
+    /// Computes the digest of everything that a reader returns, and the number of bytes.
     pub fn of_reader(mut reader: impl Read) -> io::Result<(Self, u64)> {
         let mut hasher = Sha256Hasher::default();
         let mut buffer = vec![0; 64 * 1024];
@@ -32,18 +32,18 @@ impl Sha256Digest {
         }
     }
 
-    /// The first eight bytes as a number, the most significant first.
+    /// The first eight bytes as a big-endian number.
     pub fn leading(&self) -> u64 {
         self.0.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
-    /// The first 16 digits: the contract's short hash for quick comparisons.
+    /// The first 16 digits: the short hash of the contract for quick comparison.
     pub fn short(&self) -> String {
         self.to_string()[..16].to_owned()
     }
 }
 
-/// Hashes and counts what passes by.
+/// Computes a digest incrementally, and counts the bytes.
 #[derive(Debug, Default, Clone)]
 pub struct Sha256Hasher {
     hasher: Sha256,
@@ -51,13 +51,13 @@ pub struct Sha256Hasher {
 }
 
 impl Sha256Hasher {
-    /// Takes the next bytes.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
     }
 
-    /// The digest of everything taken, and how many bytes that were.
+    /// Returns the digest and the number of bytes.
     pub fn finish(self) -> (Sha256Digest, u64) {
         (Sha256Digest(self.hasher.finalize().into()), self.bytes)
     }
@@ -75,7 +75,7 @@ impl fmt::Debug for Sha256Digest {
     }
 }
 
-/// A text that is no SHA-256 digest.
+/// A text that is not a SHA-256 digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a SHA-256 digest: expected 64 hexadecimal digits")]
 pub struct DigestError(String);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_digest_are_refused() {
+    fn texts_that_are_not_digests_are_rejected() {
         for text in ["", "e3b0", &"g".repeat(64), &"é".repeat(32)] {
             assert!(text.parse::<Sha256Digest>().is_err(), "{text}");
         }

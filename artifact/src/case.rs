@@ -1,4 +1,4 @@
-//! `<caseId>.json`: what came back for one case, either the agent's answer or a runner failure.
+//! `<caseId>.json`: the result of one case, either the agent's answer or a runner failure.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
@@ -16,25 +16,25 @@ pub enum CaseSchema {
     V1,
 }
 
-/// What came back for one case.
+/// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "CaseWire", into = "CaseWire")]
 pub struct Case {
-    /// The case that was asked.
+    /// The case.
     pub case_id: CaseId,
-    /// The side that was asked.
+    /// The side of the run.
     pub version: Side,
     /// The workflow that the case belongs to.
     pub workflow_id: Option<String>,
-    /// Every try, in order.
+    /// All attempts, in order.
     pub attempts: Option<Vec<Attempt>>,
-    /// How it ended.
+    /// The answer or the failure.
     pub outcome: Outcome,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     pub extra: Extra,
 }
 
-/// How a case ended.
+/// The answer of the agent or the failure of the runner.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The agent answered: `status` is `ok`.
@@ -43,47 +43,47 @@ pub enum Outcome {
     RunnerError(RunnerFailure),
 }
 
-/// What the agent answered.
+/// The answer of the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What the agent wants done.
+    /// The actions that the agent proposes.
     pub proposed_actions: Vec<ProposedAction>,
-    /// What the agent did, step by step.
+    /// The steps of the agent, in order.
     pub events: Vec<Event>,
-    /// What the agent said in the end.
+    /// The final output.
     pub final_output: FinalOutput,
 }
 
-/// What the agent said in the end.
+/// The final output of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FinalOutput {
-    /// How to read the content.
+    /// The type of the content.
     pub content_type: ContentType,
     /// The answer.
     pub content: Content,
-    /// A short hash of the content, to compare quickly: see [`Content::short_hash`].
+    /// A short hash of the content for quick comparison; see [`Content::short_hash`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_hash: Option<String>,
-    /// Which secrets were taken out.
+    /// The names of the redaction rules that matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redactions_applied: Option<Vec<String>>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// How to read a content.
+/// The type of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentType {
-    /// As text.
+    /// Plain text.
     Text,
-    /// As JSON.
+    /// A JSON object.
     Json,
 }
 
 impl ContentType {
-    /// The word that stands in files.
+    /// The word used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             ContentType::Text => "text",
@@ -92,7 +92,7 @@ impl ContentType {
     }
 }
 
-/// A text or a JSON object: the contract leaves it to the value which.
+/// A text or a JSON object; the contract distinguishes them by the JSON type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Content {
@@ -112,37 +112,37 @@ impl Content {
     }
 }
 
-/// One try at a case.
+/// One attempt at a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Counted from 1.
     pub attempt: Count,
-    /// In ISO 8601.
+    /// The start time, in ISO 8601.
     pub started_at: String,
-    /// From the request to the last byte of the response, or to the failure.
+    /// The time from the request to the last byte of the response or to the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<Millis>,
-    /// How it ended.
+    /// The answer or the failure.
     pub outcome: AttemptOutcome,
-    /// The class of failure, where there was one.
+    /// The class of the failure, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_class: Option<FailureClass>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptOutcome {
-    /// With a valid answer.
+    /// A valid answer.
     Ok,
-    /// Without one.
+    /// No valid answer.
     RunnerError,
 }
 
-/// The document as it stands in the file.
+/// The wire form of the document.
 #[derive(Serialize, Deserialize)]
 struct CaseWire {
     schema_version: CaseSchema,
@@ -166,7 +166,7 @@ struct CaseWire {
 }
 
 impl Case {
-    /// An artifact from its parsed document, whose values are moved. Deserialising the same document gives the same.
+    /// Converts a parsed document, moving its values. Deserialising the same document gives an equal result.
     pub fn from_document(mut document: Value) -> Result<Self, serde_json::Error> {
         let (mut events, mut actions, mut content) = (None, None, None);
         if let Value::Object(fields) = &mut document {
@@ -197,7 +197,7 @@ fn event(value: Value) -> Result<Event, serde_json::Error> {
     }
 }
 
-/// A status whose fields are not there.
+/// A `status` without the fields that it requires.
 #[derive(Debug, thiserror::Error)]
 #[error("missing field `{0}`, which this `status` requires")]
 struct MissingField(&'static str);

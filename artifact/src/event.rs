@@ -1,4 +1,4 @@
-//! Events: what the agent did, step by step. Types of a later version are kept whole and never an error.
+//! Events: the steps of the agent. Unknown event types of later versions are preserved and never an error.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,24 +10,24 @@ use crate::{Content, ContentType, Extra, Href, Millis, RiskLevel, Sha256Digest};
 /// One step of the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// When it happened, in milliseconds since 1970-01-01T00:00:00Z.
+    /// The time, in milliseconds since 1970-01-01T00:00:00Z.
     pub ts: Millis,
-    /// What happened.
+    /// The content of the event.
     pub body: EventBody,
 }
 
-/// What happened, by the event's type.
+/// The content of an event, by its type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventBody {
-    /// The agent called a tool.
+    /// A tool call of the agent.
     ToolCall(ToolCall),
-    /// A tool answered.
+    /// A tool returned a result.
     ToolResult(ToolResult),
-    /// The agent looked documents up.
+    /// The agent retrieved documents.
     Retrieval(Retrieval),
-    /// The agent gave its answer.
+    /// The final output as an event.
     FinalOutput(FinalOutputEvent),
-    /// A type that this version does not know, with all its fields but `type` and `ts`.
+    /// An unknown type, with all its fields except `type` and `ts`.
     Unknown {
         /// The type.
         kind: String,
@@ -36,91 +36,91 @@ pub enum EventBody {
     },
 }
 
-/// The agent called a tool.
+/// A tool call of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Unique among the calls of the artifact.
     pub call_id: String,
-    /// The proposed action that the call carries out.
+    /// The proposed action that the call performs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_id: Option<String>,
     /// The tool's name.
     pub tool: String,
-    /// What it was given.
+    /// The arguments.
     pub args: Map<String, Value>,
     /// How much harm the call could do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_level: Option<RiskLevel>,
-    /// Why it is risky.
+    /// The reasons for the risk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_tags: Option<Vec<String>>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A tool answered.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The call that it answers.
+    /// The call that it belongs to.
     pub call_id: String,
-    /// The proposed action that the call carried out.
+    /// The proposed action that the call performed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_id: Option<String>,
-    /// Whether the tool did what it was asked.
+    /// Whether the call succeeded.
     pub status: ToolStatus,
-    /// How long the tool took.
+    /// The duration of the call.
     pub latency_ms: Millis,
-    /// The payload, or what fits of it.
+    /// The payload, or a summary where it is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_summary: Option<Content>,
-    /// Where the whole payload is, when it is too large to stand here.
+    /// The file with the complete payload, where it is too large for the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_asset_href: Option<Href>,
     /// The digest of that file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_asset_sha256: Option<Sha256Digest>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// Whether a tool did what it was asked.
+/// Whether a tool call succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolStatus {
-    /// It did.
+    /// The call succeeded.
     Ok,
-    /// It did not.
+    /// The call failed.
     Error,
 }
 
-/// The agent looked documents up.
+/// A retrieval of documents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Retrieval {
-    /// What it searched for.
+    /// The search query.
     pub query: String,
-    /// What it found, best first.
+    /// The ids of the documents found, best first.
     pub doc_ids: Vec<String>,
-    /// Hashes of the snippets it read.
+    /// Hashes of the snippets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snippets_hashes: Option<Vec<String>>,
-    /// Where the snippets are, when they are kept.
+    /// The file with the snippets, where they are saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snippets_asset_href: Option<Href>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// The agent gave its answer.
+/// The final output as an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FinalOutputEvent {
-    /// How to read the content.
+    /// The type of the content.
     pub content_type: ContentType,
     /// The answer.
     pub content: Content,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -137,7 +137,7 @@ impl Event {
         }
     }
 
-    /// The assets that the event links to.
+    /// The asset that the event links to.
     pub fn asset_href(&self) -> Option<&Href> {
         match &self.body {
             EventBody::ToolResult(body) => body.payload_asset_href.as_ref(),
@@ -159,7 +159,7 @@ impl Event {
 }
 
 impl Event {
-    /// An event from the fields of its object, whose large values are moved and not made again.
+    /// Converts an event from the fields of its object; moves large values instead of copying them.
     pub(crate) fn from_fields(mut fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
         let kind = match fields.shift_remove("type") {
             Some(Value::String(kind)) => kind,
@@ -201,7 +201,7 @@ impl<'de> Deserialize<'de> for Event {
     }
 }
 
-/// The wire form: the type and the time stand beside the fields of the body.
+/// The wire form: `type`, `ts` and the fields of the body in one object.
 #[derive(Serialize)]
 struct Wire<'a, B> {
     #[serde(rename = "type")]

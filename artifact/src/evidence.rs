@@ -1,4 +1,4 @@
-//! Evidence refs: what an action rests on. Whether a ref leads somewhere is a rule of [`counterproof_validation`].
+//! Evidence refs of actions. Whether a ref resolves is checked by `counterproof-validation`.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Extra;
 
-/// A pointer from an action to what it rests on.
+/// A pointer from an action to its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "EvidenceWire", into = "EvidenceWire")]
 pub struct EvidenceRef {
-    /// What is pointed at.
+    /// The target.
     pub target: EvidenceTarget,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     pub extra: Extra,
 }
 
-/// What an evidence ref points at: exactly one identifier for each kind.
+/// The target of an evidence ref: exactly one identifier for each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EvidenceTarget {
     /// The result of a tool call.
@@ -24,14 +24,14 @@ pub enum EvidenceTarget {
         /// The call's id.
         call_id: String,
     },
-    /// A document that was retrieved.
+    /// A retrieved document.
     RetrievalDoc {
         /// The document's id.
         doc_id: String,
     },
     /// An event of the artifact: `events[3]`, or an id that the event itself carries.
     Event {
-        /// The event's place or id.
+        /// The index or the id of the event.
         id: String,
     },
     /// A file under `assets/`: its id in the manifest, or its href.
@@ -41,7 +41,7 @@ pub enum EvidenceTarget {
     },
 }
 
-/// The ref as it stands in the file.
+/// The wire form of a ref.
 #[derive(Serialize, Deserialize)]
 struct EvidenceWire {
     kind: Kind,
@@ -64,7 +64,7 @@ enum Kind {
     Asset,
 }
 
-/// An evidence ref without the one identifier of its kind, or with another beside it.
+/// An evidence ref without the identifier of its kind, or with an additional one.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "an evidence ref has exactly one identifier: `call_id` for tool_result, `doc_id` for retrieval_doc, `id` for event and asset"
@@ -120,7 +120,7 @@ impl EvidenceTarget {
         }
     }
 
-    /// The identifier, whatever its field is called.
+    /// The identifier, from the field that the kind requires.
     pub fn id(&self) -> &str {
         match self {
             EvidenceTarget::ToolResult { call_id: id }

@@ -1,4 +1,4 @@
-//! Runner failures: what is known when no valid answer came back, and what is known of a saved body.
+//! Runner failures, and the metadata of a saved response body.
 
 use std::fmt;
 
@@ -6,60 +6,60 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CaseId, Count, Extra, Href, Millis, Nullable, Sha256Digest, Side};
 
-/// Why the runner got no valid answer.
+/// A failure to get a valid answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunnerFailure {
     /// The stable class.
     pub class: FailureClass,
-    /// What was asked, without credentials.
+    /// The requested URL, without credentials.
     pub url: String,
     /// The attempt that failed last, counted from 1.
     pub attempt: Count,
-    /// How long an attempt was allowed to take.
+    /// The time limit of an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Millis>,
-    /// How long the last attempt took.
+    /// The duration of the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<Millis>,
-    /// The HTTP status; always there for [`FailureClass::HttpError`].
+    /// The HTTP status; always set for [`FailureClass::HttpError`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Count>,
     /// The HTTP reason phrase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_text: Option<String>,
-    /// A finer, stable name of the error.
+    /// A more specific, stable name of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_name: Option<String>,
-    /// The error in words.
+    /// The error message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// The start of the body; null where there was none.
+    /// The start of the body; null where there is no body.
     pub body_snippet: Option<String>,
-    /// Where the body is, under `assets/`; null where there was none.
+    /// The saved body, under `assets/`; null where there is no body.
     pub full_body_saved_to: Option<Href>,
-    /// Where the body's metadata are, under `assets/`.
+    /// The metadata of the saved body, under `assets/`.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub full_body_meta_saved_to: Nullable<Href>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// The stable classes of failure.
+/// The stable classes of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// No whole response within the time allowed.
+    /// No complete response within the time limit.
     Timeout,
     /// A status other than 2xx.
     HttpError,
     /// A body that is not JSON.
     InvalidJson,
-    /// JSON that is not an answer to the case.
+    /// JSON that is not a valid answer.
     SchemaMismatch,
-    /// The connection could not be made, or broke.
+    /// The connection failed or broke.
     NetworkError,
-    /// Anything else; `error_name` says what.
+    /// Any other failure, named by `error_name`.
     Other,
 }
 
@@ -74,7 +74,7 @@ impl FailureClass {
         FailureClass::Other,
     ];
 
-    /// The word that stands in files.
+    /// The word used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             FailureClass::Timeout => "timeout",
@@ -102,45 +102,45 @@ pub enum FailureMetaSchema {
     V1,
 }
 
-/// What is known of a saved body.
+/// The metadata of a saved body.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FailureMeta {
     /// Always `failure-meta.v1`.
     pub schema_version: FailureMetaSchema,
-    /// The case that was asked.
+    /// The case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case_id: Option<CaseId>,
-    /// The side that was asked.
+    /// The side of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Side>,
     /// The class of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The `Content-Type` header; null where there was none.
+    /// The `Content-Type` header; null where it is missing.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub content_type: Nullable<String>,
-    /// The `Content-Encoding` header; null where there was none.
+    /// The `Content-Encoding` header; null where it is missing.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub encoding: Nullable<String>,
-    /// Bytes of the body that were kept.
+    /// Size of the saved body in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_written: Option<Count>,
-    /// Bytes that the body had; null where its end was never seen.
+    /// Size of the complete body in bytes; null where its end was not received.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub bytes_total: Nullable<Count>,
-    /// True where less was kept than there was.
+    /// True where the saved body is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
-    /// The digest of what was kept.
+    /// The digest of the saved body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256Digest>,
-    /// Response headers that hold no secrets.
+    /// Response headers without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<Extra>,
-    /// Anything worth knowing, in words.
+    /// Notes for readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -1,4 +1,4 @@
-//! Links between the files of a folder, and how they are followed without ever leaving it.
+//! Links between the files of a folder that cannot leave the folder.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 /// A relative link with forward slashes that stays below the folder it is resolved against.
 ///
-/// It is a path, not a URL: nothing in it is percent-decoded.
+/// It is a path, not a URL: percent signs are not decoded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Href(String);
 
-/// Why a text is not a link within the folder.
+/// A text that is not a link within the folder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HrefError {
-    /// There is nothing.
+    /// The text is empty.
     #[error("the href is empty")]
     Empty,
     /// Starts at the root of a file system or a drive.
@@ -24,16 +24,16 @@ pub enum HrefError {
     /// Starts with a URL scheme.
     #[error("`{0}` is a URL, not a path within the folder")]
     Scheme(String),
-    /// Climbs with `..`.
+    /// Contains `..`.
     #[error("`{0}` leaves its folder")]
     Escapes(String),
-    /// Holds a backslash, an empty or `.` segment, a colon or a control character.
-    #[error("`{}` is not written portably: use plain segments parted by `/`", .0.escape_debug())]
+    /// Contains a backslash, an empty or `.` segment, a colon or a control character.
+    #[error("`{}` is not written portably: use plain segments separated by `/`", .0.escape_debug())]
     NotPortable(String),
 }
 
 impl HrefError {
-    /// True where following the text could lead out of the folder, not only astray within it.
+    /// True where the text could name a file outside of the folder.
     pub const fn leaves_folder(&self) -> bool {
         matches!(self, HrefError::Absolute(_) | HrefError::Scheme(_) | HrefError::Escapes(_))
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_leave_or_are_not_portable_are_refused() {
+    fn links_that_leave_or_are_not_portable_are_rejected() {
         type Make = fn(String) -> HrefError;
         let refused: [(&str, Make); 14] = [
             ("/etc/passwd", HrefError::Absolute),

@@ -56,5 +56,5 @@ pub use side::Side;
 pub use sides::Sides;
 pub use visible_text::{escape_invisible, is_invisible};
 
-/// Fields of a document that this version does not know: kept as they were read, and written again behind the known ones.
+/// Unknown fields of a document: preserved, and written back after the known ones.
 pub type Extra = serde_json::Map<String, serde_json::Value>;

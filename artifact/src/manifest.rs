@@ -1,4 +1,4 @@
-//! `assets/manifest.json`: what lies in the assets folder, and whose it is.
+//! `assets/manifest.json`: the files of the assets folder and their owners.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,16 +13,16 @@ pub enum ManifestSchema {
     V1,
 }
 
-/// What lies in the assets folder.
+/// The list of the assets of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Always `assets-manifest.v1`.
     pub schema_version: ManifestSchema,
-    /// When it was written, in ISO 8601.
+    /// The time of writing, in ISO 8601.
     pub generated_at: String,
-    /// One for each file, sorted by href.
+    /// One entry for each file, sorted by href.
     pub items: Vec<ManifestItem>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -30,38 +30,38 @@ pub struct Manifest {
 /// One asset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ManifestItem {
-    /// What evidence refs may call it.
+    /// The id for evidence refs.
     pub asset_id: String,
-    /// Where it is, relative to the run folder.
+    /// The path relative to the run folder.
     pub href: Href,
-    /// What it holds.
+    /// The kind of content.
     pub kind: AssetKind,
-    /// The case that it belongs to; null where it belongs to none.
+    /// The case that it belongs to; null where there is none.
     pub case_id: Option<CaseId>,
-    /// The side that it belongs to; null where it belongs to none.
+    /// The side that it belongs to; null where there is none.
     pub side: Option<Side>,
-    /// Its size.
+    /// The size in bytes.
     pub size_bytes: Count,
-    /// Its digest.
+    /// The digest of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256Digest>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What an asset holds.
+/// The kind of content of an asset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AssetKind {
-    /// The body of a response that was no valid answer.
+    /// The body of a response that was not a valid answer.
     FullBody,
     /// A `failure-meta.v1` document.
     FailureMeta,
-    /// What a tool returned.
+    /// The complete payload of a tool result.
     FullPayload,
-    /// What a retrieval found.
+    /// The snippets of a retrieval.
     RetrievalSnippets,
-    /// Anything else.
+    /// Any other content.
     Other,
 }

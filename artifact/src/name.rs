@@ -1,32 +1,32 @@
-//! Ids that name a file: safe on Linux, macOS and Windows alike. Other ids (calls, actions) are plain strings.
+//! Ids that are safe file names on Linux, macOS and Windows. Other ids (of calls, of actions) are plain strings.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest id in bytes: leaves room for every suffix we add under the usual limit of 255 bytes for a file name.
+/// Longest id in bytes: leaves room for every suffix below the common limit of 255 bytes for a file name.
 const MAX_BYTES: usize = 128;
 
-/// Characters beside ASCII letters and digits that no file system, shell or URL path takes amiss.
+/// Characters other than ASCII letters and digits that are safe in file systems, shells and URL paths.
 const PUNCTUATION: &str = "._-+=@,~()[]";
 
 /// Device names that Windows reserves, with any extension and in any case.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
-/// Stems of the files that stand beside the cases in a run folder.
+/// Stems of the other documents in a run folder.
 const TAKEN: [&str; 2] = ["run", "evaluation"];
 
-/// Why a text cannot name a case or a run.
+/// An invalid case id or run id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// There is nothing.
+    /// The id is empty.
     #[error("the id is empty")]
     Empty,
-    /// Longer than a file name may be, once suffixes are added.
+    /// Too long for a file name with suffixes.
     #[error("the id is {0} bytes long; at most {MAX_BYTES} fit into a file name on every system")]
     TooLong(usize),
-    /// A character outside of the portable set.
+    /// A character outside the portable set.
     #[error(
         "the id holds {found:?} at byte {index}; only ASCII letters, digits and {PUNCTUATION} are safe in a file name on every system"
     )]
@@ -42,7 +42,7 @@ pub enum NameError {
     /// A Windows device, such as `con` or `lpt1.txt`.
     #[error("`{0}` is a reserved device name on Windows")]
     Device(String),
-    /// `run` and `evaluation` would overwrite the documents beside the cases.
+    /// `run` and `evaluation` would overwrite other documents of the run folder.
     #[error("`{0}.json` is another document of the run folder")]
     Taken(String),
 }
@@ -72,7 +72,7 @@ fn check(text: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// As [`check`], for what names a file in a run folder.
+/// [`check`] for ids that name a file in a run folder.
 fn check_case(text: &str) -> Result<(), NameError> {
     check(text)?;
     if TAKEN.contains(&text.to_ascii_lowercase().as_str()) {
@@ -94,7 +94,7 @@ macro_rules! file_name_id {
                 &self.0
             }
 
-            /// Two ids with one key name the same file where the file system folds case.
+            /// Ids with equal keys name the same file on a case-insensitive file system.
             pub fn collision_key(&self) -> String {
                 self.0.to_ascii_lowercase()
             }
@@ -133,12 +133,12 @@ macro_rules! file_name_id {
 }
 
 file_name_id! {
-    /// Names a case, and with `.json` behind it the file of its artifact.
+    /// The id of a case. With the suffix `.json` it is the name of its artifact.
     CaseId, check_case
 }
 
 file_name_id! {
-    /// Names a run, and the folder that holds it.
+    /// The id of a run, and the name of its folder.
     RunId, check
 }
 
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_some_system_cannot_hold_are_refused() {
+    fn ids_that_are_invalid_file_names_on_some_system_are_rejected() {
         let cases = [
             ("", NameError::Empty),
             ("a/b", NameError::Character { found: '/', index: 1 }),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_names_a_folder_so_the_documents_take_nothing_from_it() {
+    fn a_run_id_may_equal_the_stem_of_a_document() {
         assert!("run".parse::<RunId>().is_ok() && "evaluation".parse::<RunId>().is_ok());
         assert_eq!("con".parse::<RunId>(), Err(NameError::Device("con".into())));
     }

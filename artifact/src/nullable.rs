@@ -1,23 +1,23 @@
-//! A field with three states: absent, null, or a value. Once such, always such: v1 promises never to narrow one.
+//! A field with three states: absent, null, or a value. v1 never narrows such a field to fewer states.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A field that may be left out, be null, or hold a value, each with a meaning of its own.
+/// A field that is absent, null, or a value, where each state has its own meaning.
 ///
 /// Use it with `#[serde(default, skip_serializing_if = "Nullable::is_absent")]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Nullable<T> {
-    /// The field is not there: its writer did not say.
+    /// The field is missing: its writer made no statement.
     #[default]
     Absent,
-    /// The field is null: its writer says that there is none.
+    /// The field is null: its writer states that there is no value.
     Null,
     /// The field has a value.
     Value(T),
 }
 
 impl<T> Nullable<T> {
-    /// True where the field is left out.
+    /// True where the field is missing.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Nullable::Absent)
     }

@@ -1,15 +1,15 @@
-//! The contract's numbers. It says only "number", so a reader takes `15000` and `15000.0` alike.
+//! Numbers of the contract. JSON has one number type, thus `15000` and `15000.0` are read as equal.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 
-/// A span or a point of time in milliseconds: the number that was written, though not its spelling (`1e3`, `1.50`).
+/// A duration or a point in time in milliseconds. Preserves the value, but not the notation (`1e3`, `1.50`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(Number);
 
 impl Millis {
-    /// Milliseconds, with a fraction where its writer gave one.
+    /// The milliseconds, including any fraction.
     pub fn as_f64(&self) -> f64 {
         self.0.as_f64().unwrap_or(f64::MAX)
     }
@@ -27,22 +27,22 @@ impl From<u64> for Millis {
     }
 }
 
-/// How many: a whole number from zero to 2^53 − 1, so that every JSON reader sees the same one.
+/// A count: an integer from 0 to 2^53 − 1, which every JSON reader represents exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct Count(u64);
 
 impl Count {
-    /// The largest count, 2^53 − 1: beyond it a float no longer holds every whole number.
+    /// The largest count, 2^53 − 1. A float cannot represent every larger integer.
     pub const MAX: Count = Count((1 << 53) - 1);
 
-    /// The count.
+    /// The count as an integer.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// What is more than [`Count::MAX`] is counted as that.
+/// Saturates at [`Count::MAX`].
 impl From<u64> for Count {
     fn from(count: u64) -> Self {
         Self(count).min(Count::MAX)
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// For fields that are plain `u64`: read as a [`Count`] is.
+/// Deserialises `u64` fields as [`Count`] does.
 pub(crate) mod whole {
     use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_at_most_what_the_schemas_allow() {
+    fn the_largest_count_is_the_limit_of_the_schemas() {
         let read = |text: &str| serde_json::from_str::<Count>(text).ok().map(Count::get);
         assert_eq!(read("9007199254740991"), Some(Count::MAX.get()));
         assert_eq!(read("9007199254740991.0"), Some(Count::MAX.get()));

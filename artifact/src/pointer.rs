@@ -1,8 +1,8 @@
-//! JSON Pointers (RFC 6901), as they are built: what leads from a value to one below it.
+//! Builds JSON Pointers (RFC 6901).
 
 use std::borrow::Cow;
 
-/// A key as a segment of a pointer.
+/// Escapes a key for use as a segment of a pointer.
 ///
 /// ```
 /// assert_eq!(counterproof_artifact::pointer::escape("a/b~c"), "a~1b~0c");
@@ -11,13 +11,13 @@ pub fn escape(key: &str) -> Cow<'_, str> {
     if key.contains(['~', '/']) { Cow::Owned(key.replace('~', "~0").replace('/', "~1")) } else { Cow::Borrowed(key) }
 }
 
-/// Leads a pointer on to a key of its object, or to an index of its array.
+/// Appends a key of an object or an index of an array to a pointer.
 pub fn push(pointer: &mut String, key: &str) {
     pointer.push('/');
     pointer.push_str(&escape(key));
 }
 
-/// The pointer to a key of what `pointer` names.
+/// Returns the pointer to a key of the value that `pointer` names.
 ///
 /// ```
 /// assert_eq!(counterproof_artifact::pointer::child("/cases", "a/b"), "/cases/a~1b");

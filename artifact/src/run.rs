@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CaseId, Count, Extra, Millis, RunId, Sha256Digest, Side};
 
-/// What a base URL begins with where the agent is a program and no server.
+/// Prefix of the base URL where the agent is a program instead of a server.
 pub const PROGRAM: &str = "cmd:";
 
 /// The version of the run document.
@@ -21,90 +21,90 @@ pub enum RunSchema {
     V1,
 }
 
-/// What a run was: when, against what, with which settings, and how it went.
+/// The settings and the result of a run.
 ///
 /// It is written when the run starts, without [`Run::stats`], and again when it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Always `run.v1`.
     pub schema_version: RunSchema,
-    /// Names the run and its folder.
+    /// The id of the run and the name of its folder.
     pub run_id: RunId,
-    /// The side that the run stands for.
+    /// The side of the run.
     pub version: Side,
-    /// When the run started, in ISO 8601.
+    /// The start time, in ISO 8601.
     pub generated_at: String,
-    /// Where the agent was reached, without credentials; of a program, [`PROGRAM`] and its name.
+    /// The URL of the agent, without credentials; for a program, [`PROGRAM`] and its name.
     pub base_url: String,
-    /// The cases file, relative to the folder that holds this document.
+    /// The cases file, relative to the folder of this document.
     pub cases_path: String,
-    /// The runner's output folder, relative to the folder that holds this document.
+    /// The runner's output folder, relative to the folder of this document.
     pub out_dir: String,
-    /// The cases that the run set out to ask, in their order.
+    /// The selected cases, in order.
     pub selected_case_ids: Vec<CaseId>,
     /// The program that wrote the run, and its version.
     pub runner_version: String,
-    /// The commit that was checked out where the runner ran.
+    /// The commit of the working directory of the runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo_commit: Option<String>,
-    /// True where that checkout had uncommitted changes.
+    /// True where there were uncommitted changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty: Option<bool>,
-    /// The version of Node.js, for runners that are written in it.
+    /// The version of Node.js, for runners written in JavaScript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_version: Option<String>,
-    /// How long one attempt may take.
+    /// The time limit of an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Millis>,
-    /// How often an attempt that failed may be repeated.
+    /// The largest number of retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Count>,
-    /// How many cases are asked at once.
+    /// The number of cases that run concurrently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<Count>,
-    /// Which failures are tried again, and how soon.
+    /// Which failures are retried, and the wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<RetryPolicy>,
-    /// How much of a response is kept, and where.
+    /// Size limits of saved responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// The digest of what each selected case asks, so that a run can be resumed only with the cases it was started with.
+    /// The digest of the input of the selected cases: a run can be resumed only with the cases that it was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case_digests: Option<BTreeMap<CaseId, Sha256Digest>>,
-    /// The digest over all cases that were chosen, in their order; shards of one run have it in common.
+    /// The digest over all selected cases, in order; equal for all shards of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases_digest: Option<Sha256Digest>,
-    /// Which part of a larger run this is; absent where it is a whole one.
+    /// The shard of a larger run; absent for a complete run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardOf>,
-    /// What the repeats of one run have in common.
+    /// The id that the repeats of a run share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_id: Option<RunId>,
-    /// Which repeat of the group this is, counted from 1.
+    /// The number of this repeat in its group, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Count>,
-    /// How many repeats the group has.
+    /// The number of repeats in the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Count>,
-    /// How the repeats are chosen, where each asks only the cases that those before it left open.
+    /// The settings of repeats that run only the cases that earlier repeats left undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_decided: Option<UntilDecided>,
-    /// Why this run is the baseline, where somebody made it that.
+    /// How this run became the baseline, if it was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
-    /// How the run went; absent while it goes on.
+    /// The result; absent while the run is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<Stats>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Run {
-    /// What orders runs by age: the time they were accepted at, or else started at, whatever its offset and precision. A text
-    /// that is no time is older than every time; of two equal ones the greater id is the newer.
+    /// The sort key for the age of a run: the time of acceptance, or else the start time, as an instant. A text that is not a
+    /// time sorts before every time; between equal times, the greater id is newer.
     pub fn age(&self) -> (Option<Timestamp>, &str, &RunId) {
-        // A run may have started before the baseline that it takes the place of.
+        // An accepted run may have started before the baseline that it replaces.
         let text = self.accepted.as_ref().map_or(&self.generated_at, |accepted| &accepted.at).as_str();
         match point_in_time(text) {
             Some(time) => (Some(time), "", &self.run_id),
@@ -113,120 +113,120 @@ impl Run {
     }
 }
 
-/// A time as documents write it; one without an offset is taken for one in UTC.
+/// Parses a time of a document. A time without an offset is in UTC.
 pub(crate) fn point_in_time(text: &str) -> Option<Timestamp> {
     let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
     text.parse().ok().or_else(in_utc)
 }
 
-/// How a run of the new side became the baseline: the folder that says so is a copy.
+/// How a run of the new side became the baseline. The baseline is a copy of that run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// When, in ISO 8601.
+    /// The time, in ISO 8601.
     pub at: String,
-    /// Why.
+    /// The reason, in the words of the user.
     pub reason: String,
-    /// The run that it is a copy of.
+    /// The original run.
     pub from_run_id: RunId,
-    /// Who said so.
+    /// The user who accepted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// Which part of a larger run a run is.
+/// The part of a larger run that a shard covers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShardOf {
-    /// The run that the shards make together.
+    /// The id of the complete run.
     pub run_id: RunId,
-    /// Which shard this is, counted from 1.
+    /// The number of this shard, counted from 1.
     pub index: Count,
-    /// How many shards there are.
+    /// The number of shards.
     pub count: Count,
-    /// How many cases all shards have together.
+    /// The number of cases in all shards.
     pub cases_total: Count,
-    /// Where each selected case stands among all cases, counted from 0.
+    /// The index of each selected case among all cases, counted from 0.
     pub positions: Vec<Count>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// Repeats that stop when they have decided: how often a case is asked depends on how it went.
+/// Settings of repeats that stop once a case is decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UntilDecided {
-    /// The baseline runs that the repeats are held against.
+    /// The baseline runs that the repeats are compared with.
     pub against: Vec<RunId>,
-    /// How many repeats, from the first on, ask every case whatever comes of it.
+    /// The number of initial repeats that run every case.
     pub full_rounds: Count,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// Which failures are tried again, and how soon.
+/// Which failures are retried, and the wait before a retry.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RetryPolicy {
-    /// Classes of failure that are tried again, such as `timeout` or `http_5xx`.
+    /// Classes of failure that are retried, such as `timeout` or `http_5xx`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<String>>,
-    /// How the wait grows.
+    /// The growth of the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
     /// True where the wait has a random part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<bool>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// How the wait between two attempts grows.
+/// The growth of the wait between two attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backoff {
-    /// It doubles from attempt to attempt.
+    /// Doubles with every attempt.
     Exponential,
 }
 
-/// How much of a response is kept, and where.
+/// Size limits of saved responses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Limits {
-    /// Largest body that is kept whole.
+    /// Largest body that is saved completely, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_body_bytes: Option<Count>,
-    /// Longest snippet of a body within an artifact.
+    /// Longest snippet of a body in an artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_inline_snippet_bytes: Option<Count>,
-    /// Largest tool payload within an artifact; a larger one becomes an asset.
+    /// Largest tool payload in an artifact; a larger one becomes an asset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_payload_inline_bytes: Option<Count>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// How a run went.
+/// The result of a run.
 ///
-/// `cases_completed` and `cases_failed` add up to the number of artifacts; a producer that counts its failures among the
-/// completed cases is understood too.
+/// `cases_completed` and `cases_failed` add up to the number of artifacts. Documents that count failures as completed are
+/// accepted too.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Stats {
-    /// Cases selected.
+    /// Number of selected cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases_total: Option<Count>,
-    /// Cases that the agent answered.
+    /// Number of cases with an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases_completed: Option<Count>,
-    /// Cases that ended as a runner failure.
+    /// Number of cases with a runner failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases_failed: Option<Count>,
-    /// From the first request to the last artifact.
+    /// The time from the first request to the last artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<Millis>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }

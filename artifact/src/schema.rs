@@ -28,7 +28,7 @@ impl Kind {
     /// All kinds, in the order in which the contract introduces them.
     pub const ALL: [Kind; 5] = [Kind::Run, Kind::Case, Kind::FailureMeta, Kind::AssetsManifest, Kind::Evaluation];
 
-    /// What stands in the document's `schema_version`.
+    /// The value of `schema_version`.
     pub const fn schema_version(self) -> &'static str {
         match self {
             Kind::Run => "run.v1",
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// The schema as it is published.
+    /// The published schema text.
     pub const fn source(self) -> &'static str {
         match self {
             Kind::Run => include_str!("../../schemas/run.v1.schema.json"),
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// The schema's title.
+    /// The title of the schema.
     pub fn title(self) -> &'static str {
         self.document().get("title").and_then(Value::as_str).unwrap_or_default()
     }
@@ -83,15 +83,15 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A word that names no kind of document.
+/// An unknown kind of document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no kind of document")]
+#[error("`{0}` is not a kind of document")]
 pub struct UnknownKind(String);
 
 impl FromStr for Kind {
     type Err = UnknownKind;
 
-    /// Takes the `schema_version`.
+    /// Parses a `schema_version`.
     fn from_str(text: &str) -> Result<Self, UnknownKind> {
         Kind::ALL.into_iter().find(|kind| kind.schema_version() == text).ok_or_else(|| UnknownKind(text.to_owned()))
     }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn no_schema_closes_an_object_to_unknown_fields() {
+    fn no_schema_forbids_unknown_fields() {
         for kind in Kind::ALL {
             assert!(!kind.source().contains("\"additionalProperties\": false"), "{kind}");
             assert!(!kind.source().contains("unevaluated"), "{kind}");

@@ -1,4 +1,4 @@
-//! The two sides of a comparison. Which runs are compared is not decided here.
+//! The two sides of a comparison.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,10 +16,10 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both sides, in the order in which they are shown.
+    /// Both sides, in display order.
     pub const BOTH: [Side; 2] = [Side::Baseline, Side::New];
 
-    /// The word that stands in files and folder names.
+    /// The word used in files and folder names.
     pub const fn as_str(self) -> &'static str {
         match self {
             Side::Baseline => "baseline",
@@ -43,7 +43,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// A word that names no side.
+/// An unknown side.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a side: expected `baseline` or `new`")]
 pub struct UnknownSide(String);

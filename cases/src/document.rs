@@ -138,7 +138,7 @@ fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, V
 
 /// Reports duplicate keys. The JSON parser keeps the last value silently, and the author may have meant the other one.
 fn duplicate_keys(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem> {
-    let DuplicateKeys { listed, left_out } = locate::duplicate_keys(text);
+    let DuplicateKeys { listed, omitted } = locate::duplicate_keys(text);
     let offsets: Vec<usize> = listed.iter().map(|duplicate| duplicate.span.start).collect();
     let positions = locate::positions(text.as_bytes(), &offsets);
     let problem = |(duplicate, Position { line, column }): (DuplicateKey, Position)| Problem {
@@ -151,8 +151,8 @@ fn duplicate_keys(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem
         marked: None,
     };
     let mut problems: Vec<Problem> = listed.into_iter().zip(positions).map(problem).collect();
-    if left_out > 0 {
-        problems.append(&mut syntax(file, None, format!("{left_out} more duplicate keys"), "keep one of each"));
+    if omitted > 0 {
+        problems.append(&mut syntax(file, None, format!("{omitted} more duplicate keys"), "keep one of each"));
     }
     problems
 }

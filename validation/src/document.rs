@@ -1,16 +1,17 @@
-//! One file on its way through the stages: read, parsed, held against the rules of its kind.
+//! One file, read and parsed, with its findings.
 
 use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-use super::finding::{Finding, Findings};
-use super::{Code, parse};
+use crate::Code;
+use crate::finding::{Finding, Findings};
+use crate::parse;
 use counterproof_store::confined_path::{self, ResolveError};
 
-/// Reads a whole document of a folder, and nothing beyond the folder; a failure becomes a finding that quotes no content.
-pub(super) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Option<Vec<u8>> {
+/// Reads a document of a folder without leaving the folder. A failure becomes a finding, which quotes no content.
+pub(crate) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Option<Vec<u8>> {
     let error = match confined_path::read(root, name) {
         Ok(bytes) => return Some(bytes),
         Err(error) => error,
@@ -28,40 +29,40 @@ pub(super) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Opti
     None
 }
 
-/// A file that was read and parsed, with what was found so far.
+/// A file that was read and parsed, with the findings up to now.
 #[derive(Debug)]
-pub(super) struct Document {
-    pub(super) path: Utf8PathBuf,
-    /// Null where the findings say why there is no value.
-    pub(super) value: Value,
-    pub(super) is_json: bool,
-    pub(super) findings: Findings,
+pub(crate) struct Document {
+    pub(crate) path: Utf8PathBuf,
+    /// Null where the file could not be parsed; `findings` has the reason.
+    pub(crate) value: Value,
+    pub(crate) is_json: bool,
+    pub(crate) findings: Findings,
     bytes: Vec<u8>,
 }
 
 impl Document {
-    /// A file that the caller named, wherever it lies and whatever it is.
-    pub(super) fn named(path: &Utf8Path) -> Self {
-        let mut findings = Findings::of(path);
+    /// Reads a file that the caller named, without confining it to a folder.
+    pub(crate) fn read(path: &Utf8Path) -> Self {
+        let mut findings = Findings::new(path);
         let bytes = fs::read(path)
             .map_err(|error| findings.add(Code::Unreadable, "", error.to_string(), "a file that can be read"));
-        Self::of(path, bytes.ok(), findings)
+        Self::from_bytes(path, bytes.ok(), findings)
     }
 
-    /// A document of a folder.
-    pub(super) fn inside(root: &Utf8Path, name: &str) -> Self {
-        Self::inside_as(&root.join(name), root, name)
+    /// Reads a document of a folder.
+    pub(crate) fn read_in_folder(root: &Utf8Path, name: &str) -> Self {
+        Self::read_in_folder_as(&root.join(name), root, name)
     }
 
-    /// The same under the path that the caller named it by.
-    pub(super) fn inside_as(path: &Utf8Path, root: &Utf8Path, name: &str) -> Self {
-        let mut findings = Findings::of(path);
+    /// Reads a document of a folder, and reports it under the path that the caller used.
+    pub(crate) fn read_in_folder_as(path: &Utf8Path, root: &Utf8Path, name: &str) -> Self {
+        let mut findings = Findings::new(path);
         let bytes = read(root, name, &mut findings);
-        Self::of(path, bytes, findings)
+        Self::from_bytes(path, bytes, findings)
     }
 
-    /// What was read, with what was found on the way.
-    pub(super) fn of(path: &Utf8Path, bytes: Option<Vec<u8>>, mut findings: Findings) -> Self {
+    /// Parses the bytes, if there are any.
+    pub(crate) fn from_bytes(path: &Utf8Path, bytes: Option<Vec<u8>>, mut findings: Findings) -> Self {
         let value = bytes.as_deref().and_then(|bytes| parse::parse(bytes, &mut findings));
         Self {
             path: path.to_owned(),
@@ -72,8 +73,8 @@ impl Document {
         }
     }
 
-    /// Everything that was found, in the order of the text.
-    pub(super) fn finish(self) -> Vec<Finding> {
+    /// Returns all findings in the order of the text.
+    pub(crate) fn finish(self) -> Vec<Finding> {
         self.findings.into_located(&self.bytes)
     }
 }

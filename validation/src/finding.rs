@@ -1,62 +1,63 @@
-//! Findings: one place where a document breaks the contract, and the list of them for one file.
+//! Violations of the contract, and the bounded list of them for one file.
 
 use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::Code;
-use super::excerpt::Excerpt;
-use super::parse::BYTE_ORDER_MARK;
+use crate::Code;
+use crate::excerpt::Excerpt;
 use crate::locate::{self, Position};
+use crate::parse::BYTE_ORDER_MARK;
 
-/// More findings than this in one file are counted, not listed: a file of a million wrong events has one error, not a million.
-pub const MOST_FINDINGS: usize = 1000;
+/// Largest number of findings that are listed for one file; the others are counted. A file with a million invalid events
+/// usually has one cause.
+pub const MAX_FINDINGS: usize = 1000;
 
-/// One place where a document breaks the contract.
+/// A violation of the contract at one place of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule.
+    /// The violated rule.
     pub code: Code,
-    /// The file, as the caller named it or as it was found below what the caller named.
+    /// The file: the path of the caller, or a path below it.
     pub file: Utf8PathBuf,
     /// A JSON Pointer into the file; empty for the whole document.
     pub pointer: String,
     /// Line and column, where the file is text.
     pub position: Option<Position>,
-    /// The lines around that place, where the file is text.
+    /// The surrounding lines, where the file is text.
     pub excerpt: Option<Excerpt>,
-    /// What is there.
+    /// The actual state.
     pub message: String,
-    /// What was expected instead.
+    /// The expected state.
     pub expected: String,
-    /// What to do about it.
+    /// How to fix it.
     pub remedy: String,
 }
 
 /// The findings of one file.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     file: Utf8PathBuf,
     list: Vec<Finding>,
     spans: Vec<Option<Range<usize>>>,
-    left_out: usize,
+    omitted: usize,
 }
 
 impl Findings {
-    pub(super) fn of(file: &Utf8Path) -> Self {
-        Self { file: file.to_owned(), list: Vec::new(), spans: Vec::new(), left_out: 0 }
+    pub(crate) fn new(file: &Utf8Path) -> Self {
+        Self { file: file.to_owned(), list: Vec::new(), spans: Vec::new(), omitted: 0 }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// True where further findings are only counted.
-    pub(super) fn is_full(&self) -> bool {
-        self.list.len() >= MOST_FINDINGS
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= MAX_FINDINGS
     }
 
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         code: Code,
         pointer: impl Into<String>,
@@ -66,8 +67,8 @@ impl Findings {
         self.add_with_span(code, pointer, None, message, expected);
     }
 
-    /// Adds a finding at a place that no pointer names, such as a syntax error.
-    pub(super) fn add_at(
+    /// Adds a finding at a byte range that no pointer names, such as a syntax error.
+    pub(crate) fn add_at(
         &mut self,
         code: Code,
         span: Range<usize>,
@@ -77,7 +78,7 @@ impl Findings {
         self.add_with_span(code, "", Some(span), message, expected);
     }
 
-    pub(super) fn add_with_span(
+    pub(crate) fn add_with_span(
         &mut self,
         code: Code,
         pointer: impl Into<String>,
@@ -86,7 +87,7 @@ impl Findings {
         expected: impl Into<String>,
     ) {
         if self.is_full() {
-            self.left_out += 1;
+            self.omitted += 1;
             return;
         }
         self.list.push(Finding {
@@ -102,16 +103,16 @@ impl Findings {
         self.spans.push(span);
     }
 
-    /// Counts findings that were not made, because the list is full.
-    pub(super) fn leave_out(&mut self, count: usize) {
-        self.left_out += count;
+    /// Counts findings that were not created because the list is full.
+    pub(crate) fn omit(&mut self, count: usize) {
+        self.omitted += count;
     }
 
-    /// The findings without their places: for documents that are in no file.
-    pub(super) fn into_list(mut self) -> Vec<Finding> {
-        if self.left_out > 0 {
-            let message = format!("{} more findings are not listed", self.left_out);
-            let expected = format!("at most {MOST_FINDINGS} findings in a file");
+    /// Returns the findings without positions, for documents that are not in a file.
+    pub(crate) fn into_list(mut self) -> Vec<Finding> {
+        if self.omitted > 0 {
+            let message = format!("{} more findings are not listed", self.omitted);
+            let expected = format!("at most {MAX_FINDINGS} findings in a file");
             self.list.push(Finding {
                 code: Code::MoreFindings,
                 file: self.file,
@@ -126,7 +127,7 @@ impl Findings {
         self.list
     }
 
-    /// Looks up the spans that are not known yet. A text that is no JSON has none: its findings came with theirs.
+    /// Resolves the pointers of findings without a span. In invalid JSON every finding already has its span.
     fn find_spans(&mut self, text: &[u8]) {
         let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let skipped = text.len() - body.len();
@@ -141,8 +142,8 @@ impl Findings {
         }
     }
 
-    /// The findings in the order of the text, with line, column and excerpt. `text` is empty where there is none.
-    pub(super) fn into_located(mut self, text: &[u8]) -> Vec<Finding> {
+    /// Returns the findings in the order of the text, with line, column and excerpt. An empty `text` yields no positions.
+    pub(crate) fn into_located(mut self, text: &[u8]) -> Vec<Finding> {
         if self.list.is_empty() || text.is_empty() {
             return self.into_list();
         }

@@ -1,39 +1,41 @@
-//! The rules of the contract, applied: the file, JSON syntax, the schema, then the rules that a schema cannot say.
+//! Validation: documents and run folders against the schemas and the rules of the contract.
 //!
-//! Every rule has a [`Code`]. The rules look at the JSON value and not at the types, so that one wrong field hides no other:
-//! all findings of a file are reported at once. Nothing here stops at a file that cannot be read. Only `plain` looks at types: it
-//! knows an answer that has no findings, and leaves all others to the rules.
+//! Data flows one way: file → JSON (`parse`) → schema (`rules::schema`) → the rules that a schema cannot express
+//! (`rules`) → [`Finding`]s with line and column (`locate`, `excerpt`). Every rule has a [`Code`]. The rules work on the
+//! JSON value and not on the types, so that one wrong field hides no other: all findings of a file are reported at once.
+//!
+//! Most artifacts are valid answers. `fast_parse` parses those straight into their type, and leaves everything else to the
+//! slow path, the only one that reports findings.
+//!
+//! ```
+//! use counterproof_validation::{Code, validate_case};
+//! use serde_json::json;
+//!
+//! let findings = validate_case(&json!({"schema_version": "case.v2"}));
+//! assert_eq!(findings[0].code, Code::UnknownSchemaVersion);
+//! assert_eq!(findings[0].pointer, "/schema_version");
+//! ```
 
-mod case;
+pub mod locate;
+
 mod code;
 mod compiled_schema;
-mod evaluation;
-mod evidence;
+mod document;
 mod excerpt;
-mod failure;
-mod file;
+mod fast_parse;
 mod finding;
-mod folder;
-mod hrefs;
-pub mod locate;
-mod manifest;
-mod meta;
-mod names;
 mod parse;
-mod place;
-mod plain;
-mod quick;
-mod run;
+mod rules;
 mod run_folder;
-mod shape;
-mod steps;
-mod value;
+mod schema_fast_path;
+mod validate_case;
+mod validate_path;
+mod validate_run;
 
-pub use case::{CheckedCase, validate_case};
 pub use code::Code;
 pub use excerpt::Excerpt;
-pub use finding::{Finding, MOST_FINDINGS};
-pub use folder::RunFolder;
-pub use place::{PathError, Report, validate_path};
-
-pub use crate::locate::Position;
+pub use finding::{Finding, MAX_FINDINGS};
+pub use locate::Position;
+pub use run_folder::RunFolder;
+pub use validate_case::{CheckedCase, validate_case};
+pub use validate_path::{PathError, Report, validate_path};

@@ -52,14 +52,14 @@ pub struct DuplicateKeys {
     /// The first of them, in the order of the text.
     pub listed: Vec<DuplicateKey>,
     /// How many more there are.
-    pub left_out: usize,
+    pub omitted: usize,
 }
 
 /// Duplicate keys that are listed; nobody reads more of them.
-const MOST_DUPLICATES: usize = 1000;
+const MAX_DUPLICATES: usize = 1000;
 
 /// Longest pointer of a duplicate key in bytes; a longer one names the object, or the nearest value around it that fits.
-const LONGEST_POINTER: usize = 512;
+const MAX_POINTER_BYTES: usize = 512;
 
 /// How a container is named by the one around it.
 enum Segment {
@@ -81,11 +81,11 @@ pub fn duplicate_keys(text: &str) -> DuplicateKeys {
             Step::Key { parent, span, .. } => {
                 open.truncate(parent? + 1);
                 if !open.last_mut()?.1.insert(decode(&text[span.clone()])) {
-                    if duplicates.listed.len() < MOST_DUPLICATES {
+                    if duplicates.listed.len() < MAX_DUPLICATES {
                         let pointer = pointer_to(text, open.iter().filter_map(|(segment, _)| segment.as_ref()), &span);
                         duplicates.listed.push(DuplicateKey { pointer, span: span.clone() });
                     } else {
-                        duplicates.left_out += 1;
+                        duplicates.omitted += 1;
                     }
                 }
                 Some(Segment::Key(span))
@@ -111,7 +111,7 @@ fn pointer_to<'s>(text: &str, path: impl Iterator<Item = &'s Segment>, last: &Ra
             Some(Segment::Key(span)) => pointer::push(&mut pointer, &decode(&text[span.clone()])),
             None => pointer::push(&mut pointer, &decode(&text[last.clone()])),
         }
-        if pointer.len() > LONGEST_POINTER {
+        if pointer.len() > MAX_POINTER_BYTES {
             pointer.truncate(fits);
             break;
         }
@@ -354,7 +354,7 @@ mod tests {
     fn many_duplicates_below_a_long_key_cost_no_more_than_the_text() {
         let text = format!("{{\"{}\": {{{}\"a\": 0}}}}", "k".repeat(100_000), "\"a\": 0, ".repeat(20_000));
         let found = duplicate_keys(&text);
-        assert_eq!((found.listed.len(), found.left_out), (MOST_DUPLICATES, 20_000 - MOST_DUPLICATES));
+        assert_eq!((found.listed.len(), found.omitted), (MAX_DUPLICATES, 20_000 - MAX_DUPLICATES));
         assert!(found.listed.iter().all(|key| key.pointer.is_empty() && &text[key.span.clone()] == "\"a\""));
     }
 

@@ -1,4 +1,4 @@
-//! Bytes → JSON, once, with everything that can be wrong on the way.
+//! Parses bytes into JSON, and reports encoding errors, syntax errors and duplicate keys.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -6,20 +6,20 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::Code;
-use super::excerpt::quote;
-use super::finding::Findings;
+use crate::Code;
+use crate::excerpt::quote;
+use crate::finding::Findings;
 use crate::locate;
 
-pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The text of a file that may well be a document; a file that starts with anything else has findings.
-pub(super) fn text(bytes: &[u8]) -> Option<&str> {
+/// Returns the text of a file that starts with `{` and is UTF-8. Any other file has findings anyway.
+pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
     (bytes.first() == Some(&b'{')).then(|| std::str::from_utf8(bytes).ok()).flatten()
 }
 
-/// Parses a document. `None` where the findings say why there is none.
-pub(super) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
+/// Parses a document. Returns `None` after adding the reason to the findings.
+pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
     let body = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let skipped = bytes.len() - body.len();
     if skipped > 0 {
@@ -38,12 +38,12 @@ pub(super) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
             return None;
         }
     };
-    let gathered = Gathered::default();
+    let buffers = ParseBuffers::default();
     let mut reader = serde_json::Deserializer::from_str(text);
-    let parsed = ValueSeed(&gathered).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    let parsed = ValueSeed(&buffers).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     match parsed {
         Ok(value) => {
-            if gathered.has_duplicates() {
+            if buffers.has_duplicates() {
                 report_duplicates(text, skipped, findings);
             }
             Some(value)
@@ -60,16 +60,16 @@ fn report_duplicates(text: &str, skipped: usize, findings: &mut Findings) {
     for duplicate in duplicates.listed {
         let key = quote(&locate::decode(&text[duplicate.span.clone()]));
         let span = duplicate.span.start + skipped..duplicate.span.end + skipped;
-        let message = format!("the key {key} stands in its object twice");
-        findings.add_with_span(Code::DuplicateKey, duplicate.pointer, Some(span), message, "every key once");
+        let message = format!("the key {key} appears twice in its object");
+        findings.add_with_span(Code::DuplicateKey, duplicate.pointer, Some(span), message, "unique keys");
     }
-    findings.leave_out(duplicates.left_out);
+    findings.omit(duplicates.omitted);
 }
 
 fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings: &mut Findings) {
     let full = error.to_string();
     let message = full.split(" at line ").next().unwrap_or(&full);
-    // The parser counts lines from 1 and bytes within a line from 1; at the end of the text it points behind it.
+    // The parser counts lines and bytes within a line from 1. At the end of the text its position is after the last byte.
     let line_start = match error.line() {
         0 | 1 => 0,
         line => text.match_indices('\n').nth(line - 2).map_or(text.len(), |(at, _)| at + 1),
@@ -87,26 +87,26 @@ fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings
     findings.add_at(code, start + skipped..end + skipped, message, expected);
 }
 
-/// What was read of arrays and objects that are still open: how large they are is known at their ends, and tables that
-/// grow on the way are made several times over.
+/// The elements of open arrays and objects. Their number is known only at the end; collecting them here lets each container
+/// be allocated once, at its final size.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(crate) struct ParseBuffers {
     has_duplicates: Cell<bool>,
     items: RefCell<Vec<Value>>,
     fields: RefCell<Vec<(String, Value)>>,
 }
 
-impl Gathered {
-    /// True where an object had a key twice.
-    pub(super) const fn has_duplicates(&self) -> bool {
+impl ParseBuffers {
+    /// True where an object has a key twice.
+    pub(crate) const fn has_duplicates(&self) -> bool {
         self.has_duplicates.get()
     }
 }
 
-/// Builds a [`Value`] as `serde_json` does, and notes whether an object had a key twice: its own reader keeps the last
-/// value and says nothing.
+/// Builds a [`Value`] as `serde_json` does, and detects duplicate keys, which `serde_json` silently resolves to the last
+/// value.
 #[derive(Clone, Copy)]
-pub(super) struct ValueSeed<'a>(pub(super) &'a Gathered);
+pub(crate) struct ValueSeed<'a>(pub(crate) &'a ParseBuffers);
 
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
@@ -183,11 +183,11 @@ mod tests {
     use camino::Utf8Path;
     use proptest::prelude::*;
 
-    use super::super::Finding;
     use super::*;
+    use crate::Finding;
 
     fn parsed(bytes: &[u8]) -> (Option<Value>, Vec<Finding>) {
-        let mut findings = Findings::of(Utf8Path::new("x.json"));
+        let mut findings = Findings::new(Utf8Path::new("x.json"));
         let value = parse(bytes, &mut findings);
         (value, findings.into_located(bytes))
     }

@@ -1,5 +1,6 @@
-//! A run folder as the rules see it: its side, what its manifest lists, and what lies under `assets/`. Files are measured
-//! when a rule asks for them, and what is known of one is not asked again; two threads may come to ask at once.
+//! A run folder as the rules see it: its side, its manifest and its assets.
+//!
+//! Files are measured and hashed on demand. Digests are cached; two threads may compute the same digest concurrently.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,18 +8,18 @@ use std::sync::{Mutex, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-use super::value::{count, items};
+use crate::rules::value::{count, items};
 use counterproof_artifact::{Href, Manifest, Sha256Digest, Side};
 use counterproof_store::confined_path::{self, ResolveError};
 
-/// What a document says of a file.
+/// A property of a file that a document records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(crate) enum RecordedValue {
     Size(u64),
     Digest(Sha256Digest),
 }
 
-/// What the manifest says of one file.
+/// An entry of the manifest.
 #[derive(Debug, Clone)]
 struct Entry {
     asset_id: String,
@@ -27,7 +28,7 @@ struct Entry {
     digest: Option<Sha256Digest>,
 }
 
-/// A run folder, to read many artifacts of: it can be shared between threads.
+/// A run folder for validating many artifacts. Threads can share it.
 #[derive(Debug)]
 pub struct RunFolder {
     path: Utf8PathBuf,
@@ -35,13 +36,13 @@ pub struct RunFolder {
     entries: Vec<Entry>,
     by_id: HashMap<String, usize>,
     by_href: HashMap<String, usize>,
-    /// The manifest is held against the files by itself, so an artifact that links to one need not repeat it.
-    judges_manifest: bool,
+    /// The manifest is checked against the files on its own. Links of artifacts skip that check, which would repeat the finding.
+    is_manifest_checked_separately: bool,
     digests: Mutex<HashMap<String, Sha256Digest>>,
 }
 
 impl RunFolder {
-    /// A run folder of a side, with its manifest, if it has one.
+    /// A run folder of a side, with its manifest if there is one.
     pub fn new(path: &Utf8Path, side: Side, manifest: Option<&Manifest>) -> Self {
         let entries = manifest.into_iter().flat_map(|manifest| &manifest.items).map(|item| Entry {
             asset_id: item.asset_id.clone(),
@@ -52,8 +53,8 @@ impl RunFolder {
         Self::with(path, Some(side), entries.collect())
     }
 
-    /// The same from a manifest that may be broken.
-    pub(super) fn of_value(path: &Utf8Path, side: Option<Side>, manifest: Option<&Value>) -> Self {
+    /// Creates it from a manifest that may be invalid.
+    pub(crate) fn from_manifest_value(path: &Utf8Path, side: Option<Side>, manifest: Option<&Value>) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let entries = manifest.into_iter().flat_map(|manifest| items(manifest, "items")).map(|(_, item)| Entry {
             asset_id: text(&item["asset_id"]),
@@ -74,49 +75,49 @@ impl RunFolder {
         };
         let (by_id, by_href) = (index(|entry| &entry.asset_id), index(|entry| &entry.href));
         let path = path.to_owned();
-        Self { path, side, entries, by_id, by_href, judges_manifest: false, digests: Mutex::default() }
+        Self { path, side, entries, by_id, by_href, is_manifest_checked_separately: false, digests: Mutex::default() }
     }
 
-    /// The manifest is held against the files by itself.
+    /// Leaves the comparison of manifest and files to [`crate::rules::manifest`].
     #[must_use]
-    pub(super) fn judging_manifest(mut self) -> Self {
-        self.judges_manifest = true;
+    pub(crate) fn with_manifest_checked_separately(mut self) -> Self {
+        self.is_manifest_checked_separately = true;
         self
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub fn path(&self) -> &Utf8Path {
         &self.path
     }
 
-    pub(super) const fn side(&self) -> Option<Side> {
+    pub(crate) const fn side(&self) -> Option<Side> {
         self.side
     }
 
-    pub(super) const fn judges_manifest(&self) -> bool {
-        self.judges_manifest
+    pub(crate) const fn is_manifest_checked_separately(&self) -> bool {
+        self.is_manifest_checked_separately
     }
 
-    /// The href of the manifest's entry with this id.
-    pub(super) fn listed_href(&self, id: &str) -> Option<&str> {
+    /// Returns the href of the manifest entry with this asset id.
+    pub(crate) fn listed_href(&self, id: &str) -> Option<&str> {
         self.by_id.get(id).map(|&index| self.entries[index].href.as_str())
     }
 
-    /// What the manifest says of a file.
-    pub(super) fn listed_marks(&self, href: &Href) -> impl Iterator<Item = Mark> {
+    /// Returns the size and digest that the manifest records for a file.
+    pub(crate) fn listed_values(&self, href: &Href) -> impl Iterator<Item = RecordedValue> {
         let entry = self.by_href.get(href.as_str()).map(|&index| &self.entries[index]);
-        let size = entry.and_then(|entry| entry.size).map(Mark::Size);
-        size.into_iter().chain(entry.and_then(|entry| entry.digest).map(Mark::Digest))
+        let size = entry.and_then(|entry| entry.size).map(RecordedValue::Size);
+        size.into_iter().chain(entry.and_then(|entry| entry.digest).map(RecordedValue::Digest))
     }
 
-    /// The size of the file that a link leads to.
-    pub(super) fn measure(&self, href: &Href) -> Result<u64, ResolveError> {
+    /// Returns the size of a linked file.
+    pub(crate) fn measure(&self, href: &Href) -> Result<u64, ResolveError> {
         let path = confined_path::resolve(&self.path, href.as_str())?;
         path.metadata().map(|metadata| metadata.len()).map_err(|source| failed(href, source))
     }
 
-    /// The digest of the file that a link leads to.
-    pub(super) fn digest(&self, href: &Href) -> Result<Sha256Digest, ResolveError> {
+    /// Returns the digest of a linked file.
+    pub(crate) fn digest(&self, href: &Href) -> Result<Sha256Digest, ResolveError> {
         let known = || self.digests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&digest) = known().get(href.as_str()) {
             return Ok(digest);

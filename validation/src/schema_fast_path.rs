@@ -18,7 +18,7 @@ enum Field {
 use Field::{Optional, Required};
 
 /// True where the document is surely a valid answer; failures are left to the schema.
-pub(super) fn is_answer(document: &Value) -> bool {
+pub(crate) fn is_answer(document: &Value) -> bool {
     object(document, 7, |name, value| match name {
         "schema_version" => Required(value == "case.v1"),
         "case_id" => Required(value.is_string()),
@@ -153,7 +153,7 @@ fn is_output(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 

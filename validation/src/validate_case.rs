@@ -1,50 +1,60 @@
-//! One artifact, held against everything that its own bytes and its run folder can tell.
+//! Validates one artifact, alone or in its run folder.
 
 use camino::Utf8Path;
 use serde_json::Value;
 
-use super::finding::{Finding, Findings};
-use super::folder::RunFolder;
-use super::value::items;
-use super::{Code, evidence, failure, hrefs, names, parse, plain, shape, steps};
+use crate::Code;
+use crate::fast_parse;
+use crate::finding::{Finding, Findings};
+use crate::parse;
+use crate::rules::evidence;
+use crate::rules::failure;
+use crate::rules::hrefs;
+use crate::rules::names;
+use crate::rules::schema;
+use crate::rules::steps;
+use crate::rules::value::items;
+use crate::run_folder::RunFolder;
 use counterproof_artifact::schema::Kind;
 use counterproof_artifact::{Case, CaseId};
 
-/// An artifact that was read and held against the contract.
+/// An artifact that was read and validated.
 #[derive(Debug)]
 pub struct CheckedCase {
-    /// The artifact; `None` where the findings say why it cannot be one.
+    /// The artifact; `None` where it is invalid, with the reason in `findings`.
     pub case: Option<Case>,
-    /// The file's bytes, empty where it could not be read.
+    /// The bytes of the file; empty where it could not be read.
     pub bytes: Vec<u8>,
-    /// Everything that is wrong with it.
+    /// All violations.
     pub findings: Vec<Finding>,
 }
 
-/// Holds a `case.v1` document against its schema and the rules that need no folder; pointers are set, positions are not.
+/// Validates a `case.v1` document against its schema and the rules that need no folder. Findings have pointers, but no
+/// positions.
 ///
-/// Refs to assets are not judged, and links to them only as they are written.
+/// Refs to assets are not resolved, and links to assets are checked for syntax only.
 pub fn validate_case(document: &Value) -> Vec<Finding> {
-    let mut findings = Findings::of(Utf8Path::new(""));
+    let mut findings = Findings::new(Utf8Path::new(""));
     check(document, None, &mut findings);
     findings.into_list()
 }
 
 impl RunFolder {
-    /// Reads `<case_id>.json` and holds it against the whole contract, its assets included.
+    /// Reads `<case_id>.json` and validates it with its assets.
     pub fn read_case(&self, case_id: &CaseId) -> CheckedCase {
         let name = format!("{case_id}.json");
         let path = self.path().join(&name);
-        let mut findings = Findings::of(&path);
-        let Some(bytes) = super::file::read(self.path(), &name, &mut findings) else {
-            // A link that leads nowhere is there, and is an artifact that cannot be read.
+        let mut findings = Findings::new(&path);
+        let Some(bytes) = crate::document::read(self.path(), &name, &mut findings) else {
+            // A dangling symbolic link exists; it is an unreadable artifact, not a missing one.
             if path.symlink_metadata().is_err() {
-                findings = Findings::of(&path);
-                findings.add(Code::CaseFileMissing, "", "the file is not there", "the artifact of the case");
+                findings = Findings::new(&path);
+                findings.add(Code::CaseFileMissing, "", "the file does not exist", "the artifact of the case");
             }
             return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
         };
-        if let Some(case) = parse::text(&bytes).and_then(|text| plain::answer(text, case_id.as_str(), self)) {
+        if let Some(case) = parse::text(&bytes).and_then(|text| fast_parse::parse_answer(text, case_id.as_str(), self))
+        {
             return CheckedCase { case: Some(case), findings: Vec::new(), bytes };
         }
         let document = parse::parse(&bytes, &mut findings);
@@ -55,18 +65,18 @@ impl RunFolder {
         CheckedCase { case, findings: findings.into_located(&bytes), bytes }
     }
 
-    /// True where `<case_id>.json` is JSON that does not claim to be a document of the contract. Where no run selected it,
-    /// it is somebody's own file, and none of our business.
+    /// True where `<case_id>.json` is JSON that does not declare a document of the contract. Where no run selected it, it is
+    /// ignored.
     pub fn is_foreign(&self, case_id: &CaseId) -> bool {
-        let mut findings = Findings::of(self.path());
-        let bytes = super::file::read(self.path(), &format!("{case_id}.json"), &mut findings);
+        let mut findings = Findings::new(self.path());
+        let bytes = crate::document::read(self.path(), &format!("{case_id}.json"), &mut findings);
         let document = bytes.and_then(|bytes| parse::parse(&bytes, &mut findings));
-        document.is_some_and(|document| shape::declared(&document) == shape::Declared::Foreign)
+        document.is_some_and(|document| schema::declared(&document) == schema::Declared::Foreign)
     }
 }
 
-/// The artifact as a type. Whatever the schema and the rules let through becomes one; should one day something not, it is
-/// reported here and not lost.
+/// Converts a valid document to its type. A document that passes schema and rules always converts; an error would be a gap
+/// in the rules, thus it is reported.
 fn typed(document: Value, findings: &mut Findings) -> Option<Case> {
     match Case::from_document(document) {
         Ok(case) => Some(case),
@@ -81,8 +91,8 @@ fn typed(document: Value, findings: &mut Findings) -> Option<Case> {
     }
 }
 
-/// An artifact in its run folder, under a file name. False where it is another document.
-pub(super) fn check_in(document: &Value, stem: &str, folder: &RunFolder, findings: &mut Findings) -> bool {
+/// Checks an artifact in its run folder under its file name. Returns false where it is another kind of document.
+pub(crate) fn check_in(document: &Value, stem: &str, folder: &RunFolder, findings: &mut Findings) -> bool {
     if !check(document, Some(folder), findings) {
         return false;
     }
@@ -93,9 +103,9 @@ pub(super) fn check_in(document: &Value, stem: &str, folder: &RunFolder, finding
     true
 }
 
-/// An artifact with or without its folder. False where it is another document.
-pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) -> bool {
-    if !shape::check(Kind::Case, document, findings) {
+/// Checks an artifact with or without its folder. Returns false where it is another kind of document.
+pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) -> bool {
+    if !schema::check(Kind::Case, document, findings) {
         return false;
     }
     names::case_id(&document["case_id"], "/case_id", findings);
@@ -281,7 +291,7 @@ mod tests {
         let mut document = answer();
         document["events"] = vec![json!(1); 5000].into();
         let findings = validate_case(&document);
-        assert_eq!(findings.len(), super::super::MOST_FINDINGS + 1);
+        assert_eq!(findings.len(), crate::MAX_FINDINGS + 1);
         let last = findings.last().unwrap();
         assert_eq!((last.code, last.message.as_str()), (Code::MoreFindings, "4001 more findings are not listed"));
     }

@@ -1,4 +1,4 @@
-//! A run folder as a whole: each of its documents, and whether they agree.
+//! Validates a complete run folder: each document, and their consistency.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,50 +7,58 @@ use rayon::prelude::*;
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use super::excerpt::quote;
-use super::file::Document;
-use super::finding::{Finding, Findings};
-use super::folder::RunFolder;
-use super::place::{Report, not_utf8, unreadable};
-use super::run::{Ended, Place, collision_key};
-use super::shape::{self, Declared};
-use super::value::items;
-use super::{Code, case, evaluation, file, manifest, meta, parse, plain, run};
+use crate::Code;
+use crate::document;
+use crate::document::Document;
+use crate::excerpt::quote;
+use crate::fast_parse;
+use crate::finding::{Finding, Findings};
+use crate::parse;
+use crate::rules::evaluation;
+use crate::rules::manifest;
+use crate::rules::meta;
+use crate::rules::run;
+use crate::rules::run::{ArtifactStatus, FolderNames, collision_key};
+use crate::rules::schema::{self, Declared};
+use crate::rules::value::items;
+use crate::run_folder::RunFolder;
+use crate::validate_case;
+use crate::validate_path::{Report, not_utf8, unreadable};
 use counterproof_artifact::{Href, Side};
 use counterproof_store::unrestored;
 use counterproof_store::write::TEMPORARY_PREFIX;
 use counterproof_store::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE, ReadError};
 use counterproof_store::{JOURNAL_FILE, JournalRecord};
 
-/// What one artifact leaves behind once it is checked.
+/// The result of checking one artifact.
 struct Checked {
     stem: String,
-    ended: Ended,
-    /// Its bodies' metadata, with the body that they describe.
+    ended: ArtifactStatus,
+    /// The metadata of a saved body, and the body itself.
     meta: Option<(Href, Option<Href>)>,
-    /// `None` where the file is none of our documents.
+    /// `None` where the file is not a document of the contract.
     findings: Option<Vec<Finding>>,
 }
 
-/// Checks a folder that holds a `run.json`.
-pub(super) fn check(path: &Utf8Path) -> Report {
+/// Validates a folder that has a `run.json`.
+pub(crate) fn check(path: &Utf8Path) -> Report {
     let mut report = Report { runs: 1, ..Report::default() };
-    let place = Place::of(path);
+    let place = FolderNames::from_path(path);
     let (names, broken) = artifact_names(path);
     let (assets, broken_assets) = asset_files(path);
 
-    let mut run = Document::inside(path, RUN_FILE);
+    let mut run = Document::read_in_folder(path, RUN_FILE);
     let is_run = run.is_json && run::check(&run.value, &place, &mut run.findings);
-    let mut listing = path.join(MANIFEST_FILE).exists().then(|| Document::inside(path, MANIFEST_FILE));
+    let mut listing = path.join(MANIFEST_FILE).exists().then(|| Document::read_in_folder(path, MANIFEST_FILE));
     let is_listing = listing
         .as_mut()
         .is_some_and(|listing| listing.is_json && manifest::check(&listing.value, &mut listing.findings));
 
     let side = run.value["version"].as_str().and_then(|side| side.parse::<Side>().ok()).or(place.side);
     let listed = listing.as_mut().map(|listing| std::mem::take(&mut listing.value)).unwrap_or_default();
-    let folder = RunFolder::of_value(path, side, Some(&listed));
-    let folder = if is_listing { folder.judging_manifest() } else { folder };
-    let selection = is_run.then(|| Selection::of(&run.value, &names));
+    let folder = RunFolder::from_manifest_value(path, side, Some(&listed));
+    let folder = if is_listing { folder.with_manifest_checked_separately() } else { folder };
+    let selection = is_run.then(|| Selection::new(&run.value, &names));
     let checked: Vec<Checked> =
         names.par_iter().map(|name| check_artifact(name, &folder, selection.as_ref())).collect();
 
@@ -80,7 +88,7 @@ pub(super) fn check(path: &Utf8Path) -> Report {
         report.add(findings);
     }
     if path.join(EVALUATION_FILE).exists() {
-        let mut document = Document::inside(path, EVALUATION_FILE);
+        let mut document = Document::read_in_folder(path, EVALUATION_FILE);
         if document.is_json {
             evaluation::check(&document.value, &mut document.findings);
         }
@@ -92,11 +100,11 @@ pub(super) fn check(path: &Utf8Path) -> Report {
     report
 }
 
-/// Files that a power cut took, though a journal still has them.
+/// Reports files that were lost in a power loss and are still in the journal.
 fn not_restored(folder: &Utf8Path) -> Vec<Finding> {
     let found = |record: Result<JournalRecord, ReadError>| match record {
         Ok(record) => {
-            let mut findings = Findings::of(&folder.join(&record.file));
+            let mut findings = Findings::new(&folder.join(&record.file));
             let message = format!("`{JOURNAL_FILE}` has this file with {} bytes", record.bytes.len());
             findings.add(Code::FileNotRestored, "", message, "the file as it was written");
             findings.into_list()
@@ -109,7 +117,7 @@ fn not_restored(folder: &Utf8Path) -> Vec<Finding> {
     }
 }
 
-/// The names of all files that stand where artifacts stand, sorted.
+/// Returns the names of all files in the position of an artifact, sorted.
 fn artifact_names(folder: &Utf8Path) -> (Vec<String>, Vec<Finding>) {
     let (mut names, mut broken) = (Vec::new(), Vec::new());
     let entries = match folder.as_std_path().read_dir() {
@@ -139,7 +147,7 @@ fn artifact_names(folder: &Utf8Path) -> (Vec<String>, Vec<Finding>) {
     (names, broken)
 }
 
-/// The hrefs of all files under `assets/` but the manifest, sorted.
+/// Returns the hrefs of all files under `assets/` except the manifest, sorted.
 fn asset_files(folder: &Utf8Path) -> (Vec<String>, Vec<Finding>) {
     let (mut files, mut broken) = (Vec::new(), Vec::new());
     let root = folder.join(ASSETS_FOLDER);
@@ -152,7 +160,7 @@ fn asset_files(folder: &Utf8Path) -> (Vec<String>, Vec<Finding>) {
             Ok(entry) => match Utf8Path::from_path(entry.path()).map(|path| path.strip_prefix(folder)) {
                 Some(Ok(href))
                     if entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) || href == MANIFEST_FILE => {}
-                // An href has forward slashes, whatever the system.
+                // An href has forward slashes on every system.
                 Some(Ok(href)) => files.push(href.components().map(|part| part.as_str()).collect::<Vec<_>>().join("/")),
                 _ => broken.push(not_utf8(entry.path())),
             },
@@ -162,14 +170,14 @@ fn asset_files(folder: &Utf8Path) -> (Vec<String>, Vec<Finding>) {
     (files, broken)
 }
 
-/// The cases that the run set out to ask, and which names mean the same file where case is ignored.
+/// The selected cases, and the file names that collide on a case-insensitive file system.
 struct Selection<'a> {
     ids: HashSet<&'a str>,
     by_key: HashMap<String, Vec<&'a str>>,
 }
 
 impl<'a> Selection<'a> {
-    fn of(run: &'a Value, names: &'a [String]) -> Self {
+    fn new(run: &'a Value, names: &'a [String]) -> Self {
         let ids: HashSet<&str> = items(run, "selected_case_ids").filter_map(|(_, id)| id.as_str()).collect();
         let mut by_key: HashMap<String, Vec<&str>> = HashMap::new();
         for name in names {
@@ -188,24 +196,24 @@ fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'
     let stem = stem(name);
     let is_selected = selection.is_none_or(|selection| selection.ids.contains(stem));
     let path = folder.path().join(name);
-    let mut findings = Findings::of(&path);
-    let bytes = file::read(folder.path(), name, &mut findings);
+    let mut findings = Findings::new(&path);
+    let bytes = document::read(folder.path(), name, &mut findings);
     let text = bytes.as_deref().filter(|_| is_selected).and_then(parse::text);
-    if text.is_some_and(|text| plain::answer(text, stem, folder).is_some()) {
-        return Checked { stem: stem.to_owned(), ended: Ended::Ok, meta: None, findings: Some(Vec::new()) };
+    if text.is_some_and(|text| fast_parse::parse_answer(text, stem, folder).is_some()) {
+        return Checked { stem: stem.to_owned(), ended: ArtifactStatus::Ok, meta: None, findings: Some(Vec::new()) };
     }
-    let mut document = Document::of(&path, bytes, findings);
-    let mut checked = Checked { stem: stem.to_owned(), ended: Ended::Unknown, meta: None, findings: None };
-    if !is_selected && document.is_json && shape::declared(&document.value) == Declared::Foreign {
-        // What breaks JSON itself is told, whatever it is.
+    let mut document = Document::from_bytes(&path, bytes, findings);
+    let mut checked = Checked { stem: stem.to_owned(), ended: ArtifactStatus::Unknown, meta: None, findings: None };
+    if !is_selected && document.is_json && schema::declared(&document.value) == Declared::Foreign {
+        // Violations of JSON itself are reported for unrelated files too.
         checked.findings = (!document.findings.is_empty()).then(|| document.finish());
         return checked;
     }
-    if document.is_json && case::check_in(&document.value, stem, folder, &mut document.findings) {
+    if document.is_json && validate_case::check_in(&document.value, stem, folder, &mut document.findings) {
         checked.ended = match document.value["status"].as_str() {
-            Some("ok") => Ended::Ok,
-            Some("runner_error") => Ended::RunnerError,
-            _ => Ended::Unknown,
+            Some("ok") => ArtifactStatus::Ok,
+            Some("runner_error") => ArtifactStatus::RunnerError,
+            _ => ArtifactStatus::Unknown,
         };
         let failure = &document.value["runner_failure"];
         let href = |field: &str| failure[field].as_str().and_then(|text| text.parse::<Href>().ok());
@@ -216,20 +224,16 @@ fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'
         document.findings.add(Code::CaseNotSelected, "", message, "an artifact of a selected case");
         let twin = selection.by_key.get(&collision_key(stem)).and_then(|stems| stems.iter().find(|it| **it != stem));
         if let Some(twin) = twin {
-            let message = format!("{} and {} are one file where case is ignored", quote(stem), quote(twin));
-            document.findings.add(
-                Code::DuplicateCaseId,
-                "",
-                message,
-                "ids that differ in more than upper and lower case",
-            );
+            let message =
+                format!("{} and {} are the same file on a case-insensitive file system", quote(stem), quote(twin));
+            document.findings.add(Code::DuplicateCaseId, "", message, "ids that differ in more than case");
         }
     }
     checked.findings = Some(document.finish());
     checked
 }
 
-/// Checks every `failure-meta.v1` document that an artifact links to or the manifest lists, each once.
+/// Checks every `failure-meta.v1` document that an artifact or the manifest names, each once.
 fn check_metas(checked: &[Checked], listed: &Value, folder: &RunFolder) -> Vec<Vec<Finding>> {
     let mut metas: BTreeMap<String, (Option<&str>, Option<&Href>)> = BTreeMap::new();
     for (_, item) in items(listed, "items").filter(|(_, item)| item["kind"] == "failure_meta") {
@@ -242,13 +246,13 @@ fn check_metas(checked: &[Checked], listed: &Value, folder: &RunFolder) -> Vec<V
             metas.insert(meta.to_string(), (Some(&case.stem), body.as_ref()));
         }
     }
-    // What cannot be followed has a finding where it is linked from.
+    // A broken link has its finding in the document that contains it.
     metas.retain(|href, _| href.parse::<Href>().is_ok_and(|href| folder.measure(&href).is_ok()));
     let metas: Vec<_> = metas.into_iter().collect();
     metas
         .par_iter()
         .map(|(href, (case_id, body))| {
-            let mut document = Document::inside(folder.path(), href);
+            let mut document = Document::read_in_folder(folder.path(), href);
             if document.is_json && meta::check(&document.value, &mut document.findings) {
                 meta::check_folder(&document.value, *case_id, *body, folder, &mut document.findings);
             }

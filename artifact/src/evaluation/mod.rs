@@ -62,7 +62,7 @@ pub struct Evaluation {
     /// The causes, each with the cases that share it: those of most cases first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<Cluster>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -106,7 +106,7 @@ pub struct ComparedRun {
     /// Cases it set out to ask.
     #[serde(deserialize_with = "whole::required")]
     pub cases_selected: u64,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -177,7 +177,7 @@ impl Verdict {
         Verdict::Unchanged,
     ];
 
-    /// The word that stands in files.
+    /// The word used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Verdict::Invalid => "invalid",
@@ -246,7 +246,7 @@ pub struct CaseEvaluation {
     /// What the runs of both sides say, where a side has more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<CaseRepeats>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -30,7 +30,7 @@ pub enum MeasureCode {
 }
 
 impl MeasureCode {
-    /// The word that stands in files.
+    /// The word used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             MeasureCode::Answered => "answered",
@@ -100,7 +100,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The word that stands in files.
+    /// The word used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Tier::Regression => "regression",
@@ -212,7 +212,7 @@ pub enum NoiseBasis {
 }
 
 impl NoiseBasis {
-    /// The word that stands in files.
+    /// The word used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             NoiseBasis::CaseTest => "case_test",

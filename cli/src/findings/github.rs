@@ -41,7 +41,7 @@ mod tests {
     fn commands_are_escaped() {
         insta::assert_snapshot!(super::render(&fixture::report()), @r#"
         ::error file=runs/new/r 1/a%2Cb%3Ac.json,line=7,col=14,title=wrong-value::100%25 wrong at /version\u{202e}; expected one of `baseline`, `new` (write one of the allowed values)
-        ::error file=b.json,title=unreadable::permission denied; expected a file that can be read (check that it is there and that you may read it)
+        ::error file=b.json,title=unreadable::permission denied; expected a file that can be read (check that it exists and that you have permission to read it)
         2 findings in 2 of 12 files (1 run folder, 3 other JSON files skipped)
         "#);
     }

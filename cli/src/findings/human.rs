@@ -62,7 +62,7 @@ mod tests {
         error[unreadable]: permission denied
          --> b.json
          = expected: a file that can be read
-         = help: check that it is there and that you may read it
+         = help: check that it exists and that you have permission to read it
 
         2 findings in 2 of 12 files (1 run folder, 3 other JSON files skipped)
         "#);

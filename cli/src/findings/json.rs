@@ -87,7 +87,7 @@ mod tests {
               "pointer": "",
               "message": "permission denied",
               "expected": "a file that can be read",
-              "remedy": "check that it is there and that you may read it"
+              "remedy": "check that it exists and that you have permission to read it"
             }
           ]
         }

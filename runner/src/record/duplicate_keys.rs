@@ -6,12 +6,12 @@ use crate::failure::{Fault, Reason, Violation};
 
 /// Rejects a body with duplicate keys. Their meaning is undefined (RFC 8259, section 4).
 pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
-    let DuplicateKeys { listed, left_out } = locate::duplicate_keys(&String::from_utf8_lossy(bytes));
+    let DuplicateKeys { listed, omitted } = locate::duplicate_keys(&String::from_utf8_lossy(bytes));
     if listed.is_empty() {
         return Ok(());
     }
     let reason = Reason::DuplicateKey;
-    let message = format!("the body has {} keys twice", listed.len() + left_out);
+    let message = format!("the body has {} keys twice", listed.len() + omitted);
     let violation = |duplicate: DuplicateKey| Violation {
         code: reason.name(),
         pointer: duplicate.pointer,

@@ -209,7 +209,7 @@ fn an_incomplete_record_is_reported_with_its_line_and_changes_nothing() {
     assert!(absent.code == Some(3) && absent.stderr.contains("failed to read `absent`"), "{absent}");
     assert_eq!(export(&sandbox, "events", "new", &[]).code, Some(0));
     let again = export(&sandbox, "events", "new", &[]);
-    assert!(again.code == Some(2) && again.stderr.contains("is there already"), "{again}");
+    assert!(again.code == Some(2) && again.stderr.contains("already exists"), "{again}");
     let both = sandbox.run(["export-run", "events", "events", "--case-id", "x", "--side", "new", "--run-id", "r2"]);
     assert!(both.code == Some(2) && both.stderr.contains("require a single LOG"), "{both}");
 }

@@ -96,7 +96,7 @@ fn shards_that_are_not_one_complete_run_are_refused() {
         (&["t-s1of2", "n-s2of2"], out, "`timeout_ms` was 9000 and is 15000"),
         (&["n-s1of2", "whole"], out, "is no shard"),
         (&["n-s1of2", "n-s2of2"], "runs/baseline/joined", "side `baseline`"),
-        (&["n-s1of2", "n-s2of2"], "runs/new/whole", "is there already"),
+        (&["n-s1of2", "n-s2of2"], "runs/new/whole", "already exists"),
     ] {
         let message = refused(shards, out);
         assert!(message.contains(said), "{shards:?}: {message}");

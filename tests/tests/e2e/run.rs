@@ -149,7 +149,7 @@ fn a_run_is_never_overwritten() {
     assert_snapshot!(run(&sandbox, &agent, &["--only", "fmt_001"]), @"
     exit code: 2
     --- stderr
-    error: the run folder `runs/new/r1` is there already
+    error: the run folder `runs/new/r1` already exists
     hint: choose another `--run-id`; runs are never overwritten
     hint: to continue a stopped run, replace `--run-id` with `--resume`
     ");

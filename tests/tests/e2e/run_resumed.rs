@@ -291,7 +291,7 @@ fn a_second_runner_on_the_same_folder_is_refused() {
     assert_snapshot!(sandbox.run(line(&url, ["--resume", "r"], &[])), @"
     exit code: 2
     --- stderr
-    error: another runner is at work in `runs/new/r`
+    error: another runner is writing to `runs/new/r`
     hint: wait until the other process ends, or stop it
     ");
     assert_eq!(first.wait().unwrap().code(), Some(0));

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 
-use super::super::parse::{Gathered, ValueSeed};
 use super::event::EventSeed;
-use super::fields::{Each, TextSeed, content, content_type, doubt, keep, object, put, required, risk, word};
+use super::fields::{Each, TextSeed, bail, content, content_type, keep, object, put, required, risk, word};
+use crate::parse::{ParseBuffers, ValueSeed};
 use counterproof_artifact::{
     Answer, Attempt, AttemptOutcome, Case, Count, EvidenceRef, EvidenceTarget, Extra, FailureClass, FinalOutput,
     Outcome, ProposedAction,
@@ -16,7 +16,7 @@ use counterproof_artifact::{
 macro_rules! object_seed {
     ($seed:ident => $value:ty, $read:ident) => {
         #[derive(Clone, Copy)]
-        pub(super) struct $seed<'g>(pub(super) &'g Gathered);
+        pub(super) struct $seed<'g>(pub(super) &'g ParseBuffers);
 
         impl<'de> DeserializeSeed<'de> for $seed<'_> {
             type Value = $value;
@@ -46,7 +46,7 @@ object_seed!(ActionSeed => ProposedAction, action);
 object_seed!(EvidenceSeed => EvidenceRef, evidence);
 object_seed!(OutputSeed => FinalOutput, output);
 
-fn case<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result<Case, A::Error> {
+fn case<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Result<Case, A::Error> {
     let (mut schema, mut case_id, mut version, mut status) = (None, None, None, None);
     let (mut workflow_id, mut attempts, mut extra) = (None, None, Extra::new());
     let (mut proposed_actions, mut events, mut final_output) = (None, None, None);
@@ -57,12 +57,12 @@ fn case<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result<C
             "version" => put(&mut version, word(&mut entries, |word| word.parse().ok())?)?,
             "status" => put(&mut status, word(&mut entries, |word| (word == "ok").then_some(()))?)?,
             "workflow_id" => put(&mut workflow_id, entries.next_value()?)?,
-            "attempts" => put(&mut attempts, entries.next_value_seed(Each(AttemptSeed(gathered)))?)?,
-            "proposed_actions" => put(&mut proposed_actions, entries.next_value_seed(Each(ActionSeed(gathered)))?)?,
-            "events" => put(&mut events, entries.next_value_seed(Each(EventSeed(gathered)))?)?,
-            "final_output" => put(&mut final_output, entries.next_value_seed(OutputSeed(gathered))?)?,
-            "runner_failure" => return Err(doubt()),
-            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(gathered))?)?,
+            "attempts" => put(&mut attempts, entries.next_value_seed(Each(AttemptSeed(buffers)))?)?,
+            "proposed_actions" => put(&mut proposed_actions, entries.next_value_seed(Each(ActionSeed(buffers)))?)?,
+            "events" => put(&mut events, entries.next_value_seed(Each(EventSeed(buffers)))?)?,
+            "final_output" => put(&mut final_output, entries.next_value_seed(OutputSeed(buffers))?)?,
+            "runner_failure" => return Err(bail()),
+            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(buffers))?)?,
         }
     }
     required(schema.and(status))?;
@@ -80,7 +80,7 @@ fn case<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result<C
     })
 }
 
-fn attempt<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result<Attempt, A::Error> {
+fn attempt<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Result<Attempt, A::Error> {
     let (mut attempt, mut started_at, mut latency_ms, mut outcome) = (None, None, None, None);
     let (mut error_class, mut extra) = (None, Extra::new());
     while let Some(name) = entries.next_key_seed(TextSeed)? {
@@ -90,12 +90,12 @@ fn attempt<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Resul
             "latency_ms" => put(&mut latency_ms, entries.next_value()?)?,
             "outcome" => put(&mut outcome, word(&mut entries, attempt_outcome)?)?,
             "error_class" => put(&mut error_class, word(&mut entries, failure_class)?)?,
-            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(gathered))?)?,
+            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(buffers))?)?,
         }
     }
     let (attempt, outcome) = (required(attempt)?, required(outcome)?);
     if attempt.get() == 0 || (error_class.is_some() && outcome == AttemptOutcome::Ok) {
-        return Err(doubt());
+        return Err(bail());
     }
     Ok(Attempt { attempt, started_at: required(started_at)?, latency_ms, outcome, error_class, extra })
 }
@@ -112,7 +112,7 @@ fn failure_class(word: &str) -> Option<FailureClass> {
     FailureClass::ALL.into_iter().find(|class| class.as_str() == word)
 }
 
-fn action<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result<ProposedAction, A::Error> {
+fn action<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Result<ProposedAction, A::Error> {
     let (mut action_id, mut action_type, mut tool_name, mut params) = (None, None, None, None);
     let (mut risk_level, mut risk_tags, mut evidence_refs, mut extra) = (None, None, None, Extra::new());
     while let Some(name) = entries.next_key_seed(TextSeed)? {
@@ -120,11 +120,11 @@ fn action<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result
             "action_id" => put(&mut action_id, entries.next_value()?)?,
             "action_type" => put(&mut action_type, entries.next_value()?)?,
             "tool_name" => put(&mut tool_name, entries.next_value()?)?,
-            "params" => put(&mut params, object(&mut entries, gathered)?)?,
+            "params" => put(&mut params, object(&mut entries, buffers)?)?,
             "risk_level" => put(&mut risk_level, word(&mut entries, risk)?)?,
             "risk_tags" => put(&mut risk_tags, entries.next_value()?)?,
-            "evidence_refs" => put(&mut evidence_refs, entries.next_value_seed(Each(EvidenceSeed(gathered)))?)?,
-            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(gathered))?)?,
+            "evidence_refs" => put(&mut evidence_refs, entries.next_value_seed(Each(EvidenceSeed(buffers)))?)?,
+            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(buffers))?)?,
         }
     }
     Ok(ProposedAction {
@@ -139,7 +139,7 @@ fn action<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result
     })
 }
 
-fn evidence<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result<EvidenceRef, A::Error> {
+fn evidence<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Result<EvidenceRef, A::Error> {
     let (mut kind, mut call_id, mut doc_id, mut id, mut extra) = (None, None, None, None, Extra::new());
     while let Some(name) = entries.next_key_seed(TextSeed)? {
         match &*name {
@@ -147,7 +147,7 @@ fn evidence<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Resu
             "call_id" => put(&mut call_id, entries.next_value()?)?,
             "doc_id" => put(&mut doc_id, entries.next_value()?)?,
             "id" => put(&mut id, entries.next_value()?)?,
-            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(gathered))?)?,
+            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(buffers))?)?,
         }
     }
     let target = match (required(kind)?.as_ref(), call_id, doc_id, id) {
@@ -155,21 +155,21 @@ fn evidence<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Resu
         ("retrieval_doc", None, Some(doc_id), None) => EvidenceTarget::RetrievalDoc { doc_id },
         ("event", None, None, Some(id)) => EvidenceTarget::Event { id },
         ("asset", None, None, Some(id)) => EvidenceTarget::Asset { id },
-        _ => return Err(doubt()),
+        _ => return Err(bail()),
     };
     Ok(EvidenceRef { target, extra })
 }
 
-fn output<'de, A: MapAccess<'de>>(mut entries: A, gathered: &Gathered) -> Result<FinalOutput, A::Error> {
+fn output<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Result<FinalOutput, A::Error> {
     let (mut kind, mut text, mut output_hash, mut redactions_applied, mut extra) =
         (None, None, None, None, Extra::new());
     while let Some(name) = entries.next_key_seed(TextSeed)? {
         match &*name {
             "content_type" => put(&mut kind, word(&mut entries, content_type)?)?,
-            "content" => put(&mut text, required(content(entries.next_value_seed(ValueSeed(gathered))?))?)?,
+            "content" => put(&mut text, required(content(entries.next_value_seed(ValueSeed(buffers))?))?)?,
             "output_hash" => put(&mut output_hash, entries.next_value()?)?,
             "redactions_applied" => put(&mut redactions_applied, entries.next_value()?)?,
-            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(gathered))?)?,
+            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(buffers))?)?,
         }
     }
     Ok(FinalOutput { content_type: required(kind)?, content: required(text)?, output_hash, redactions_applied, extra })

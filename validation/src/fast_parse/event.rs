@@ -1,12 +1,12 @@
-//! Events that are plainly right. Their type may stand behind the fields that it gives a meaning to, so these are read first.
+//! Fast path for events. The type of an event may come after the fields that depend on it, thus all fields are read first.
 
 use std::borrow::Cow;
 
 use serde::de::{DeserializeSeed, Deserializer};
 use serde_json::{Map, Value};
 
-use super::super::parse::Gathered;
 use super::fields::{self, FieldsSeed, required};
+use crate::parse::ParseBuffers;
 use counterproof_artifact::{
     Event, EventBody, Extra, FinalOutputEvent, Href, Millis, Retrieval, ToolCall, ToolResult, ToolStatus,
 };
@@ -14,7 +14,7 @@ use counterproof_artifact::{
 type Fields<'de> = Vec<(Cow<'de, str>, Value)>;
 
 #[derive(Clone, Copy)]
-pub(super) struct EventSeed<'g>(pub(super) &'g Gathered);
+pub(super) struct EventSeed<'g>(pub(super) &'g ParseBuffers);
 
 impl<'de> DeserializeSeed<'de> for EventSeed<'_> {
     type Value = Event;
@@ -42,7 +42,7 @@ fn take(fields: &mut Fields<'_>, name: &str) -> Option<Value> {
     Some(std::mem::take(value))
 }
 
-/// The fields beside those that every event has.
+/// The fields other than those that every event has.
 fn others(fields: Fields<'_>) -> impl Iterator<Item = (Cow<'_, str>, Value)> {
     fields.into_iter().filter(|(name, _)| !matches!(&**name, "type" | "ts"))
 }

@@ -1,4 +1,4 @@
-//! What the readers of plain answers share: keys that are not copied, and values that are refused at the first doubt.
+//! Building blocks of the fast path: borrowed keys, and early exit at the first unexpected value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,39 +6,39 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::super::parse::{Gathered, ValueSeed};
+use crate::parse::{ParseBuffers, ValueSeed};
 use counterproof_artifact::{Content, ContentType, RiskLevel};
 
-/// More fields than this no object of the contract has. Whether a key stands twice is seen by looking at all before it.
-const MOST_FIELDS: usize = 64;
+/// Objects with more fields take the slow path: duplicate keys are found by a linear search.
+const MAX_FIELDS: usize = 64;
 
-/// Why something is not plainly right is for the long way to say.
-pub(super) fn doubt<E: Error>() -> E {
-    E::custom("not plainly right")
+/// Leaves the fast path. The slow path reports the reason.
+pub(super) fn bail<E: Error>() -> E {
+    E::custom("undecided")
 }
 
-/// A value that a field must have.
+/// Returns a required value, or leaves the fast path.
 pub(super) fn required<T, E: Error>(value: Option<T>) -> Result<T, E> {
-    value.ok_or_else(doubt)
+    value.ok_or_else(bail)
 }
 
-/// Fills a field; one that stands twice is not plainly right.
+/// Sets a field, or leaves the fast path where it is already set.
 pub(super) fn put<T, E: Error>(field: &mut Option<T>, value: T) -> Result<(), E> {
     match field.replace(value) {
         None => Ok(()),
-        Some(_) => Err(doubt()),
+        Some(_) => Err(bail()),
     }
 }
 
-/// Keeps a field that this version does not know.
+/// Stores an unknown field.
 pub(super) fn keep<E: Error>(extra: &mut Map<String, Value>, name: Cow<'_, str>, value: Value) -> Result<(), E> {
     match extra.insert(name.into_owned(), value) {
         None => Ok(()),
-        Some(_) => Err(doubt()),
+        Some(_) => Err(bail()),
     }
 }
 
-/// A text, borrowed where it has no escapes.
+/// A string, borrowed where it has no escapes.
 #[derive(Clone, Copy)]
 pub(super) struct TextSeed;
 
@@ -93,9 +93,9 @@ impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for Each<S> {
     }
 }
 
-/// The fields of an object in their order, where none has to be known to read the next.
+/// All fields of an object, in order.
 #[derive(Clone, Copy)]
-pub(super) struct FieldsSeed<'g>(pub(super) &'g Gathered);
+pub(super) struct FieldsSeed<'g>(pub(super) &'g ParseBuffers);
 
 impl<'de> DeserializeSeed<'de> for FieldsSeed<'_> {
     type Value = Vec<(Cow<'de, str>, Value)>;
@@ -115,8 +115,8 @@ impl<'de> Visitor<'de> for FieldsSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut fields: Self::Value = Vec::with_capacity(8);
         while let Some(name) = entries.next_key_seed(TextSeed)? {
-            if fields.len() == MOST_FIELDS || fields.iter().any(|(known, _)| *known == name) {
-                return Err(doubt());
+            if fields.len() == MAX_FIELDS || fields.iter().any(|(known, _)| *known == name) {
+                return Err(bail());
             }
             fields.push((name, entries.next_value_seed(ValueSeed(self.0))?));
         }
@@ -124,7 +124,7 @@ impl<'de> Visitor<'de> for FieldsSeed<'_> {
     }
 }
 
-/// The next value, where it is a word that means something.
+/// Reads a string and converts it with `meaning`.
 pub(super) fn word<'de, T, A: MapAccess<'de>>(
     entries: &mut A,
     meaning: impl FnOnce(&str) -> Option<T>,
@@ -132,14 +132,14 @@ pub(super) fn word<'de, T, A: MapAccess<'de>>(
     required(meaning(&entries.next_value_seed(TextSeed)?))
 }
 
-/// The next value, where it is an object.
+/// Reads an object.
 pub(super) fn object<'de, A: MapAccess<'de>>(
     entries: &mut A,
-    gathered: &Gathered,
+    buffers: &ParseBuffers,
 ) -> Result<Map<String, Value>, A::Error> {
-    match entries.next_value_seed(ValueSeed(gathered))? {
+    match entries.next_value_seed(ValueSeed(buffers))? {
         Value::Object(fields) => Ok(fields),
-        _ => Err(doubt()),
+        _ => Err(bail()),
     }
 }
 

@@ -1,25 +1,26 @@
-//! The rules that a schema cannot say, asked of an answer that is a type already.
+//! Fast path for the rules that a schema cannot express, on typed answers.
 
 use camino::Utf8Path;
 
-use super::super::evidence::Offered;
-use super::super::finding::Findings;
-use super::super::folder::RunFolder;
-use super::super::{hrefs, names};
+use crate::finding::Findings;
+use crate::rules::evidence::EvidenceTargets;
+use crate::rules::hrefs;
+use crate::rules::names;
+use crate::run_folder::RunFolder;
 use counterproof_artifact::{Answer, Case, Event, EventBody, Href, Outcome, Sha256Digest};
 
-/// True where no rule has anything to say.
-pub(super) fn hold(case: &Case, stem: &str, folder: &RunFolder) -> bool {
+/// True where no rule is violated.
+pub(super) fn all_pass(case: &Case, stem: &str, folder: &RunFolder) -> bool {
     let Outcome::Ok(answer) = &case.outcome else { return false };
     case.case_id.as_str() == stem
         && folder.side().is_none_or(|side| side == case.version)
         && case.attempts.iter().flatten().all(|attempt| names::is_time(&attempt.started_at))
         && steps_agree(answer)
         && evidence_resolves(answer, folder)
-        && answer.events.iter().all(|event| links_lead(event, folder))
+        && answer.events.iter().all(|event| link_is_valid(event, folder))
 }
 
-/// Calls and actions are unique, and a result answers a call.
+/// True where calls and actions are unique and every result belongs to a call.
 fn steps_agree(answer: &Answer) -> bool {
     let calls = answer.events.iter().filter_map(|event| match &event.body {
         EventBody::ToolCall(call) => Some(call.call_id.as_str()),
@@ -34,7 +35,7 @@ fn steps_agree(answer: &Answer) -> bool {
         && answer.events.iter().all(answers)
 }
 
-/// The ids in their order, where none stands twice.
+/// Returns the ids sorted, or `None` where one occurs twice.
 fn unique<'a>(ids: impl Iterator<Item = &'a str>) -> Option<Vec<&'a str>> {
     let mut ids: Vec<_> = ids.collect();
     ids.sort_unstable();
@@ -46,22 +47,24 @@ fn evidence_resolves(answer: &Answer, folder: &RunFolder) -> bool {
     if refs.peek().is_none() {
         return true;
     }
-    let offered = Offered::by_events(&answer.events);
+    let offered = EvidenceTargets::from_events(&answer.events);
     refs.all(|evidence| offered.has(evidence.target.kind(), evidence.target.id(), Some(folder)))
 }
 
-/// The event's link leads to the file that was meant, if it has one.
-fn links_lead(event: &Event, folder: &RunFolder) -> bool {
+/// True where the link of the event, if any, names an existing asset with the recorded properties.
+fn link_is_valid(event: &Event, folder: &RunFolder) -> bool {
     match &event.body {
-        EventBody::ToolResult(result) => leads(result.payload_asset_href.as_ref(), result.payload_asset_sha256, folder),
-        EventBody::Retrieval(found) => leads(found.snippets_asset_href.as_ref(), None, folder),
+        EventBody::ToolResult(result) => {
+            is_valid_link(result.payload_asset_href.as_ref(), result.payload_asset_sha256, folder)
+        }
+        EventBody::Retrieval(found) => is_valid_link(found.snippets_asset_href.as_ref(), None, folder),
         EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => true,
     }
 }
 
-fn leads(href: Option<&Href>, digest: Option<Sha256Digest>, folder: &RunFolder) -> bool {
+fn is_valid_link(href: Option<&Href>, digest: Option<Sha256Digest>, folder: &RunFolder) -> bool {
     let Some(href) = href else { return true };
-    let mut findings = Findings::of(Utf8Path::new(""));
+    let mut findings = Findings::new(Utf8Path::new(""));
     hrefs::link(href, "", digest.map(|digest| (digest, String::new())), folder, &mut findings);
     hrefs::is_asset(href) && findings.is_empty()
 }

@@ -5,9 +5,11 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
-use super::super::quick::tests::{ASSET, changed, full};
-use super::super::{case, finding::Findings, parse};
 use super::*;
+use crate::finding::Findings;
+use crate::parse;
+use crate::schema_fast_path::tests::{ASSET, changed, full};
+use crate::validate_case;
 use counterproof_artifact::{Outcome, Side};
 
 /// A run folder that has what a full answer links to.
@@ -27,20 +29,20 @@ impl Kit {
     }
 
     /// What the long way makes of a text, where it has no findings and is an answer.
-    fn long_way(&self, text: &str) -> Option<Case> {
-        let mut findings = Findings::of(Utf8Path::new("a.json"));
+    fn slow_path(&self, text: &str) -> Option<Case> {
+        let mut findings = Findings::new(Utf8Path::new("a.json"));
         let document = parse::parse(text.as_bytes(), &mut findings)?;
-        let is_case = case::check_in(&document, "a", &self.folder, &mut findings) && findings.is_empty();
+        let is_case = validate_case::check_in(&document, "a", &self.folder, &mut findings) && findings.is_empty();
         let case = is_case.then(|| Case::from_document(document).unwrap());
         case.filter(|case| matches!(case.outcome, Outcome::Ok(_)))
     }
 
-    /// Asks both ways; the same answer also has its unknown fields in the same order.
+    /// Runs both paths. Equal answers also have their unknown fields in the same order.
     fn both(&self, text: &str) -> Option<Case> {
-        let (short, long) = (answer(text, "a", &self.folder), self.long_way(text));
-        assert_eq!(short, long, "{text}");
-        assert_eq!(serde_json::to_string(&short).unwrap(), serde_json::to_string(&long).unwrap());
-        short
+        let (fast, slow) = (parse_answer(text, "a", &self.folder), self.slow_path(text));
+        assert_eq!(fast, slow, "{text}");
+        assert_eq!(serde_json::to_string(&fast).unwrap(), serde_json::to_string(&slow).unwrap());
+        fast
     }
 }
 
@@ -88,7 +90,7 @@ fn an_object_of_countless_fields_goes_the_long_way() {
         document["events"][5][format!("field_{index}")] = index.into();
     }
     let text = document.to_string();
-    assert!(Kit::new().long_way(&text).is_some() && read(&text).is_none());
+    assert!(Kit::new().slow_path(&text).is_some() && read(&text).is_none());
 }
 
 #[test]

@@ -1,18 +1,20 @@
-//! Rules about `evaluation.json`: its counts add up with its cases.
+//! Rules for `evaluation.json`: its counts match its cases.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::finding::Findings;
-use super::value::{count, items};
-use super::{Code, names, shape};
+use crate::Code;
+use crate::finding::Findings;
+use crate::rules::names;
+use crate::rules::schema;
+use crate::rules::value::{count, items};
 use counterproof_artifact::evaluation::Verdict;
 use counterproof_artifact::schema::Kind;
 
-/// The document by itself. False where it is another document.
-pub(super) fn check(evaluation: &Value, findings: &mut Findings) -> bool {
-    if !shape::check(Kind::Evaluation, evaluation, findings) {
+/// Checks the document. Returns false where it is another kind of document.
+pub(crate) fn check(evaluation: &Value, findings: &mut Findings) -> bool {
+    if !schema::check(Kind::Evaluation, evaluation, findings) {
         return false;
     }
     for side in ["baseline", "new"] {
@@ -29,8 +31,8 @@ pub(super) fn check(evaluation: &Value, findings: &mut Findings) -> bool {
         if let Some(id) = case["case_id"].as_str()
             && let Some(earlier) = seen.insert(id, index)
         {
-            let message = format!("the case stands at `/cases/{earlier}` already");
-            findings.add(Code::DuplicateCaseId, format!("/cases/{index}/case_id"), message, "each case once");
+            let message = format!("the case is already listed at `/cases/{earlier}`");
+            findings.add(Code::DuplicateCaseId, format!("/cases/{index}/case_id"), message, "each case at most once");
         }
     }
     for verdict in Verdict::ALL {
@@ -42,7 +44,7 @@ pub(super) fn check(evaluation: &Value, findings: &mut Findings) -> bool {
         }
         if count(said).is_none_or(|said| said != actual) {
             let pointer = if said.is_null() { "/counts".to_owned() } else { format!("/counts/{word}") };
-            let message = format!("{actual} cases are `{word}`, and the count says {said}");
+            let message = format!("{actual} cases are `{word}`, but the count is {said}");
             findings.add(Code::CountsDiffer, pointer, message, format!("`{actual}`"));
         }
     }

@@ -1,22 +1,22 @@
-//! The rule that evidence resolves: every ref of an action leads to an event of its artifact or to an asset of its run.
+//! Evidence refs resolve: every ref of an action names an event of its artifact or an asset of its run.
 //!
-//! Each id is looked up in an index, so that many refs to many events cost no more than reading them. Whoever wants to know
-//! whether a ref leads somewhere asks this rule; there is no other.
+//! Ids are looked up in an index, thus the cost is linear in the number of refs and events. This is the only implementation
+//! of the rule.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::Code;
-use super::excerpt::quote;
-use super::finding::Findings;
-use super::folder::{Mark, RunFolder};
-use super::value::items;
+use crate::Code;
+use crate::excerpt::quote;
+use crate::finding::Findings;
+use crate::rules::value::items;
+use crate::run_folder::{RecordedValue, RunFolder};
 use counterproof_artifact::{Event, EventBody, Href};
 
-/// What the events of an artifact offer to refs.
+/// The ids of an artifact that evidence refs can name.
 #[derive(Debug, Default)]
-pub(super) struct Offered<'a> {
+pub(crate) struct EvidenceTargets<'a> {
     results: HashSet<&'a str>,
     documents: HashSet<&'a str>,
     event_ids: HashSet<&'a str>,
@@ -24,12 +24,12 @@ pub(super) struct Offered<'a> {
     hrefs: HashSet<&'a str>,
 }
 
-/// The fields by which an event that has one is referred to.
+/// The fields that can hold the id of an event.
 const EVENT_IDS: [&str; 2] = ["event_id", "id"];
 
-impl<'a> Offered<'a> {
-    fn by(document: &'a Value) -> Self {
-        let mut offered = Offered::default();
+impl<'a> EvidenceTargets<'a> {
+    fn from_document(document: &'a Value) -> Self {
+        let mut offered = EvidenceTargets::default();
         for (index, event) in items(document, "events") {
             offered.events = index + 1;
             offered.event_ids.extend(EVENT_IDS.iter().filter_map(|key| event[key].as_str()));
@@ -48,9 +48,9 @@ impl<'a> Offered<'a> {
         offered
     }
 
-    /// The same of events that are types already.
-    pub(super) fn by_events(events: &'a [Event]) -> Self {
-        let mut offered = Offered { events: events.len(), ..Offered::default() };
+    /// Collects the ids from typed events.
+    pub(crate) fn from_events(events: &'a [Event]) -> Self {
+        let mut offered = EvidenceTargets { events: events.len(), ..EvidenceTargets::default() };
         for event in events {
             let ids = EVENT_IDS.iter().filter_map(|key| event.extra().get(*key)?.as_str());
             offered.event_ids.extend(ids);
@@ -66,8 +66,8 @@ impl<'a> Offered<'a> {
         offered
     }
 
-    /// True where a ref of this kind and id leads somewhere. Without a folder, refs to assets are not judged.
-    pub(super) fn has(&self, kind: &str, id: &str, folder: Option<&RunFolder>) -> bool {
+    /// True where a ref of this kind and id resolves. Without a folder, refs to assets count as resolved.
+    pub(crate) fn has(&self, kind: &str, id: &str, folder: Option<&RunFolder>) -> bool {
         match kind {
             "tool_result" => self.results.contains(id),
             "retrieval_doc" => self.documents.contains(id),
@@ -85,17 +85,17 @@ impl<'a> Offered<'a> {
     }
 }
 
-/// Asks of every ref whether it resolves. Without a folder, refs to assets are not judged.
-pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
+/// Checks every ref. Without a folder, refs to assets are not checked.
+pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
     let mut offered = None;
     for (action_index, action) in items(document, "proposed_actions") {
         for (index, evidence) in items(action, "evidence_refs") {
-            let offered = offered.get_or_insert_with(|| Offered::by(document));
+            let offered = offered.get_or_insert_with(|| EvidenceTargets::from_document(document));
             let Some(kind) = evidence["kind"].as_str() else { continue };
             let (field, what) = match kind {
                 "tool_result" => ("call_id", "a `tool_result` with this `call_id`"),
                 "retrieval_doc" => ("doc_id", "a `retrieval` with this document"),
-                "event" => ("id", "an event at this place, such as `events[3]`, or with this id"),
+                "event" => ("id", "an event at this index, such as `events[3]`, or with this id"),
                 "asset" => (
                     "id",
                     "an `asset_id` or href of the manifest whose file is the one that it lists, or a file under `assets/`",
@@ -105,21 +105,21 @@ pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
             let Some(id) = evidence[field].as_str() else { continue };
             if !offered.has(kind, id, folder) {
                 let pointer = format!("/proposed_actions/{action_index}/evidence_refs/{index}/{field}");
-                findings.add(Code::EvidenceUnresolved, pointer, format!("{} points at nothing", quote(id)), what);
+                findings.add(Code::EvidenceUnresolved, pointer, format!("{} does not resolve", quote(id)), what);
             }
         }
     }
 }
 
-/// The id is listed in the manifest, or is an href itself, and its file is there and is the one that the manifest means.
+/// True where the id is in the manifest or is an href, and its file exists with the recorded size and digest.
 fn has_asset(folder: &RunFolder, id: &str) -> bool {
     let href = folder.listed_href(id).unwrap_or(id);
     let is_meant = |href: &Href| {
-        folder.listed_marks(href).all(|mark| match mark {
-            Mark::Size(expected) => folder.measure(href).is_ok_and(|size| size == expected),
-            Mark::Digest(expected) => folder.digest(href).is_ok_and(|digest| digest == expected),
+        folder.listed_values(href).all(|mark| match mark {
+            RecordedValue::Size(expected) => folder.measure(href).is_ok_and(|size| size == expected),
+            RecordedValue::Digest(expected) => folder.digest(href).is_ok_and(|digest| digest == expected),
         })
     };
     href.parse::<Href>()
-        .is_ok_and(|href| super::hrefs::is_asset(&href) && folder.measure(&href).is_ok() && is_meant(&href))
+        .is_ok_and(|href| crate::rules::hrefs::is_asset(&href) && folder.measure(&href).is_ok() && is_meant(&href))
 }

@@ -1,14 +1,14 @@
-//! Rules about runner failures: a snippet has its whole body, and the body's metadata are true.
+//! Rules for runner failures: a snippet has a complete body, and the links to body and metadata are valid.
 
 use serde_json::Value;
 
-use super::Code;
-use super::finding::Findings;
-use super::folder::RunFolder;
 use super::hrefs;
+use crate::Code;
+use crate::finding::Findings;
+use crate::run_folder::RunFolder;
 
-/// The links of a failure to its body and the body's metadata.
-pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
+/// Checks the links of a failure to its body and to the metadata of the body.
+pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
     let failure = &document["runner_failure"];
     let body = &failure["full_body_saved_to"];
     if failure["body_snippet"].is_string() && body.is_null() {
@@ -19,7 +19,7 @@ pub(super) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
             } else {
                 "/runner_failure"
             },
-            "`body_snippet` has a value, and `full_body_saved_to` has none",
+            "`body_snippet` has a value, but `full_body_saved_to` has none",
             "the href of the whole body, under `assets/`",
         );
     }

@@ -1,20 +1,20 @@
-//! Rules about links: how an href is written, where it leads, and whether the file there is the one that was meant.
+//! Rules for links: the syntax of an href, its target, and the size and digest of the target.
 
 use serde_json::Value;
 
-use super::Code;
-use super::excerpt::quote;
-use super::finding::Findings;
-use super::folder::{Mark, RunFolder};
-use super::value::items;
+use crate::Code;
+use crate::excerpt::quote;
+use crate::finding::Findings;
+use crate::rules::value::items;
+use crate::run_folder::{RecordedValue, RunFolder};
 use counterproof_artifact::HrefError;
 use counterproof_artifact::escape_invisible;
 use counterproof_artifact::{Href, Sha256Digest};
 use counterproof_store::ASSETS_FOLDER;
 use counterproof_store::confined_path::ResolveError;
 
-/// The links of an artifact's events to their assets.
-pub(super) fn check_events(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
+/// Checks the links of events to their assets.
+pub(crate) fn check_events(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
     for (index, event) in items(document, "events") {
         let field = match event["type"].as_str() {
             Some("tool_result") => "payload_asset_href",
@@ -31,8 +31,8 @@ pub(super) fn check_events(document: &Value, folder: Option<&RunFolder>, finding
     }
 }
 
-/// Reads an href under `assets/`; a bad one becomes a finding.
-pub(super) fn written(value: &Value, pointer: &str, findings: &mut Findings) -> Option<Href> {
+/// Parses an href under `assets/`. An invalid one becomes a finding.
+pub(crate) fn written(value: &Value, pointer: &str, findings: &mut Findings) -> Option<Href> {
     let text = value.as_str()?;
     match text.parse::<Href>() {
         Ok(href) if is_asset(&href) => Some(href),
@@ -54,12 +54,12 @@ pub(super) fn written(value: &Value, pointer: &str, findings: &mut Findings) -> 
     }
 }
 
-pub(super) fn is_asset(href: &Href) -> bool {
+pub(crate) fn is_asset(href: &Href) -> bool {
     href.as_str().strip_prefix(ASSETS_FOLDER).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A path that need not stay in its folder, such as that of the cases file, but must not be bound to one machine.
-pub(super) fn relative(value: &Value, pointer: &str, findings: &mut Findings) {
+/// Checks a path that may leave its folder, such as that of the cases file, but must work on other machines.
+pub(crate) fn relative(value: &Value, pointer: &str, findings: &mut Findings) {
     let Some(text) = value.as_str() else { return };
     let bytes = text.as_bytes();
     let drive = bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
@@ -70,8 +70,8 @@ pub(super) fn relative(value: &Value, pointer: &str, findings: &mut Findings) {
     }
 }
 
-/// Follows a link and holds the file against the digest beside the link and against the manifest.
-pub(super) fn link(
+/// Checks that the target of a link exists, and that it has the digest of the link and the properties in the manifest.
+pub(crate) fn link(
     href: &Href,
     pointer: &str,
     digest: Option<(Sha256Digest, String)>,
@@ -81,7 +81,7 @@ pub(super) fn link(
     if let Err(error) = folder.measure(href) {
         let message = escape_invisible(&error.to_string());
         let (code, expected) = match error {
-            ResolveError::Missing { .. } => (Code::AssetMissing, "a file at this place in the run folder"),
+            ResolveError::Missing { .. } => (Code::AssetMissing, "a file at this path in the run folder"),
             ResolveError::NotAFile { .. } => (Code::AssetMissing, "a file, not a folder or a device"),
             ResolveError::Escapes { .. } => (Code::HrefEscapes, "a file within the run folder"),
             ResolveError::Io { .. } => (Code::Unreadable, "a file that can be read"),
@@ -90,29 +90,29 @@ pub(super) fn link(
         return;
     }
     if let Some((said, digest_pointer)) = digest {
-        compare(href, Mark::Digest(said), &digest_pointer, folder, findings);
+        compare(href, RecordedValue::Digest(said), &digest_pointer, folder, findings);
     }
-    if !folder.judges_manifest() {
-        for mark in folder.listed_marks(href) {
+    if !folder.is_manifest_checked_separately() {
+        for mark in folder.listed_values(href) {
             compare(href, mark, pointer, folder, findings);
         }
     }
 }
 
-/// Holds a file that is there against a size or a digest.
-pub(super) fn compare(href: &Href, mark: Mark, pointer: &str, folder: &RunFolder, findings: &mut Findings) {
+/// Compares an existing file with a recorded size or digest.
+pub(crate) fn compare(href: &Href, mark: RecordedValue, pointer: &str, folder: &RunFolder, findings: &mut Findings) {
     match mark {
-        Mark::Size(expected) => {
+        RecordedValue::Size(expected) => {
             if let Ok(size) = folder.measure(href)
                 && size != expected
             {
-                let message = format!("`{href}` has {size} bytes, and {expected} were recorded");
+                let message = format!("`{href}` has {size} bytes, but {expected} were recorded");
                 findings.add(Code::AssetSizeDiffers, pointer, message, format!("a file of {expected} bytes"));
             }
         }
-        Mark::Digest(expected) => match folder.digest(href) {
+        RecordedValue::Digest(expected) => match folder.digest(href) {
             Ok(digest) if digest != expected => {
-                let message = format!("`{href}` has the SHA-256 {digest}, and {expected} was recorded");
+                let message = format!("`{href}` has the SHA-256 {digest}, but {expected} was recorded");
                 findings.add(Code::AssetDigestDiffers, pointer, message, format!("a file with the SHA-256 {expected}"));
             }
             Ok(_) => {}

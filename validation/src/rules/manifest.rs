@@ -1,23 +1,26 @@
-//! Rules about `assets/manifest.json`: by itself, and held against the files under `assets/`.
+//! Rules for `assets/manifest.json`, alone and against the files under `assets/`.
 
 use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::excerpt::quote;
-use super::finding::Findings;
-use super::folder::{Mark, RunFolder};
-use super::value::{count, items};
-use super::{Code, hrefs, names, shape};
+use crate::Code;
+use crate::excerpt::quote;
+use crate::finding::Findings;
+use crate::rules::hrefs;
+use crate::rules::names;
+use crate::rules::schema;
+use crate::rules::value::{count, items};
+use crate::run_folder::{RecordedValue, RunFolder};
 use counterproof_artifact::Href;
 use counterproof_artifact::escape_invisible;
 use counterproof_artifact::schema::Kind;
 use counterproof_store::confined_path::ResolveError;
 
-/// The document by itself. False where it is another document.
-pub(super) fn check(manifest: &Value, findings: &mut Findings) -> bool {
-    if !shape::check(Kind::AssetsManifest, manifest, findings) {
+/// Checks the document alone. Returns false where it is another kind of document.
+pub(crate) fn check(manifest: &Value, findings: &mut Findings) -> bool {
+    if !schema::check(Kind::AssetsManifest, manifest, findings) {
         return false;
     }
     names::time(&manifest["generated_at"], "/generated_at", findings);
@@ -29,8 +32,8 @@ pub(super) fn check(manifest: &Value, findings: &mut Findings) -> bool {
         for (index, item) in items(manifest, "items") {
             let Some(name) = item[field].as_str() else { continue };
             if let Some(earlier) = first.get(name) {
-                let message = format!("the {field} {} stands at `/items/{earlier}` already", quote(name));
-                let expected = format!("a {field} that no other entry has");
+                let message = format!("the {field} {} is already used at `/items/{earlier}`", quote(name));
+                let expected = format!("a unique {field}");
                 findings.add(Code::DuplicateAsset, format!("/items/{index}/{field}"), message, expected);
             } else {
                 first.insert(name, index);
@@ -40,13 +43,13 @@ pub(super) fn check(manifest: &Value, findings: &mut Findings) -> bool {
     true
 }
 
-/// The entries, held against the files that they name. Files are hashed in parallel.
-pub(super) fn check_folder(manifest: &Value, folder: &RunFolder, findings: &mut Findings) {
+/// Checks the entries against their files. Hashes the files in parallel.
+pub(crate) fn check_folder(manifest: &Value, folder: &RunFolder, findings: &mut Findings) {
     let hashed: Vec<Href> = items(manifest, "items")
         .filter(|(_, item)| item["sha256"].is_string())
         .filter_map(|(_, item)| item["href"].as_str()?.parse().ok())
         .collect();
-    // A failure is met again below, where it becomes a finding.
+    // Fills the cache of digests. An error occurs again below and becomes a finding there.
     hashed.par_iter().for_each(|href| drop(folder.digest(href)));
 
     for (index, item) in items(manifest, "items") {
@@ -58,15 +61,15 @@ pub(super) fn check_folder(manifest: &Value, folder: &RunFolder, findings: &mut 
         match folder.measure(&href) {
             Ok(_) => {
                 if let Some(size) = count(&item["size_bytes"]) {
-                    hrefs::compare(&href, Mark::Size(size), &at("size_bytes"), folder, findings);
+                    hrefs::compare(&href, RecordedValue::Size(size), &at("size_bytes"), folder, findings);
                 }
                 if let Some(digest) = item["sha256"].as_str().and_then(|text| text.parse().ok()) {
-                    hrefs::compare(&href, Mark::Digest(digest), &at("sha256"), folder, findings);
+                    hrefs::compare(&href, RecordedValue::Digest(digest), &at("sha256"), folder, findings);
                 }
             }
             Err(ResolveError::Missing { .. } | ResolveError::NotAFile { .. }) => {
-                let message = format!("{} is not there", quote(href.as_str()));
-                findings.add(Code::ManifestEntryStale, at("href"), message, "a file at this place in the run folder");
+                let message = format!("{} does not exist", quote(href.as_str()));
+                findings.add(Code::ManifestEntryStale, at("href"), message, "a file at this path in the run folder");
             }
             Err(error @ ResolveError::Escapes { .. }) => {
                 findings.add(
@@ -88,8 +91,8 @@ pub(super) fn check_folder(manifest: &Value, folder: &RunFolder, findings: &mut 
     }
 }
 
-/// The files under `assets/`, as hrefs, held against the entries.
-pub(super) fn check_files(manifest: &Value, files: &[String], findings: &mut Findings) {
+/// Checks that every file under `assets/`, given as an href, has an entry.
+pub(crate) fn check_files(manifest: &Value, files: &[String], findings: &mut Findings) {
     let listed: HashSet<&str> = items(manifest, "items").filter_map(|(_, item)| item["href"].as_str()).collect();
     for file in files.iter().filter(|file| !listed.contains(file.as_str())) {
         let message = format!("{} is not listed", quote(file));

@@ -1,27 +1,30 @@
-//! Rules about `run.json`: by itself, and held against the artifacts of its folder.
+//! Rules for `run.json`, alone and against the artifacts of its folder.
 
 use std::collections::{HashMap, HashSet};
 
 use camino::Utf8Path;
 use serde_json::Value;
 
-use super::excerpt::quote;
-use super::finding::Findings;
-use super::value::{count, items};
-use super::{Code, hrefs, names, shape};
+use crate::Code;
+use crate::excerpt::quote;
+use crate::finding::Findings;
+use crate::rules::hrefs;
+use crate::rules::names;
+use crate::rules::schema;
+use crate::rules::value::{count, items};
 use counterproof_artifact::schema::Kind;
 use counterproof_artifact::{CaseId, Side};
 
-/// What the names of a run folder and of the folder above it say: `runs/<side>/<runId>`.
+/// The side and the run id in the path of a run folder: `runs/<side>/<runId>`.
 #[derive(Debug, Default)]
-pub(super) struct Place {
-    pub(super) side: Option<Side>,
-    /// Only in the layout of the contract. A copied folder may be called otherwise.
-    pub(super) run_id: Option<String>,
+pub(crate) struct FolderNames {
+    pub(crate) side: Option<Side>,
+    /// Set only in the layout of the contract: a copied folder may have any name.
+    pub(crate) run_id: Option<String>,
 }
 
-impl Place {
-    pub(super) fn of(folder: &Utf8Path) -> Self {
+impl FolderNames {
+    pub(crate) fn from_path(folder: &Utf8Path) -> Self {
         let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
         let side = |path: &Utf8Path| path.file_name().and_then(|name| name.parse::<Side>().ok());
         match folder.parent().and_then(side) {
@@ -31,16 +34,16 @@ impl Place {
     }
 }
 
-/// The document by itself. False where it is another document.
-pub(super) fn check(run: &Value, place: &Place, findings: &mut Findings) -> bool {
-    if !shape::check(Kind::Run, run, findings) {
+/// Checks the document alone. Returns false where it is another kind of document.
+pub(crate) fn check(run: &Value, place: &FolderNames, findings: &mut Findings) -> bool {
+    if !schema::check(Kind::Run, run, findings) {
         return false;
     }
     names::run_id(&run["run_id"], "/run_id", findings);
     if let (Some(folder), Some(id)) = (&place.run_id, run["run_id"].as_str())
         && folder != id
     {
-        let message = format!("the run is called {}, and its folder {}", quote(id), quote(folder));
+        let message = format!("the run id is {}, but the folder is named {}", quote(id), quote(folder));
         findings.add(Code::RunIdDiffers, "/run_id", message, quote(folder));
     }
     if let Some(side) = place.side {
@@ -59,12 +62,7 @@ pub(super) fn check(run: &Value, place: &Place, findings: &mut Findings) -> bool
         let Some(id) = id.as_str() else { continue };
         if let Some(earlier) = keys.get(&collision_key(id)) {
             let message = format!("{} names the same file as `/selected_case_ids/{earlier}`", quote(id));
-            findings.add(
-                Code::DuplicateCaseId,
-                pointer,
-                message,
-                "an id that no other equals, upper and lower case aside",
-            );
+            findings.add(Code::DuplicateCaseId, pointer, message, "an id that is unique, ignoring case");
         } else {
             keys.insert(collision_key(id), index);
         }
@@ -72,21 +70,21 @@ pub(super) fn check(run: &Value, place: &Place, findings: &mut Findings) -> bool
     true
 }
 
-/// As [`CaseId::collision_key`], for ids that may be none.
-pub(super) fn collision_key(id: &str) -> String {
+/// [`CaseId::collision_key`], also for invalid ids.
+pub(crate) fn collision_key(id: &str) -> String {
     id.parse::<CaseId>().map_or_else(|_| id.to_lowercase(), |id| id.collision_key())
 }
 
-/// How an artifact ended, as far as can be told.
+/// The status of an artifact, if it could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum ArtifactStatus {
     Ok,
     RunnerError,
     Unknown,
 }
 
-/// The selection and the stats, held against the artifacts that are there, by the stems of their files.
-pub(super) fn check_folder(run: &Value, artifacts: &HashMap<&str, Ended>, findings: &mut Findings) {
+/// Checks the selection and the stats against the artifacts, which are keyed by file stem.
+pub(crate) fn check_folder(run: &Value, artifacts: &HashMap<&str, ArtifactStatus>, findings: &mut Findings) {
     for (index, id) in items(run, "selected_case_ids") {
         if let Some(id) = id.as_str().filter(|id| !artifacts.contains_key(id)) {
             let message = format!("the selected case {} has no artifact", quote(id));
@@ -97,13 +95,13 @@ pub(super) fn check_folder(run: &Value, artifacts: &HashMap<&str, Ended>, findin
     stats(run, artifacts, findings);
 }
 
-fn stats(run: &Value, artifacts: &HashMap<&str, Ended>, findings: &mut Findings) {
+fn stats(run: &Value, artifacts: &HashMap<&str, ArtifactStatus>, findings: &mut Findings) {
     let stats = &run["stats"];
     let selected: HashSet<&str> = items(run, "selected_case_ids").filter_map(|(_, id)| id.as_str()).collect();
     let mut differ = |field: &str, says: u64, expected: &[u64], what: &str| {
         if !expected.contains(&says) {
             let expected: Vec<String> = expected.iter().map(|count| format!("`{count}`")).collect();
-            let message = format!("`{field}` is {says}, and {what}");
+            let message = format!("`{field}` is {says}, but {what}");
             findings.add(Code::StatsDiffer, format!("/stats/{field}"), message, expected.join(" or "));
         }
     };
@@ -112,19 +110,19 @@ fn stats(run: &Value, artifacts: &HashMap<&str, Ended>, findings: &mut Findings)
     {
         differ("cases_total", total, &[cases as u64], &format!("{cases} cases are selected"));
     }
-    let ended: Vec<Ended> =
+    let ended: Vec<ArtifactStatus> =
         artifacts.iter().filter(|(id, _)| selected.contains(**id)).map(|(_, ended)| *ended).collect();
-    if ended.contains(&Ended::Unknown) {
-        // What an unreadable artifact would count as is not known; it has a finding of its own.
+    if ended.contains(&ArtifactStatus::Unknown) {
+        // An unreadable artifact has its own finding; how it would count is unknown.
         return;
     }
     let all = ended.len() as u64;
-    let failed = ended.iter().filter(|ended| **ended == Ended::RunnerError).count() as u64;
+    let failed = ended.iter().filter(|ended| **ended == ArtifactStatus::RunnerError).count() as u64;
     if let Some(says) = count(&stats["cases_failed"]) {
         differ("cases_failed", says, &[failed], &format!("{failed} of {all} artifacts are runner errors"));
     }
     if let Some(says) = count(&stats["cases_completed"]) {
-        // The contract does not say whether a failure counts as completed: both readings are taken.
+        // The contract does not state whether a failure counts as completed: both are accepted.
         let (ok, what) = (all - failed, format!("{} of {all} artifacts are answers", all - failed));
         let readings = [ok, all];
         differ("cases_completed", says, &readings[..if ok == all { 1 } else { 2 }], &what);

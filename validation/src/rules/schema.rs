@@ -1,5 +1,5 @@
-//! The first question to a document: which kind is it, and does it have that kind's shape? What the schema finds is said in
-//! our own words, since the validator's quote whole values.
+//! The kind of a document, and the check against the schema of that kind. Schema errors get our own messages, because those
+//! of the validator quote complete values.
 
 use std::fmt::Write as _;
 
@@ -7,30 +7,30 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-use super::Code;
-use super::excerpt::quote;
-use super::finding::Findings;
-use super::quick;
+use crate::Code;
+use crate::excerpt::quote;
+use crate::finding::Findings;
+use crate::schema_fast_path;
 use counterproof_artifact::schema::Kind;
 
-/// Parts of schemas that a rule repeats with a code of its own.
-const SAID_BY_A_RULE: [&str; 1] = ["/$defs/bodyIsKept/"];
+/// Parts of schemas that a rule checks under its own code.
+const COVERED_BY_RULES: [&str; 1] = ["/$defs/bodyIsKept/"];
 
-/// What a document says that it is.
+/// The kind that a document declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Declared {
+pub(crate) enum Declared {
     /// A document of this contract.
     Known(Kind),
-    /// A version of one of its documents that is not known here.
+    /// An unknown version of one of its documents.
     UnknownVersion,
-    /// A shape from before the contract had versions, in words.
+    /// A format from before the contract had versions, with its description.
     Older(&'static str),
-    /// Nothing that concerns us.
+    /// Not a document of the contract.
     Foreign,
 }
 
-/// Reads what a document says that it is.
-pub(super) fn declared(document: &Value) -> Declared {
+/// Reads the declared kind of a document.
+pub(crate) fn declared(document: &Value) -> Declared {
     match document.get("schema_version").map(|version| version.as_str().unwrap_or_default()) {
         None => older_shape(document).map_or(Declared::Foreign, Declared::Older),
         Some(version) => match version.parse() {
@@ -41,37 +41,37 @@ pub(super) fn declared(document: &Value) -> Declared {
     }
 }
 
-/// `case.v2` is another version of a document that we know; `invoice.v1` is not.
+/// True for another version of a known document, such as `case.v2`; false for `invoice.v1`.
 fn is_other_version(text: &str) -> bool {
     let Some((name, version)) = text.rsplit_once(".v") else { return false };
     Kind::ALL.iter().any(|kind| kind.schema_version().rsplit_once(".v").is_some_and(|(known, _)| known == name))
         && version.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The shapes that runners and evaluators wrote before the contract had versions.
+/// Recognises the formats that runners and evaluators wrote before the contract had versions.
 fn older_shape(document: &Value) -> Option<&'static str> {
     let has = |keys: &[&str]| keys.iter().all(|key| document.get(key).is_some());
     if document["runner_failure"]["type"] == "runner_fetch_failure" {
-        return Some("a runner failure as it was written before `case.v1`");
+        return Some("a runner failure in the format before `case.v1`");
     }
     if has(&["run_id", "versions"]) || has(&["run_id", "started_at", "runner"]) {
-        return Some("a `run.json` as it was written before `run.v1`");
+        return Some("a `run.json` in the format before `run.v1`");
     }
     if has(&["case_id", "version", "final_output"]) && !has(&["status"]) {
-        return Some("an agent's response as it was written before `case.v1`");
+        return Some("an agent's response in the format before `case.v1`");
     }
     if document["kind"].as_str().is_some_and(|kind| kind.starts_with("runner_") && kind.contains("_capture")) {
-        return Some("the metadata of a body as they were written before `failure-meta.v1`");
+        return Some("the metadata of a body in the format before `failure-meta.v1`");
     }
     let first = document.get(0)?;
     (first.get("case_id").is_some() && first.get("assertions").is_some())
-        .then_some("an `evaluation.json` as it was written before `evaluation.v1`")
+        .then_some("an `evaluation.json` in the format before `evaluation.v1`")
 }
 
-/// Holds a document against the kind that its place calls for. False where it is another document altogether, so that
-/// nothing more can be asked of it.
-pub(super) fn check(expected: Kind, document: &Value, findings: &mut Findings) -> bool {
-    if expected == Kind::Case && quick::is_answer(document) {
+/// Checks a document against the schema of the expected kind. Returns false where it is another kind of document, to which
+/// no further rule applies.
+pub(crate) fn check(expected: Kind, document: &Value, findings: &mut Findings) -> bool {
+    if expected == Kind::Case && schema_fast_path::is_answer(document) {
         return true;
     }
     let wanted = || format!("`schema_version` `{expected}`");
@@ -87,7 +87,7 @@ pub(super) fn check(expected: Kind, document: &Value, findings: &mut Findings) -
             return false;
         }
         Declared::Known(kind) if kind != expected => {
-            let message = format!("this is a {kind} document, and its place is for {expected}");
+            let message = format!("this is a {kind} document, but a {expected} document is expected here");
             findings.add(Code::WrongDocument, "/schema_version", message, wanted());
             return false;
         }
@@ -102,7 +102,7 @@ pub(super) fn check(expected: Kind, document: &Value, findings: &mut Findings) -
     if !validator.is_valid(document) {
         for error in validator.iter_errors(document) {
             if findings.is_full() {
-                findings.leave_out(1);
+                findings.omit(1);
             } else {
                 report(expected, &error, findings);
             }
@@ -113,7 +113,7 @@ pub(super) fn check(expected: Kind, document: &Value, findings: &mut Findings) -
 
 fn report(kind: Kind, error: &ValidationError<'_>, findings: &mut Findings) {
     let schema_path = error.schema_path().as_str();
-    if SAID_BY_A_RULE.iter().any(|part| schema_path.contains(part)) {
+    if COVERED_BY_RULES.iter().any(|part| schema_path.contains(part)) {
         return;
     }
     let pointer = error.instance_path().as_str();
@@ -165,22 +165,22 @@ fn report(kind: Kind, error: &ValidationError<'_>, findings: &mut Findings) {
             (Code::WrongValue, message, "one of the keys that the schema lists".to_owned())
         }
         other => {
-            let message = format!("the value breaks `{}` of the schema", other.keyword());
-            (Code::WrongValue, message, format!("what `counterproof schema {kind}` says"))
+            let message = format!("the value violates `{}` of the schema", other.keyword());
+            (Code::WrongValue, message, format!("a value that matches the {kind} schema"))
         }
     };
     findings.add(code, pointer, message, expected);
 }
 
-/// What the schema says about a field, at the place that was broken or the nearest around it.
+/// Returns the description of a field in the violated part of the schema or the nearest part around it.
 fn description<'s>(schema: &'s Value, schema_path: &str, field: &str) -> Option<&'s str> {
-    let mut place = schema_path;
-    while let Some((parent, _)) = place.rsplit_once('/') {
+    let mut path = schema_path;
+    while let Some((parent, _)) = path.rsplit_once('/') {
         let text = schema.pointer(parent).and_then(|around| around["properties"][field]["description"].as_str());
         if text.is_some() {
             return text;
         }
-        place = parent;
+        path = parent;
     }
     None
 }
@@ -189,7 +189,7 @@ fn same_type(a: &Value, b: &Value) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
-/// What stands there, in a few words, however large it is.
+/// Describes a value in bounded length.
 fn describe(value: &Value) -> String {
     match value {
         Value::Null => "the value is null".to_owned(),

@@ -1,15 +1,15 @@
-//! Rules about the ids within an artifact: calls and actions are unique, and a result answers a call.
+//! Rules for the ids of an artifact: calls and actions are unique, and every result belongs to a call.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::Code;
-use super::excerpt::quote;
-use super::finding::Findings;
-use super::value::items;
+use crate::Code;
+use crate::excerpt::quote;
+use crate::finding::Findings;
+use crate::rules::value::items;
 
-pub(super) fn check(document: &Value, findings: &mut Findings) {
+pub(crate) fn check(document: &Value, findings: &mut Findings) {
     let calls = events(document, "tool_call");
     unique(calls, "events", Code::DuplicateCallId, "call_id", findings);
     let actions = items(document, "proposed_actions").map(|(index, action)| (index, &action["action_id"]));
@@ -29,7 +29,7 @@ pub(super) fn check(document: &Value, findings: &mut Findings) {
     }
 }
 
-/// The events of a type: the index and the `call_id` of each.
+/// Returns the index and the `call_id` of each event of a type.
 fn events<'a>(document: &'a Value, kind: &'static str) -> impl Iterator<Item = (usize, &'a Value)> {
     items(document, "events")
         .filter(move |(_, event)| event["type"] == kind)
@@ -50,8 +50,8 @@ fn unique<'a>(
     let mut first: HashMap<&str, usize> = HashMap::new();
     for (index, id) in ids(values) {
         if let Some(earlier) = first.get(id) {
-            let message = format!("the `{field}` {} stands at `/{list}/{earlier}` already", quote(id));
-            findings.add(code, format!("/{list}/{index}/{field}"), message, "an id that no other has");
+            let message = format!("the `{field}` {} is already used at `/{list}/{earlier}`", quote(id));
+            findings.add(code, format!("/{list}/{index}/{field}"), message, "a unique id");
         } else {
             first.insert(id, index);
         }
