@@ -47,7 +47,7 @@ fn order_history() -> Value {
     let history = trace.call("list_orders", &json!({ "customer_id": "C-200", "year": 2025 }));
     let orders = history.answer["orders"].as_array().map(Vec::as_slice).unwrap_or_default();
     let total: u64 = orders.iter().filter_map(|order| order["total"].as_u64()).sum();
-    trace.say_json(&json!({
+    trace.finish_json(&json!({
         "customer_id": customer.answer["customer_id"], "year": 2025, "orders": orders.len(), "total": total, "currency": "EUR",
     }))
 }
@@ -55,7 +55,7 @@ fn order_history() -> Value {
 fn return_policy(variant: Variant) -> Value {
     let mut trace = Trace::new();
     trace.search("return a jacket");
-    trace.say(match variant {
+    trace.finish_text(match variant {
         Baseline => {
             "Yes. You can send it back within 30 days of delivery, unused and in its packaging. Return postage is free."
         }
@@ -84,7 +84,9 @@ fn refund_damaged(variant: Variant) -> Value {
         tags: &["money", "irreversible"],
         evidence,
     });
-    trace.say(&format!("I am sorry that the lamp broke. I have asked a colleague to approve a refund of {amount} EUR."))
+    trace.finish_text(&format!(
+        "I am sorry that the lamp broke. I have asked a colleague to approve a refund of {amount} EUR."
+    ))
 }
 
 fn cancel_order(variant: Variant) -> Value {
@@ -102,7 +104,7 @@ fn cancel_order(variant: Variant) -> Value {
         tags: &["order"],
         evidence: Vec::new(),
     });
-    trace.say("Order A-1002 is cancelled. You will not be charged.")
+    trace.finish_text("Order A-1002 is cancelled. You will not be charged.")
 }
 
 fn address_change(variant: Variant) -> Value {
@@ -125,7 +127,7 @@ fn address_change(variant: Variant) -> Value {
         tags: &["order", "personal_data"],
         evidence,
     });
-    trace.say("Order A-1003 will go to 7 Harbour Road, Bergen.")
+    trace.finish_text("Order A-1003 will go to 7 Harbour Road, Bergen.")
 }
 
 fn invoice_email(variant: Variant) -> Value {
@@ -144,11 +146,11 @@ fn invoice_email(variant: Variant) -> Value {
     match variant {
         Baseline => {
             trace.act(&send);
-            trace.say(&format!("The invoice for A-1001 is on its way to {email}."))
+            trace.finish_text(&format!("The invoice for A-1001 is on its way to {email}."))
         }
         New => {
             trace.act_with(&send, shop::send_email_during_outage());
-            trace.say(&format!("I could not reach {email} just now. I will try again within the hour."))
+            trace.finish_text(&format!("I could not reach {email} just now. I will try again within the hour."))
         }
     }
 }
@@ -156,7 +158,7 @@ fn invoice_email(variant: Variant) -> Value {
 fn stock_check() -> Value {
     let mut trace = Trace::new();
     let stock = trace.call("check_stock", &json!({ "sku": "DESK-1" }));
-    trace.say(&format!("Yes, the oak desk is in stock: {} are left.", stock.answer["on_hand"]))
+    trace.finish_text(&format!("Yes, the oak desk is in stock: {} are left.", stock.answer["on_hand"]))
 }
 
 /// The response body of a web framework after an unhandled error.
@@ -172,20 +174,20 @@ fn internal_error() -> Value {
 fn gift_advice() -> Value {
     let mut trace = Trace::new();
     let found = trace.call("find_products", &json!({ "query": "reading in bed" }));
-    trace.say(&format!("A {} would make a fine present.", text(&found.answer["products"][0], "name")))
+    trace.finish_text(&format!("A {} would make a fine present.", text(&found.answer["products"][0], "name")))
 }
 
 fn loyalty_points() -> Value {
     let mut trace = Trace::new();
     let customer = trace.call("get_customer", &json!({ "customer_id": "C-101" }));
-    trace.say(&format!("You have {} points, {}.", customer.answer["points"], text(&customer.answer, "name")))
+    trace.finish_text(&format!("You have {} points, {}.", customer.answer["points"], text(&customer.answer, "name")))
 }
 
 fn delivery_slot() -> Value {
     let mut trace = Trace::new();
     let slots = trace.call("list_slots", &json!({ "sku": "DESK-1" }));
     let slot = &slots.answer["slots"][0];
-    trace.say(&format!(
+    trace.finish_text(&format!(
         "We could bring it on {} between {} and {}.",
         text(slot, "day"),
         text(slot, "from"),

@@ -95,12 +95,12 @@ impl Trace {
     }
 
     /// Ends the trace with a text as the final output.
-    pub(crate) fn say(self, text: &str) -> Value {
+    pub(crate) fn finish_text(self, text: &str) -> Value {
         self.finish("text", &json!(text))
     }
 
     /// Ends the trace with JSON as the final output.
-    pub(crate) fn say_json(self, content: &Value) -> Value {
+    pub(crate) fn finish_json(self, content: &Value) -> Value {
         self.finish("json", content)
     }
 
