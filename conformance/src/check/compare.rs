@@ -52,6 +52,7 @@ fn compare_files(path: &str, expected: &GoldenFile, found: &GoldenFile) -> Vec<S
         (Some(_), None) => vec!["malformed: the ledger is missing".to_owned()],
         (None, _) | (Some(Err(_)), Some(Ok(_))) => Vec::new(),
     };
+    // The ledgers are equal or absent, so the difference is elsewhere in the file.
     if differences.is_empty() {
         differences.push("data content differs".to_owned());
     }

@@ -21,6 +21,7 @@ pub(super) enum LedgerError {
 
 /// Parses the events of a log. Returns `None` if the log has no ledger.
 pub(super) fn parse(log: &str) -> Option<Result<Vec<LedgerEvent>, LedgerError>> {
+    // The last marker counts: the sections can contain the same line, but every line of output in the ledger has a prefix.
     let (_, ledger) = log.rsplit_once("\n--- BEGIN EVENTS ---\n")?;
     Some(match ledger.strip_suffix("--- END EVENTS ---\n") {
         None => Err(LedgerError::NoEnd),

@@ -59,6 +59,7 @@ pub(crate) struct Trial<'a> {
 impl Trial<'_> {
     /// Executes the program. An error means that the trial failed, not the program.
     pub(crate) fn run(&self) -> Result<TrialOutcome, TrialError> {
+        // Named, so that users can attribute a folder that a killed run has left.
         let folder = TempDir::with_prefix("conformance-").map_err(TrialError::TemporaryFolder)?;
         let folder = Utf8Path::from_path(folder.path()).ok_or(TrialError::NonUtf8Folder)?;
         // The ready file is outside the working folder, so it is not part of the snapshot.

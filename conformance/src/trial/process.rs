@@ -76,6 +76,7 @@ fn wait(child: &mut Child, options: &ProcessOptions<'_>) -> Result<Output, Proce
         // A program may ignore its input. The thread then blocks, so it is not joined.
         thread::spawn(move || stdin.write_all(text.as_bytes()));
     }
+    // Both streams are read in threads: a program that fills one pipe would block while the other is read.
     let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
     if let Some((signal, ready)) = options.signal {
         wait_until_ready(ready, child, &limits)?;
@@ -90,6 +91,7 @@ fn wait(child: &mut Child, options: &ProcessOptions<'_>) -> Result<Output, Proce
             }
         }
     };
+    // The streams end before the process is reaped. A descendant that holds them open counts against the time limit.
     let (stdout, stderr) = (receive(stdout)?, receive(stderr)?);
     loop {
         if let Some(status) = child.try_wait().map_err(ProcessError::Wait)? {

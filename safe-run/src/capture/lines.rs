@@ -128,6 +128,7 @@ pub(crate) fn for_each_line<E: From<io::Error>>(
         let splitter = &mut splitters[chunk.stream as usize];
         splitter.last_at = chunk.at;
         let end = splitter.position + chunk.length;
+        // A chunk can be larger than the buffer: one read of the session takes up to 256 KiB.
         while splitter.position < end {
             let room = usize::try_from(end - splitter.position).unwrap_or(usize::MAX).min(buffer.len());
             let read = splitter.bytes.read_at(splitter.position, &mut buffer[..room])?;
@@ -139,6 +140,7 @@ pub(crate) fn for_each_line<E: From<io::Error>>(
     }
     let unfinished = Stream::ALL.into_iter().zip(splitters);
     let mut unfinished: Vec<_> = unfinished.filter(|(_, splitter)| splitter.line_start < splitter.position).collect();
+    // The capture does not record when a stream ended, so the time of its last chunk decides.
     unfinished.sort_by_key(|(_, splitter)| splitter.last_at);
     for (stream, mut splitter) in unfinished {
         let at = splitter.last_at;
@@ -178,6 +180,7 @@ impl<'a> LineSplitter<'a> {
             self.partial.get_or_insert_default().clear();
         }
         self.position = start + block.len() as u64;
+        // Beyond the limit, the line is no longer collected: its range in the capture is enough to read it again.
         self.partial = self.partial.take().filter(|partial| partial.len() + block.len() - done <= MEMORY_LIMIT);
         if let Some(partial) = &mut self.partial {
             partial.extend_from_slice(&block[done..]);
@@ -194,12 +197,14 @@ impl<'a> LineSplitter<'a> {
     ) -> Result<(), E> {
         let end = |is_crlf| if is_crlf { LineEnd::CrLf } else { LineEnd::Lf };
         let Some(partial) = &mut self.partial else {
+            // The line is not in memory, so its last byte must be read to detect CRLF.
             let mut last = [0];
             self.bytes.read_at(newline - 1, &mut last)?;
             let is_crlf = last == *b"\r";
             let text = Text::Captured { bytes: self.bytes, from: self.line_start, to: newline - u64::from(is_crlf) };
             return visit(Line { end: end(is_crlf), text });
         };
+        // Most lines are inside one block and need no copy.
         let whole = if partial.is_empty() {
             rest
         } else {

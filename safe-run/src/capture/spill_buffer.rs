@@ -63,6 +63,7 @@ impl Write for SpillBuffer {
             self.tail.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
+        // Large writes bypass the tail: copying them there first would only cost time.
         let written = self.spill()?.write(bytes)?;
         self.file_len += written as u64;
         Ok(written)

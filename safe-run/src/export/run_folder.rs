@@ -30,6 +30,7 @@ pub fn export(sources: &[Source], destination: &Destination<'_>) -> Result<Expor
     let cases = cases.collect::<Result<Vec<_>, _>>()?;
     let parent = destination.out.join(destination.side.as_str());
     let folder = parent.join(destination.run_id.as_str());
+    // Checked again when the folder is published; this check avoids writing a run that cannot be used.
     if exists(&folder) {
         return Err(CreateError::Exists(folder).into());
     }

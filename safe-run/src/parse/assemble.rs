@@ -20,6 +20,7 @@ pub(super) fn assemble(format: RecordFormat, events: Vec<ParsedEvent>) -> Result
     let end = last.map(|event| event.end).unwrap_or_default();
     let (stdout, stderr, notes) = (Vec::new(), Vec::new(), Vec::new());
     let mut record = ParsedRecord { format, command, times, exit_code, end, stdout, stderr, notes };
+    // There is at least one event here: without one, the start would be missing.
     let before_exit = events.len() - 1;
     for event in events.into_iter().take(before_exit).skip(1) {
         match event.origin {

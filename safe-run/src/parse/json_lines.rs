@@ -33,6 +33,7 @@ fn parse_text(raw: &mut RawFields, origin: Origin) -> Result<String, LineError> 
     match optional::<String>("encoding", raw.encoding.take())?.as_deref() {
         Some("base64") => Ok(ledger_text(&STANDARD.decode(&text).map_err(|_| LineError::Base64)?)),
         Some(_) => Err(LineError::NotAnEvent),
+        // META text is written by safe-run and never encoded in the ledger.
         None if origin == Origin::Meta => Ok(text),
         None => Ok(ledger_text(text.as_bytes())),
     }
@@ -51,6 +52,7 @@ impl Role {
     fn new(seq: u64, origin: Origin, text: &str) -> Self {
         let code = text.strip_prefix(EXIT_PREFIX).filter(|_| origin == Origin::Meta).and_then(|code| code.parse().ok());
         match code {
+            // The first event is checked as the start whatever its text is, so that its errors name the missing fields.
             _ if seq == 1 => Role::Start,
             Some(code) => Role::Exit(code),
             None => Role::Other,

@@ -13,6 +13,7 @@ const NOT_EXECUTABLE: i32 = 3;
 
 /// Searches for the command as the operating system does, and returns the exit code. Conformance vectors pin the messages.
 pub(super) fn run(command: &OsStr) -> i32 {
+    // A file earlier in PATH that is not executable does not hide a later one that is.
     let found = candidates(command);
     if found.iter().any(|path| is_executable(path)) {
         return 0;

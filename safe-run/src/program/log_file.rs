@@ -39,6 +39,7 @@ pub(super) fn save(
 ) -> Result<Utf8PathBuf, LogFileError> {
     let folder = Utf8Path::from_path(folder.as_ref()).ok_or(LogFileError::NotUtf8)?;
     create_folder(folder)?;
+    // The log is written under a temporary name first: a reader never sees an incomplete log.
     let mut file = AtomicFile::create(&folder.join("log"))?;
     let written = write(&mut file).and_then(|()| file.flush());
     written.map_err(|source| LogFileError::Content { folder: folder.to_owned(), source })?;

@@ -22,6 +22,7 @@ enum RedactionError {
 
 /// Runs the command and returns the exit code.
 pub(super) fn run(run: &Run) -> i32 {
+    // The events file is opened before the start, so that a wrong path costs no execution.
     let settings = Settings::read(|name| std::env::var_os(name));
     let events = match run.events.as_deref().map(EventsFile::open).transpose() {
         Ok(events) => events,

@@ -14,6 +14,7 @@ impl Record {
     /// Replaces every secret in the command and in its output. The number of lines and their order do not change. For a line
     /// that arrived in several chunks, only the time of the last chunk remains.
     pub fn redacted(self, redactor: &Redactor) -> io::Result<Self> {
+        // Events are numbered by line, so a secret of several lines must not merge them.
         let redactor = redactor.clone().keeping_lines();
         let end = if self.capture_error.is_some() { StreamEnd::Cut } else { StreamEnd::Complete };
         let mut capture = Capture::default();
@@ -70,6 +71,7 @@ fn redacted_order(before: &Capture, after: &Capture) -> io::Result<Vec<Chunk>> {
         let chunk = chunk?;
         let lines = &mut lines[chunk.stream as usize];
         lines.last = Some(chunk);
+        // A secret can extend over chunks, so redacted bytes are assigned to chunks by whole lines.
         let length = lines.advance(chunk.length)?;
         if length > 0 {
             chunks.push(Chunk { length, ..chunk });

@@ -94,6 +94,7 @@ impl Session<'_> {
         let Ok(signal) = SignalNumber::try_from(i32::from(signal[0])) else { return };
         match signal {
             SignalNumber::SIGTSTP => {
+                // The command must stop before this process does, or its signal would wait until CONT.
                 self.terminal.take_back();
                 self.forward_signal(signal);
                 terminal::stop_this_process();
@@ -109,6 +110,7 @@ impl Session<'_> {
                     pty::copy_window_size(&relay.master);
                 }
             }
+            // After the end of the command, a signal can only mean "stop waiting".
             _ if self.ending.is_some() || signal == SignalNumber::SIGKILL => {
                 self.aborted_by = self.aborted_by.or(Some(signal as i32));
                 self.finish();
@@ -116,6 +118,7 @@ impl Session<'_> {
             _ => {
                 self.forward_signal(signal);
                 self.aborted_by = self.aborted_by.or(Some(signal as i32));
+                // A second signal must not extend the grace time.
                 self.deadline = self.deadline.or(Some(Instant::now() + self.options.grace));
             }
         }

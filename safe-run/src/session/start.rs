@@ -44,6 +44,7 @@ pub fn record(
     }
     let StartedCommand { supervised, sources, relay } =
         start(command, options, input, blocked).map_err(StartError::Setup)?;
+    // Dropped at the end of this function, which restores the terminal on every path.
     let _raw_mode = options.terminal.then(RawMode::enter);
     let mut session = Session {
         options,

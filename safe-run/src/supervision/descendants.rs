@@ -22,6 +22,7 @@ pub(crate) fn kill_descendants(known: Option<Pid>) -> i32 {
                 killed.insert(child.as_raw_nonzero());
             }
         }
+        // Blocks until a killed child is gone. Its own children are adopted by then and found in the next round.
         if rustix::process::wait(WaitOptions::empty()).is_err() {
             break;
         }

@@ -30,6 +30,7 @@ pub(super) fn launch(
     let mut child = launcher.spawn()?;
     // From here on only the launcher holds its end, so the connection closes when it becomes the command.
     drop(launcher);
+    // The connection closes when the launcher becomes the command, so the end of the stream means success.
     match here.receive() {
         Some(Status::NotStarted(error)) => {
             let _ = child.wait();
@@ -56,6 +57,7 @@ fn become_command(
     mut command: impl Iterator<Item = OsString>,
 ) -> io::Error {
     let prepare = || -> io::Result<()> {
+        // First, so that no later step can leave a process behind if the supervisor dies.
         die_with_parent(supervisor)?;
         rustix::stdio::dup2_stdin(connection.receive_descriptor()?)?;
         if setup.placement == Placement::NewSession {

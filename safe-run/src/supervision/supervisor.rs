@@ -100,6 +100,7 @@ fn supervise_until_finished(connection: &Connection, command: Pid) {
             let _ = rustix::process::kill_process_group(command, signal);
         }
     }
+    // The reporting thread returns only after the end of the command, so the command is killed before the join.
     let _ = rustix::process::kill_process_group(command, Signal::KILL);
     let _ = waiting.join();
     let _ = connection.send(Status::LeftBehind(kill_descendants(Some(command))));
@@ -109,6 +110,7 @@ fn supervise_until_finished(connection: &Connection, command: Pid) {
 fn report_status(connection: &Connection, command: Pid) {
     let any = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
     loop {
+        // NOWAIT leaves every child unreaped, so this wait cannot take the status of the command.
         let changed = rustix::process::waitid(WaitId::All, any);
         if changed.is_err_and(|error| error != rustix::io::Errno::INTR) {
             return;
