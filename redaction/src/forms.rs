@@ -1,23 +1,23 @@
-//! The forms that a value takes on its way through usual encoders, as one regular expression. It does not search.
+//! Builds one regular expression for all forms that common encoders give a value.
 //!
-//! Encoders differ in which characters they encode, so each character of the value may stand in any of its forms: as it
-//! is, escaped for JSON (also several times over), percent-encoded (also twice), or as an entity of HTML. Base64 hides the
-//! borders between bytes, so there the value has three forms, one for each place at which it may begin.
+//! Encoders differ in the characters that they encode, thus each character of the value may occur in any form: literal,
+//! escaped for JSON (possibly repeatedly), percent-encoded (possibly twice), or as an HTML entity. Base64 does not preserve
+//! byte boundaries, thus the value has three base64 forms, one for each alignment.
 
 use std::fmt::Write;
 
-/// Longest form of one character: an escape of JSON behind eight backslashes.
+/// Longest form of one character, in bytes: a JSON escape after eight backslashes.
 const LONGEST_CHARACTER: usize = 13;
 
-/// Base64 of fewer bytes is found in texts that have nothing to do with it.
+/// Smallest number of bytes for the base64 forms: shorter ones occur in unrelated text.
 const SHORTEST_ENCODED: usize = 6;
 
-/// All forms of a value.
+/// Returns the pattern of all forms of a value.
 pub(super) fn all(value: &str) -> String {
     forms(value, Before::Any)
 }
 
-/// All forms of a value, to tell whether one has begun.
+/// Returns the pattern that detects the start of any form of a value.
 pub(super) fn beginnings(value: &str) -> String {
     forms(value, Before::Nothing)
 }
@@ -30,16 +30,16 @@ fn forms(value: &str, before: Before) -> String {
     forms.join("|")
 }
 
-/// What may stand before the base64 of a value.
+/// The context before the base64 form of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// The character that holds bits of the value and of what stands before it.
+    /// The character that encodes bits of the value and of the preceding byte.
     Any,
-    /// Nothing: that character may be any, so that every text would end with it.
+    /// None: that character can be any, thus every text would end with a match.
     Nothing,
 }
 
-/// The greatest number of bytes that a form of the value takes; UTF-16 escapes take two for a character beyond the BMP.
+/// Returns the largest length of a form in bytes. A character outside the BMP takes two UTF-16 escapes.
 pub(super) fn longest(value: &str) -> usize {
     value.len() * LONGEST_CHARACTER
 }
@@ -74,7 +74,7 @@ fn character(character: char) -> String {
         forms.push(format!(r"\\{{1,8}}{}", literal(short.to_string().as_bytes())));
     }
     match character {
-        // Every round of escaping doubles a backslash.
+        // Every round of escaping doubles the backslashes.
         '\\' => forms.insert(0, r"\\{1,16}".to_owned()),
         ' ' => forms.push(r"\+".to_owned()),
         '&' => forms.push("&amp;".to_owned()),
@@ -91,12 +91,12 @@ fn character(character: char) -> String {
     format!("(?:{})", forms.join("|"))
 }
 
-/// Base64 of any text that has the value behind `offset` bytes (or a multiple of three more), without the characters that
-/// depend on what stands around it but for one at each end, which holds bits of both.
+/// Returns the base64 form of the value at an alignment of `offset` bytes (modulo three). Characters that depend on the
+/// surrounding bytes are omitted, except one at each end, which encodes bits of both.
 fn base64(value: &[u8], offset: usize, before: Before) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bit = |index: usize| {
-        // Bits before the value are not known; those are in a character that is left out.
+        // The bits before the value are unknown; the character that encodes only them is omitted.
         let byte = (index / 8).checked_sub(offset).and_then(|at| value.get(at)).copied().unwrap_or_default();
         byte >> (7 - index % 8) & 1
     };

@@ -13,8 +13,8 @@
 //! # Ok::<(), counterproof_redaction::RedactError>(())
 //! ```
 
-mod begun;
 mod forms;
+mod partial_secret;
 mod patterns;
 mod redactor;
 mod stream;

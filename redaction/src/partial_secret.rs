@@ -1,5 +1,4 @@
-//! Secrets that had begun when a text was cut off: their first part stands at the end, and no rule for whole secrets finds it.
-//! Texts that are all there are not its business.
+//! Secrets cut off at the end of a truncated text: the rules for complete secrets do not match their first part.
 
 use regex::bytes::Regex;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -9,19 +8,19 @@ use regex_automata::{Anchored, Input, MatchKind};
 
 use crate::{CONFIGURED, KEY_PATTERNS};
 
-/// Looks for the first part of a secret at the very end of a text.
+/// Finds the first part of a secret at the end of a text.
 #[derive(Debug, Clone)]
-pub(super) struct Begun {
-    /// Reads the forms of the values: alive at the end of a text as long as what it has read may still become one.
+pub(super) struct PartialSecret {
+    /// Automaton of the forms of the values. It is alive at the end of the text while the input can still become a match.
     values: Option<DFA>,
     /// The longest form of a value, in bytes.
     longest: usize,
-    /// The shapes of keys, each up to the end of the text.
+    /// The patterns of keys, each anchored to the end of the text.
     shapes: Vec<(&'static str, Regex)>,
 }
 
-impl Begun {
-    /// Made from the forms of all values, and what makes a regular expression. `None` where that is too large.
+impl PartialSecret {
+    /// Compiles the forms of all values with `compile`. Returns `None` where the result is too large.
     pub(super) fn new(
         forms: &[String],
         longest: usize,
@@ -31,7 +30,7 @@ impl Begun {
         let values = if forms.is_empty() {
             None
         } else {
-            // All matches and not the first: a short value that is there must not hide a longer one that has begun.
+            // All matches, not only the leftmost: a short complete value must not hide the start of a longer one.
             let config = DFA::config().match_kind(MatchKind::All).skip_cache_capacity_check(true);
             let dfa = DFA::builder()
                 .configure(config)
@@ -46,7 +45,7 @@ impl Begun {
         Some(Self { values, longest, shapes: shapes.collect::<Option<_>>()? })
     }
 
-    /// Where the first part of a secret begins that goes up to the end, and the rule that says so.
+    /// Returns the start of a partial secret at the end of the text, and the name of its rule.
     pub(super) fn find(&self, text: &[u8]) -> Option<(usize, &'static str)> {
         let value = self.value(text).map(|start| (start, CONFIGURED));
         let shapes = self.shapes.iter().filter_map(|(name, shape)| {
@@ -64,7 +63,7 @@ impl Begun {
     }
 }
 
-/// True where the text is the start of a match. An automaton that gives up says so too: better masked than kept.
+/// True where the text is the start of a match, and where the automaton gives up: masking too much is the safe side.
 fn may_go_on(dfa: &DFA, cache: &mut Cache, text: &[u8]) -> bool {
     let Ok(mut state) = dfa.start_state_forward(cache, &Input::new(text).anchored(Anchored::Yes)) else { return true };
     for &byte in text {

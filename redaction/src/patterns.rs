@@ -1,25 +1,24 @@
-//! The shapes of widely used keys. A shape has to be so particular that ordinary text does not have it.
+//! Patterns of widely used keys. Each is specific enough not to match ordinary text.
 
-/// The shape of a key.
+/// The pattern of a kind of key.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyPattern {
-    /// Its stable name, as `redactions_applied` has it.
+    /// The stable name, used in `redactions_applied`.
     pub name: &'static str,
-    /// What it looks like, in a word.
+    /// A short description of the format.
     pub looks_like: &'static str,
-    /// Its regular expression over bytes; the first group, if there is one, is what is masked.
+    /// The regular expression over bytes. The first group, or else the complete match, is masked.
     pub(super) regex: &'static str,
-    /// The regular expression of a key that has begun, from where it can be recognised up to the end of a text that was cut off.
-    /// `None` where `regex` does that too.
+    /// The regular expression of a key that is truncated at the end of the text. `None` where `regex` matches that too.
     pub(super) begun: Option<&'static str>,
 }
 
-/// All shapes that are looked for. `docs/runner.md` has the same list, and a test holds it to that.
+/// All patterns. A test compares the list in `docs/runner.md` with it.
 pub const KEY_PATTERNS: [KeyPattern; 13] = [
     KeyPattern {
         name: "private_key",
         looks_like: "`-----BEGIN … PRIVATE KEY-----`",
-        // A key that was cut off has no end.
+        // A truncated key has no end marker.
         regex: r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?",
         begun: None,
     },
@@ -38,7 +37,7 @@ pub const KEY_PATTERNS: [KeyPattern; 13] = [
     KeyPattern {
         name: "secret_key",
         looks_like: "`sk-…` (OpenAI, Anthropic and others)",
-        // Not within a word: `task-…` is no key. In JSON the letter before it may belong to an escape.
+        // Not inside a word: `task-…` is not a key. In JSON the preceding letter may belong to an escape.
         regex: r"(?:[^A-Za-z0-9]|\\[bfnrt]|^)(sk-[A-Za-z0-9_-]{20,})",
         begun: Some(r"(?:[^A-Za-z0-9]|\\[bfnrt]|^)(sk-[A-Za-z0-9_-]+)"),
     },

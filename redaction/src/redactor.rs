@@ -1,4 +1,4 @@
-//! The search for secrets: compiled rules, and the masking of what they match.
+//! Searches for secrets with compiled rules, and masks the matches.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,31 +6,31 @@ use std::collections::BTreeSet;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use crate::begun::Begun;
 use crate::forms;
+use crate::partial_secret::PartialSecret;
 use crate::patterns::KEY_PATTERNS;
 
-/// What stands where a secret stood.
+/// Replacement for a secret.
 pub const MASK: &str = "[redacted]";
 
-/// The name of the rule for values that were named as secrets.
+/// Name of the rule for configured secrets.
 pub const CONFIGURED: &str = "configured_secret";
 
-/// Shorter values are not looked for: to mask them would tear holes into every text.
+/// Length of the shortest secret that is redacted, in bytes. Shorter values occur in unrelated text.
 pub const SHORTEST: usize = 4;
 
 /// Largest compiled rule, in bytes. A value of 64 KiB stays below it.
 const COMPILED_LIMIT: usize = 256 << 20;
 
-/// A value is too long to look for.
+/// A secret that is too long to compile into a search.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to make a search for a secret of {bytes} bytes")]
+#[error("failed to compile the search for secrets of {bytes} bytes")]
 pub struct RedactError {
-    /// How long the value is; the value itself is in no message.
+    /// The total length of the secrets. Messages never contain a secret.
     pub bytes: usize,
 }
 
-/// The rules by which anything was masked.
+/// The rules that masked something.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied(BTreeSet<&'static str>);
 
@@ -45,30 +45,30 @@ impl Applied {
         self.0.is_empty()
     }
 
-    /// Adds what another text needed.
+    /// Adds the rules applied to another text.
     pub fn merge(&mut self, other: &Applied) {
         self.0.extend(&other.0);
     }
 }
 
-/// What to look for. Cheap to clone; its `Debug` shows no value.
+/// A compiled search for secrets. Cheap to clone; `Debug` prints no secret.
 #[derive(Clone)]
 pub struct Redactor {
     rules: Vec<Rule>,
-    /// Matches where any rule does: one pass finds all candidates.
+    /// Matches wherever any rule matches: one pass finds all candidates.
     pub(crate) any: Regex,
-    begun: Begun,
+    begun: PartialSecret,
     pub(crate) longest: usize,
-    /// True where a mask is followed by the line breaks of what it stands for.
+    /// True where a mask is followed by the line breaks of the secret.
     keeps_lines: bool,
 }
 
-/// How a text ends.
+/// Whether a text is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Where whoever wrote it ended it.
+    /// The text is complete.
     Whole,
-    /// Somewhere within.
+    /// The text is truncated, possibly inside a secret.
     Cut,
 }
 
@@ -85,10 +85,10 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// A redactor of these values and of all [`KEY_PATTERNS`]. Values shorter than [`SHORTEST`] are left out.
+    /// Compiles a redactor for these secrets and all [`KEY_PATTERNS`]. Ignores values shorter than [`SHORTEST`].
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Self, RedactError> {
         let mut values: Vec<&str> = values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
-        // The longest first, so that no part of one is left by another.
+        // Longest first: otherwise a secret that is a prefix of another would leave the rest of that one unmasked.
         values.sort_by_key(|value| (std::cmp::Reverse(value.len()), *value));
         values.dedup();
         let bytes = values.iter().map(|value| value.len()).sum();
@@ -103,7 +103,7 @@ impl Redactor {
         let any = sources.iter().map(|(_, source)| format!("(?:{source})")).collect::<Vec<_>>().join("|");
         let longest = values.first().map_or(0, |value| forms::longest(value));
         let beginnings: Vec<String> = values.iter().map(|value| forms::beginnings(value)).collect();
-        let begun = Begun::new(&beginnings, longest, COMPILED_LIMIT, |source| compile(source).ok());
+        let begun = PartialSecret::new(&beginnings, longest, COMPILED_LIMIT, |source| compile(source).ok());
         Ok(Self {
             rules: rules.collect::<Result<_, _>>()?,
             any: compile(&any)?,
@@ -113,8 +113,7 @@ impl Redactor {
         })
     }
 
-    /// The same rules, for texts that must keep their number of lines: a mask is followed by the line breaks of what it stands
-    /// for.
+    /// Preserves the number of lines: a mask is followed by the line breaks of the secret.
     #[must_use]
     pub fn keeping_lines(self) -> Self {
         Self { keeps_lines: true, ..self }
@@ -128,13 +127,13 @@ impl Redactor {
         }
     }
 
-    /// Masks every secret in bytes that are all there; for those that come in pieces there is [`RedactingStream`](crate::RedactingStream).
+    /// Masks every secret in complete bytes. For chunks, use [`RedactingStream`](crate::RedactingStream).
     pub fn bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
         self.up_to(bytes, End::Whole, applied)
     }
 
-    /// The same for bytes of which the end is missing: the first part of a secret goes too, where the bytes end within it. Of
-    /// fewer bytes than [`SHORTEST`] it goes without a mask, for so little is hardly ever the start of a secret.
+    /// Masks every secret in truncated bytes, including one that is cut off at the end. A remainder shorter than [`SHORTEST`]
+    /// is removed without a mask, because it is rarely the start of a secret.
     pub fn cut_bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
         self.up_to(bytes, End::Cut, applied)
     }
@@ -159,12 +158,12 @@ impl Redactor {
         Cow::Owned(masked)
     }
 
-    /// Where a secret begins whose end was cut off.
+    /// Returns the start of a truncated secret and the name of its rule.
     fn begun_at(&self, bytes: &[u8], end: End) -> Option<(usize, &'static str)> {
         if end == End::Cut { self.begun.find(bytes) } else { None }
     }
 
-    /// Puts the mask for the first `length` bytes of a secret, where they are enough to be one.
+    /// Writes the mask for the first `length` bytes of a secret, if they are long enough.
     fn mask_begun(length: usize, name: &'static str, masked: &mut Vec<u8>, applied: &mut Applied) {
         if length >= SHORTEST {
             applied.0.insert(name);
@@ -172,7 +171,7 @@ impl Redactor {
         }
     }
 
-    /// Masks every secret in the strings, names and numbers of a JSON value, which stays JSON.
+    /// Masks every secret in the strings, keys and numbers of a JSON value. The result is valid JSON.
     pub fn json(&self, value: &mut Value, applied: &mut Applied) {
         match value {
             Value::String(text) => {
@@ -180,7 +179,7 @@ impl Redactor {
                     *text = self.text(text, applied);
                 }
             }
-            // A number that holds a secret cannot stay one.
+            // A number that contains a secret becomes a string.
             Value::Number(number) => {
                 let text = number.to_string();
                 if self.any.is_match(text.as_bytes()) {
@@ -193,12 +192,12 @@ impl Redactor {
         }
     }
 
-    /// The same for an object.
+    /// Masks every secret in the keys and values of an object.
     pub fn object(&self, fields: &mut Map<String, Value>, applied: &mut Applied) {
         if fields.keys().any(|name| self.any.is_match(name.as_bytes())) {
             for (name, value) in std::mem::take(fields) {
                 let mut name = self.text(&name, applied);
-                // Two names may differ in nothing but their secrets; neither field is lost.
+                // Keys that differ only in their secrets must not overwrite each other.
                 while fields.contains_key(&name) {
                     name.push('+');
                 }
@@ -208,7 +207,7 @@ impl Redactor {
         fields.values_mut().for_each(|value| self.json(value, applied));
     }
 
-    /// Masks one match of `any`: the part of it that the rule calls the secret, or the whole.
+    /// Masks one match of `any`: the first group of the matching rule, or the complete match.
     pub(crate) fn mask_one(&self, found: &[u8], masked: &mut Vec<u8>, applied: &mut Applied) {
         let matched = self.rules.iter().find_map(|rule| Some((rule.name, rule.regex.captures(found)?)));
         let Some((name, captures)) = matched else {
@@ -227,7 +226,7 @@ impl Redactor {
         self.keep_lines(secret, masked);
     }
 
-    /// The line breaks of what is left out, where they are kept.
+    /// Writes the line breaks of removed text, if lines are preserved.
     pub(crate) fn keep_lines(&self, left_out: &[u8], masked: &mut Vec<u8>) {
         if self.keeps_lines {
             masked.extend(left_out.iter().filter(|byte| **byte == b'\n'));

@@ -1,44 +1,44 @@
-//! Redaction of bytes that come in pieces: a secret is found wherever the pieces are cut, in memory that does not grow.
+//! Redaction of a byte stream: finds secrets across chunk boundaries, in bounded memory.
 
 use crate::redactor::{Applied, End, Redactor};
 
-/// The least that is held back: keys of known shapes, but for hostile ones, are shorter.
+/// Smallest number of bytes held back. Keys of known patterns are shorter, except hostile ones.
 const HELD: usize = 16 * 1024;
 
-/// Work is done in blocks of at least this size, so that bytes which come one by one are not searched once for each.
+/// Smallest block to search, in bytes. Without it, single-byte chunks would cause one search per byte.
 const BLOCK: usize = 64 * 1024;
 
-/// A redactor for one stream.
+/// Redacts one stream.
 #[derive(Debug)]
 pub struct RedactingStream {
     redactor: Redactor,
-    /// What has come and not gone out yet.
+    /// Bytes received and not yet returned.
     waiting: Vec<u8>,
     held: usize,
-    /// True within a key that is longer than what may wait: the mask is out, the rest of the key is dropped.
+    /// True inside a key that is longer than the buffer: its mask is already returned, and the rest of the key is dropped.
     dropping: bool,
     applied: Applied,
 }
 
 impl RedactingStream {
-    /// A new stream.
+    /// Starts a stream.
     pub fn new(redactor: Redactor) -> Self {
         let held = HELD.max(redactor.longest);
         Self { redactor, waiting: Vec::new(), held, dropping: false, applied: Applied::default() }
     }
 
-    /// Takes the next piece; gives what can go out, often nothing.
+    /// Adds a chunk. Returns the bytes that are safe to output, often none.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.waiting.extend_from_slice(piece);
         if self.waiting.len() < self.held + BLOCK { Vec::new() } else { self.take() }
     }
 
-    /// Gives the rest, and the rules that were applied.
+    /// Ends the stream. Returns the remaining bytes, and the rules that were applied.
     pub fn finish(self) -> (Vec<u8>, Applied) {
         self.end(End::Whole)
     }
 
-    /// The same for a stream whose end is missing; see [`Redactor::cut_bytes`].
+    /// Ends a truncated stream; see [`Redactor::cut_bytes`].
     pub fn finish_cut(self) -> (Vec<u8>, Applied) {
         self.end(End::Cut)
     }
@@ -51,7 +51,7 @@ impl RedactingStream {
         (rest, self.applied)
     }
 
-    /// How much of what waits is the rest of a key whose mask is out.
+    /// Number of buffered bytes that belong to a key whose mask is already returned.
     fn drop_rest_of_key(&mut self) -> usize {
         if !self.dropping {
             return 0;
@@ -72,7 +72,7 @@ impl RedactingStream {
             if found.start() >= safe {
                 break;
             }
-            // A key at the very end may go on in the next piece.
+            // A key at the end may continue in the next chunk.
             if found.end() == length {
                 if length - found.start() <= self.held {
                     safe = safe.min(found.start());
@@ -98,7 +98,7 @@ impl RedactingStream {
     }
 }
 
-/// What keys consist of, line breaks of armoured ones included.
+/// True for bytes that can be part of a key, including the line breaks of armoured keys.
 fn is_of_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=_.~-\\ \r\n".contains(&byte)
 }

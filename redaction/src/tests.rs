@@ -1,4 +1,4 @@
-//! What is found and what is left alone, in whole texts and in streams cut anywhere.
+//! Tests of matches and non-matches, in complete texts and in streams cut at any byte.
 
 use proptest::prelude::*;
 use serde_json::json;
