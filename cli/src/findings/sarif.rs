@@ -1,126 +1,35 @@
-//! Findings as SARIF 2.1.0 (OASIS standard, 2020), limited to the parts that code hosts and editors read.
+//! Findings as SARIF 2.1.0.
 
-use counterproof_validation::{Code, Report};
-use serde::Serialize;
+use std::borrow::Cow;
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Log<'a> {
-    #[serde(rename = "$schema")]
-    schema: &'static str,
-    version: &'static str,
-    runs: [Run<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Run<'a> {
-    tool: Tool,
-    column_kind: &'static str,
-    results: Vec<Finding<'a>>,
-}
-
-#[derive(Serialize)]
-struct Tool {
-    driver: Driver,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Driver {
-    name: &'static str,
-    semantic_version: &'static str,
-    rules: Vec<Rule>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Rule {
-    id: &'static str,
-    short_description: Text<&'static str>,
-    help: Text<&'static str>,
-    default_configuration: Configuration,
-}
-
-#[derive(Serialize)]
-struct Configuration {
-    level: &'static str,
-}
-
-#[derive(Serialize)]
-struct Text<T> {
-    text: T,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Finding<'a> {
-    rule_id: &'static str,
-    rule_index: usize,
-    level: &'static str,
-    message: Text<String>,
-    locations: [Location<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Location<'a> {
-    physical_location: PhysicalLocation,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    logical_locations: Option<[LogicalLocation<'a>; 1]>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PhysicalLocation {
-    artifact_location: ArtifactLocation,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    region: Option<Region>,
-}
-
-#[derive(Serialize)]
-struct ArtifactLocation {
-    uri: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Region {
-    start_line: usize,
-    start_column: usize,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LogicalLocation<'a> {
-    fully_qualified_name: &'a str,
-    kind: &'static str,
-}
+use counterproof_evaluator::encode_path;
+use counterproof_evaluator::sarif::{
+    ArtifactLocation, Configuration, Level, Location, Log, LogicalLocation, PhysicalLocation, Region, Rule, Run,
+    SarifResult, Text,
+};
+use counterproof_validation::{Code, Finding, Report};
 
 pub(super) fn render(report: &Report) -> String {
     let rules = Code::ALL.iter().map(|code| Rule {
-        id: code.as_str(),
-        short_description: Text { text: code.meaning() },
-        help: Text { text: code.remedy() },
-        default_configuration: Configuration { level: "error" },
+        id: Cow::Borrowed(code.as_str()),
+        short_description: Text::plain(code.meaning()),
+        full_description: None,
+        help: Text::plain(code.remedy()),
+        default_configuration: Some(Configuration { level: Level::Error }),
     });
-    let driver = Driver { name: "counterproof", semantic_version: env!("CARGO_PKG_VERSION"), rules: rules.collect() };
     let results = report.findings.iter().map(result).collect();
-    super::to_json(&Log {
-        schema: "https://json.schemastore.org/sarif-2.1.0.json",
-        version: "2.1.0",
-        runs: [Run { tool: Tool { driver }, column_kind: "unicodeCodePoints", results }],
-    })
+    super::to_json(&Log::new(Run::new(rules.collect(), results)))
 }
 
-fn result(finding: &counterproof_validation::Finding) -> Finding<'_> {
-    let region = finding.position.map(|position| Region { start_line: position.line, start_column: position.column });
-    let logical = LogicalLocation { fully_qualified_name: &finding.pointer, kind: "value" };
-    Finding {
+fn result(finding: &Finding) -> SarifResult<'_> {
+    let region =
+        finding.position.map(|position| Region { start_line: position.line, start_column: Some(position.column) });
+    let logical = LogicalLocation { name: None, fully_qualified_name: Cow::Borrowed(&finding.pointer), kind: "value" };
+    SarifResult {
         rule_id: finding.code.as_str(),
         rule_index: Code::ALL.iter().position(|code| *code == finding.code).unwrap_or_default(),
-        level: "error",
-        message: Text { text: format!("{}; expected {}", finding.message, finding.expected) },
+        level: Level::Error,
+        message: Text::plain(format!("{}; expected {}", finding.message, finding.expected)),
         locations: [Location {
             physical_location: PhysicalLocation {
                 artifact_location: ArtifactLocation { uri: uri(finding.file.as_str()) },
@@ -128,28 +37,22 @@ fn result(finding: &counterproof_validation::Finding) -> Finding<'_> {
             },
             logical_locations: (!finding.pointer.is_empty()).then_some([logical]),
         }],
+        partial_fingerprints: None,
     }
 }
 
-/// Converts a path to a URI reference, relative if the path is. Characters other than unreserved ones are percent-encoded.
+/// A path as a URI reference: an absolute path becomes a `file` URI, and a relative path stays relative.
 fn uri(path: &str) -> String {
-    use std::fmt::Write as _;
-
     let path = if cfg!(windows) { path.replace('\\', "/") } else { path.to_owned() };
-    let mut uri = String::new();
-    if path.starts_with('/') {
-        uri.push_str("file://");
-    } else if path.as_bytes().get(1) == Some(&b':') && cfg!(windows) {
-        uri.push_str("file:///");
-    }
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            let _ = write!(uri, "%{byte:02X}");
-        }
-    }
-    uri
+    let has_drive = cfg!(windows) && path.as_bytes().get(1) == Some(&b':');
+    let scheme = if path.starts_with('/') {
+        "file://"
+    } else if has_drive {
+        "file:///"
+    } else {
+        ""
+    };
+    format!("{scheme}{}", encode_path(&path))
 }
 
 #[cfg(test)]
