@@ -212,7 +212,7 @@ fn case_view(history: &History, case: &CaseOverTime<'_>) -> CaseView {
     CaseView {
         id: case.id.to_string(),
         flips: case.flips.to_string(),
-        failed: format!("{} of {}", case.failed, text::count(case.known, "evaluation", "evaluations")),
+        failed: format!("{} of {}", case.failed, case.known),
         failing_path: String::new(),
         passing_path: String::new(),
         first: link(case.first_failure),

@@ -3,6 +3,7 @@
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome, Verdict};
 
 use crate::comparison::evaluation_text;
+use crate::gate;
 use crate::report::layout;
 use crate::report::view::display;
 use crate::report::view::verdict::{self, VerdictView};
@@ -20,8 +21,10 @@ pub(crate) struct GateHeadlineView {
     pub(crate) class: &'static str,
     /// The sign before the sentence.
     pub(crate) sign: &'static str,
-    /// The sentence.
+    /// The outcome with the number of rules.
     pub(crate) sentence: String,
+    /// What limits the meaning of the outcome, one sentence each.
+    pub(crate) qualifications: Vec<String>,
 }
 
 /// A gate rule.
@@ -72,7 +75,12 @@ pub(crate) fn headline(evaluation: &Evaluation) -> GateHeadlineView {
         GateOutcome::Failed => ("failed", "✗"),
         GateOutcome::NotEnoughData => ("undecided", "?"),
     };
-    GateHeadlineView { class, sign, sentence: evaluation_text::outcome(evaluation) }
+    GateHeadlineView {
+        class,
+        sign,
+        sentence: gate::headline(&evaluation.gate),
+        qualifications: gate::qualifications(evaluation),
+    }
 }
 
 /// The gate rules.
