@@ -42,9 +42,10 @@ pub(crate) fn view(context: &CaseContext<'_>) -> ActionsView {
         && rows.iter().all(|row| row.is_same() && !outcomes.differ(row.row));
     ActionsView {
         rows: rows.iter().take(MOST_ROWS).map(|row| row_view(context, row, &outcomes)).collect(),
-        summary: match all_same {
-            true => text::count(rows.len(), "identical action", "identical actions"),
-            false => String::new(),
+        summary: if all_same {
+            text::count(rows.len(), "identical action", "identical actions")
+        } else {
+            String::new()
         },
         more: if hidden > 0 { format!("{hidden} more actions are in the artifacts") } else { String::new() },
     }
@@ -80,9 +81,10 @@ fn row_view(context: &CaseContext<'_>, row: &ActionRow, outcomes: &CallOutcomes)
         Row::Added(index) => vec![None, cell(Side::New, index)],
     };
     // After the cells, because building them records which changes are highlighted.
-    let changes = match highlights.cover(&row.changes) {
-        true => ChangesView::default(),
-        false => changes::view(&row.changes, &context.budget),
+    let changes = if highlights.cover(&row.changes) {
+        ChangesView::default()
+    } else {
+        changes::view(&row.changes, &context.budget)
     };
     RowView { class, cells, changes, note: note(context, row, outcomes), is_first: false }
 }

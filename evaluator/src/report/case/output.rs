@@ -107,7 +107,7 @@ fn has_long_text(context: &CaseContext<'_>) -> bool {
 }
 
 fn side_view(context: &CaseContext<'_>, side: &'static str, output: &FinalOutput) -> SideOutputView {
-    let (content, is_text) = match &output.content {
+    let (displayed, is_text) = match &output.content {
         Content::Text(text) => (context.budget.text(text, LONGEST_OUTPUT), true),
         Content::Json(object) => (context.budget.json(object, LONGEST_OUTPUT), false),
     };
@@ -115,5 +115,5 @@ fn side_view(context: &CaseContext<'_>, side: &'static str, output: &FinalOutput
         ContentType::Text => "text",
         ContentType::Json => "json",
     };
-    SideOutputView { side, content_type, content, is_text }
+    SideOutputView { side, content_type, content: displayed, is_text }
 }

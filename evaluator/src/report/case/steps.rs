@@ -105,10 +105,8 @@ fn row_view(context: &CaseContext<'_>, row: &EventRow) -> RowView {
     };
     // After the cells, because building them records which changes are highlighted.
     let is_shown_elsewhere = highlights.cover(&row.changes) || is_output_pair(context, row.row);
-    let changes = match is_shown_elsewhere {
-        true => ChangesView::default(),
-        false => changes::view(&row.changes, &context.budget),
-    };
+    let changes =
+        if is_shown_elsewhere { ChangesView::default() } else { changes::view(&row.changes, &context.budget) };
     let divergence = context.case.row.first_divergence.as_ref();
     let is_first = compared && divergence.is_some_and(|found| row_pointers("/events", row.row) == found.pointers);
     RowView { class, cells, changes, note: note(context, row), is_first }
@@ -212,32 +210,32 @@ struct StepInput<'a, 'h> {
 }
 
 /// Fills in what depends on the type of the event.
-fn fill(cell: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>) {
+fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>) {
     let StepInput { loaded, index, highlights } = step;
     let budget = &context.budget;
     let at = |field: &str| format!("/events/{index}/{field}");
     match &loaded.answer.events[*index].body {
         EventBody::ToolCall(call) => {
-            "call".clone_into(&mut cell.kind);
-            cell.name = display::visible(&call.tool);
-            cell.risk = verdict::risk(call.risk_level);
-            cell.facts.push(display::visible(&call.call_id));
-            cell.values.push(cells::highlighted("arguments", &json!(call.args), &at("args"), highlights, budget));
+            "call".clone_into(&mut view.kind);
+            view.name = display::visible(&call.tool);
+            view.risk = verdict::risk(call.risk_level);
+            view.facts.push(display::visible(&call.call_id));
+            view.values.push(cells::highlighted("arguments", &json!(call.args), &at("args"), highlights, budget));
         }
         EventBody::ToolResult(result) => {
-            "result".clone_into(&mut cell.kind);
+            "result".clone_into(&mut view.kind);
             let call = loaded.index.call(&loaded.answer.events, &result.call_id);
-            cell.name = call.map(|call| display::visible(&call.tool)).unwrap_or_default();
-            cell.failed = result.status == ToolStatus::Error;
-            cell.facts.push(display::visible(&result.call_id));
-            cell.facts.push(format!("took {}", display::duration(result.latency_ms.as_f64())));
+            view.name = call.map(|call| display::visible(&call.tool)).unwrap_or_default();
+            view.failed = result.status == ToolStatus::Error;
+            view.facts.push(display::visible(&result.call_id));
+            view.facts.push(format!("took {}", display::duration(result.latency_ms.as_f64())));
             let payload: Option<Value> = loaded.payload(*index).map(Payload::to_value);
             let values = |payload: &Value| cells::payload(payload, &at("payload_summary"), highlights, budget);
-            cell.values.extend(payload.as_ref().map(values).unwrap_or_default());
+            view.values.extend(payload.as_ref().map(values).unwrap_or_default());
         }
         EventBody::Retrieval(found) => {
-            cell.values.push(cells::text("query", &found.query, budget));
-            cell.values.push(cells::highlighted(
+            view.values.push(cells::text("query", &found.query, budget));
+            view.values.push(cells::highlighted(
                 "documents",
                 &json!(found.doc_ids),
                 &at("doc_ids"),
@@ -245,14 +243,14 @@ fn fill(cell: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>
                 budget,
             ));
         }
-        EventBody::FinalOutput(_) if is_output(loaded, *index) => cell.sees_output = true,
-        EventBody::FinalOutput(output) => cell.values.push(match &output.content {
+        EventBody::FinalOutput(_) if is_output(loaded, *index) => view.sees_output = true,
+        EventBody::FinalOutput(output) => view.values.push(match &output.content {
             Content::Text(text) => cells::text("content", text, budget),
             Content::Json(object) => cells::value("content", object, budget),
         }),
         EventBody::Unknown { kind, fields } => {
-            cell.kind = display::visible(kind);
-            cell.values.push(cells::value("fields", fields, budget));
+            view.kind = display::visible(kind);
+            view.values.push(cells::value("fields", fields, budget));
         }
     }
 }

@@ -153,9 +153,10 @@ fn properties(case: &CaseEvaluation) -> Vec<Property> {
     properties.extend(verdict::risk(case.risk_level).map(|risk| property("risk", risk)));
     let severity = case.severity.as_ref().map(|severity| display::score(severity.score));
     properties.extend(severity.map(|severity| property("severity", &severity)));
-    let cause = case.cause.as_ref();
-    let cause = cause.map(|cause| format!("{}: {}", cause.code, text::one_line(&cause.place, LONGEST_MESSAGE)));
-    properties.extend(cause.map(|cause| property("cause", &cause)));
+    if let Some(found) = &case.cause {
+        let location = text::one_line(&found.place, LONGEST_MESSAGE);
+        properties.push(property("cause", &format!("{}: {location}", found.code)));
+    }
     for measure in case.repeats.iter().flat_map(|repeats| &repeats.measures) {
         let (old, new) = (&measure.baseline, &measure.new);
         let counts = format!("{} of {}, baseline {} of {}", new.passed, new.runs, old.passed, old.runs);

@@ -94,13 +94,11 @@ pub(crate) fn groups(evaluation: &Evaluation) -> Vec<Group<'_>> {
 
 fn key(case: &CaseEvaluation) -> GroupKey<'_> {
     let is_quiet = verdict::is_quiet(case.verdict);
-    match &case.cause {
-        Some(cause) => GroupKey { is_quiet, cause: &cause.cluster, verdict: None },
-        None => {
-            let code = case.reasons.first().map_or("", |reason| reason.code.as_str());
-            GroupKey { is_quiet, cause: code, verdict: Some(case.verdict) }
-        }
+    if let Some(found) = &case.cause {
+        return GroupKey { is_quiet, cause: &found.cluster, verdict: None };
     }
+    let code = case.reasons.first().map_or("", |reason| reason.code.as_str());
+    GroupKey { is_quiet, cause: code, verdict: Some(case.verdict) }
 }
 
 /// The groups of a section.
