@@ -1,10 +1,10 @@
-//! Cases that share a cause, so that one change seen in forty cases is one entry.
+//! Groups cases by root cause, so that a change with the same cause in many cases is one entry.
 
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Cluster};
 
-/// The clusters of all cases: those of most cases first, and of equal ones that of the earlier case.
+/// Returns the clusters, largest first; of equally large ones, the one with the earlier case first.
 pub(crate) fn clusters(cases: &[CaseEvaluation]) -> Vec<Cluster> {
     let mut clusters: Vec<Cluster> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

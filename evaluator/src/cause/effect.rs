@@ -1,4 +1,4 @@
-//! What is to be explained of a case: the change that weighs most.
+//! The effect that the root cause explains: the change of a case that weighs most.
 
 use std::collections::HashSet;
 
@@ -11,12 +11,12 @@ use crate::diff::events::EventRow;
 use crate::grounding::Holder;
 use crate::judge::outcomes::{self, Outcomes};
 
-/// What is to be explained.
+/// The change whose cause is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     /// This row of the aligned actions.
     Action(usize),
-    /// A call of new's that was given something made up.
+    /// A call on new with an ungrounded argument.
     Invented(usize),
     /// The final output.
     Output,
@@ -24,8 +24,8 @@ pub(super) enum Effect {
     Event(usize),
 }
 
-/// The change that weighs most: an action that differs or that came to something on one side only, the riskiest first; a value that was made up; an action that rests
-/// on something else; the output; and last the first step that differs.
+/// Chooses the change that weighs most, in this order: an action that differs or that failed on one side only, by risk; an
+/// ungrounded value; an action with other evidence; the output; the first step that differs.
 pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let differences = inquiry.differences;
     let turned = turned(inquiry);
@@ -34,7 +34,7 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let (changed, resting): (Vec<_>, Vec<_>) = actions.partition(|(number, row)| {
         !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty() || turned.contains(number)
     });
-    // Of equal ones, the first.
+    // `max_by_key` returns the last maximum; reversed, that is the first of the actions with the highest risk.
     let riskiest = changed.into_iter().rev().max_by_key(|(_, row)| risk(inquiry, row.row));
     let invented = || {
         let found = inquiry.findings.fresh().find(|found| !found.is_kept)?;
@@ -52,7 +52,7 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
         .or_else(|| differences.events.iter().position(EventRow::counts).map(Effect::Event))
 }
 
-/// The rows of actions that came to something on one side only: on the other, every call that carried them out failed.
+/// The rows of actions that failed on exactly one side: there, every call that executed them failed.
 pub(super) fn turned(inquiry: &Inquiry<'_>) -> HashSet<usize> {
     let (old, new) = (inquiry.baseline.loaded, inquiry.new.loaded);
     if !outcomes::any_failed(old) && !outcomes::any_failed(new) {
@@ -71,7 +71,7 @@ pub(super) fn turned(inquiry: &Inquiry<'_>) -> HashSet<usize> {
 fn risk(inquiry: &Inquiry<'_>, row: Row) -> u8 {
     let of = |side: Side, index: usize| match inquiry.side(side).loaded.answer.proposed_actions[index].risk_level {
         RiskLevel::High => 2,
-        // As everywhere, a risk that nobody stated counts as medium.
+        // An unstated risk counts as medium, as everywhere.
         RiskLevel::Medium | RiskLevel::Unknown => 1,
         RiskLevel::Low => 0,
     };
@@ -83,7 +83,7 @@ fn risk(inquiry: &Inquiry<'_>, row: Row) -> u8 {
 }
 
 impl Effect {
-    /// Where it is seen: on the new side, where that has it.
+    /// The pointer to the effect, on the new side if possible.
     pub(super) fn pointer(self, inquiry: &Inquiry<'_>) -> SidePointer {
         let at = |list: &str, row: Row| match row {
             Row::Both { new: index, .. } | Row::Added(index) => (Side::New, format!("/{list}/{index}")),
@@ -98,7 +98,7 @@ impl Effect {
         SidePointer { side, pointer }
     }
 
-    /// The calls and actions whose values are followed, by side.
+    /// The calls and actions whose values are traced back, by side.
     pub(super) fn holders(self, inquiry: &Inquiry<'_>) -> Vec<(Side, Holder)> {
         let both = |row: Row, holder: fn(usize) -> Holder| match row {
             Row::Both { baseline, new } => vec![(Side::Baseline, holder(baseline)), (Side::New, holder(new))],
@@ -120,18 +120,18 @@ impl Effect {
         }
     }
 
-    /// True where a value of it was made up.
+    /// Whether a value of it is ungrounded.
     pub(super) fn is_invented(self, inquiry: &Inquiry<'_>) -> bool {
         self.holders(inquiry).iter().any(|(side, holder)| *side == Side::New && inquiry.findings.is_invented(*holder))
     }
 }
 
-/// True where calls, results, retrievals or other steps differ, and not only what was said in the end.
+/// Whether any step other than the final output differs.
 pub(super) fn any_step_differs(inquiry: &Inquiry<'_>) -> bool {
     first_step(inquiry).is_some()
 }
 
-/// The first row of the aligned events that differs in more than what was said in the end.
+/// The first row of the aligned events that differs and is not the final output.
 pub(super) fn first_step(inquiry: &Inquiry<'_>) -> Option<usize> {
     inquiry.differences.events.iter().position(|row| {
         let (side, index) = match row.row {

@@ -1,4 +1,4 @@
-//! Two answers that differ, and the cause of it.
+//! Finds the root cause of the difference between two artifacts.
 
 use counterproof_artifact::evaluation::{Cause, SidePointer};
 use counterproof_artifact::{Sha256Digest, Side, Sides};
@@ -17,18 +17,18 @@ use super::effect::{self, Effect};
 use super::name::{self, Named};
 use super::walk;
 
-/// Two answers that differ, and all that connects them.
+/// Two answers that differ, and how their elements are connected.
 #[derive(Clone, Copy)]
 pub(crate) struct Inquiry<'a> {
     /// The baseline's answer.
     pub baseline: WithEvidence<'a>,
     /// New's answer.
     pub new: WithEvidence<'a>,
-    /// In what they differ.
+    /// The differences.
     pub differences: &'a Differences,
-    /// Which element stands for which, and where values come from.
+    /// The counterparts of elements, and the sources of values.
     pub trail: &'a Provenance<'a>,
-    /// What is wrong with new by itself.
+    /// The findings on new.
     pub findings: &'a Findings,
     /// The input of each side.
     pub inputs: Sides<&'a CaseInput<'a>>,
@@ -43,7 +43,7 @@ impl<'a> Inquiry<'a> {
     }
 }
 
-/// The cause of what differs between two answers; `None` where nothing does.
+/// Returns the cause of the difference between two answers; `None` where nothing differs.
 pub(crate) fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
     let effect = effect::choose(&inquiry)?;
     if case_input::is_same(inquiry.inputs.baseline, inquiry.inputs.new) == Some(false) {
@@ -58,7 +58,7 @@ pub(crate) fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
     Some(cause(named, path))
 }
 
-/// The cause of a case that one side could not be run for.
+/// Returns the cause of a case with a runner error.
 pub(crate) fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> {
     let failed: Vec<(Side, &LoadedFailure)> = [(Side::New, new), (Side::Baseline, baseline)]
         .into_iter()

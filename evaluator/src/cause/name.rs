@@ -1,4 +1,4 @@
-//! What a cause is called: its code, the place and the shape that cases share, and the sentence with the values.
+//! Describes a cause: its code, the place and the shape that cases share, and a message with the values.
 
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{Event, EventBody, Side, ToolStatus};
@@ -21,7 +21,7 @@ use crate::messages::step_name;
 use crate::values::text;
 use crate::values::type_name;
 
-/// A cause before it has an identity.
+/// A cause without the id of its cluster.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) code: CauseCode,
@@ -32,7 +32,7 @@ pub(super) struct Named {
     pub(super) pointers: Vec<SidePointer>,
 }
 
-/// The cause that a row of the aligned events is.
+/// The cause, where it is a row of the aligned events.
 pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
     let row = &inquiry.differences.events[row];
     let (side, index) = match row.row {
@@ -58,7 +58,7 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
             let error = loaded.payload(index).map(error_text).unwrap_or_default();
             let said =
                 if error.is_empty() { String::new() } else { format!(": “{}”", text::one_line(&error, 120)) };
-            let message = format!("{step}: it failed, and did not in baseline{said}");
+            let message = format!("{step}: failed, but succeeded on baseline{said}");
             named(CauseCode::ToolError, tool, without_digits(&text::one_line(&error, 80)), message)
         }
         (EventBody::ToolResult(_), None) => {
@@ -104,7 +104,7 @@ fn tool_of(event: &Event, loaded: &LoadedAnswer) -> String {
     }
 }
 
-/// The cause where nothing on the way back differs: what changed is its own cause.
+/// The cause, where nothing on the path back from the effect differs: the effect itself.
 pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
     match effect {
         Effect::Action(row) => of_action(inquiry, row),
@@ -112,13 +112,13 @@ pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
             .unwrap_or_else(|| of_event(inquiry, inquiry.trail.counterparts.event(Side::New, call).row)),
         Effect::Event(row) => of_event(inquiry, row),
         Effect::Output => {
-            let same = if effect::any_step_differs(inquiry) { "" } else { "the same steps, " };
+            let same = if effect::any_step_differs(inquiry) { "" } else { "same steps, " };
             let pointers = Side::BOTH.map(|side| SidePointer { side, pointer: "/final_output/content".to_owned() });
             Named {
                 code: CauseCode::OutputOnly,
                 place: "output".to_owned(),
                 shape: String::new(),
-                message: format!("{same}another {}", messages::output(&inquiry.differences.output)),
+                message: format!("{same}different {}", messages::output(&inquiry.differences.output)),
                 pointers: pointers.to_vec(),
             }
         }
@@ -152,7 +152,7 @@ fn of_action(inquiry: &Inquiry<'_>, row: usize) -> Named {
     }
 }
 
-/// The arguments of a call of new's, where one was made up.
+/// The cause, where an argument of a call on new is ungrounded.
 fn arguments(inquiry: &Inquiry<'_>, call: usize) -> Option<Named> {
     let holder = Holder::Call(call);
     let carried = || invented(inquiry, inquiry.trail.new.action_of(holder)?);
@@ -192,14 +192,14 @@ fn failed_only_here(inquiry: &Inquiry<'_>, row: Row, status: ToolStatus) -> bool
         && !matches!(before, EventBody::ToolResult(result) if result.status == ToolStatus::Error)
 }
 
-/// What a tool said of its failure.
+/// The error message in the payload of a failed result.
 fn error_text(payload: Payload<'_>) -> String {
     let payload = payload.to_value();
     let said = ["error", "message", "detail"].iter().find_map(|field| payload.get(field)?.as_str());
     said.or(payload.as_str()).map_or_else(|| payload.to_string(), str::to_owned)
 }
 
-/// A place below a name, as cases share it: without the indexes of arrays, and without keys that are data.
+/// A path below a name without array indexes and without keys that contain data, so that cases share it.
 pub(super) fn place(name: &str, change: Option<&JsonChange>) -> String {
     let below = change.map(|change| shared_name(change.pointer())).unwrap_or_default();
     if below.is_empty() { name.to_owned() } else { format!("{name}.{below}") }
@@ -212,7 +212,7 @@ fn shared_name(pointer: &str) -> String {
     name.split('.').map(shared).collect::<Vec<_>>().join(".")
 }
 
-/// What kind of change it is, whatever the values.
+/// The kind of the change, without the values.
 pub(super) fn shape(change: Option<&JsonChange>) -> String {
     let Some(change) = change else { return String::new() };
     let values = (change.baseline.as_ref().map(|place| &place.value), change.new.as_ref().map(|place| &place.value));
@@ -224,14 +224,14 @@ pub(super) fn shape(change: Option<&JsonChange>) -> String {
             let grew = new.as_f64().unwrap_or_default() > old.as_f64().unwrap_or_default();
             if grew { "number grew" } else { "number fell" }.to_owned()
         }
-        // A flag or a state that turns is the same change wherever it turns the same way.
+        // Flags that change in the same direction are the same change.
         (_, (Some(Value::Bool(old)), Some(Value::Bool(new)))) => format!("{old} became {new}"),
         (_, (Some(old), Some(new))) => format!("{} became {}", type_name(old), type_name(new)),
         _ => String::new(),
     }
 }
 
-/// A text whose numbers and ids are left out, so that the same complaint about two orders is the same.
+/// The text with words that contain digits replaced, so that the same error about two orders has the same shape.
 fn without_digits(text: &str) -> String {
     let word = |word: &str| if word.bytes().any(|byte| byte.is_ascii_digit()) { "*" } else { word }.to_owned();
     text.split_whitespace().map(word).collect::<Vec<_>>().join(" ")

@@ -1,5 +1,5 @@
-//! The way back from what changed: along evidence refs, from results to their calls, and from values to where they come
-//! from, on both sides at once. Of the differences on that way the earliest is found; each event is visited once.
+//! Walks back from an effect along evidence refs, from results to their calls, and from values to their sources, on both sides
+//! at once, and finds the earliest difference on these paths. Each event is visited once, so the work is linear.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -16,16 +16,16 @@ use crate::judge::outcomes::Outcomes;
 use crate::load::evidence::Resolved;
 use crate::values::meaning_hash;
 
-/// The earliest difference, and the way to it.
+/// The earliest difference, and the path to it.
 #[derive(Debug)]
 pub(super) struct Walked {
     /// The row of the aligned events.
     pub(super) place: usize,
-    /// From what changed back to it.
+    /// From the effect back to the difference.
     pub(super) path: Vec<SidePointer>,
 }
 
-/// A step of the way, and the one from which it was reached.
+/// A visited event, and the visit from which it was reached.
 struct Visit {
     side: Side,
     event: usize,
@@ -39,7 +39,7 @@ struct Walk<'i, 'a> {
     open: VecDeque<usize>,
 }
 
-/// Walks back from an effect; `None` where nothing differs on the way.
+/// Walks back from an effect; `None` where nothing on the paths differs.
 pub(super) fn back(inquiry: &Inquiry<'_>, effect: Effect) -> Option<Walked> {
     let mut walk = Walk { inquiry, seen: HashSet::new(), visits: Vec::new(), open: VecDeque::new() };
     walk.start(effect);
@@ -87,7 +87,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Where an action came to something on one side only, what its calls returned is on the way.
+    /// Visits the results of the calls of an action that failed on one side only.
     fn visit_outcomes(&mut self, effect: Effect) {
         let Effect::Action(row) = effect else { return };
         if !effect::turned(self.inquiry).contains(&row) {
@@ -104,7 +104,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A ref that leads nowhere names what is no longer there: what the same ref led to on the other side is on the way.
+    /// Visits what an unresolved ref resolves to on the other side: that event is missing here.
     fn visit_moved_refs(&mut self, side: Side, action: usize) {
         let Some(other) = self.inquiry.trail.counterparts.action(side, action).other else { return };
         let theirs = side.other();
@@ -129,7 +129,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Goes on from a visited event to what it came from, and to its counterpart.
+    /// Visits the sources of a visited event, and its counterpart if the two differ.
     fn leave(&mut self, visit: usize) {
         let Visit { side, event, .. } = self.visits[visit];
         let loaded = self.inquiry.side(side).loaded;
@@ -170,7 +170,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Where the changed values of the output come from.
+    /// The sources of the changed values of the output.
     fn output_origins(&self, side: Side) -> Vec<Origin> {
         let content = |side: Side| &self.inquiry.side(side).loaded.answer.final_output.content;
         let values: Vec<Value> = match (&self.inquiry.differences.output, content(side), content(side.other())) {
@@ -192,9 +192,9 @@ impl Walk<'_, '_> {
         let invented = effect.is_invented(self.inquiry);
         let differing = self.visits.iter().enumerate().filter_map(|(index, visit)| {
             let stand = self.inquiry.trail.counterparts.event(visit.side, visit.event);
-            // What only new has cannot have taken away where a value came from.
+            // An event that only new has cannot be the reason that a value lost its source.
             let explains = !(invented && visit.side == Side::New && stand.other.is_none());
-            // A reader starts on the new side.
+            // Of both sides of a row, prefer the new side: readers start there.
             (stand.differs && explains).then_some((stand.row, visit.side == Side::Baseline, index))
         });
         let (place, _, visit) = differing.min()?;
@@ -211,7 +211,7 @@ impl Walk<'_, '_> {
         Some(Walked { place, path })
     }
 
-    /// Other steps before other words explain them better than nothing, though no value leads from one to the other.
+    /// Falls back to the first step that differs, where the output differs and no value links the two.
     fn untraced(&self, effect: Effect) -> Option<Walked> {
         let place = (effect == Effect::Output).then(|| effect::first_step(self.inquiry)).flatten()?;
         let path = vec![effect.pointer(self.inquiry), Effect::Event(place).pointer(self.inquiry)];

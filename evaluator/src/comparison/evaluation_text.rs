@@ -1,4 +1,4 @@
-//! Sentences about a whole evaluation: the gate, its rules, and what else was found.
+//! Messages about a whole evaluation: the gate, its rules, and the changes.
 
 use counterproof_artifact::evaluation::{
     Bound, ComparedRun, Evaluation, GateRule, GateScope, Rate, SuiteMeasure, Verdict,
@@ -21,7 +21,7 @@ pub fn outcome(evaluation: &Evaluation) -> String {
     sentences.join(". ")
 }
 
-/// What a rule counts, and for which cases: `still broken`, `regressed, tag money`.
+/// What a rule counts, and its scope: `still broken`, `regressed, tag money`.
 pub fn rule(rule: &GateRule) -> String {
     let code = rule.code.replace('_', " ");
     match &rule.scope {
@@ -30,7 +30,7 @@ pub fn rule(rule: &GateRule) -> String {
     }
 }
 
-/// A rule's limit: `at most 0`, `at most 2 % of 150, so 3`.
+/// A rule's limit: `at most 0`, `at most 3 (2 % of 150)`.
 pub fn limit(rule: &GateRule) -> String {
     let bound = match rule.bound {
         Bound::AtMost => "at most",
@@ -40,22 +40,22 @@ pub fn limit(rule: &GateRule) -> String {
     let mut sentence = match (rule.limit, rule.share) {
         (None, _) => "no limit".to_owned(),
         (Some(limit), None) => format!("{bound} {limit}"),
-        (Some(limit), Some(share)) => format!("{bound} {share} of {of}, so {limit}"),
+        (Some(limit), Some(share)) => format!("{bound} {limit} ({share} of {of})"),
     };
-    // The rules over all cases say the same by what they count.
+    // A rule over all cases shows this by its count.
     if rule.scope.is_some() && rule.of == Some(0) {
-        sentence.push_str("; there was no such case");
+        sentence.push_str("; no case is in this scope");
     }
     sentence
 }
 
-/// Limits that hold whatever happens, since no case is in their scope.
+/// A warning about rules that are always met, since no case is in their scope.
 pub fn unknown_scope(unknown: &UnknownScope) -> String {
     let (table, lacking, known) = match &unknown.scope {
         GateScope::Risk(level) => (format!("risk.{level}"), "no compared case has this risk", "their risks"),
         GateScope::Tag(tag) => (format!("tag.{tag}"), "no case of the cases file has this tag", "the tags"),
         GateScope::Suite(suite) => {
-            (format!("suite.{suite}"), "no case of the cases file is of this suite", "the suites")
+            (format!("suite.{suite}"), "no case of the cases file is in this suite", "the suites")
         }
     };
     let mut names: Vec<_> =
@@ -65,15 +65,15 @@ pub fn unknown_scope(unknown: &UnknownScope) -> String {
     }
     let known =
         if names.is_empty() { "there are none".to_owned() } else { format!("{known} are {}", text::list(&names)) };
-    format!("the limits of `[gate.{}]` hold whatever happens: {lacking}; {known}", text::one_line(&table, SCOPE_NAMED))
+    format!("the rules of `[gate.{}]` are always met: {lacking}; {known}", text::one_line(&table, SCOPE_NAMED))
 }
 
-/// All the cases of which new has an answer to judge.
+/// All judged cases.
 fn all(judged: usize) -> String {
-    if judged == 1 { "the 1 case that was judged".to_owned() } else { format!("all {judged} cases that were judged") }
+    if judged == 1 { "the 1 judged case".to_owned() } else { format!("all {judged} judged cases") }
 }
 
-/// What was found besides the gate: how many cases moved, and how new did on what is expected of it.
+/// How many cases differ, and in how many new meets the expectations.
 pub fn besides(evaluation: &Evaluation) -> String {
     let judged = evaluation.cases.iter().filter(|case| case.is_judged_on_new()).count();
     let unmet: Vec<_> =
@@ -81,7 +81,7 @@ pub fn besides(evaluation: &Evaluation) -> String {
     let stays = |verdict: Verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy | Verdict::StillBroken);
     let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
     let total = evaluation.cases.len();
-    let moved = format!("{moved} of {} moved", text::count(total, "case", "cases"));
+    let moved = format!("{moved} of {} differ", text::count(total, "case", "cases"));
     let expectations = match (judged, unmet.len()) {
         // The gate's qualifications already have it.
         (0, _) if gate::lacks_expectations(evaluation) => return moved,
@@ -89,8 +89,8 @@ pub fn besides(evaluation: &Evaluation) -> String {
         (judged, 0) => format!("new meets the expectations of {}", all(judged)),
         (judged, failed) => {
             let old = unmet.iter().filter(|case| case.was_unmet_before()).count();
-            let old = if old > 0 { format!(", {old} of them as before") } else { String::new() };
-            format!("new does not meet the expectations of {failed} of {judged} cases that were judged{old}")
+            let old = if old > 0 { format!(", {old} of them also unmet on baseline") } else { String::new() };
+            format!("new does not meet the expectations of {failed} of {judged} judged cases{old}")
         }
     };
     format!("{moved}; {expectations}")
@@ -104,10 +104,10 @@ pub fn compared(evaluation: &Evaluation) -> String {
     };
     let repeats = evaluation.repeats.as_ref();
     let baseline = side(&evaluation.baseline, repeats.map(|repeats| &repeats.baseline));
-    format!("new {} against baseline {baseline}", side(&evaluation.new, repeats.map(|repeats| &repeats.new)))
+    format!("new {} compared with baseline {baseline}", side(&evaluation.new, repeats.map(|repeats| &repeats.new)))
 }
 
-/// How many runs there are of each side, and what one run cannot tell.
+/// How many runs each side has; with one run, that noise cannot be measured.
 pub fn repeats(evaluation: &Evaluation) -> String {
     match &evaluation.repeats {
         Some(repeats) => format!(
@@ -116,19 +116,19 @@ pub fn repeats(evaluation: &Evaluation) -> String {
             text::count(repeats.new.len(), "run", "runs")
         ),
         None => {
-            "one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell"
+            "one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it"
                 .to_owned()
         }
     }
 }
 
-/// The rates over all cases, one sentence a measure that is not the same on both sides.
+/// One message for each measure whose rate over all cases differs between the sides.
 pub fn suite(evaluation: &Evaluation) -> Vec<String> {
     let measures = evaluation.repeats.iter().flat_map(|repeats| &repeats.suite);
     let part = |rate: &Rate| rate.passed as f64 / rate.runs.max(1) as f64;
     let moved = measures.filter(|suite| (part(&suite.baseline) - part(&suite.new)).abs() > 1e-9);
     let sentence = |suite: &SuiteMeasure| {
-        let fell = if suite.fell { ", which is a fall" } else { "" };
+        let fell = if suite.fell { ", a significant fall" } else { "" };
         format!(
             "{} in {}, baseline in {} (p {}){fell}",
             measure(suite.code),
@@ -140,8 +140,8 @@ pub fn suite(evaluation: &Evaluation) -> Vec<String> {
     moved.map(sentence).collect()
 }
 
-/// A rate over all cases. A share says nothing without the number that it is a share of: with runs that stopped when they had
-/// decided, only those count that asked every case.
+/// A rate over all cases with its number of runs. Where repeats stop when they have decided, only the runs that select every
+/// case are counted.
 fn share(rate: &Rate) -> String {
     format!("{} of {} runs ({:.1} %)", rate.passed, rate.runs, 100.0 * rate.passed as f64 / rate.runs.max(1) as f64)
 }

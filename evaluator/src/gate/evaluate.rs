@@ -1,4 +1,4 @@
-//! Holds the cases against the limits, and decides.
+//! Evaluates the gate: counts the cases that each rule is about, compares them with the limits, and decides.
 
 use counterproof_artifact::RiskLevel;
 use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, Verdict};
@@ -6,7 +6,7 @@ use counterproof_cases::CaseSpec;
 
 use super::limits::{GateLimits, Limit, Measure, ScopeLimits};
 
-/// The rule that counts the cases which held less often on new, on too few runs to say whether that is chance.
+/// The rule that counts the cases with a lower pass rate on new and too few runs to rule out chance.
 pub(crate) const UNDECIDED: &str = "undecided";
 
 /// What the gate knows of a case.
@@ -47,7 +47,7 @@ impl<'a> GateCase<'a> {
 }
 
 impl Measure {
-    /// True for the cases that are held against the limit.
+    /// Whether a case is counted.
     fn counts(self, case: &GateCase<'_>) -> bool {
         match self {
             Measure::Regressed => case.verdict == Verdict::Regressed,
@@ -66,7 +66,7 @@ impl Measure {
         }
     }
 
-    /// True for the cases that could have counted: a share is a share of these.
+    /// Whether a case could have been counted; a share is relative to these cases.
     fn looks_at(self, case: &GateCase<'_>) -> bool {
         match self {
             Measure::Regressed | Measure::Changed | Measure::Noisy | Measure::Improved => is_compared(case.verdict),
@@ -79,32 +79,32 @@ impl Measure {
     }
 }
 
-/// True where both sides answered.
+/// Whether both sides answered.
 const fn is_compared(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Improved | Verdict::Changed | Verdict::Noisy | Verdict::Unchanged)
 }
 
-/// True for what is decided against a case, and what no gate lets pass unless it is told to.
+/// Whether a verdict fails the gate by default.
 pub(crate) const fn is_convicted(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing | Verdict::Added)
 }
 
-/// Holds the cases against the limits. `of_repeats` are the rules that only several runs a side can be held against.
+/// Evaluates all rules. `of_repeats` are the rules that need several runs per side.
 pub(crate) fn judge(cases: &[GateCase<'_>], of_repeats: Vec<GateRule>, limits: &GateLimits) -> Gate {
     let mut rules = rules(cases, limits);
-    // Whether there was enough to judge comes last of what is asked of all cases.
+    // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
     rules.splice(overall..overall, of_repeats);
     decide(rules)
 }
 
-/// A rule over all cases that holds where no more than the limit is counted, of so many that could have been.
+/// A rule over all cases that is met if at most `limit` of `of` cases are counted.
 pub(crate) fn at_most(code: &str, limit: Limit, actual: u64, of: u64) -> GateRule {
     let count = Counted { actual, of };
     count.against(code, None, Bound::AtMost, limit)
 }
 
-/// Every rule that the limits ask: those for all cases first.
+/// Every configured rule: those over all cases first.
 pub(crate) fn rules(cases: &[GateCase<'_>], limits: &GateLimits) -> Vec<GateRule> {
     let mut rules: Vec<_> =
         limits.overall().iter().map(|(measure, limit)| rule(cases, None, *measure, *limit)).collect();
@@ -146,15 +146,14 @@ impl Counted {
     }
 }
 
-/// Whether a rule counts a case. One over a tag, a suite or all cases together counts none by itself: which cases those are is
-/// not for a case to tell.
+/// Whether a rule counts a case. The rules over all cases together (`suite_fell`, `undecided`) count no single case.
 pub(crate) fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
     let measure = Measure::ALL.into_iter().find(|measure| measure.code() == rule.code);
     let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
     is_within && measure.is_some_and(|measure| measure.counts(case))
 }
 
-/// What the rules say together: a limit that is exceeded fails, and too few cases are no answer.
+/// The outcome of all rules: an exceeded maximum fails the gate; a missed minimum alone means not enough data.
 pub(crate) fn decide(rules: Vec<GateRule>) -> Gate {
     let broken = |bound| rules.iter().any(|rule| rule.bound == bound && !rule.passed);
     let outcome = match (broken(Bound::AtMost), broken(Bound::AtLeast)) {
@@ -165,7 +164,7 @@ pub(crate) fn decide(rules: Vec<GateRule>) -> Gate {
     Gate { passed: outcome == GateOutcome::Passed, outcome, rules }
 }
 
-/// A scope that no case is in: most likely its name is misspelt, and its limits hold whatever happens.
+/// A scope that no case is in, so its rules are always met; most likely its name is misspelt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownScope {
     /// The scope.
@@ -174,8 +173,7 @@ pub struct UnknownScope {
     pub known: Vec<String>,
 }
 
-/// The scopes that have limits and that no case is in: no case of the cases file, for tags and suites; no case that was
-/// compared, for risks.
+/// The scopes that have rules but no case: for tags and suites no case of the cases file, for risks no compared case.
 pub fn unknown_scopes(limits: &GateLimits, specs: &[CaseSpec], cases: &[CaseEvaluation]) -> Vec<UnknownScope> {
     let unknown = limits.scopes().iter().filter_map(|ScopeLimits { scope, .. }| {
         let (name, mut known): (&str, Vec<&str>) = match scope {

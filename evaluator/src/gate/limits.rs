@@ -1,5 +1,5 @@
-//! The limits of the gate as `counterproof.toml` has them: the `[gate]` table and the tables of single risks, tags and suites
-//! below it. What is counted against a limit is not decided here.
+//! The rules of the gate in `counterproof.toml`: the `[gate]` table and the tables for single risks, tags and suites below it.
+//! Evaluation is in `evaluate`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use counterproof_artifact::{RiskLevel, Share};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// What a limit is on.
+/// What a rule counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Measure {
     /// Cases that got worse.
@@ -115,12 +115,12 @@ pub struct GateLimits {
     scopes: Vec<ScopeLimits>,
 }
 
-/// The limits of some of the cases, such as `[gate.tag.money]`.
+/// The rules for some of the cases, such as `[gate.tag.money]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeLimits {
     /// Which cases.
     pub scope: GateScope,
-    /// Only what is named is asked.
+    /// The limits by measure; other measures have no rule in this scope.
     pub limits: BTreeMap<Measure, Limit>,
 }
 
@@ -160,7 +160,7 @@ impl GateLimits {
         &self.scopes
     }
 
-    /// The first scope that nobody can tell without a cases file.
+    /// The first scope that needs a cases file.
     pub fn needs_cases(&self) -> Option<&GateScope> {
         let known_from_cases = |scope: &&GateScope| matches!(scope, GateScope::Tag(_) | GateScope::Suite(_));
         self.scopes.iter().map(|limits| &limits.scope).find(known_from_cases)
@@ -270,7 +270,7 @@ impl<'de> Deserialize<'de> for GateLimits {
             type Value = GateLimits;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table of limits")
+                f.write_str("a table of gate rules")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GateLimits, A::Error> {
@@ -314,7 +314,7 @@ impl<'de, K: Deserialize<'de>> Deserialize<'de> for Scopes<K> {
             type Value = Scopes<K>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table of limits for each name, such as `[gate.tag.money]`")
+                f.write_str("a table of gate rules for each name, such as `[gate.tag.money]`")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scopes<K>, A::Error> {

@@ -1,5 +1,5 @@
-//! The gate on the whole comparison. It never passes silently: it lists every rule with its limit, with its count, and with
-//! the number of cases it looked at.
+//! The gate on the whole comparison. It lists every rule, also those that are met, with its limit, its count, and the number of
+//! cases that it could have counted.
 
 mod evaluate;
 mod headline;

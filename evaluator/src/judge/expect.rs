@@ -1,4 +1,4 @@
-//! Expressions over an answer: what they see of it, and what they say in words.
+//! Expectations that are expressions: the view of an answer that they are evaluated on, and their messages.
 
 use counterproof_artifact::EventBody;
 use counterproof_artifact::evaluation::Judgement;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::load::LoadedAnswer;
 use crate::values::text;
 
-/// Characters of an expression in a sentence.
-const SHOWN: usize = 120;
+/// Maximum number of characters of an expression in a message.
+const MAX_SOURCE_CHARS: usize = 120;
 
-/// An answer as expressions see it: as it stands in the artifact, with the payloads that lie in assets in their places.
+/// An answer as expressions see it: the fields of the artifact, with payloads from assets inlined.
 #[derive(Debug)]
 pub(super) struct View {
     final_output: Value,
@@ -46,9 +46,9 @@ impl View {
 
 /// What is expected, in words.
 pub(super) fn expected(expect: &Expect) -> String {
-    let source = format!("`{}`", text::one_line(expect.expression.source(), SHOWN));
+    let source = format!("`{}`", text::one_line(expect.expression.source(), MAX_SOURCE_CHARS));
     match &expect.name {
-        Some(name) => format!("{}: {source}", text::one_line(name, SHOWN)),
+        Some(name) => format!("{}: {source}", text::one_line(name, MAX_SOURCE_CHARS)),
         None => source,
     }
 }
@@ -56,8 +56,8 @@ pub(super) fn expected(expect: &Expect) -> String {
 /// Judges an answer by an expression.
 pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
     let called = match &expect.name {
-        Some(name) => format!("“{}”", text::one_line(name, SHOWN)),
-        None => format!("`{}`", text::one_line(expect.expression.source(), SHOWN)),
+        Some(name) => format!("“{}”", text::one_line(name, MAX_SOURCE_CHARS)),
+        None => format!("`{}`", text::one_line(expect.expression.source(), MAX_SOURCE_CHARS)),
     };
     // In the order of `counterproof_cases::VARIABLES`.
     match expect.expression.evaluate(&[&view.final_output, &view.proposed_actions, &view.events, input]) {

@@ -1,5 +1,5 @@
-//! Expectations of the cases file: eight checks of an answer, and expressions over it, each judged on both sides by the same
-//! code.
+//! The expectations of the cases file: eight fixed checks of an answer, and expressions over it. Both sides are judged by the
+//! same code.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -16,16 +16,16 @@ use crate::load::LoadedAnswer;
 use crate::load::evidence::FollowedRef;
 use crate::values::text;
 
-/// Longest list of schema violations in one sentence.
+/// Maximum number of schema violations in one message.
 const VIOLATIONS_SHOWN: usize = 5;
 
-/// The expectations of all cases, ready to be judged.
+/// The compiled expectations of all cases.
 #[derive(Debug, Default)]
 pub struct Expectations {
     by_case: HashMap<CaseId, Vec<Check>>,
 }
 
-/// A `json_schema` that is none, in a case that did not come from a file.
+/// An invalid `json_schema`, in a case that was not loaded from a file.
 #[derive(Debug, thiserror::Error)]
 #[error("case `{case_id}`: `expected.json_schema`: {source}")]
 pub struct SchemaError {
@@ -148,15 +148,15 @@ impl Check {
             Check::ToolRequired(tools) => format!("calls {}", text::list(tools)),
             Check::ToolSequence(tools) => format!("calls first {}", tools.join(" → ")),
             Check::RetrievalRequired(ids) => format!("retrieves {}", text::list(ids)),
-            Check::MustInclude(phrases) => format!("says {}", text::list(&quoted(phrases))),
-            Check::MustNotInclude(phrases) => format!("does not say {}", text::list(&quoted(phrases))),
-            Check::JsonSchema(_) => "the output fits the case's JSON Schema".to_owned(),
-            Check::EvidenceRequired => "every action above low risk rests on evidence that resolves".to_owned(),
+            Check::MustInclude(phrases) => format!("output contains {}", text::list(&quoted(phrases))),
+            Check::MustNotInclude(phrases) => format!("output does not contain {}", text::list(&quoted(phrases))),
+            Check::JsonSchema(_) => "the output is valid against the case's JSON Schema".to_owned(),
+            Check::EvidenceRequired => "every action above low risk has evidence that resolves".to_owned(),
             Check::Expect { expect, .. } => super::expect::expected(expect),
         }
     }
 
-    /// Judges an answer; expressions see it in one form, which is made when the first of them asks for it.
+    /// Judges an answer. All expressions of a case share one view of it, which is built for the first.
     fn judge(&self, judged: Judged<'_>, view: &OnceCell<View>) -> Judgement {
         let answer = &judged.answer.answer;
         match self {
@@ -190,9 +190,9 @@ impl Check {
                 let missing: Vec<_> =
                     phrases.iter().filter(|phrase| !output.contains(&phrase.to_lowercase())).collect();
                 let found = if missing.is_empty() {
-                    "all said".to_owned()
+                    "all present".to_owned()
                 } else {
-                    format!("{} not said", text::list(&quoted(&missing)))
+                    format!("{} missing", text::list(&quoted(&missing)))
                 };
                 Judgement::from_met(missing.is_empty(), found)
             }
@@ -200,9 +200,9 @@ impl Check {
                 let output = searchable(&answer.final_output.content);
                 let said: Vec<_> = phrases.iter().filter(|phrase| output.contains(&phrase.to_lowercase())).collect();
                 let found = if said.is_empty() {
-                    "none said".to_owned()
+                    "none present".to_owned()
                 } else {
-                    format!("{} said", text::list(&quoted(&said)))
+                    format!("{} present", text::list(&quoted(&said)))
                 };
                 Judgement::from_met(said.is_empty(), found)
             }
@@ -233,7 +233,7 @@ fn called_tools(loaded: &LoadedAnswer) -> Vec<&str> {
     calls.collect()
 }
 
-/// The output as phrases are looked for in it: a text as it is, an object as indented JSON, both in lower case.
+/// The output as text to search phrases in: a text as it is, an object as indented JSON, both in lower case.
 fn searchable(content: &Content) -> String {
     match content {
         Content::Text(text) => text.to_lowercase(),
@@ -258,14 +258,14 @@ fn judge_schema(validator: &Validator, content: &Content) -> Judgement {
         .collect();
     let more = violations.count();
     let found = match (shown.is_empty(), more) {
-        (true, _) => "it fits".to_owned(),
+        (true, _) => "it is valid".to_owned(),
         (false, 0) => shown.join("; "),
         (false, more) => format!("{}; and {more} more", shown.join("; ")),
     };
     Judgement::from_met(shown.is_empty(), found)
 }
 
-/// A risk that the agent does not state counts as medium; an action of low risk needs no evidence, but what it gives must resolve.
+/// An unstated risk counts as medium. A low-risk action needs no evidence, but the evidence refs that it has must resolve.
 fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> Judgement {
     let lacking: Vec<_> = actions
         .iter()
@@ -279,9 +279,9 @@ fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> 
         })
         .collect();
     let found = if lacking.is_empty() {
-        "all have it".to_owned()
+        "all have evidence".to_owned()
     } else {
-        format!("no evidence that holds for {}", text::list(&lacking))
+        format!("missing or unresolved evidence for {}", text::list(&lacking))
     };
     Judgement::from_met(lacking.is_empty(), found)
 }

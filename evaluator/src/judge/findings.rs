@@ -1,5 +1,5 @@
-//! What is wrong with the new side by itself: values that were made up, and risky actions that rest on nothing. A finding
-//! that the baseline has too is shown and decides nothing; no rule of comparison hides one.
+//! Findings about the new side alone: ungrounded values, and high-risk actions without evidence. A finding that baseline has
+//! too is shown but has no effect on the verdict. Rules of comparison do not hide findings.
 
 use std::fmt::Write as _;
 
@@ -87,11 +87,11 @@ pub(crate) fn find(
     findings
 }
 
-/// The last of the listed says how many more there are.
+/// Adds the number of findings that are not listed to the last one.
 fn counted(mut listed: Vec<Found>, all: usize) -> Vec<Found> {
     let more = all - listed.len();
     if let Some(last) = listed.last_mut().filter(|_| more > 0) {
-        let _ = write!(last.finding.message, "; and {more} more like it");
+        let _ = write!(last.finding.message, "; and {more} more like this");
     }
     listed
 }
@@ -105,7 +105,7 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
     let here = at(Side::New, new, leaf.holder, leaf.ordinal);
     let name = format!("{}: {}", tool(new, leaf.holder), crate::messages::field_path(&here.pointer));
     let mut message =
-        format!("{name} {} appears in nothing that the agent was given before", text::short_value(leaf.value));
+        format!("{name} {} does not appear in anything that the agent received before", text::short_value(leaf.value));
     let mut pointers = vec![here];
     if let Some(before) = before {
         let source = match before.origin {
@@ -135,8 +135,8 @@ fn tool(loaded: &LoadedAnswer, holder: Holder) -> String {
     text::one_line(name, 60)
 }
 
-/// An action of high risk without one ref that resolves. The baseline has the same where it proposes the like without
-/// evidence; a level that it leaves unsaid may have been high.
+/// Finds high-risk actions without any evidence ref that resolves. Baseline has the same finding where its counterpart lacks
+/// evidence too and has a high or an unstated risk level, since an unstated one may be high.
 fn without_evidence(
     baseline: WithEvidence<'_>,
     new: WithEvidence<'_>,
@@ -162,9 +162,9 @@ fn without_evidence(
         if found.len() == LISTED {
             continue;
         }
-        let rests = if refs.is_empty() { "on no evidence" } else { "on evidence that leads nowhere" };
-        let also = if in_baseline { ", as baseline's does" } else { "" };
-        let message = format!("{}: an action of high risk rests {rests}{also}", text::one_line(&action.tool_name, 60));
+        let lack = if refs.is_empty() { "without evidence" } else { "whose evidence does not resolve" };
+        let also = if in_baseline { ", as on baseline" } else { "" };
+        let message = format!("{}: high-risk action {lack}{also}", text::one_line(&action.tool_name, 60));
         let pointers =
             vec![SidePointer { side: Side::New, pointer: format!("/proposed_actions/{index}/evidence_refs") }];
         let code = ReasonCode::HighRiskWithoutEvidence;

@@ -1,4 +1,4 @@
-//! Why the steps of two answers are not the same, a reason a row; and which of these tell why nothing came of an action.
+//! The reasons for rows of events that differ, and which of these explain why an action failed.
 
 use std::collections::HashSet;
 
@@ -15,8 +15,8 @@ use crate::judge::outcomes;
 use crate::messages;
 use crate::messages::step_name;
 
-/// Of the reasons on steps, those that tell why nothing came of an action that came to something in the baseline, and the
-/// others. Where calls were repeated, no step of the kind may differ: the action then has a reason all the same.
+/// Splits the reasons into those that explain why an action failed on new and succeeded on baseline, and the others. With
+/// repeated calls there may be no such row; the action then gets a reason of its own.
 pub(super) fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Vec<Reason>, Vec<Reason>) {
     let (old, new) = (compared.baseline.loaded, compared.new.loaded);
     let newly = outcomes::newly_failed(old, new, &compared.differences.actions);
@@ -26,13 +26,13 @@ pub(super) fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Ve
             && step.pointers.iter().any(|at| at.side == Side::New && places.contains(&at.pointer))
     });
     for action in &newly {
-        let is_told = |told: &Reason, event: usize| told.pointers.iter().any(|at| at.pointer == at_event(event));
+        let covers = |reason: &Reason, event: usize| reason.pointers.iter().any(|at| at.pointer == at_event(event));
         let Some(&last) = action.failed.last() else { continue };
-        if !action.failed.iter().any(|event| refused.iter().any(|told| is_told(told, *event))) {
+        if !action.failed.iter().any(|event| refused.iter().any(|reason| covers(reason, *event))) {
             let name = step_name(&new.answer.events[last], new);
             let pointers =
                 vec![pointer(Side::Baseline, at_event(action.succeeded)), pointer(Side::New, at_event(last))];
-            refused.push(ReasonCode::ToolError.reason(format!("{name}: it failed, and did not in baseline"), pointers));
+            refused.push(ReasonCode::ToolError.reason(format!("{name}: failed, but succeeded on baseline"), pointers));
         }
     }
     (refused, others)
@@ -42,7 +42,7 @@ fn at_event(index: usize) -> String {
     format!("/events/{index}")
 }
 
-/// The events that stand in a pair, by side and index.
+/// The events that are paired, by side and index.
 pub(super) fn paired_events(rows: &[EventRow]) -> HashSet<(Side, usize)> {
     let pairs = rows.iter().filter_map(|row| match row.row {
         Row::Both { baseline, new } => Some([(Side::Baseline, baseline), (Side::New, new)]),
@@ -51,7 +51,7 @@ pub(super) fn paired_events(rows: &[EventRow]) -> HashSet<(Side, usize)> {
     pairs.flatten().collect()
 }
 
-/// Why a row of steps is not the same; `None` where something else says it.
+/// The reason for a row of events that differs; `None` where another reason covers it.
 pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &HashSet<(Side, usize)>) -> Option<Reason> {
     let (old, new) = (compared.baseline.loaded, compared.new.loaded);
     let (loaded, index) = match row.row {
@@ -61,10 +61,10 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
     let event = &loaded.answer.events[index];
     let name = step_name(event, loaded);
     let (code, message) = match (&event.body, row.row) {
-        // The final output has its own reason, and a result comes and goes with its call.
+        // The final output has a reason of its own, and a result is added or removed with its call.
         (EventBody::FinalOutput(_), _) if compared.differences.output != OutputChange::Same => return None,
         (EventBody::ToolResult(result), Row::Added(_)) if result.status == ToolStatus::Error => {
-            (ReasonCode::ToolError, format!("{name}: it failed; baseline made no such call"))
+            (ReasonCode::ToolError, format!("{name}: failed; baseline has no such call"))
         }
         (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
             let side = if matches!(row.row, Row::Added(_)) { Side::New } else { Side::Baseline };
@@ -79,10 +79,10 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
             let failed_before = matches!(&old.answer.events[baseline].body, EventBody::ToolResult(before) if before.status == ToolStatus::Error);
             match (failed_before, result.status) {
                 (false, ToolStatus::Error) => {
-                    (ReasonCode::ToolError, format!("{name}: it failed, and did not in baseline"))
+                    (ReasonCode::ToolError, format!("{name}: failed, but succeeded on baseline"))
                 }
                 (true, ToolStatus::Ok) => {
-                    (ReasonCode::ToolErrorGone, format!("{name}: it failed in baseline, and no longer does"))
+                    (ReasonCode::ToolErrorGone, format!("{name}: failed on baseline, but succeeded on new"))
                 }
                 _ => (ReasonCode::ToolResultChanged, format!("{name}: {}", messages::changes(&row.changes))),
             }

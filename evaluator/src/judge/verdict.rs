@@ -1,4 +1,4 @@
-//! The verdict on one case: the first that applies, with every reason. `docs/verdicts.md` says the same in prose.
+//! The verdict on one case, with all its reasons. `docs/verdicts.md` describes the rules.
 
 use std::collections::HashSet;
 
@@ -19,13 +19,13 @@ use crate::messages;
 use crate::messages::step_name;
 use crate::values::text;
 
-/// More reasons of one kind than this are counted, not listed.
+/// Maximum number of listed reasons of one kind; further ones are counted.
 const REASONS_LISTED: usize = 20;
 
-/// Refs that one sentence names.
+/// Maximum number of refs in one message.
 const REFS_NAMED: usize = 3;
 
-/// Two answers that can be compared, with all that was found about them.
+/// The comparison of two answers.
 #[derive(Clone, Copy)]
 pub(crate) struct Compared<'a> {
     /// The baseline's answer.
@@ -130,7 +130,7 @@ pub(crate) fn highest_risk<'a>(answers: impl IntoIterator<Item = &'a LoadedAnswe
     highest(risks)
 }
 
-/// The highest of some levels; a stated one stands before one that is unknown.
+/// The highest of some levels; a stated level takes precedence over an unknown one.
 pub(crate) fn highest(risks: impl Iterator<Item = RiskLevel>) -> Option<RiskLevel> {
     risks.reduce(|highest, risk| if risk.exceeds(highest) || highest == RiskLevel::Unknown { risk } else { highest })
 }
@@ -166,7 +166,7 @@ fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
     reasons
 }
 
-/// Which way an expectation went.
+/// Whether an expectation became worse or better.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Worse,
@@ -194,7 +194,7 @@ fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
     turned.collect()
 }
 
-/// Expectations that could be decided on one side only: whether that is worse, nobody can tell.
+/// Reasons for expectations that were decided on one side only; whether new is worse is unknown.
 fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
     results.iter().filter_map(|result| {
         let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
@@ -223,9 +223,9 @@ fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
         let tool = text::one_line(&actions[new].tool_name, 60);
         let message = if astray {
             let nowhere = named(refs, compared.new.loaded, false);
-            format!("evidence for {tool} leads nowhere: {nowhere}; baseline had {held}")
+            format!("evidence for {tool} does not resolve: {nowhere}; baseline had {held}")
         } else {
-            format!("evidence for {tool} gone: baseline had {held}, new has none")
+            format!("evidence for {tool} is missing: baseline had {held}, new has none")
         };
         let pointers = row_pointers("/proposed_actions", row.row)
             .into_iter()
@@ -236,7 +236,7 @@ fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
     .collect()
 }
 
-/// What a ref leads to, or its own words where it leads nowhere.
+/// What a ref resolves to, or the ref itself where it does not resolve.
 fn ref_name(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
     match followed.resolved {
         Some(Resolved::Event(index)) if !matches!(followed.target, EvidenceTarget::RetrievalDoc { .. }) => {
@@ -256,12 +256,12 @@ fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
             (after.exceeds(before) && unsupported(index))
                 .then(|| (index, format!("risk {before} → {after} without evidence")))
         }
-        // A risky action out of nowhere is a rise for the case, unless the case was as risky before.
+        // A new high-risk action is a rise for the case, unless baseline already had an action of that risk.
         Row::Added(index) => {
             let after = new[index].risk_level;
             let exceeds = highest_before.map_or(after == RiskLevel::High, |before| after.exceeds(before));
             (exceeds && after == RiskLevel::High && unsupported(index)).then(|| {
-                (index, "proposed without evidence, at high risk; baseline proposed nothing of that risk".to_owned())
+                (index, "proposed at high risk without evidence; baseline proposed no action of that risk".to_owned())
             })
         }
         Row::Removed(_) => None,
@@ -278,13 +278,13 @@ fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
         .collect()
 }
 
-/// The findings that the baseline does not have, as reasons: those on the values that it has too, or the others.
+/// Reasons for the findings that baseline does not have: those about values that baseline has too, or the others.
 fn fresh(findings: &Findings, code: ReasonCode, is_kept: bool) -> impl Iterator<Item = Reason> {
     let found = findings.fresh().filter(move |found| found.code == code && found.is_kept == is_kept);
     found.map(move |found| code.reason(found.finding.message.clone(), found.finding.pointers.clone()))
 }
 
-/// Actions of high risk without evidence where baseline's had some, but for those of which worse was said already.
+/// Reasons for high-risk actions without evidence that baseline does not have, except actions that already have a reason.
 fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
     let said: HashSet<&str> = worse
         .iter()
@@ -304,7 +304,7 @@ fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
     fresh(compared.findings, ReasonCode::HighRiskWithoutEvidence, false).filter(is_new).collect()
 }
 
-/// What differs, in the order of its weight: what would be done, what was done, and last what was said.
+/// Reasons for the differences, by weight: proposed actions, then steps, then the output.
 fn changes(compared: Compared<'_>) -> Vec<Reason> {
     let Differences { actions, events, output, exact, .. } = compared.differences;
     let mut reasons: Vec<_> =
@@ -313,10 +313,10 @@ fn changes(compared: Compared<'_>) -> Vec<Reason> {
     let steps =
         events.iter().filter(|row| !row.is_same()).filter_map(|row| steps::event_change(row, compared, &paired));
     let (refused, mut steps) = steps::refused_actions(compared, steps.collect());
-    // That nothing came of an action weighs more than with what arguments, and what would be done more than what it rests on.
+    // A failed action weighs more than changed parameters, and an action more than its evidence.
     reasons.sort_by_key(|action| ReasonCode::EvidenceChanged.is_code_of(action));
     reasons.splice(0..0, refused);
-    // A tool that fails explains more than what was called after it.
+    // A failed tool explains more than the calls after it.
     steps.sort_by_key(|step| !ReasonCode::ToolError.is_code_of(step));
     reasons.append(&mut steps);
     if reasons.len() > REASONS_LISTED {
@@ -331,7 +331,7 @@ fn changes(compared: Compared<'_>) -> Vec<Reason> {
         reasons.push(code.reason(messages::output(output), pointers));
     }
     if !exact && !reasons.is_empty() {
-        let message = "the lists were too long to be aligned exactly; the rows may not be the closest".to_owned();
+        let message = "the lists are too long to be aligned exactly; the pairs may not be the closest ones".to_owned();
         reasons.push(ReasonCode::AlignmentBounded.reason(message, Vec::new()));
     }
     reasons
@@ -361,7 +361,7 @@ fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {
     code.reason(message, row_pointers("/proposed_actions", row.row))
 }
 
-/// What an action rests on, and what it rested on before, where the two are not the same.
+/// The evidence that only one of the two sides has.
 fn other_evidence(compared: Compared<'_>, baseline: usize, new: usize) -> String {
     let (before, after) = (&compared.baseline.evidence[baseline], &compared.new.evidence[new]);
     let only_in = |refs: &[FollowedRef], others: &[FollowedRef], answer: &LoadedAnswer| {
@@ -372,10 +372,14 @@ fn other_evidence(compared: Compared<'_>, baseline: usize, new: usize) -> String
     };
     let gone = only_in(before, after, compared.baseline.loaded);
     let come = only_in(after, before, compared.new.loaded);
-    format!("it rests on {come}, and did on {gone}")
+    match (gone.is_empty(), come.is_empty()) {
+        (true, _) => format!("evidence added: {come}"),
+        (_, true) => format!("evidence removed: {gone}"),
+        (false, false) => format!("evidence changed from {gone} to {come}"),
+    }
 }
 
-/// What a ref leads to; of a call the arguments too, since two calls of a tool are two things to rest on.
+/// What a ref resolves to; for a call with its arguments, which distinguish two calls of one tool.
 fn ref_in_full(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
     let name = ref_name(followed, answer);
     let Some(Resolved::Event(index)) = followed.resolved else { return name };
@@ -391,7 +395,7 @@ fn ref_in_full(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
     }
 }
 
-/// True where a change lies in this field of an action, as in `/proposed_actions/0/params/amount`.
+/// Whether a change is within this field of an action, as in `/proposed_actions/0/params/amount`.
 fn in_field(change: &JsonChange, field: &str) -> bool {
     change.pointer().split('/').nth(3) == Some(field)
 }

@@ -1,4 +1,4 @@
-//! What the runs of all cases together say of each: which pair of runs is shown of it, and what is concluded.
+//! Decides each case from the runs of all cases: its verdict, and which pair of runs the report shows.
 
 use std::collections::HashMap;
 
@@ -26,10 +26,10 @@ use crate::load::SideRuns;
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
 
-/// Places that are listed of a case; the others are counted.
+/// Maximum number of listed places of a case; further ones are counted.
 const PLACES_LISTED: usize = 50;
 
-/// What repeated runs are judged by.
+/// The inputs of the analysis of repeated runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatInputs<'a> {
     /// The baseline's runs.
@@ -44,7 +44,7 @@ pub(crate) struct RepeatInputs<'a> {
     pub thresholds: &'a Thresholds,
 }
 
-/// What repeated runs say, of every case and of all together.
+/// The result of analysing repeated runs: for each case, and for all cases together.
 #[derive(Debug)]
 pub(crate) struct Repeated {
     cases: Vec<CaseDecision>,
@@ -52,7 +52,7 @@ pub(crate) struct Repeated {
     names: Names,
 }
 
-/// What the runs of one case say.
+/// The result for one case.
 #[derive(Debug)]
 pub(crate) struct CaseDecision {
     /// The pair of runs to be shown.
@@ -61,14 +61,14 @@ pub(crate) struct CaseDecision {
     places: Vec<DifferingPlace>,
     /// The highest risk of an action in any run.
     pub risk: Option<RiskLevel>,
-    /// In how many runs of the baseline, and of new, the case has no artifact.
+    /// The number of runs of each side without an artifact of the case.
     lost: [Lost; 2],
-    /// True where both sides have an answer, so that the runs decide and not the pair that is shown.
+    /// Whether both sides have answers, so that the runs decide the verdict and not the pair that is shown.
     runs_decide: bool,
 }
 
 impl Repeated {
-    /// Looks at every run of these cases, and judges them all. The same runs give the same result.
+    /// Analyses all runs of the cases. Deterministic: the same runs give the same result.
     pub(crate) fn of(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
         let judged_by = JudgedBy { expectations: inputs.expectations, rules: inputs.rules };
         let survey = |id: &CaseId| CaseSurvey::of(inputs.baseline, inputs.new, judged_by, id);
@@ -96,8 +96,8 @@ impl Repeated {
         &self.suite
     }
 
-    /// The verdict on a case, with the reasons that stand in front of those of the pair that is shown. `None` where no
-    /// runs of both sides have an answer: then the pair says all there is to say.
+    /// The verdict on a case, with the reasons that precede those of the shown pair. `None` unless both sides have an answer in
+    /// some run: then the pair decides alone.
     pub(crate) fn verdict(&self, case: &CaseDecision) -> Option<Decision> {
         if !case.runs_decide {
             return None;
@@ -116,7 +116,7 @@ impl Repeated {
             () if case.places.is_empty() => Verdict::Unchanged,
             () => Verdict::Noisy,
         };
-        // What is counted says more than where answers differ.
+        // Pass rates are stronger evidence than places that differ, so their reasons come first.
         let counted = fell.into_iter().chain(rose).chain(maybe).chain(undecided).map(sentences::measure_reason);
         let places = sentences::places_reason(&self.places(case));
         Some(Decision::new(verdict, counted.chain(places).collect()))
@@ -138,7 +138,7 @@ impl Repeated {
         }
     }
 
-    /// The rules of the gate that several runs a side can be held against.
+    /// The gate rules that need several runs per side.
     pub(crate) fn gate_rules(&self, cases: &[CaseEvaluation], limits: &GateLimits) -> Vec<GateRule> {
         let fell = self.suite.iter().filter(|measure| measure.fell).count() as u64;
         let is_open = |measure: &CaseMeasure| {
@@ -182,7 +182,7 @@ impl CaseDecision {
         }
     }
 
-    /// Marks what is noise of the pair that is shown, where something of it is not.
+    /// Marks the noise in the shown pair, unless everything in it is noise.
     pub(crate) fn mark_noise(&self, found: &mut Differences, sides: [WithEvidence<'_>; 2], rules: &Rules) {
         if self.runs_decide && self.places.iter().any(|place| place.noise) {
             let noise: HashMap<u64, bool> = self.places.iter().map(|place| (place.place, place.noise)).collect();
@@ -211,15 +211,15 @@ impl CaseDecision {
     }
 }
 
-/// True for what held in every run of the baseline: that it does not in one of new's is nothing that the baseline also does.
+/// Whether the measure passed in every baseline run. Then a single failure on new is not baseline behaviour.
 const fn always_held(measure: &CaseMeasure) -> bool {
     measure.baseline.passed == measure.baseline.runs
 }
 
-/// How much a place counts as noise that is held to be noise by this.
+/// The weight of a place as noise, by the basis of that judgement.
 const fn certainty(basis: NoiseBasis) -> f64 {
     match basis {
-        // That other cases differ from themselves there says less of this one.
+        // Noise in other cases is weaker evidence than noise in this case.
         NoiseBasis::PooledSeen | NoiseBasis::PooledTest => 0.5,
         NoiseBasis::CaseTest
         | NoiseBasis::CaseSeen
@@ -229,7 +229,7 @@ const fn certainty(basis: NoiseBasis) -> f64 {
     }
 }
 
-/// Nothing of nothing is no fall.
+/// The pass rate; 0 without runs, so that two empty rates show no fall.
 fn share(rate: &Rate) -> f64 {
     if rate.runs == 0 { 0.0 } else { rate.passed as f64 / rate.runs as f64 }
 }

@@ -1,11 +1,11 @@
-//! How the runs of a comparison came about: all of them planned, or, on new, round by round, where each round asks only the cases
-//! that those before it left open. What may be counted, and by which test, depends on it.
+//! The design of the runs: either all are planned in advance, or new is run in rounds, where each round only includes cases that
+//! are still open. The design decides which runs count and which test is valid.
 
 use counterproof_artifact::{Count, Run};
 
 use crate::load::SideRuns;
 
-/// How the runs of both sides came about.
+/// The design of the runs of both sides.
 #[derive(Debug)]
 pub(super) struct Design {
     /// For each run of baseline, whether its outcomes are counted.
@@ -32,7 +32,7 @@ impl Design {
     }
 
     fn of_documents(baseline: &[Run], new: &[Run]) -> Self {
-        // How often a case was asked after the full rounds depends on how it went: those runs would tilt a later baseline.
+        // After the full rounds, how often a case runs depends on its results, so counting these runs would bias the baseline.
         let counts = |run: &Run| match (&run.until_decided, run.repeat) {
             (Some(until), Some(repeat)) => repeat.get() <= until.full_rounds.get(),
             _ => true,

@@ -1,20 +1,20 @@
-//! What an answer has at each place, as one hash a place: small enough to be kept for every run of every case.
+//! The value of an answer at each place, as one hash per place: small enough to hold for every run of every case in memory.
 
 use std::collections::HashMap;
 
 use super::places::{OfActions, Place, Visited};
 
-/// What a run without the place has there.
+/// The label of a place that a run does not have.
 pub(super) const NOTHING: u64 = 0;
 
-/// What an answer has at each of its places, sorted by place.
+/// The hash of an answer at each of its places, sorted by place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Labels {
     by_place: Vec<(u64, u64)>,
 }
 
 impl Labels {
-    /// Labels an answer, and learns what its places are called.
+    /// Labels an answer, and adds the names of its places to `names`.
     pub(super) fn of(answer: Visited<'_>, names: &mut Names) -> Self {
         let mut by_place: HashMap<u64, u64> = HashMap::new();
         answer.all(&mut |place: Place<'_>, value| {
@@ -44,7 +44,7 @@ impl Labels {
     }
 }
 
-/// What places are called, and what they are.
+/// The names and kinds of places, by key.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<u64, Named>);
 
@@ -56,7 +56,7 @@ struct Named {
 }
 
 impl Names {
-    /// These and others.
+    /// Adds the names of `others`.
     pub(super) fn and(mut self, others: Names) -> Self {
         for (place, name) in others.0 {
             self.0.entry(place).or_insert(name);
@@ -80,7 +80,7 @@ impl Names {
     }
 }
 
-/// Adds an element to those that share a place, so that their order does not matter and their number does.
+/// Adds the hash of an element to those at the same place. The sum ignores their order but not their number.
 pub(super) fn add(label: &mut u64, value: u64) {
     let mixed = (value ^ (value >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     *label = label.wrapping_add(mixed);

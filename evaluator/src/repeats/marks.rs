@@ -1,5 +1,5 @@
-//! Which differences of the pair that is shown are noise, by what all runs say of their places: where some of them are and some
-//! are not, the first divergence and the cause are looked for among those that are not.
+//! Marks the differences of the shown pair that are noise, by the places they are at. The first divergence and the cause are
+//! searched among the unmarked ones.
 
 use std::collections::HashMap;
 
@@ -16,11 +16,11 @@ use crate::diff::pointers;
 use crate::diff::{Differences, WithEvidence};
 use crate::rules::Rules;
 
-/// Places that are told of a case.
-const MARKS_TOLD: usize = 200;
+/// Maximum number of reported pointers to noise in a case.
+const MAX_POINTERS: usize = 200;
 
-/// Marks the rows of the pair, and its outputs, whose places are all noise; none of them where nothing else differs.
-/// `is_noise` knows the places at which runs differ.
+/// Marks the rows and the output of the pair whose differing places are all noise; marks none if nothing else would remain.
+/// `is_noise` returns `None` for places at which no runs differ.
 pub(super) fn mark(
     found: &mut Differences,
     [baseline, new]: [WithEvidence<'_>; 2],
@@ -40,7 +40,7 @@ pub(super) fn mark(
         );
         if row.moved || !matches!(row.row, Row::Both { .. }) {
             places.push(Place::ToolSequence.key());
-            // A call that carries out what is proposed on one side only is no more noise than the action.
+            // A call that executes an action is noise only if the action is too.
             places.extend(old.and_then(|index| baseline.proposed_by(index)));
             places.extend(other.and_then(|index| new.proposed_by(index)));
         }
@@ -74,25 +74,25 @@ pub(super) fn mark(
     }
 }
 
-/// Where what is marked stands, up to a limit, and how many places are beyond it.
+/// Pointers to the marked differences up to a limit, and the number of further ones.
 pub(super) fn told(found: &Differences) -> (Vec<SidePointer>, u64) {
     let events = found.events.iter().filter(|row| row.noise).map(|row| ("/events", row.row));
     let actions = found.actions.iter().filter(|row| row.noise).map(|row| ("/proposed_actions", row.row));
     let output = found.output_is_noise.then(pointers::output_pointers).into_iter().flatten();
     let rows = actions.chain(events).flat_map(|(list, row)| pointers::row_pointers(list, row));
     let mut told: Vec<_> = output.chain(rows).collect();
-    let omitted = told.len().saturating_sub(MARKS_TOLD);
-    told.truncate(MARKS_TOLD);
+    let omitted = told.len().saturating_sub(MAX_POINTERS);
+    told.truncate(MAX_POINTERS);
     (told, omitted as u64)
 }
 
-/// True where runs differ at some of these places, and at none of them beyond noise.
+/// Whether runs differ at some of these places, and only by noise.
 fn are_noise(places: &[u64], is_noise: &dyn Fn(u64) -> Option<bool>) -> bool {
     let mut known = places.iter().filter_map(|place| is_noise(*place)).peekable();
     known.peek().is_some() && known.all(|noise| noise)
 }
 
-/// The places at which two elements have something else, or that only one of them has.
+/// The places at which two elements have different values, or that only one of them has.
 fn touched(
     baseline: impl FnOnce(&mut dyn FnMut(Place<'_>, u64)),
     new: impl FnOnce(&mut dyn FnMut(Place<'_>, u64)),

@@ -9,21 +9,21 @@ use crate::statistics::{
     Tally, Thresholds, wilson,
 };
 
-/// What all cases say of all measures.
+/// The measures of all cases.
 #[derive(Debug)]
 pub(super) struct Measures {
-    /// For each case, what its runs say; measures that it does not have are left out.
+    /// The measures of each case, without those that do not apply to it.
     pub(super) by_case: Vec<Vec<CaseMeasure>>,
-    /// For each case, the measures that the rounds which are left cannot decide; empty where runs were planned.
+    /// For each case, the measures that the remaining rounds cannot decide; empty for planned runs.
     pub(super) undecidable: Vec<Vec<MeasureCode>>,
-    /// For each measure that any case has, what all cases say together.
+    /// Each measure that any case has, over all cases together.
     pub(super) suite: Vec<SuiteMeasure>,
 }
 
 const CODES: [MeasureCode; 3] = [MeasureCode::Answered, MeasureCode::Expectations, MeasureCode::Evidence];
 
 impl Measures {
-    /// Judges all cases. The rate of false alarms in `thresholds` holds for all measures together.
+    /// Judges all cases. The false alarm rate in `thresholds` applies to all measures together.
     pub(super) fn of(cases: &[CaseSurvey], design: &Design, thresholds: &Thresholds) -> Self {
         match &design.rounds {
             Some(rounds) => Self::over_rounds(cases, design, rounds, thresholds),
@@ -35,10 +35,10 @@ impl Measures {
         Self { by_case: vec![Vec::new(); cases], undecidable: vec![Vec::new(); cases], suite: Vec::new() }
     }
 
-    /// Runs that were planned before any was made.
+    /// Judges runs whose number was planned in advance.
     fn of_planned(cases: &[CaseSurvey], design: &Design, thresholds: &Thresholds) -> Self {
         let counted: Vec<Counted> = CODES.into_iter().filter_map(|code| Counted::of(code, cases, design)).collect();
-        // What always holds, or never does, can raise no alarm: it takes no share of the rate.
+        // A measure that always or never passes cannot raise an alarm, so it needs no share of the rate.
         let moving = counted.iter().filter(|measure| measure.varies()).count().max(1);
         let thresholds = shared_out(thresholds, moving);
 
@@ -60,18 +60,18 @@ impl Measures {
         found
     }
 
-    /// Rounds of which each asks only what is open: looked at after every round, and stopped by what was seen.
+    /// Judges rounds that each include only the open cases: results are tested after every round, and stop the case.
     fn over_rounds(cases: &[CaseSurvey], design: &Design, rounds: &Rounds, thresholds: &Thresholds) -> Self {
         let counted = CODES.into_iter().filter_map(|code| RoundsCounted::of(code, cases, design, rounds));
         let counted: Vec<RoundsCounted> = counted.collect();
-        // Whether a measure varies is only known after the last round, and may not change what was said before.
+        // Whether a measure varies is only known after the last round, so using it would change earlier decisions.
         let thresholds = Thresholds { full_rounds: rounds.full, ..shared_out(thresholds, counted.len().max(1)) };
 
         let mut tests = RoundTests::default();
         let mut found = Self::nothing(cases.len());
         for measure in counted {
             let fall = statistics::judge_rounds(&measure.cases, rounds.max, &thresholds, &mut tests);
-            // On the rounds that ask every case, a test that looks once is right.
+            // The full rounds include every case, so a single test on them is valid.
             let whole: Vec<CaseTallies> = measure.cases.iter().map(|case| case.whole(rounds.full as usize)).collect();
             let mirrored: Vec<_> = whole.iter().map(|tallies| tallies.mirrored()).collect();
             let rise = statistics::judge(&mirrored, &thresholds);

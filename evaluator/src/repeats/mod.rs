@@ -1,8 +1,8 @@
-//! Several runs a side: how often things hold, what is noise, and what can be concluded.
+//! Analyses several runs per side: pass rates, noise, and the verdicts that follow from them.
 //!
-//! Two passes: the first looks at every run of every case and keeps a few hundred bytes of each (`survey`); then all cases are
-//! judged together (`measures`, `noise`); the second pass, the caller's, reads the pair of runs that is shown of each case.
-//! With one run a side there is nothing to learn here.
+//! The first pass reduces every run of every case to a few hundred bytes (`survey`), and all cases are then judged together
+//! (`measures`, `noise`). In the second pass, the caller loads the pair of runs that is shown for each case. Not used with one run
+//! per side.
 
 mod decision;
 mod design;

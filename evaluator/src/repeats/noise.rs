@@ -1,9 +1,8 @@
 //! Noise: the differences that the baseline also has with itself.
 //!
-//! For each place, the share of pairs of baseline runs that differ there is held against the share of pairs of a baseline run
-//! and a new run: in the case by itself, and over all cases that have the place. Where a test says that new differs more,
-//! that stands. Where no test does, a place at which the baseline is seen to differ from itself is noise, and one at which it
-//! never does is not: a difference is called noise only where noise was seen.
+//! For each place, the share of pairs of baseline runs that differ there is compared with the share of pairs of a baseline run
+//! and a new run: within the case, and over all cases that have the place. If a test rejects that both are equal, the difference
+//! is not noise. Otherwise it is noise only if baseline was observed to differ from itself there.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -25,8 +24,8 @@ pub(super) struct DifferingPlace {
     pub(super) basis: NoiseBasis,
 }
 
-/// For each case the places at which new differs from the baseline, those beyond noise first, then by name. A place is held
-/// to differ beyond noise where a test says so at `alpha`.
+/// For each case, the places at which new differs from baseline: those beyond noise first, then by name. `alpha` is the level of
+/// the tests.
 pub(super) fn differing(cases: &[CaseSurvey], names: &Names, alpha: f64) -> Vec<Vec<DifferingPlace>> {
     let mut by_place: BTreeMap<u64, (Vec<usize>, Vec<PlaceValues>)> = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {
@@ -50,14 +49,14 @@ pub(super) fn differing(cases: &[CaseSurvey], names: &Names, alpha: f64) -> Vec<
         differing[index].push(place);
     }
     for places in &mut differing {
-        // A place's own number is another one in every process.
+        // Sort by name, since the key of a place is different in every process.
         places.sort_by(|a, b| (a.noise, names.get(a.place)).cmp(&(b.noise, names.get(b.place))));
     }
     differing
 }
 
-/// Other cases' noise excuses no action: that an agent does one thing or another there does not make it harmless here. With what
-/// params is left to other cases only where this one has no two baseline runs with the action.
+/// Decides whether a difference is noise. Noise in other cases never explains a proposed action, which may be harmless there and
+/// harmful here. It explains parameters only where this case has no two baseline runs with the action.
 fn decide(
     (place, of_actions): (u64, Option<OfActions>),
     case: &Disagreement,
@@ -87,8 +86,8 @@ fn decide(
     DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
 }
 
-/// What the runs with an answer have at each place that any of them has; nothing where a side has no answer. A run without the
-/// calls or actions that a place is a part of is left out there.
+/// The values at each place that any run has; empty where a side has no answer. A run without the call or action that a place
+/// belongs to is left out there.
 fn at_places(case: &CaseSurvey, names: &Names) -> BTreeMap<u64, PlaceValues> {
     let (baseline, new) = (answers(&case.baseline), answers(&case.new));
     let mut found = BTreeMap::new();

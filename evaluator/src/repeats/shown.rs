@@ -1,4 +1,4 @@
-//! Which pair of runs is shown of a case: one in which what decided it is to be seen. Nothing is decided here.
+//! Chooses the pair of runs that the report shows for a case: one in which the deciding difference is visible.
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
@@ -8,7 +8,7 @@ use super::noise::DifferingPlace;
 use super::sentences;
 use super::survey::{CaseSurvey, RunOutcome};
 
-/// Which run of each side is shown of a case, by its place among the side's runs.
+/// The run of each side that is shown for a case, as an index into the runs of the side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shown {
     /// The baseline's.
@@ -27,7 +27,7 @@ impl Shown {
     }
 }
 
-/// For a case that its artifacts decide: a broken artifact before an answer, an answer before a failure.
+/// The pair for a case that is decided by the state of its artifacts: invalid before answer, answer before failure.
 pub(super) fn of_states(case: &CaseSurvey) -> Shown {
     let weight = |run: &RunOutcome| match run {
         RunOutcome::Invalid => 0,
@@ -43,8 +43,8 @@ pub(super) fn of_states(case: &CaseSurvey) -> Shown {
     Shown { baseline: first(&case.baseline), new: first(&case.new) }
 }
 
-/// For a case with answers on both sides: the first pair in which the measure that moved is seen to move; else the first that
-/// differs at the first place beyond noise, or at any; else the first of each side.
+/// The pair for a case with answers on both sides: the first pair that shows the change of the deciding measure; else the first
+/// that differs at the first listed place; else the first run of each side.
 pub(super) fn of_answers(case: &CaseSurvey, measures: &[CaseMeasure], places: &[DifferingPlace]) -> Shown {
     let by_tier = |tier: Tier| {
         let moved = measures.iter().filter(move |measure| measure.tier == tier);

@@ -1,4 +1,4 @@
-//! Where each case stands between two rounds: decided, or open and to be asked again.
+//! The status of each case between two rounds: decided, or open and included in the next round.
 
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
@@ -13,19 +13,18 @@ use crate::load::SideRuns;
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
 
-/// What another round would be good for in a case.
+/// The status of a case between two rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Standing {
-    /// It became worse: nothing that comes takes that back.
+    /// The case regressed; later rounds do not change this.
     Worse,
-    /// It may have become worse, or not: another round may tell.
+    /// Undecided; another round may decide it.
     Open,
-    /// It did not become much worse.
+    /// A relevant fall is excluded.
     Steady,
-    /// It may have become worse, or not, and whatever comes in the rounds that are left, they will not tell: there are too few
-    /// of them, or the baseline has too few runs.
+    /// Undecided, and no outcome of the remaining rounds can decide it: too few rounds are left, or baseline has too few runs.
     Undecidable,
-    /// The baseline was not asked, or what it has cannot be counted: no number of rounds can tell.
+    /// Baseline has no run that counts, so no number of rounds can decide it.
     Untested,
 }
 
@@ -34,13 +33,13 @@ pub enum Standing {
 pub struct CaseStanding {
     /// The case.
     pub case_id: CaseId,
-    /// Where it stands.
+    /// Its status.
     pub standing: Standing,
-    /// The counts that say so; nothing before there are any.
+    /// The counts behind the status; `None` before there are any.
     pub why: Option<String>,
 }
 
-/// Where the cases stand after the rounds of new so far, in their order.
+/// Returns the status of each case after the rounds so far, in the order of `case_ids`.
 pub fn standings(
     baseline: &SideRuns,
     new: &SideRuns,
@@ -48,7 +47,7 @@ pub fn standings(
     expectations: &Expectations,
     thresholds: &Thresholds,
 ) -> Vec<CaseStanding> {
-    // Only what is counted matters here, and rules have no say in that.
+    // Only pass rates matter here, and rules of comparison do not affect them.
     let rules = Rules::default();
     let judged_by = JudgedBy { expectations, rules: &rules };
     let survey = |id: &CaseId| CaseSurvey::of(baseline, new, judged_by, id).0;
@@ -63,13 +62,13 @@ pub fn standings(
     cases.map(stand).collect()
 }
 
-/// Where a case stands, and the measure that says so.
+/// The status of a case, and the measure that decides it.
 fn standing<'a>(
     survey: &CaseSurvey,
     measures: &'a [CaseMeasure],
     undecidable: &[MeasureCode],
 ) -> (Standing, Option<&'a CaseMeasure>) {
-    // The tiers are in the order of concern; of equal ones, that an expectation is met says more than that there is an answer.
+    // Tiers are ordered by concern. Among equal tiers and p-values, expectations take precedence over answers.
     let worst = measures.iter().min_by(|a, b| a.tier.cmp(&b.tier).then(a.p.total_cmp(&b.p)).then(b.code.cmp(&a.code)));
     let is_open = |measure: &&CaseMeasure| matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
     let is_given_up = || measures.iter().filter(is_open).all(|measure| undecidable.contains(&measure.code));

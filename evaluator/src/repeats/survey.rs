@@ -1,5 +1,5 @@
-//! The first pass over repeated runs: what each run has of each case, in a few hundred bytes, so that all runs of all cases can be
-//! held against each other at once.
+//! The first pass over repeated runs: reduces each artifact to a few hundred bytes, so that all runs of all cases fit in memory
+//! and can be compared with each other.
 
 use counterproof_artifact::evaluation::Judgement;
 use counterproof_artifact::{CaseId, ProposedAction, RiskLevel};
@@ -13,28 +13,28 @@ use crate::load::evidence::{self, FollowedRef};
 use crate::load::{Artifact, ComparedRun};
 use crate::rules::Rules;
 
-/// What every run of both sides has of a case, in the order of the runs.
+/// The outcomes of a case in every run of both sides, in the order of the runs.
 #[derive(Debug)]
 pub(super) struct CaseSurvey {
     pub(super) baseline: Vec<RunOutcome>,
     pub(super) new: Vec<RunOutcome>,
 }
 
-/// What answers are held against.
+/// What answers are judged by.
 #[derive(Clone, Copy)]
 pub(super) struct JudgedBy<'a> {
     pub(super) expectations: &'a Expectations,
     pub(super) rules: &'a Rules,
 }
 
-/// What a run has of a case.
+/// The outcome of a case in a run.
 #[derive(Debug)]
 pub(super) enum RunOutcome {
-    /// It did not set out to ask it.
+    /// The run did not select the case.
     NotSelected,
-    /// It set out to ask it, and there is no artifact.
+    /// The run selected the case and has no artifact of it.
     Absent,
-    /// The artifact breaks the contract.
+    /// The artifact violates the contract.
     Invalid,
     /// The agent gave no answer.
     Failed,
@@ -42,20 +42,20 @@ pub(super) enum RunOutcome {
     Answered(Answered),
 }
 
-/// What is kept of an answer.
+/// What the analysis needs of an answer.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) labels: Labels,
-    /// Whether every expectation of the case is met; `None` where there is none, or none fails and one could not be decided.
+    /// Whether every expectation of the case is met; `None` without expectations, or where none is unmet but one is undecided.
     pub(super) met: Option<bool>,
     /// The highest risk of an action.
     pub(super) highest_risk: Option<RiskLevel>,
-    /// Whether the evidence holds; `None` where nothing asks for any.
+    /// Whether all required evidence resolves; `None` where none is required.
     pub(super) evidence_holds: Option<bool>,
 }
 
 impl CaseSurvey {
-    /// Looks at a case in every run, and learns what its places are called.
+    /// Loads a case in every run, and collects the names of its places.
     pub(super) fn of(baseline: &SideRuns, new: &SideRuns, judged_by: JudgedBy<'_>, case_id: &CaseId) -> (Self, Names) {
         let mut names = Names::default();
         let mut side = |runs: &SideRuns| -> Vec<RunOutcome> {
@@ -73,7 +73,7 @@ impl CaseSurvey {
     }
 }
 
-/// How many runs of a side set out to ask a case, and in how many of them it has no artifact: it was lost, or never asked.
+/// How many runs of a side selected a case, and how many of these have no artifact of it: it was lost, or never run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) runs: usize,
@@ -126,7 +126,7 @@ impl RunOutcome {
         }
     }
 
-    /// True where the agent was asked, whatever came back.
+    /// Whether the case was sent to the agent.
     pub(super) const fn was_asked(&self) -> bool {
         matches!(self, RunOutcome::Failed | RunOutcome::Answered(_))
     }

@@ -1,5 +1,5 @@
-//! Differences of a pair of answers at which several runs cannot be held against each other: what runs have at a place is
-//! compared letter by letter, and a number with a tolerance or an id that may be renamed says nothing by itself.
+//! Differences of a pair of answers that have no place. Values at places are compared by hash, which cannot see a number with a
+//! tolerance or an id that may be renamed; such differences are only visible in a pair.
 
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
@@ -11,7 +11,7 @@ use crate::diff::steps;
 use crate::load::LoadedAnswer;
 use crate::rules::{self, Rules, Scope, Subject};
 
-/// True where the pair differs by a value that is the same to the places of both.
+/// Whether the pair differs in a value that has the same hash on both sides.
 pub(crate) fn is_any(found: &Differences, sides: [&LoadedAnswer; 2], rules: &Rules) -> bool {
     if rules.is_empty() {
         return false;

@@ -149,7 +149,7 @@ fn a_finding_names_the_place_on_both_sides_and_where_the_value_came_from() {
     assert_eq!(pointers, ["/events/2/args/seats/0/id"; 2]);
     assert_eq!(
         finding.message,
-        "book: seats.0.id \"77AB\" appears in nothing that the agent was given before; baseline had \"12XY\" from the result of read"
+        "book: seats.0.id \"77AB\" does not appear in anything that the agent received before; baseline had \"12XY\" from the result of read"
     );
 }
 

@@ -34,9 +34,9 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     exit code: 1
     --- stdout
     Gate failed: 2 of 5 rules violated
-    9 of 10 cases moved; new does not meet the expectations of 2 of 7 cases that were judged
-    new sample-new against baseline sample-baseline
-    one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
+    9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
+    new sample-new compared with baseline sample-baseline
+    one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
 
       ✗ regressed         3   at most 0
       ✗ broken            3   at most 0
@@ -48,13 +48,13 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       ✓ compared          6   at least 1
 
     10 cases: 3 broken · 1 recovered · 3 regressed · 2 changed · 1 unchanged
-      regressed    address_change_001  evidence_required_for_actions no longer met: no evidence that holds for update_address (a1)
-      regressed    refund_damaged_001  must_include no longer met: “50 EUR” not said
+      regressed    address_change_001  evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
+      regressed    refund_damaged_001  must_include no longer met: “50 EUR” missing
       regressed    cancel_order_001    cancel_order: risk low → high without evidence
       broken       stock_check_001     runner error on new: http_error 500 (server_error), after 2 attempts
       broken       gift_advice_001     runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
       broken       loyalty_points_001  runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
-      changed      invoice_email_001   result of send_email: it failed, and did not in baseline
+      changed      invoice_email_001   result of send_email: failed, but succeeded on baseline
       changed      return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
       recovered    delivery_slot_001   runner error on baseline: http_error 503 (server_error), after 2 attempts
 
@@ -96,7 +96,7 @@ fn a_run_compared_with_itself_passes() {
     insta::assert_snapshot!(said.join("\n"), @r"
     Gate passed: all 5 rules met
     No expectations were judged; the gate only compares new with baseline
-    0 of 10 cases moved
+    0 of 10 cases differ
     ");
 }
 
@@ -174,12 +174,12 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
     insta::assert_snapshot!(said.join("\n"), @r"
     Gate failed: 1 of 8 rules violated
-    9 of 10 cases moved; new does not meet the expectations of 2 of 7 cases that were judged
-    new sample-new against baseline sample-baseline
-    one run a side: whether a change is the agent's own noise cannot be known; repeats of the baseline tell
+    9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
+    new sample-new compared with baseline sample-baseline
+    one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
 
-      ✓ regressed                    3   at most 50 % of 6, so 3
-      ✓ broken                       3   at most 30 % of 10, so 3
+      ✓ regressed                    3   at most 3 (50 % of 6)
+      ✓ broken                       3   at most 3 (30 % of 10)
         still broken                 0   no limit
       ✓ invalid                      0   at most 0
       ✓ unpaired                     0   at most 0
@@ -190,7 +190,7 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
       ✓ broken, suite robustness     3   at most 3
       ✓ regressed, tag mony          0   at most 0; there was no such case
     ");
-    insta::assert_snapshot!(finished.stderr, @"warning: the limits of `[gate.tag.mony]` hold whatever happens: no case of the cases file has this tag; the tags are advice, delivery, email, json, loyalty, money, order, orders, policy, privacy, refund, retrieval and 1 more");
+    insta::assert_snapshot!(finished.stderr, @"warning: the rules of `[gate.tag.mony]` are always met: no case of the cases file has this tag; the tags are advice, delivery, email, json, loyalty, money, order, orders, policy, privacy, refund, retrieval and 1 more");
     let rules = sandbox.json("report/evaluation.json")["gate"]["rules"].clone();
     let rule = json!({"code": "broken", "scope": {"kind": "suite", "name": "robustness"}, "bound": "at_most", "limit": 3,
                       "actual": 3, "of": 4, "passed": true});

@@ -41,7 +41,7 @@ pub(super) fn pairs() -> Vec<Labelled> {
         .baseline_does(refunding(50).succeeding(50))
         .new_does(refunding(500).refused(500))
         .is(Changed, &["tool-error", "action-params-changed", "tool-args-changed"])
-        .also(|row| assert_eq!(row.reasons[0].message, "result of refund: it failed, and did not in baseline")),
+        .also(|row| assert_eq!(row.reasons[0].message, "result of refund: failed, but succeeded on baseline")),
         pair("an-action-that-was-refused-before", "Both sides were refused, so only the arguments differ.")
             .baseline_does(refunding(50).refused(50))
             .new_does(refunding(500).refused(500))

@@ -71,7 +71,7 @@ fn evidence() -> Vec<Labelled> {
         .finding(&[])
         .caused_by("model-unexplained", "refund")
         .also(|row| {
-            let said = "refund: it rests on result of get_user, and did on result of get_order {\"order_id\":\"W1\"}";
+            let said = "refund: evidence changed from result of get_order {\"order_id\":\"W1\"} to result of get_user";
             assert_eq!(row.reasons[0].message, said);
         }),
     ]
