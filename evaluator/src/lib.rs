@@ -76,7 +76,7 @@ pub use gate::{
     qualifications as gate_qualifications, unknown_scopes,
 };
 pub use judge::{Expectations, ReasonCode, SchemaError, SeverityPart};
-pub use repeats::{CaseStanding, Standing, standings};
+pub use repeats::{CaseStatus, RoundStatus, round_statuses};
 pub use statistics::Thresholds;
 
 // The comparison and its report.

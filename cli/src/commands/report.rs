@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         );
         report.finish_from_bytes(&evaluation, &bytes, &context)
     } else {
-        let again = rerender::Again {
+        let again = rerender::RerenderRequest {
             baseline: compared_runs(&evaluation, Side::Baseline, &args.baseline_runs)?,
             new: compared_runs(&evaluation, Side::New, &args.new_runs)?,
             cases: &cases,

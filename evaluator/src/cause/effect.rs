@@ -17,7 +17,7 @@ pub(super) enum Effect {
     /// This row of the aligned actions.
     Action(usize),
     /// A call on new with an ungrounded argument.
-    Invented(usize),
+    UngroundedCall(usize),
     /// The final output.
     Output,
     /// This row of the aligned events.
@@ -28,19 +28,19 @@ pub(super) enum Effect {
 /// ungrounded value; an action with other evidence; the output; the first step that differs.
 pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let differences = inquiry.differences;
-    let turned = turned(inquiry);
+    let failed_on_one_side = failed_on_one_side(inquiry);
     let actions = differences.actions.iter().enumerate();
-    let actions = actions.filter(|(number, row)| row.counts() || turned.contains(number));
+    let actions = actions.filter(|(number, row)| row.counts() || failed_on_one_side.contains(number));
     let (changed, resting): (Vec<_>, Vec<_>) = actions.partition(|(number, row)| {
-        !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty() || turned.contains(number)
+        !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty() || failed_on_one_side.contains(number)
     });
     // `max_by_key` returns the last maximum; reversed, that is the first of the actions with the highest risk.
     let riskiest = changed.into_iter().rev().max_by_key(|(_, row)| risk(inquiry, row.row));
     let invented = || {
         let found = inquiry.findings.fresh().find(|found| !found.is_kept)?;
         Some(match found.holder {
-            Holder::Call(index) => Effect::Invented(index),
-            Holder::Action(index) => Effect::Action(inquiry.trail.counterparts.action(Side::New, index).row),
+            Holder::Call(index) => Effect::UngroundedCall(index),
+            Holder::Action(index) => Effect::Action(inquiry.provenance.counterparts.action(Side::New, index).row),
         })
     };
     let output = || differences.output_counts().then_some(Effect::Output);
@@ -53,7 +53,7 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
 }
 
 /// The rows of actions that failed on exactly one side: there, every call that executed them failed.
-pub(super) fn turned(inquiry: &Inquiry<'_>) -> HashSet<usize> {
+pub(super) fn failed_on_one_side(inquiry: &Inquiry<'_>) -> HashSet<usize> {
     let (old, new) = (inquiry.baseline.loaded, inquiry.new.loaded);
     if !outcomes::any_failed(old) && !outcomes::any_failed(new) {
         return HashSet::new();
@@ -61,11 +61,11 @@ pub(super) fn turned(inquiry: &Inquiry<'_>) -> HashSet<usize> {
     let (before, after) = (Outcomes::of(old), Outcomes::of(new));
     let (old, new) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
     let rows = inquiry.differences.actions.iter().enumerate();
-    let turned = rows.filter(|(_, row)| match row.row {
+    let failed_on_one_side = rows.filter(|(_, row)| match row.row {
         Row::Both { baseline, new: index } => !row.noise && before.failed(&old[baseline]) != after.failed(&new[index]),
         Row::Removed(_) | Row::Added(_) => false,
     });
-    turned.map(|(number, _)| number).collect()
+    failed_on_one_side.map(|(number, _)| number).collect()
 }
 
 fn risk(inquiry: &Inquiry<'_>, row: Row) -> u8 {
@@ -92,7 +92,7 @@ impl Effect {
         let (side, pointer) = match self {
             Effect::Action(row) => at("proposed_actions", inquiry.differences.actions[row].row),
             Effect::Event(row) => at("events", inquiry.differences.events[row].row),
-            Effect::Invented(index) => (Side::New, format!("/events/{index}")),
+            Effect::UngroundedCall(index) => (Side::New, format!("/events/{index}")),
             Effect::Output => (Side::New, "/final_output/content".to_owned()),
         };
         SidePointer { side, pointer }
@@ -107,9 +107,9 @@ impl Effect {
         };
         match self {
             Effect::Action(row) => both(inquiry.differences.actions[row].row, Holder::Action),
-            Effect::Invented(index) => {
+            Effect::UngroundedCall(index) => {
                 let other = inquiry
-                    .trail
+                    .provenance
                     .counterparts
                     .event(Side::New, index)
                     .other
@@ -121,8 +121,8 @@ impl Effect {
     }
 
     /// Whether a value of it is ungrounded.
-    pub(super) fn is_invented(self, inquiry: &Inquiry<'_>) -> bool {
-        self.holders(inquiry).iter().any(|(side, holder)| *side == Side::New && inquiry.findings.is_invented(*holder))
+    pub(super) fn is_ungrounded(self, inquiry: &Inquiry<'_>) -> bool {
+        self.holders(inquiry).iter().any(|(side, holder)| *side == Side::New && inquiry.findings.is_ungrounded(*holder))
     }
 }
 

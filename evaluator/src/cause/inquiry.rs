@@ -14,7 +14,7 @@ use crate::values::text;
 
 use super::CauseCode;
 use super::effect::{self, Effect};
-use super::name::{self, Named};
+use super::name::{self, CauseDescription};
 use super::walk;
 
 /// Two answers that differ, and how their elements are connected.
@@ -27,7 +27,7 @@ pub(crate) struct Inquiry<'a> {
     /// The differences.
     pub differences: &'a Differences,
     /// The counterparts of elements, and the sources of values.
-    pub trail: &'a Provenance<'a>,
+    pub provenance: &'a Provenance<'a>,
     /// The findings on new.
     pub findings: &'a Findings,
     /// The input of each side.
@@ -69,7 +69,7 @@ pub(crate) fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> 
     let status = failure.status.map(|status| format!(" {}", status.get())).unwrap_or_default();
     let pointers: Vec<_> =
         failed.iter().map(|(side, _)| SidePointer { side: *side, pointer: "/runner_failure".to_owned() }).collect();
-    let named = Named {
+    let named = CauseDescription {
         code: CauseCode::RunnerFailure,
         place: format!("{}{status}", failure.class),
         shape: format!("{} of {side}", failure.error_name.as_deref().unwrap_or_default()),
@@ -89,7 +89,7 @@ fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
     let pointers = Side::BOTH.into_iter().filter(|side| inquiry.inputs.get(*side).request().is_some());
     let pointers: Vec<_> =
         pointers.map(|side| SidePointer { side, pointer: "/request_asset_href".to_owned() }).collect();
-    let named = Named {
+    let named = CauseDescription {
         code: CauseCode::InputChanged,
         place: name::place("input", changes.first()),
         shape: name::shape(changes.first()),
@@ -101,7 +101,7 @@ fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
     cause(named, path)
 }
 
-fn cause(named: Named, path: Vec<SidePointer>) -> Cause {
+fn cause(named: CauseDescription, path: Vec<SidePointer>) -> Cause {
     let identity = [named.code.as_str(), &named.place, &named.shape].join("\0");
     Cause {
         code: named.code.as_str().to_owned(),

@@ -23,7 +23,7 @@ use crate::values::type_name;
 
 /// A cause without the id of its cluster.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct CauseDescription {
     pub(super) code: CauseCode,
     pub(super) place: String,
     /// Equal for changes of the same kind, whatever the values.
@@ -33,7 +33,7 @@ pub(super) struct Named {
 }
 
 /// The cause, where it is a row of the aligned events.
-pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
+pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
     let row = &inquiry.differences.events[row];
     let (side, index) = match row.row {
         Row::Both { new: index, .. } | Row::Added(index) => (Side::New, index),
@@ -44,7 +44,8 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> Named {
     let step = step_name(event, loaded);
     let tool = tool_of(event, loaded);
     let pointers = row_pointers("/events", row.row);
-    let named = |code, place, shape, message| Named { code, place, shape, message, pointers: pointers.clone() };
+    let named =
+        |code, place, shape, message| CauseDescription { code, place, shape, message, pointers: pointers.clone() };
     let first = row.changes.first();
     let alone = match row.row {
         Row::Both { .. } if row.moved && row.changes.is_empty() => Some("moved to another place"),
@@ -105,16 +106,16 @@ fn tool_of(event: &Event, loaded: &LoadedAnswer) -> String {
 }
 
 /// The cause, where nothing on the path back from the effect differs: the effect itself.
-pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
+pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> CauseDescription {
     match effect {
         Effect::Action(row) => of_action(inquiry, row),
-        Effect::Invented(call) => arguments(inquiry, call)
-            .unwrap_or_else(|| of_event(inquiry, inquiry.trail.counterparts.event(Side::New, call).row)),
+        Effect::UngroundedCall(call) => arguments(inquiry, call)
+            .unwrap_or_else(|| of_event(inquiry, inquiry.provenance.counterparts.event(Side::New, call).row)),
         Effect::Event(row) => of_event(inquiry, row),
         Effect::Output => {
             let same = if effect::any_step_differs(inquiry) { "" } else { "same steps, " };
             let pointers = Side::BOTH.map(|side| SidePointer { side, pointer: "/final_output/content".to_owned() });
-            Named {
+            CauseDescription {
                 code: CauseCode::OutputOnly,
                 place: "output".to_owned(),
                 shape: String::new(),
@@ -125,12 +126,18 @@ pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> Named {
     }
 }
 
-fn of_action(inquiry: &Inquiry<'_>, row: usize) -> Named {
+fn of_action(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
     let row = &inquiry.differences.actions[row];
     let (old, new) = (&inquiry.baseline.loaded.answer.proposed_actions, &inquiry.new.loaded.answer.proposed_actions);
     let message = messages::action(row, old, new);
     let pointers = row_pointers("/proposed_actions", row.row);
-    let named = |code, place, shape| Named { code, place, shape, message: message.clone(), pointers: pointers.clone() };
+    let named = |code, place, shape| CauseDescription {
+        code,
+        place,
+        shape,
+        message: message.clone(),
+        pointers: pointers.clone(),
+    };
     let (action, invented) = match row.row {
         Row::Both { new: index, .. } | Row::Added(index) => (&new[index], invented(inquiry, Holder::Action(index))),
         Row::Removed(index) => (&old[index], None),
@@ -153,13 +160,13 @@ fn of_action(inquiry: &Inquiry<'_>, row: usize) -> Named {
 }
 
 /// The cause, where an argument of a call on new is ungrounded.
-fn arguments(inquiry: &Inquiry<'_>, call: usize) -> Option<Named> {
+fn arguments(inquiry: &Inquiry<'_>, call: usize) -> Option<CauseDescription> {
     let holder = Holder::Call(call);
-    let carried = || invented(inquiry, inquiry.trail.new.action_of(holder)?);
+    let carried = || invented(inquiry, inquiry.provenance.new.action_of(holder)?);
     invented(inquiry, holder).or_else(carried)
 }
 
-fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<Named> {
+fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<CauseDescription> {
     let found = inquiry
         .findings
         .fresh()
@@ -171,7 +178,7 @@ fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<Named> {
         Holder::Call(index) => steps::kind(inquiry.new.loaded, index).1,
     };
     let pointer = finding.pointers.last().map_or("", |place| &place.pointer);
-    Some(Named {
+    Some(CauseDescription {
         code: CauseCode::UngroundedArgument,
         place: format!("{}.{}", text::one_line(tool, 60), shared_name(pointer)),
         shape: String::new(),

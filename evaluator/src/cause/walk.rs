@@ -18,7 +18,7 @@ use crate::values::meaning_hash;
 
 /// The earliest difference, and the path to it.
 #[derive(Debug)]
-pub(super) struct Walked {
+pub(super) struct FoundDifference {
     /// The row of the aligned events.
     pub(super) place: usize,
     /// From the effect back to the difference.
@@ -40,7 +40,7 @@ struct Walk<'i, 'a> {
 }
 
 /// Walks back from an effect; `None` where nothing on the paths differs.
-pub(super) fn back(inquiry: &Inquiry<'_>, effect: Effect) -> Option<Walked> {
+pub(super) fn back(inquiry: &Inquiry<'_>, effect: Effect) -> Option<FoundDifference> {
     let mut walk = Walk { inquiry, seen: HashSet::new(), visits: Vec::new(), open: VecDeque::new() };
     walk.start(effect);
     while let Some(visit) = walk.open.pop_front() {
@@ -52,7 +52,7 @@ pub(super) fn back(inquiry: &Inquiry<'_>, effect: Effect) -> Option<Walked> {
 impl Walk<'_, '_> {
     fn start(&mut self, effect: Effect) {
         match effect {
-            Effect::Action(_) | Effect::Invented(_) => {
+            Effect::Action(_) | Effect::UngroundedCall(_) => {
                 for (side, holder) in effect.holders(self.inquiry) {
                     if let Holder::Action(index) = holder {
                         let refs = self.inquiry.side(side).evidence.get(index).map_or(&[][..], Vec::as_slice);
@@ -90,7 +90,7 @@ impl Walk<'_, '_> {
     /// Visits the results of the calls of an action that failed on one side only.
     fn visit_outcomes(&mut self, effect: Effect) {
         let Effect::Action(row) = effect else { return };
-        if !effect::turned(self.inquiry).contains(&row) {
+        if !effect::failed_on_one_side(self.inquiry).contains(&row) {
             return;
         }
         for (side, holder) in effect.holders(self.inquiry) {
@@ -106,16 +106,16 @@ impl Walk<'_, '_> {
 
     /// Visits what an unresolved ref resolves to on the other side: that event is missing here.
     fn visit_moved_refs(&mut self, side: Side, action: usize) {
-        let Some(other) = self.inquiry.trail.counterparts.action(side, action).other else { return };
+        let Some(other) = self.inquiry.provenance.counterparts.action(side, action).other else { return };
         let theirs = side.other();
-        let astray: HashSet<&EvidenceTarget> = self.inquiry.side(side).evidence[action]
+        let unresolved: HashSet<&EvidenceTarget> = self.inquiry.side(side).evidence[action]
             .iter()
             .filter(|followed| followed.resolved.is_none())
             .map(|followed| &followed.target)
             .collect();
         for followed in &self.inquiry.side(theirs).evidence[other] {
             if let Some(Resolved::Event(event)) = followed.resolved
-                && astray.contains(&followed.target)
+                && unresolved.contains(&followed.target)
             {
                 self.visit(theirs, event, None);
             }
@@ -142,7 +142,7 @@ impl Walk<'_, '_> {
             EventBody::ToolCall(_) => self.visit_origins(side, Holder::Call(event), Some(visit)),
             EventBody::Retrieval(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
         }
-        let stand = self.inquiry.trail.counterparts.event(side, event);
+        let stand = self.inquiry.provenance.counterparts.event(side, event);
         if let Some(other) = stand.other
             && stand.differs
         {
@@ -153,13 +153,13 @@ impl Walk<'_, '_> {
 
     /// The events that the changed values of a call or an action came from.
     fn visit_origins(&mut self, side: Side, holder: Holder, from: Option<usize>) {
-        let trail = self.inquiry.trail;
+        let provenance = self.inquiry.provenance;
         let (mine, theirs) = match side {
-            Side::Baseline => (&trail.baseline, &trail.new),
-            Side::New => (&trail.new, &trail.baseline),
+            Side::Baseline => (&provenance.baseline, &provenance.new),
+            Side::New => (&provenance.new, &provenance.baseline),
         };
         let key = |leaf: &Leaf<'_>| (leaf.place, meaning_hash(leaf.value));
-        let other = trail.counterparts.other(side, holder).map(|other| theirs.held_by(other)).unwrap_or_default();
+        let other = provenance.counterparts.other(side, holder).map(|other| theirs.held_by(other)).unwrap_or_default();
         let unchanged: HashSet<_> = other.iter().map(key).collect();
         for leaf in mine.held_by(holder) {
             if let Origin::Event(event) = leaf.origin
@@ -188,10 +188,10 @@ impl Walk<'_, '_> {
     }
 
     /// The earliest difference that was visited.
-    fn earliest(&self, effect: Effect) -> Option<Walked> {
-        let invented = effect.is_invented(self.inquiry);
+    fn earliest(&self, effect: Effect) -> Option<FoundDifference> {
+        let invented = effect.is_ungrounded(self.inquiry);
         let differing = self.visits.iter().enumerate().filter_map(|(index, visit)| {
-            let stand = self.inquiry.trail.counterparts.event(visit.side, visit.event);
+            let stand = self.inquiry.provenance.counterparts.event(visit.side, visit.event);
             // An event that only new has cannot be the reason that a value lost its source.
             let explains = !(invented && visit.side == Side::New && stand.other.is_none());
             // Of both sides of a row, prefer the new side: readers start there.
@@ -208,13 +208,13 @@ impl Walk<'_, '_> {
         path.push(effect.pointer(self.inquiry));
         path.reverse();
         path.dedup();
-        Some(Walked { place, path })
+        Some(FoundDifference { place, path })
     }
 
     /// Falls back to the first step that differs, where the output differs and no value links the two.
-    fn untraced(&self, effect: Effect) -> Option<Walked> {
+    fn untraced(&self, effect: Effect) -> Option<FoundDifference> {
         let place = (effect == Effect::Output).then(|| effect::first_step(self.inquiry)).flatten()?;
         let path = vec![effect.pointer(self.inquiry), Effect::Event(place).pointer(self.inquiry)];
-        Some(Walked { place, path })
+        Some(FoundDifference { place, path })
     }
 }

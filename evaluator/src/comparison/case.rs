@@ -17,7 +17,7 @@ use crate::judge::verdict::{self, Compared, Decision};
 use crate::load::case_input::CaseInput;
 use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
-use crate::repeats::{CaseDecision, Repeated, Shown, unplaced};
+use crate::repeats::{CaseAnalysis, RepeatAnalysis, ShownPair, undetected};
 
 /// Everything about one case while it is compared.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct CaseComparison<'a> {
     /// The case in the cases file, where it is known.
     pub spec: Option<&'a CaseSpec>,
     /// The pair of runs that the artifacts and everything below come from.
-    pub shown: Shown,
+    pub shown: ShownPair,
     /// The baseline's artifact.
     pub baseline: Artifact,
     /// New's artifact.
@@ -59,8 +59,8 @@ pub(super) struct CaseContext<'a> {
 /// What several runs say of all cases, and of this one.
 #[derive(Clone, Copy)]
 pub(super) struct CaseRepeats<'a> {
-    pub(super) all: &'a Repeated,
-    pub(super) case: &'a CaseDecision,
+    pub(super) all: &'a RepeatAnalysis,
+    pub(super) case: &'a CaseAnalysis,
 }
 
 /// Compares one case.
@@ -89,7 +89,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
 
 /// The artifacts of one run per side, with their evidence refs resolved.
 struct LoadedPair {
-    shown: Shown,
+    shown: ShownPair,
     artifacts: Sides<Artifact>,
     evidence: Sides<Vec<Vec<evidence::FollowedRef>>>,
 }
@@ -182,8 +182,8 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
         }
         None => of_pair,
     };
-    match case.lost() {
-        Some(lost) => with_lost_artifacts(of_runs, lost),
+    match case.missing_artifacts() {
+        Some(missing) => with_missing_artifacts(of_runs, missing),
         None => of_runs,
     }
 }
@@ -196,7 +196,7 @@ fn differs_beyond_runs(context: CaseContext<'_>, examination: &Examination<'_>, 
         Verdict::Unchanged => !answers.differences.is_empty() || examination.findings.fresh().next().is_some(),
         Verdict::Noisy => {
             let loaded = answers.sides.map(|side| side.loaded);
-            unplaced::is_any(&answers.differences, loaded.into_array(), &context.request.rules)
+            undetected::is_any(&answers.differences, loaded.into_array(), &context.request.rules)
         }
         _ => false,
     }
@@ -204,13 +204,13 @@ fn differs_beyond_runs(context: CaseContext<'_>, examination: &Examination<'_>, 
 
 /// The decision on a case that some runs have no artifact of. The missing artifacts could contain a regression, so they
 /// decide, unless the others already do.
-fn with_lost_artifacts(mut decision: Decision, mut lost: Decision) -> Decision {
+fn with_missing_artifacts(mut decision: Decision, mut missing: Decision) -> Decision {
     if gate::is_convicted(decision.verdict) {
-        decision.reasons.append(&mut lost.reasons);
+        decision.reasons.append(&mut missing.reasons);
         return decision;
     }
-    lost.reasons.append(&mut decision.reasons);
-    lost
+    missing.reasons.append(&mut decision.reasons);
+    missing
 }
 
 /// The evaluation of the case as it is stored.
@@ -224,7 +224,7 @@ fn evaluation(
     let Sides { baseline, new } = &pair.artifacts;
     let Examination { expectations, findings, answers, .. } = examination;
     let differences = answers.as_ref().map(|answers| &answers.differences);
-    let severity = severity::of(severity::Known {
+    let severity = severity::of(severity::SeverityInput {
         baseline,
         new,
         differences,
@@ -249,7 +249,7 @@ fn evaluation(
         suite: spec.and_then(|spec| spec.suite.clone()),
         findings: findings.list.iter().map(|found| found.finding.clone()).collect(),
         expectations: expectations.clone(),
-        repeats: repeats.map(|CaseRepeats { all, case }| all.told(case, differences)),
+        repeats: repeats.map(|CaseRepeats { all, case }| all.to_record(case, differences)),
         extra: Extra::new(),
     }
 }
@@ -262,7 +262,7 @@ fn root_cause(pair: &LoadedPair, examination: &Examination<'_>) -> Option<counte
         baseline: sides.baseline,
         new: sides.new,
         differences,
-        trail: provenance,
+        provenance,
         findings: &examination.findings,
         inputs: examination.inputs.as_ref(),
     })

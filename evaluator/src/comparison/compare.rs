@@ -19,7 +19,7 @@ use crate::grounding::UsualValues;
 use crate::judge::Expectations;
 use crate::judge::findings::BaselineValues;
 use crate::load::SideRuns;
-use crate::repeats::{RepeatInputs, Repeated};
+use crate::repeats::{RepeatAnalysis, RepeatInputs};
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
 
@@ -96,7 +96,7 @@ pub fn compare<E: Send>(
         rules: &request.rules,
         thresholds: &request.thresholds,
     };
-    let repeated = is_repeated.then(|| Repeated::of(&inputs, &ids));
+    let repeated = is_repeated.then(|| RepeatAnalysis::of(&inputs, &ids));
     let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values: &UsualValues::default() };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
     let (cases, matched): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
@@ -131,7 +131,7 @@ struct Pass<'a> {
     request: &'a Request<'a>,
     ids: &'a [CaseId],
     specs: &'a BTreeMap<&'a CaseId, &'a CaseSpec>,
-    repeated: Option<&'a Repeated>,
+    repeated: Option<&'a RepeatAnalysis>,
     values: &'a UsualValues,
 }
 

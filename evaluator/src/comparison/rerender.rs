@@ -1,5 +1,5 @@
 //! What was compared before, once more for its pages: what is said of a case comes from the evaluation, and is never worked
-//! out again. Only what a page shows of the two sides is read and aligned anew.
+//! out request. Only what a page shows of the two sides is read and aligned anew.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::diff::{Differences, WithEvidence};
 use crate::load::SideRuns;
 use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
-use crate::repeats::Shown;
+use crate::repeats::ShownPair;
 use crate::rules::Rules;
 use crate::values::text;
 
 /// What an evaluation was made of.
 #[derive(Debug)]
-pub struct Again<'a> {
+pub struct RerenderRequest<'a> {
     /// The runs of the version that is known to be good.
     pub baseline: SideRuns,
     /// The runs of the version under test.
@@ -33,7 +33,7 @@ pub struct Again<'a> {
 
 /// Folders that are not the runs of which an evaluation speaks.
 #[derive(Debug, thiserror::Error)]
-pub enum OtherRuns {
+pub enum RunMismatch {
     /// A folder of another run.
     #[error("`{folder}` holds the run {run_id}, and the evaluation's {side} is {expected}")]
     NotCompared {
@@ -57,7 +57,7 @@ pub enum OtherRuns {
 }
 
 /// The runs of one side in the evaluation's order, whatever order their folders were named in.
-pub fn runs_of(evaluation: &Evaluation, side: Side, named: Vec<ComparedRun>) -> Result<SideRuns, OtherRuns> {
+pub fn runs_of(evaluation: &Evaluation, side: Side, named: Vec<ComparedRun>) -> Result<SideRuns, RunMismatch> {
     let (first, repeats) = match side {
         Side::Baseline => (&evaluation.baseline, evaluation.repeats.as_ref().map(|repeats| &repeats.baseline)),
         Side::New => (&evaluation.new, evaluation.repeats.as_ref().map(|repeats| &repeats.new)),
@@ -68,59 +68,59 @@ pub fn runs_of(evaluation: &Evaluation, side: Side, named: Vec<ComparedRun>) -> 
     for run in &compared {
         match named.iter().position(|named| named.reader().run().run_id == run.run_id) {
             Some(place) => runs.push(named.swap_remove(place)),
-            None if named.is_empty() => return Err(OtherRuns::NotNamed { side, run_id: run.run_id.clone() }),
+            None if named.is_empty() => return Err(RunMismatch::NotNamed { side, run_id: run.run_id.clone() }),
             None => break,
         }
     }
     if let Some(other) = named.first() {
-        return Err(OtherRuns::NotCompared {
+        return Err(RunMismatch::NotCompared {
             folder: other.reader().folder().to_owned(),
             run_id: other.reader().run().run_id.clone(),
             side,
             expected: text::list(&expected),
         });
     }
-    SideRuns::new(runs).ok_or_else(|| OtherRuns::NotNamed { side, run_id: first.run_id.clone() })
+    SideRuns::new(runs).ok_or_else(|| RunMismatch::NotNamed { side, run_id: first.run_id.clone() })
 }
 
 /// Hands every case of a wanted verdict to the sink, with what the evaluation says of it; on several threads and in no order.
 pub fn show<E: Send>(
-    again: &Again<'_>,
+    request: &RerenderRequest<'_>,
     evaluation: &Evaluation,
     wanted: impl Fn(Verdict) -> bool + Sync,
     sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    let specs: HashMap<_, _> = again.cases.iter().map(|spec| (&spec.id, spec)).collect();
+    let specs: HashMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
     evaluation
         .cases
         .par_iter()
         .enumerate()
         .filter(|(_, row)| wanted(row.verdict))
-        .try_for_each(|(index, row)| sink(&show_case(again, index, row, specs.get(&row.case_id).copied())))
+        .try_for_each(|(index, row)| sink(&show_case(request, index, row, specs.get(&row.case_id).copied())))
 }
 
 fn show_case<'a>(
-    again: &Again<'_>,
+    request: &RerenderRequest<'_>,
     index: usize,
     row: &CaseEvaluation,
     spec: Option<&'a CaseSpec>,
 ) -> CaseComparison<'a> {
     // The evaluation is a file like any other: a run that there is not is no reason to stop.
     let place = |index: u64, runs: &SideRuns| usize::try_from(index).unwrap_or(usize::MAX).min(runs.iter().len() - 1);
-    let told = row.repeats.as_ref().map(|repeats| repeats.shown);
-    let shown = told.map_or_else(Shown::default, |told| Shown {
-        baseline: place(told.baseline, &again.baseline),
-        new: place(told.new, &again.new),
+    let stored = row.repeats.as_ref().map(|repeats| repeats.shown);
+    let shown = stored.map_or_else(ShownPair::default, |stored| ShownPair {
+        baseline: place(stored.baseline, &request.baseline),
+        new: place(stored.new, &request.new),
     });
     let load = |runs: &SideRuns, side| runs.get(shown.of(side)).map_or(Artifact::Absent, |run| run.load(&row.case_id));
-    let (baseline, new) = (load(&again.baseline, Side::Baseline), load(&again.new, Side::New));
+    let (baseline, new) = (load(&request.baseline, Side::Baseline), load(&request.new, Side::New));
     let follow = |artifact: &Artifact| artifact.answer().map(evidence::follow).unwrap_or_default();
     let (baseline_evidence, new_evidence) = (follow(&baseline), follow(&new));
     let differences = match (baseline.answer(), new.answer()) {
         (Some(old), Some(other)) => Some(Differences::between(
             WithEvidence { loaded: old, evidence: &baseline_evidence },
             WithEvidence { loaded: other, evidence: &new_evidence },
-            &again.rules,
+            &request.rules,
         )),
         _ => None,
     };

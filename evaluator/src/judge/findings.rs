@@ -47,7 +47,7 @@ impl Findings {
     }
 
     /// True where a value that a call or an action was given is newly made up.
-    pub(crate) fn is_invented(&self, holder: Holder) -> bool {
+    pub(crate) fn is_ungrounded(&self, holder: Holder) -> bool {
         self.fresh()
             .any(|found| found.holder == holder && found.code == ReasonCode::UngroundedArgument && !found.is_kept)
     }

@@ -12,7 +12,7 @@ use crate::load::LoadedAnswer;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallKind {
     /// Of high risk, without an action that stands for it, and not failed.
-    Deed,
+    HighRisk,
     /// It carried out an action of high risk, which is counted; or it was one and failed.
     Counted,
     /// Any other.
@@ -115,7 +115,7 @@ impl<'a> Outcomes<'a> {
         match (of_action, call.risk_level) {
             (Some(RiskLevel::High), _) => CallKind::Counted,
             (None, Some(RiskLevel::High)) if self.call_failed(call) => CallKind::Counted,
-            (None, Some(RiskLevel::High)) => CallKind::Deed,
+            (None, Some(RiskLevel::High)) => CallKind::HighRisk,
             _ => CallKind::Step,
         }
     }

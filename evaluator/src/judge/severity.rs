@@ -49,7 +49,7 @@ const PAIR: f64 = 1.5;
 
 /// What is known of a case.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct SeverityInput<'a> {
     /// What the baseline has of it.
     pub baseline: &'a Artifact,
     /// What new has of it.
@@ -61,12 +61,12 @@ pub(crate) struct Known<'a> {
     /// What is wrong with new by itself.
     pub findings: &'a Findings,
     /// What several runs say; `None` where the pair says all there is to say.
-    pub runs: Option<OverRuns>,
+    pub runs: Option<RepeatRates>,
 }
 
 /// What several runs a side say of a case, each from 0 to 1.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OverRuns {
+pub(crate) struct RepeatRates {
     /// How much of the difference the baseline also has with itself.
     pub noise: f64,
     /// By how much the share of runs fell that have an answer.
@@ -78,14 +78,14 @@ pub(crate) struct OverRuns {
 }
 
 /// The severity of a case.
-pub(crate) fn of(known: Known<'_>) -> Severity {
+pub(crate) fn of(input: SeverityInput<'_>) -> Severity {
     // What runs count is no difference between two of them, so noise takes nothing from it.
-    let counted = match &known.runs {
+    let counted = match &input.runs {
         Some(runs) => counted_over(runs),
-        None => counted_once(&known),
+        None => counted_once(&input),
     };
-    let differing = differing(&known);
-    let noise = known.runs.map_or(0.0, |runs| runs.noise.clamp(0.0, 1.0));
+    let differing = differing(&input);
+    let noise = input.runs.map_or(0.0, |runs| runs.noise.clamp(0.0, 1.0));
     let score = any([any(shares(&counted)), any(shares(&differing)) * (1.0 - noise)].into_iter());
     let mut parts = counted;
     let lessened = noise > 0.0 && !differing.is_empty();
@@ -107,7 +107,7 @@ fn shares(parts: &[SeverityShare]) -> impl Iterator<Item = f64> + '_ {
 }
 
 /// What several runs count.
-fn counted_over(runs: &OverRuns) -> Vec<SeverityShare> {
+fn counted_over(runs: &RepeatRates) -> Vec<SeverityShare> {
     let parts = [
         part(SeverityPart::NoAnswer, NO_ANSWER * runs.answered_fell),
         part(SeverityPart::ExpectationFailed, EXPECTATION * runs.met_fell),
@@ -117,47 +117,47 @@ fn counted_over(runs: &OverRuns) -> Vec<SeverityShare> {
 }
 
 /// The same of the only run a side.
-fn counted_once(known: &Known<'_>) -> Vec<SeverityShare> {
+fn counted_once(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let fell = |result: &&ExpectationResult| {
         let (held, fails) = (result.baseline.as_ref(), result.new.as_ref());
         held.is_some_and(Judgement::is_met) && fails.is_some_and(Judgement::is_unmet)
     };
-    let no_answer = known.baseline.answer().is_some() && known.new.answer().is_none();
+    let no_answer = input.baseline.answer().is_some() && input.new.answer().is_none();
     let mut parts = vec![
         part(SeverityPart::NoAnswer, if no_answer { NO_ANSWER } else { 0.0 }),
-        part(SeverityPart::ExpectationFailed, any(known.expectations.iter().filter(fell).map(|_| EXPECTATION))),
+        part(SeverityPart::ExpectationFailed, any(input.expectations.iter().filter(fell).map(|_| EXPECTATION))),
     ];
-    if let (Some(new), Some(differences)) = (known.new.answer(), known.differences) {
+    if let (Some(new), Some(differences)) = (input.new.answer(), input.differences) {
         let lost = differences.actions.iter().filter(|row| row.evidence == EvidenceChange::Lost);
         let lost = lost.filter_map(|row| match row.row {
             Row::Both { new: index, .. } => Some(EVIDENCE * weight(new.answer.proposed_actions[index].risk_level)),
             Row::Added(_) | Row::Removed(_) => None,
         });
         parts.push(part(SeverityPart::EvidenceLost, any(lost)));
-        let without = known.findings.fresh().filter(|found| found.code == ReasonCode::HighRiskWithoutEvidence);
+        let without = input.findings.fresh().filter(|found| found.code == ReasonCode::HighRiskWithoutEvidence);
         parts.push(part(SeverityPart::HighRiskWithoutEvidence, any(without.map(|_| EVIDENCE))));
     }
     parts.into_iter().flatten().collect()
 }
 
 /// In what the two answers that are shown differ.
-fn differing(known: &Known<'_>) -> Vec<SeverityShare> {
-    let (Some(old), Some(new), Some(differences)) = (known.baseline.answer(), known.new.answer(), known.differences)
+fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
+    let (Some(old), Some(new), Some(differences)) = (input.baseline.answer(), input.new.answer(), input.differences)
     else {
         return Vec::new();
     };
     let (before, after) = (Outcomes::of(old), Outcomes::of(new));
-    let invented = known.findings.fresh().filter(|found| found.code == ReasonCode::UngroundedArgument).map(|found| {
-        let each = if found.is_kept || came_to_nothing(new, &after, found.holder) { UNSEEN } else { INVENTED };
+    let invented = input.findings.fresh().filter(|found| found.code == ReasonCode::UngroundedArgument).map(|found| {
+        let each = if found.is_kept || all_calls_failed(new, &after, found.holder) { UNSEEN } else { INVENTED };
         each * weight(risk(new, found.holder))
     });
-    let deeds = Deeds::of((old, &before), (new, &after), differences);
+    let distances = ActionDistances::of((old, &before), (new, &after), differences);
     let (code, share) = output(&old.answer.final_output, &new.answer.final_output, &differences.output);
     let parts = [
         part(SeverityPart::UngroundedArgument, any(invented)),
-        part(SeverityPart::HighRiskActions, HIGH_RISK_ACTIONS * deeds.high.distance()),
-        part(SeverityPart::OtherActions, OTHER_ACTIONS * deeds.other.distance()),
-        part(SeverityPart::Steps, STEPS * deeds.steps.distance()),
+        part(SeverityPart::HighRiskActions, HIGH_RISK_ACTIONS * distances.high.distance()),
+        part(SeverityPart::OtherActions, OTHER_ACTIONS * distances.other.distance()),
+        part(SeverityPart::Steps, STEPS * distances.steps.distance()),
         part(code, share),
     ];
     parts.into_iter().flatten().collect()
@@ -193,7 +193,7 @@ fn risk(loaded: &LoadedAnswer, holder: Holder) -> RiskLevel {
 }
 
 /// True where every call that a value was given to failed, so that nothing was done with it.
-fn came_to_nothing(loaded: &LoadedAnswer, outcomes: &Outcomes<'_>, holder: Holder) -> bool {
+fn all_calls_failed(loaded: &LoadedAnswer, outcomes: &Outcomes<'_>, holder: Holder) -> bool {
     match holder {
         Holder::Action(index) => outcomes.failed(&loaded.answer.proposed_actions[index]),
         Holder::Call(index) => match &loaded.answer.events[index].body {
@@ -229,19 +229,19 @@ impl Sum {
 
 /// What was done, and the steps on the way.
 #[derive(Debug, Default)]
-struct Deeds {
+struct ActionDistances {
     high: Sum,
     other: Sum,
     steps: Sum,
 }
 
-impl Deeds {
+impl ActionDistances {
     fn of(
         (old, before): (&LoadedAnswer, &Outcomes<'_>),
         (new, after): (&LoadedAnswer, &Outcomes<'_>),
         differences: &Differences,
     ) -> Self {
-        let mut deeds = Self::default();
+        let mut distances = Self::default();
         let (old_actions, new_actions) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
         for row in &differences.actions {
             let (i, j) = indexes(row.row);
@@ -250,7 +250,7 @@ impl Deeds {
             let j = j.filter(|j| !after.failed(&new_actions[*j]));
             let is_high = |action: &ProposedAction| action.risk_level == RiskLevel::High;
             let high = i.is_some_and(|i| is_high(&old_actions[i])) || j.is_some_and(|j| is_high(&new_actions[j]));
-            let sum = if high { &mut deeds.high } else { &mut deeds.other };
+            let sum = if high { &mut distances.high } else { &mut distances.other };
             sum.add(i.is_some(), j.is_some(), || {
                 let params = |action: Option<&ProposedAction>| action.map_or(0, |action| leaves_below(&action.params));
                 share_changed(&row.changes, || params(i.map(|i| &old_actions[i])) + params(j.map(|j| &new_actions[j])))
@@ -268,9 +268,10 @@ impl Deeds {
                         _ => None,
                     };
                     let (a, b) = (call(i, before), call(j, after));
-                    let is_deed = |kind: Option<CallKind>| kind == Some(CallKind::Deed);
-                    let is_counted = |kind: Option<CallKind>| matches!(kind, Some(CallKind::Deed | CallKind::Step));
-                    let sum = if is_deed(a) || is_deed(b) { &mut deeds.high } else { &mut deeds.steps };
+                    let is_high_risk = |kind: Option<CallKind>| kind == Some(CallKind::HighRisk);
+                    let is_counted = |kind: Option<CallKind>| matches!(kind, Some(CallKind::HighRisk | CallKind::Step));
+                    let sum =
+                        if is_high_risk(a) || is_high_risk(b) { &mut distances.high } else { &mut distances.steps };
                     sum.add(is_counted(a), is_counted(b), || {
                         let args = |body: Option<&EventBody>| match body {
                             Some(EventBody::ToolCall(call)) => leaves_below(&call.args),
@@ -284,14 +285,14 @@ impl Deeds {
                         Some(EventBody::Retrieval(found)) => 1 + found.doc_ids.len(),
                         _ => 0,
                     };
-                    deeds
+                    distances
                         .steps
                         .add(i.is_some(), j.is_some(), || share_changed(&row.changes, || of(i) + of(j)).max(moved));
                 }
                 EventBody::ToolResult(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
             }
         }
-        deeds
+        distances
     }
 }
 

@@ -219,9 +219,9 @@ fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
             text::list(&refs.map(|followed| ref_name(followed, answer)).collect::<Vec<_>>())
         };
         let held = named(held, compared.baseline.loaded, true);
-        let astray = refs.iter().any(|followed| followed.resolved.is_none());
+        let unresolved = refs.iter().any(|followed| followed.resolved.is_none());
         let tool = text::one_line(&actions[new].tool_name, 60);
-        let message = if astray {
+        let message = if unresolved {
             let nowhere = named(refs, compared.new.loaded, false);
             format!("evidence for {tool} does not resolve: {nowhere}; baseline had {held}")
         } else {

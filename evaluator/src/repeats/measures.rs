@@ -3,7 +3,7 @@
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Rate, SuiteMeasure, Tier};
 
 use super::design::{Design, Rounds};
-use super::survey::{Answered, CaseSurvey, RunOutcome};
+use super::observations::{Answered, CaseObservations, RunOutcome};
 use crate::statistics::{
     self, CaseJudgement, CaseRounds, CaseTallies, Interval, Judgement, MoreRuns, Planner, RoundTests, TWO_SIDED_95,
     Tally, Thresholds, wilson,
@@ -24,7 +24,7 @@ const CODES: [MeasureCode; 3] = [MeasureCode::Answered, MeasureCode::Expectation
 
 impl Measures {
     /// Judges all cases. The false alarm rate in `thresholds` applies to all measures together.
-    pub(super) fn of(cases: &[CaseSurvey], design: &Design, thresholds: &Thresholds) -> Self {
+    pub(super) fn of(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
         match &design.rounds {
             Some(rounds) => Self::over_rounds(cases, design, rounds, thresholds),
             None => Self::of_planned(cases, design, thresholds),
@@ -36,7 +36,7 @@ impl Measures {
     }
 
     /// Judges runs whose number was planned in advance.
-    fn of_planned(cases: &[CaseSurvey], design: &Design, thresholds: &Thresholds) -> Self {
+    fn of_planned(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
         let counted: Vec<Counted> = CODES.into_iter().filter_map(|code| Counted::of(code, cases, design)).collect();
         // A measure that always or never passes cannot raise an alarm, so it needs no share of the rate.
         let moving = counted.iter().filter(|measure| measure.varies()).count().max(1);
@@ -61,7 +61,7 @@ impl Measures {
     }
 
     /// Judges rounds that each include only the open cases: results are tested after every round, and stop the case.
-    fn over_rounds(cases: &[CaseSurvey], design: &Design, rounds: &Rounds, thresholds: &Thresholds) -> Self {
+    fn over_rounds(cases: &[CaseObservations], design: &Design, rounds: &Rounds, thresholds: &Thresholds) -> Self {
         let counted = CODES.into_iter().filter_map(|code| RoundsCounted::of(code, cases, design, rounds));
         let counted: Vec<RoundsCounted> = counted.collect();
         // Whether a measure varies is only known after the last round, so using it would change earlier decisions.
@@ -97,7 +97,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(code: MeasureCode, cases: &[CaseSurvey], design: &Design) -> Option<Self> {
+    fn of(code: MeasureCode, cases: &[CaseObservations], design: &Design) -> Option<Self> {
         let found = cases.iter().enumerate().filter_map(|(index, case)| Some((index, tallies(code, case, design)?)));
         let (indexes, tallies): (Vec<_>, Vec<_>) = found.unzip();
         (!indexes.is_empty()).then_some(Self { code, indexes, tallies })
@@ -122,8 +122,8 @@ struct RoundsCounted {
 
 impl RoundsCounted {
     /// `None` where no case has anything to count on both sides. A case that new was not asked yet is among the others.
-    fn of(code: MeasureCode, cases: &[CaseSurvey], design: &Design, rounds: &Rounds) -> Option<Self> {
-        let count = |(index, case): (usize, &CaseSurvey)| {
+    fn of(code: MeasureCode, cases: &[CaseObservations], design: &Design, rounds: &Rounds) -> Option<Self> {
+        let count = |(index, case): (usize, &CaseObservations)| {
             let baseline = baseline_tally(code, case, design);
             let outcomes: Vec<_> = rounds.order.iter().map(|run| outcome(code, case.new.get(*run)?)).collect();
             let left_out = outcomes.iter().take(rounds.full as usize).filter(|outcome| outcome.is_none()).count();
@@ -178,13 +178,13 @@ fn suite_measure(code: MeasureCode, cases: &[CaseTallies], judged: &Judgement) -
 }
 
 /// What a case's runs say of a measure; `None` where it does not apply to the case, or where a side has nothing to count.
-fn tallies(code: MeasureCode, case: &CaseSurvey, design: &Design) -> Option<CaseTallies> {
+fn tallies(code: MeasureCode, case: &CaseObservations, design: &Design) -> Option<CaseTallies> {
     let new = case.new.iter().filter_map(|run| outcome(code, run)).collect();
     let tallies = CaseTallies { baseline: baseline_tally(code, case, design), new };
     (tallies.baseline.runs() > 0 && tallies.new.runs() > 0).then_some(tallies)
 }
 
-fn baseline_tally(code: MeasureCode, case: &CaseSurvey, design: &Design) -> Tally {
+fn baseline_tally(code: MeasureCode, case: &CaseObservations, design: &Design) -> Tally {
     let counted = case.baseline.iter().enumerate().filter(|(run, _)| design.counts(*run));
     counted.filter_map(|(_, run)| outcome(code, run)).collect()
 }

@@ -1,22 +1,22 @@
 //! Analyses several runs per side: pass rates, noise, and the verdicts that follow from them.
 //!
-//! The first pass reduces every run of every case to a few hundred bytes (`survey`), and all cases are then judged together
+//! The first pass reduces every run of every case to a few hundred bytes (`observations`), and all cases are then judged together
 //! (`measures`, `noise`). In the second pass, the caller loads the pair of runs that is shown for each case. Not used with one run
 //! per side.
 
-mod decision;
+mod analysis;
 mod design;
 mod labels;
-mod marks;
 mod measures;
 mod noise;
+mod noise_marks;
+mod observations;
 mod places;
-mod sentences;
-mod shown;
-mod standing;
-mod survey;
-pub(crate) mod unplaced;
+mod reasons;
+mod round_status;
+mod shown_pair;
+pub(crate) mod undetected;
 
-pub(crate) use decision::{CaseDecision, RepeatInputs, Repeated};
-pub(crate) use shown::Shown;
-pub use standing::{CaseStanding, Standing, standings};
+pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
+pub use round_status::{CaseStatus, RoundStatus, round_statuses};
+pub(crate) use shown_pair::ShownPair;

@@ -10,8 +10,8 @@ use counterproof_artifact::evaluation::{DifferingPairs, NoiseBasis};
 use rayon::prelude::*;
 
 use super::labels::{Labels, Names};
+use super::observations::{CaseObservations, RunOutcome};
 use super::places::OfActions;
-use super::survey::{CaseSurvey, RunOutcome};
 use crate::statistics::{self, Disagreement, PlaceValues};
 
 /// A place of a case at which new differs from the baseline in some pair of runs.
@@ -26,7 +26,7 @@ pub(super) struct DifferingPlace {
 
 /// For each case, the places at which new differs from baseline: those beyond noise first, then by name. `alpha` is the level of
 /// the tests.
-pub(super) fn differing(cases: &[CaseSurvey], names: &Names, alpha: f64) -> Vec<Vec<DifferingPlace>> {
+pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -> Vec<Vec<DifferingPlace>> {
     let mut by_place: BTreeMap<u64, (Vec<usize>, Vec<PlaceValues>)> = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {
         for (place, values) in at_places(case, names) {
@@ -88,7 +88,7 @@ fn decide(
 
 /// The values at each place that any run has; empty where a side has no answer. A run without the call or action that a place
 /// belongs to is left out there.
-fn at_places(case: &CaseSurvey, names: &Names) -> BTreeMap<u64, PlaceValues> {
+fn at_places(case: &CaseObservations, names: &Names) -> BTreeMap<u64, PlaceValues> {
     let (baseline, new) = (answers(&case.baseline), answers(&case.new));
     let mut found = BTreeMap::new();
     if baseline.is_empty() || new.is_empty() {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::{CaseStanding, Expectations, SideRuns, Standing, Thresholds, standings, text};
+use counterproof_evaluator::{CaseStatus, Expectations, RoundStatus, SideRuns, Thresholds, round_statuses, text};
 use counterproof_runner::Settings;
 
 use super::session::{RunEnd, Session};
@@ -44,12 +44,12 @@ pub(super) fn run_until_decided(
             return Ok(Exit::Interrupted);
         }
         folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
-        let standings = judge.standings(&folders)?;
-        log_round(round, max, &standings, session.streams);
-        undecided = standings.iter().filter(|case| is_undecided(case.standing)).count();
+        let round_statuses = judge.round_statuses(&folders)?;
+        log_round(round, max, &round_statuses, session.streams);
+        undecided = round_statuses.iter().filter(|case| is_undecided(case.standing)).count();
         // Full rounds run every case, since the tests over the whole suite need all of them.
         if round >= rounds.full as usize {
-            open = open_cases(cases, &standings);
+            open = open_cases(cases, &round_statuses);
         }
         if open.is_empty() {
             break;
@@ -113,29 +113,29 @@ impl RoundJudge {
     }
 
     /// Judges every case on the rounds in these folders.
-    fn standings(&self, folders: &[Utf8PathBuf]) -> Result<Vec<CaseStanding>, CommandError> {
+    fn round_statuses(&self, folders: &[Utf8PathBuf]) -> Result<Vec<CaseStatus>, CommandError> {
         let new = side_runs(open_named(folders, Side::New)?, Side::New)?;
-        Ok(standings(&self.baseline, &new, &self.case_ids, &self.expectations, &self.thresholds))
+        Ok(round_statuses(&self.baseline, &new, &self.case_ids, &self.expectations, &self.thresholds))
     }
 }
 
 /// Logs the number of cases per status, and the cases that are worse or undecided with the explanation.
-fn log_round(round: usize, max: usize, cases: &[CaseStanding], streams: &mut Streams) {
-    let count = |standing: Standing| cases.iter().filter(|case| case.standing == standing).count();
-    let optional = |standing: Standing, label: &str| match count(standing) {
+fn log_round(round: usize, max: usize, cases: &[CaseStatus], streams: &mut Streams) {
+    let count = |standing: RoundStatus| cases.iter().filter(|case| case.standing == standing).count();
+    let optional = |standing: RoundStatus, label: &str| match count(standing) {
         0 => String::new(),
         cases => format!(", {cases} {label}"),
     };
     streams.log(format_args!(
         "round {round} of at most {max}: {} worse, {} steady, {} open{}{}",
-        count(Standing::Worse),
-        count(Standing::Steady),
-        count(Standing::Open),
-        optional(Standing::Undecidable, "undecidable in the remaining rounds"),
-        optional(Standing::Untested, "not in the baseline"),
+        count(RoundStatus::Worse),
+        count(RoundStatus::Steady),
+        count(RoundStatus::Open),
+        optional(RoundStatus::Undecidable, "undecidable in the remaining rounds"),
+        optional(RoundStatus::Untested, "not in the baseline"),
     ));
     for (standing, label) in
-        [(Standing::Worse, "worse"), (Standing::Open, "open"), (Standing::Undecidable, "undecidable")]
+        [(RoundStatus::Worse, "worse"), (RoundStatus::Open, "open"), (RoundStatus::Undecidable, "undecidable")]
     {
         let listed = || cases.iter().filter(move |case| case.standing == standing);
         for case in listed().take(MAX_CASES_LISTED) {
@@ -149,13 +149,13 @@ fn log_round(round: usize, max: usize, cases: &[CaseStanding], streams: &mut Str
     }
 }
 
-const fn is_undecided(standing: Standing) -> bool {
-    matches!(standing, Standing::Open | Standing::Undecidable)
+const fn is_undecided(standing: RoundStatus) -> bool {
+    matches!(standing, RoundStatus::Open | RoundStatus::Undecidable)
 }
 
 /// Returns the cases that another round may decide.
-fn open_cases(cases: &[CaseSpec], standings: &[CaseStanding]) -> Vec<CaseSpec> {
+fn open_cases(cases: &[CaseSpec], round_statuses: &[CaseStatus]) -> Vec<CaseSpec> {
     let open: HashSet<_> =
-        standings.iter().filter(|case| case.standing == Standing::Open).map(|case| &case.case_id).collect();
+        round_statuses.iter().filter(|case| case.standing == RoundStatus::Open).map(|case| &case.case_id).collect();
     cases.iter().filter(|case| open.contains(&case.id)).cloned().collect()
 }

@@ -15,14 +15,14 @@ use crate::rules::Rules;
 
 /// The outcomes of a case in every run of both sides, in the order of the runs.
 #[derive(Debug)]
-pub(super) struct CaseSurvey {
+pub(super) struct CaseObservations {
     pub(super) baseline: Vec<RunOutcome>,
     pub(super) new: Vec<RunOutcome>,
 }
 
 /// What answers are judged by.
 #[derive(Clone, Copy)]
-pub(super) struct JudgedBy<'a> {
+pub(super) struct Criteria<'a> {
     pub(super) expectations: &'a Expectations,
     pub(super) rules: &'a Rules,
 }
@@ -54,12 +54,12 @@ pub(super) struct Answered {
     pub(super) evidence_holds: Option<bool>,
 }
 
-impl CaseSurvey {
+impl CaseObservations {
     /// Loads a case in every run, and collects the names of its places.
-    pub(super) fn of(baseline: &SideRuns, new: &SideRuns, judged_by: JudgedBy<'_>, case_id: &CaseId) -> (Self, Names) {
+    pub(super) fn of(baseline: &SideRuns, new: &SideRuns, criteria: Criteria<'_>, case_id: &CaseId) -> (Self, Names) {
         let mut names = Names::default();
         let mut side = |runs: &SideRuns| -> Vec<RunOutcome> {
-            runs.iter().map(|run| RunOutcome::of(run, judged_by, case_id, &mut names)).collect()
+            runs.iter().map(|run| RunOutcome::of(run, criteria, case_id, &mut names)).collect()
         };
         let survey = Self { baseline: side(baseline), new: side(new) };
         (survey, names)
@@ -75,12 +75,12 @@ impl CaseSurvey {
 
 /// How many runs of a side selected a case, and how many of these have no artifact of it: it was lost, or never run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Lost {
+pub(super) struct MissingArtifacts {
     pub(super) runs: usize,
     pub(super) of: usize,
 }
 
-impl Lost {
+impl MissingArtifacts {
     pub(super) fn of(outcomes: &[RunOutcome]) -> Self {
         let count = |is: fn(&RunOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         Self {
@@ -90,7 +90,7 @@ impl Lost {
     }
 }
 
-impl CaseSurvey {
+impl CaseObservations {
     /// The highest risk of an action in any run.
     pub(super) fn highest_risk(&self) -> Option<RiskLevel> {
         let answers = self.baseline.iter().chain(&self.new).filter_map(RunOutcome::answered);
@@ -99,7 +99,7 @@ impl CaseSurvey {
 }
 
 impl RunOutcome {
-    fn of(run: &ComparedRun, judged_by: JudgedBy<'_>, case_id: &CaseId, names: &mut Names) -> Self {
+    fn of(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
         match run.load(case_id) {
             Artifact::Absent if run.selects(case_id) => RunOutcome::Absent,
             Artifact::Absent => RunOutcome::NotSelected,
@@ -107,9 +107,9 @@ impl RunOutcome {
             Artifact::Failure(_) => RunOutcome::Failed,
             Artifact::Answer(answer) => {
                 let evidence = evidence::follow(&answer);
-                let judged = judged_by.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
+                let judged = criteria.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
                 RunOutcome::Answered(Answered {
-                    labels: Labels::of(Visited { loaded: &answer, evidence: &evidence, rules: judged_by.rules }, names),
+                    labels: Labels::of(Visited { loaded: &answer, evidence: &evidence, rules: criteria.rules }, names),
                     met: met(&judged),
                     highest_risk: verdict::highest_risk([&*answer]),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),

@@ -52,10 +52,10 @@ pub(super) fn in_output(change: &OutputChange, [baseline, new]: [&LoadedAnswer; 
 
 /// Looks among changes whose pointers of new start with `root`, at which the rules of `scope` act.
 fn among(changes: &JsonChanges, root: &str, scope: &Scope<'_>) -> bool {
-    !scope.is_empty() && changes.iter().any(|change| is_unplaced(change, root, scope))
+    !scope.is_empty() && changes.iter().any(|change| is_undetected(change, root, scope))
 }
 
-fn is_unplaced(change: &JsonChange, root: &str, scope: &Scope<'_>) -> bool {
+fn is_undetected(change: &JsonChange, root: &str, scope: &Scope<'_>) -> bool {
     let (Some(old), Some(new)) = (&change.baseline, &change.new) else { return false };
     let Some(path) = new.pointer.strip_prefix(root) else { return false };
     let key = |segment: &str| segment.replace("~1", "/").replace("~0", "~");

@@ -3,7 +3,7 @@
 //! A place is anything that has a value in each run, such as an argument of a tool. Within a case, every pair of baseline runs
 //! and every pair of a baseline and a new run agree or disagree there. The statistic is the share of baseline–new pairs that
 //! disagree minus the share of baseline pairs that do, summed over the cases. If new is no different, the labels of the runs
-//! of a case could just as well have been dealt out any other way: so the p-value is the share of all deals, within each case,
+//! of a case could just as well have been dealt out any other way: so the p-value is the share of all relabelings, within each case,
 //! that give as much (Fisher 1935; the statistic is the between-minus-within contrast of Székely & Rizzo's energy test, 2004,
 //! with a distance of 0 or 1). It is exact: a case has few distinct values, and a sum over cases is a convolution.
 
@@ -74,18 +74,18 @@ pub struct PlaceJudgement {
 /// Tests one place over all cases that have it.
 pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
     let counted: Vec<Counted> = cases.iter().map(Counted::new).collect();
-    let mut deals: BTreeMap<&Pattern, Option<Deals>> = BTreeMap::new();
+    let mut relabelings: BTreeMap<&Pattern, Option<Relabelings>> = BTreeMap::new();
     for pattern in counted.iter().filter_map(|case| case.pattern.as_ref()) {
-        if let Some(deals) = deals.entry(pattern).or_insert_with(|| pattern.deals()) {
-            deals.cases += 1;
+        if let Some(relabelings) = relabelings.entry(pattern).or_insert_with(|| pattern.relabelings()) {
+            relabelings.cases += 1;
         }
     }
-    let deals: BTreeMap<&Pattern, Deals> =
-        deals.into_iter().filter_map(|(pattern, deals)| Some((pattern, deals?))).collect();
+    let relabelings: BTreeMap<&Pattern, Relabelings> =
+        relabelings.into_iter().filter_map(|(pattern, relabelings)| Some((pattern, relabelings?))).collect();
     let judged = counted.iter().map(|case| {
-        let deals = case.pattern.as_ref().and_then(|pattern| deals.get(pattern));
+        let relabelings = case.pattern.as_ref().and_then(|pattern| relabelings.get(pattern));
         let as_much = |(statistic, mass): &(Statistic, f64)| (*statistic >= case.statistic).then_some(*mass);
-        let p = deals.map(|deals| deals.of_one.iter().filter_map(as_much).sum::<f64>().min(1.0));
+        let p = relabelings.map(|relabelings| relabelings.of_one.iter().filter_map(as_much).sum::<f64>().min(1.0));
         Disagreement { baseline: case.baseline, across: case.across, p }
     });
     let judged: Vec<Disagreement> = judged.collect();
@@ -94,36 +94,41 @@ pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
         across: sum.across.plus(case.across),
         p: None,
     });
-    if !deals.is_empty() {
-        let seen =
-            counted.iter().filter(|case| case.pattern.as_ref().is_some_and(|pattern| deals.contains_key(pattern)));
-        pooled.p = Some(pooled_p(&seen.collect::<Vec<_>>(), deals.values()));
+    if !relabelings.is_empty() {
+        let seen = counted
+            .iter()
+            .filter(|case| case.pattern.as_ref().is_some_and(|pattern| relabelings.contains_key(pattern)));
+        pooled.p = Some(pooled_p(&seen.collect::<Vec<_>>(), relabelings.values()));
     }
     PlaceJudgement { pooled, cases: judged }
 }
 
 /// How likely the sum over all cases is at least as large as seen.
-fn pooled_p<'d>(counted: &[&Counted], deals: impl Iterator<Item = &'d Deals>) -> f64 {
-    let deals: Vec<_> = deals.collect();
-    // Where all deals give the same, the case is of no use to the sum.
-    let informative: usize = deals.iter().filter(|deals| deals.of_one.len() > 1).map(|deals| deals.cases).sum();
+fn pooled_p<'d>(counted: &[&Counted], relabelings: impl Iterator<Item = &'d Relabelings>) -> f64 {
+    let relabelings: Vec<_> = relabelings.collect();
+    // Where all relabelings give the same, the case is of no use to the sum.
+    let informative: usize = relabelings
+        .iter()
+        .filter(|relabelings| relabelings.of_one.len() > 1)
+        .map(|relabelings| relabelings.cases)
+        .sum();
     let most = (STEPS / (informative as u64).max(1)).max(COARSE);
-    let all = deals.iter().flat_map(|deals| &deals.of_one);
+    let all = relabelings.iter().flat_map(|relabelings| &relabelings.of_one);
     let common = all.fold(1, |common, (statistic, _)| lowest_common_multiple(common, statistic.denominator, most));
     let lattice = common.min(most);
-    let sum = deals
-        .iter()
-        .fold(Distribution::zero(), |sum, deals| sum.plus(&on_lattice(&deals.of_one, lattice).times(deals.cases)));
+    let sum = relabelings.iter().fold(Distribution::zero(), |sum, relabelings| {
+        sum.plus(&on_lattice(&relabelings.of_one, lattice).times(relabelings.cases))
+    });
     // Each case is moved up by one whole, the least that a statistic can be.
     let seen: f64 = counted.iter().map(|case| (case.statistic.value() + 1.0) * lattice as f64).sum();
     let as_much = sum.iter().filter(|(number, _)| *number as f64 >= seen - 1e-6);
     as_much.map(|(_, mass)| mass).sum::<f64>().min(1.0)
 }
 
-/// The deals of one case, moved up by one whole so that no value is below zero.
-fn on_lattice(deals: &[(Statistic, f64)], lattice: u64) -> Distribution {
+/// The relabelings of one case, moved up by one whole so that no value is below zero.
+fn on_lattice(relabelings: &[(Statistic, f64)], lattice: u64) -> Distribution {
     let mut masses: BTreeMap<u64, f64> = BTreeMap::new();
-    for (statistic, mass) in deals {
+    for (statistic, mass) in relabelings {
         let whole = u64::try_from(statistic.numerator + i64::try_from(statistic.denominator).unwrap_or(i64::MAX));
         let scaled = u128::from(whole.unwrap_or(0)) * u128::from(lattice);
         let denominator = u128::from(statistic.denominator);
@@ -187,15 +192,15 @@ struct Pattern {
 }
 
 /// What the statistic can be in the cases of one pattern.
-struct Deals {
+struct Relabelings {
     cases: usize,
-    /// Each value in one case, with its share of all deals.
+    /// Each value in one case, with its share of all relabelings.
     of_one: Vec<(Statistic, f64)>,
 }
 
 impl Pattern {
     /// What the statistic can be; `None` where that is too much to work out, which takes dozens of runs with many values.
-    fn deals(&self) -> Option<Deals> {
+    fn relabelings(&self) -> Option<Relabelings> {
         // By the runs dealt to baseline so far, its pairs that agree, and the pairs across that agree.
         let mut states = BTreeMap::from([((0, 0, 0), 1.0)]);
         for size in &self.sizes {
@@ -213,11 +218,11 @@ impl Pattern {
         }
         states.retain(|(old, _, _), _| *old == self.old);
         let all: f64 = states.values().sum();
-        let mut deals: BTreeMap<Statistic, f64> = BTreeMap::new();
+        let mut relabelings: BTreeMap<Statistic, f64> = BTreeMap::new();
         for ((_, agree, across), ways) in states {
-            *deals.entry(Statistic::new(self.old, self.new, agree, across)).or_default() += ways / all;
+            *relabelings.entry(Statistic::new(self.old, self.new, agree, across)).or_default() += ways / all;
         }
-        Some(Deals { cases: 0, of_one: deals.into_iter().collect() })
+        Some(Relabelings { cases: 0, of_one: relabelings.into_iter().collect() })
     }
 }
 
@@ -269,7 +274,7 @@ mod tests {
         assert_eq!(judged.pooled.baseline, RunPairs { disagree: 0, all: 50 });
         assert_eq!(judged.pooled.across, RunPairs { disagree: 100, all: 100 });
         assert!(judged.pooled.p.unwrap() < 1e-20);
-        // One of the three runs differs, and it is new's in one of three deals.
+        // One of the three runs differs, and it is new's in one of three relabelings.
         assert!(close(judged.cases[0].p, 1.0 / 3.0));
     }
 

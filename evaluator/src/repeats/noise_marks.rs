@@ -7,7 +7,7 @@ use counterproof_artifact::evaluation::SidePointer;
 
 use super::labels;
 use super::places::{Place, Visited};
-use super::unplaced;
+use super::undetected;
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
@@ -31,7 +31,7 @@ pub(super) fn mark(
     let output = touched(|places| baseline.output(places), |places| new.output(places));
     found.output_is_noise = found.output != OutputChange::Same
         && are_noise(&output, is_noise)
-        && !unplaced::in_output(&found.output, [baseline.loaded, new.loaded], rules);
+        && !undetected::in_output(&found.output, [baseline.loaded, new.loaded], rules);
     for row in &mut found.events {
         let (old, other) = indexes(row.row);
         let mut places = touched(
@@ -47,7 +47,7 @@ pub(super) fn mark(
         if old.is_some_and(|index| baseline.says_output(index)) || other.is_some_and(|index| new.says_output(index)) {
             places.clone_from(&output);
         }
-        row.noise = !row.is_same() && are_noise(&places, is_noise) && !unplaced::in_event(row, new.loaded, rules);
+        row.noise = !row.is_same() && are_noise(&places, is_noise) && !undetected::in_event(row, new.loaded, rules);
     }
     for row in &mut found.actions {
         let (old, other) = indexes(row.row);
@@ -62,7 +62,7 @@ pub(super) fn mark(
             places.extend(old.map(|index| tool(baseline, index)));
             places.extend(other.map(|index| tool(new, index)));
         }
-        row.noise = !row.is_same() && are_noise(&places, is_noise) && !unplaced::in_action(row, new.loaded, rules);
+        row.noise = !row.is_same() && are_noise(&places, is_noise) && !undetected::in_action(row, new.loaded, rules);
     }
     let counts = found.output_counts()
         || found.events.iter().any(EventRow::counts)
@@ -75,7 +75,7 @@ pub(super) fn mark(
 }
 
 /// Pointers to the marked differences up to a limit, and the number of further ones.
-pub(super) fn told(found: &Differences) -> (Vec<SidePointer>, u64) {
+pub(super) fn pointers(found: &Differences) -> (Vec<SidePointer>, u64) {
     let events = found.events.iter().filter(|row| row.noise).map(|row| ("/events", row.row));
     let actions = found.actions.iter().filter(|row| row.noise).map(|row| ("/proposed_actions", row.row));
     let output = found.output_is_noise.then(pointers::output_pointers).into_iter().flatten();

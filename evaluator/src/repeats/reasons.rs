@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, NoiseBasis, PlaceNoise, Rate, Reason, Tier};
 
-use super::survey::Lost;
+use super::observations::MissingArtifacts;
 use crate::judge::ReasonCode;
 use crate::messages;
 use crate::values::text;
@@ -62,10 +62,10 @@ fn chance(measure: &CaseMeasure) -> String {
 }
 
 /// In how many runs of a side a case has no artifact.
-pub(super) fn lost_reason(side: Side, lost: Lost) -> Reason {
-    let of = text::count(lost.of, "run that selected it", "runs that selected it");
+pub(super) fn missing_reason(side: Side, missing: MissingArtifacts) -> Reason {
+    let of = text::count(missing.of, "run that selected it", "runs that selected it");
     let message =
-        format!("{side} has no artifact of the case in {} of {of}, so the result there is unknown", lost.runs);
+        format!("{side} has no artifact of the case in {} of {of}, so the result there is unknown", missing.runs);
     ReasonCode::ArtifactAbsent.reason(message, Vec::new())
 }
 

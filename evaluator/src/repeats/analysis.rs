@@ -11,16 +11,16 @@ use rayon::prelude::*;
 
 use super::design::Design;
 use super::labels::Names;
-use super::marks;
 use super::measures::Measures;
 use super::noise::{self, DifferingPlace};
-use super::sentences;
-use super::shown::{self, Shown};
-use super::survey::{CaseSurvey, JudgedBy, Lost};
+use super::noise_marks;
+use super::observations::{CaseObservations, Criteria, MissingArtifacts};
+use super::reasons;
+use super::shown_pair::{self, ShownPair};
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, GateLimits};
 use crate::judge::Expectations;
-use crate::judge::severity::OverRuns;
+use crate::judge::severity::RepeatRates;
 use crate::judge::verdict::Decision;
 use crate::load::SideRuns;
 use crate::rules::Rules;
@@ -46,48 +46,52 @@ pub(crate) struct RepeatInputs<'a> {
 
 /// The result of analysing repeated runs: for each case, and for all cases together.
 #[derive(Debug)]
-pub(crate) struct Repeated {
-    cases: Vec<CaseDecision>,
+pub(crate) struct RepeatAnalysis {
+    cases: Vec<CaseAnalysis>,
     suite: Vec<SuiteMeasure>,
     names: Names,
 }
 
 /// The result for one case.
 #[derive(Debug)]
-pub(crate) struct CaseDecision {
+pub(crate) struct CaseAnalysis {
     /// The pair of runs to be shown.
-    pub shown: Shown,
+    pub shown: ShownPair,
     measures: Vec<CaseMeasure>,
     places: Vec<DifferingPlace>,
     /// The highest risk of an action in any run.
     pub risk: Option<RiskLevel>,
     /// The number of runs of each side without an artifact of the case.
-    lost: [Lost; 2],
+    missing: [MissingArtifacts; 2],
     /// Whether both sides have answers, so that the runs decide the verdict and not the pair that is shown.
     runs_decide: bool,
 }
 
-impl Repeated {
+impl RepeatAnalysis {
     /// Analyses all runs of the cases. Deterministic: the same runs give the same result.
     pub(crate) fn of(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
-        let judged_by = JudgedBy { expectations: inputs.expectations, rules: inputs.rules };
-        let survey = |id: &CaseId| CaseSurvey::of(inputs.baseline, inputs.new, judged_by, id);
-        let (surveyed, learnt): (Vec<CaseSurvey>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
+        let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules };
+        let survey = |id: &CaseId| CaseObservations::of(inputs.baseline, inputs.new, criteria, id);
+        let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let names = learnt.into_iter().fold(Names::default(), Names::and);
         let design = Design::of(inputs.baseline, inputs.new);
-        let Measures { by_case, suite, .. } = Measures::of(&surveyed, &design, inputs.thresholds);
-        let places = noise::differing(&surveyed, &names, inputs.thresholds.alpha.value());
-        let decide = |((case, measures), places): ((&CaseSurvey, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
+        let Measures { by_case, suite, .. } = Measures::of(&observed, &design, inputs.thresholds);
+        let places = noise::differing(&observed, &names, inputs.thresholds.alpha.value());
+        let decide = |((case, measures), places): ((&CaseObservations, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
-            let shown = if runs_decide { shown::of_answers(case, &measures, &places) } else { shown::of_states(case) };
-            let lost = [Lost::of(&case.baseline), Lost::of(&case.new)];
-            CaseDecision { shown, measures, places, risk: case.highest_risk(), lost, runs_decide }
+            let shown = if runs_decide {
+                shown_pair::of_answers(case, &measures, &places)
+            } else {
+                shown_pair::of_states(case)
+            };
+            let missing = [MissingArtifacts::of(&case.baseline), MissingArtifacts::of(&case.new)];
+            CaseAnalysis { shown, measures, places, risk: case.highest_risk(), missing, runs_decide }
         };
-        Self { cases: surveyed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
+        Self { cases: observed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
     }
 
     /// What is decided of the case at this place, with its reasons.
-    pub(crate) fn case(&self, index: usize) -> Option<&CaseDecision> {
+    pub(crate) fn case(&self, index: usize) -> Option<&CaseAnalysis> {
         self.cases.get(index)
     }
 
@@ -98,7 +102,7 @@ impl Repeated {
 
     /// The verdict on a case, with the reasons that precede those of the shown pair. `None` unless both sides have an answer in
     /// some run: then the pair decides alone.
-    pub(crate) fn verdict(&self, case: &CaseDecision) -> Option<Decision> {
+    pub(crate) fn verdict(&self, case: &CaseAnalysis) -> Option<Decision> {
         if !case.runs_decide {
             return None;
         }
@@ -106,7 +110,7 @@ impl Repeated {
         let fell: Vec<_> = concluded(Tier::Regression).collect();
         let rose: Vec<_> = concluded(Tier::Improvement).collect();
         let maybe: Vec<_> = concluded(Tier::Likely).chain(concluded(Tier::Watch)).collect();
-        let undecided: Vec<_> = concluded(Tier::Unknown).filter(|measure| sentences::is_lower(measure)).collect();
+        let undecided: Vec<_> = concluded(Tier::Unknown).filter(|measure| reasons::is_lower(measure)).collect();
         let verdict = match () {
             () if fell.iter().any(|measure| measure.code != MeasureCode::Answered) => Verdict::Regressed,
             () if !fell.is_empty() => Verdict::Broken,
@@ -117,17 +121,17 @@ impl Repeated {
             () => Verdict::Noisy,
         };
         // Pass rates are stronger evidence than places that differ, so their reasons come first.
-        let counted = fell.into_iter().chain(rose).chain(maybe).chain(undecided).map(sentences::measure_reason);
-        let places = sentences::places_reason(&self.places(case));
+        let counted = fell.into_iter().chain(rose).chain(maybe).chain(undecided).map(reasons::measure_reason);
+        let places = reasons::places_reason(&self.places(case));
         Some(Decision::new(verdict, counted.chain(places).collect()))
     }
 
     /// What the evaluation tells of a case, and of the pair that is shown of it.
-    pub(crate) fn told(&self, case: &CaseDecision, found: Option<&Differences>) -> CaseRepeats {
+    pub(crate) fn to_record(&self, case: &CaseAnalysis, found: Option<&Differences>) -> CaseRepeats {
         let mut places = self.places(case);
         let omitted = places.len().saturating_sub(PLACES_LISTED);
         places.truncate(PLACES_LISTED);
-        let (noise, noise_omitted) = found.map(marks::told).unwrap_or_default();
+        let (noise, noise_omitted) = found.map(noise_marks::pointers).unwrap_or_default();
         CaseRepeats {
             shown: ShownRuns { baseline: case.shown.baseline as u64, new: case.shown.new as u64 },
             measures: case.measures.clone(),
@@ -143,7 +147,7 @@ impl Repeated {
         let fell = self.suite.iter().filter(|measure| measure.fell).count() as u64;
         let is_open = |measure: &CaseMeasure| {
             let tier = matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
-            tier && sentences::is_lower(measure)
+            tier && reasons::is_lower(measure)
         };
         let is_decided = |case: &CaseEvaluation| gate::is_convicted(case.verdict);
         let open = |case: &&CaseEvaluation| {
@@ -156,7 +160,7 @@ impl Repeated {
         ]
     }
 
-    fn places(&self, case: &CaseDecision) -> Vec<PlaceNoise> {
+    fn places(&self, case: &CaseAnalysis) -> Vec<PlaceNoise> {
         let told = |place: &DifferingPlace| PlaceNoise {
             place: self.names.get(place.place).unwrap_or("a place without a name").to_owned(),
             baseline: place.baseline,
@@ -168,15 +172,15 @@ impl Repeated {
     }
 }
 
-impl CaseDecision {
+impl CaseAnalysis {
     /// What is said of a case that some of the runs which set out to ask it have no artifact of: one that is lost may be the
     /// one that failed. `None` where there is one of each.
-    pub(crate) fn lost(&self) -> Option<Decision> {
-        let [baseline, new] = self.lost;
+    pub(crate) fn missing_artifacts(&self) -> Option<Decision> {
+        let [baseline, new] = self.missing;
         match () {
-            () if new.runs > 0 => Some(Decision::new(Verdict::Missing, vec![sentences::lost_reason(Side::New, new)])),
+            () if new.runs > 0 => Some(Decision::new(Verdict::Missing, vec![reasons::missing_reason(Side::New, new)])),
             () if baseline.runs > 0 => {
-                Some(Decision::new(Verdict::Added, vec![sentences::lost_reason(Side::Baseline, baseline)]))
+                Some(Decision::new(Verdict::Added, vec![reasons::missing_reason(Side::Baseline, baseline)]))
             }
             () => None,
         }
@@ -186,17 +190,17 @@ impl CaseDecision {
     pub(crate) fn mark_noise(&self, found: &mut Differences, sides: [WithEvidence<'_>; 2], rules: &Rules) {
         if self.runs_decide && self.places.iter().any(|place| place.noise) {
             let noise: HashMap<u64, bool> = self.places.iter().map(|place| (place.place, place.noise)).collect();
-            marks::mark(found, sides, rules, &|place| noise.get(&place).copied());
+            noise_marks::mark(found, sides, rules, &|place| noise.get(&place).copied());
         }
     }
 
     /// What the runs say for the severity; `None` where the pair that is shown says all there is to say.
-    pub(crate) fn for_severity(&self) -> Option<OverRuns> {
+    pub(crate) fn for_severity(&self) -> Option<RepeatRates> {
         let fell = |code: MeasureCode| {
             let measure = self.measures.iter().find(|measure| measure.code == code);
             measure.map_or(0.0, |measure| (share(&measure.baseline) - share(&measure.new)).max(0.0))
         };
-        self.runs_decide.then(|| OverRuns {
+        self.runs_decide.then(|| RepeatRates {
             noise: self.noise(),
             answered_fell: fell(MeasureCode::Answered),
             met_fell: fell(MeasureCode::Expectations),

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::design::Design;
 use super::measures::Measures;
-use super::sentences;
-use super::survey::{CaseSurvey, JudgedBy, RunOutcome};
+use super::observations::{CaseObservations, Criteria, RunOutcome};
+use super::reasons;
 use crate::judge::Expectations;
 use crate::load::SideRuns;
 use crate::rules::Rules;
@@ -15,7 +15,7 @@ use crate::statistics::Thresholds;
 
 /// The status of a case between two rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Standing {
+pub enum RoundStatus {
     /// The case regressed; later rounds do not change this.
     Worse,
     /// Undecided; another round may decide it.
@@ -30,55 +30,55 @@ pub enum Standing {
 
 /// One case between two rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaseStanding {
+pub struct CaseStatus {
     /// The case.
     pub case_id: CaseId,
     /// Its status.
-    pub standing: Standing,
+    pub standing: RoundStatus,
     /// The counts behind the status; `None` before there are any.
     pub why: Option<String>,
 }
 
 /// Returns the status of each case after the rounds so far, in the order of `case_ids`.
-pub fn standings(
+pub fn round_statuses(
     baseline: &SideRuns,
     new: &SideRuns,
     case_ids: &[CaseId],
     expectations: &Expectations,
     thresholds: &Thresholds,
-) -> Vec<CaseStanding> {
+) -> Vec<CaseStatus> {
     // Only pass rates matter here, and rules of comparison do not affect them.
     let rules = Rules::default();
-    let judged_by = JudgedBy { expectations, rules: &rules };
-    let survey = |id: &CaseId| CaseSurvey::of(baseline, new, judged_by, id).0;
-    let surveyed: Vec<CaseSurvey> = case_ids.par_iter().map(survey).collect();
-    let Measures { by_case, undecidable, .. } = Measures::of(&surveyed, &Design::of(baseline, new), thresholds);
-    let cases = case_ids.iter().zip(&surveyed).zip(by_case.iter().zip(&undecidable));
+    let criteria = Criteria { expectations, rules: &rules };
+    let survey = |id: &CaseId| CaseObservations::of(baseline, new, criteria, id).0;
+    let observed: Vec<CaseObservations> = case_ids.par_iter().map(survey).collect();
+    let Measures { by_case, undecidable, .. } = Measures::of(&observed, &Design::of(baseline, new), thresholds);
+    let cases = case_ids.iter().zip(&observed).zip(by_case.iter().zip(&undecidable));
     let stand =
         |((case_id, survey), (measures, undecidable)): ((&CaseId, _), (&Vec<CaseMeasure>, &Vec<MeasureCode>))| {
             let (standing, because) = standing(survey, measures, undecidable);
-            CaseStanding { case_id: case_id.clone(), standing, why: because.map(sentences::measured) }
+            CaseStatus { case_id: case_id.clone(), standing, why: because.map(reasons::measured) }
         };
     cases.map(stand).collect()
 }
 
 /// The status of a case, and the measure that decides it.
 fn standing<'a>(
-    survey: &CaseSurvey,
+    survey: &CaseObservations,
     measures: &'a [CaseMeasure],
     undecidable: &[MeasureCode],
-) -> (Standing, Option<&'a CaseMeasure>) {
+) -> (RoundStatus, Option<&'a CaseMeasure>) {
     // Tiers are ordered by concern. Among equal tiers and p-values, expectations take precedence over answers.
     let worst = measures.iter().min_by(|a, b| a.tier.cmp(&b.tier).then(a.p.total_cmp(&b.p)).then(b.code.cmp(&a.code)));
     let is_open = |measure: &&CaseMeasure| matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
     let is_given_up = || measures.iter().filter(is_open).all(|measure| undecidable.contains(&measure.code));
     let standing = match worst.map(|measure| measure.tier) {
-        Some(Tier::Regression) => Standing::Worse,
-        Some(Tier::Likely | Tier::Watch | Tier::Unknown) if is_given_up() => Standing::Undecidable,
-        Some(Tier::Likely | Tier::Watch | Tier::Unknown) => Standing::Open,
-        Some(Tier::Steady | Tier::Improvement) => Standing::Steady,
-        None if survey.baseline.iter().any(RunOutcome::was_asked) => Standing::Open,
-        None => Standing::Untested,
+        Some(Tier::Regression) => RoundStatus::Worse,
+        Some(Tier::Likely | Tier::Watch | Tier::Unknown) if is_given_up() => RoundStatus::Undecidable,
+        Some(Tier::Likely | Tier::Watch | Tier::Unknown) => RoundStatus::Open,
+        Some(Tier::Steady | Tier::Improvement) => RoundStatus::Steady,
+        None if survey.baseline.iter().any(RunOutcome::was_asked) => RoundStatus::Open,
+        None => RoundStatus::Untested,
     };
     (standing, worst)
 }
