@@ -175,7 +175,7 @@ fn a_megabyte_of_values_on_one_line_is_searched_like_any_other() {
     let new = booking(&json!({"ids": many(0)}), &json!({"ids": many(100_000)}));
     let row = Pair::of(&old, &new).row();
     assert_eq!(row.findings.len(), 20);
-    assert!(row.findings[19].message.ends_with("and 59980 more like it"), "{}", row.findings[19].message);
+    assert!(row.findings[19].message.ends_with("and 59980 more like this"), "{}", row.findings[19].message);
     assert_eq!(row.case_id.as_str(), CASE);
 }
 
