@@ -52,7 +52,7 @@ mod system;
 pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
-pub use folder::{AcceptError, Acceptance, Baseline, Changes, MergeError, Merged, accept, merge};
+pub use folder::{AcceptError, Acceptance, Baseline, Changes, MergeError, Merged, ShardMismatch, accept, merge};
 pub use http::ClientError;
 pub use policy::{
     Concurrency, ConcurrencyError, Rate, RateError, RetryBudget, RetryBudgetError, RetryPolicy, RunShard, Shard,

@@ -27,7 +27,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let merged = counterproof_runner::merge(&args.shards, &args.out).map_err(|error| match error {
-        MergeError::Refused(_) => CommandError::usage(error),
+        MergeError::Shards(_) => CommandError::usage(error),
         MergeError::Create(counterproof_store::CreateError::Exists(_)) => {
             CommandError::usage(error).hint("choose another folder with `--out`")
         }

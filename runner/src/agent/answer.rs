@@ -1,6 +1,6 @@
-//! An artifact under construction from an answer of an OpenAI form: its tool calls, its text, and when it was made.
+//! Builds an artifact from an OpenAI answer: its tool calls, its text and its time.
 //!
-//! Nothing is made up: there are no results of tools, no evidence and no latencies, because the answer tells of none.
+//! The artifact has no tool results, evidence or latencies, because the answer contains none.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,34 +14,33 @@ use super::{Answering, document::kind_of};
 use crate::failure::{Fault, Reason, Violation};
 use crate::system::whole_millis;
 
-/// Where arguments that are no JSON object are kept, within `params` and `args`.
+/// The field in `params` and `args` for arguments that are not a JSON object.
 pub(super) const RAW_ARGUMENTS: &str = "raw_arguments";
 
-/// Fields of an item that are new with every answer and mean nothing to anybody but the server: in an event, they would
-/// make two answers differ that say the same.
+/// Item fields that are random in every answer. In an event they would make equal answers differ.
 const OPAQUE: [&str; 2] = ["id", "encrypted_content"];
 
-/// The latest time that is taken for one in seconds: the year 9999.
+/// The maximum timestamp in seconds: the end of the year 9999. A larger value is not a time in seconds.
 const LATEST_SECONDS: f64 = 253_402_300_799.0;
 
-/// A call of a tool as the answer has it.
+/// A tool call as in the answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Called<'a> {
-    /// Where in the answer it stands.
+pub(super) struct ToolCall<'a> {
+    /// The JSON Pointer into the answer.
     pub(super) pointer: &'a str,
     pub(super) call_id: Option<&'a str>,
     pub(super) tool: &'a Value,
-    /// A string of JSON, as a rule.
+    /// Usually a string that contains JSON.
     pub(super) arguments: &'a Value,
 }
 
-/// Who carries a call out.
+/// Who executes a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Carried {
-    /// Whoever asked the agent: the call is a proposed action.
-    ByCaller,
-    /// The server did already.
-    ByServer,
+pub(super) enum ExecutedBy {
+    /// The caller of the agent: the call is a proposed action.
+    Caller,
+    /// The server, which has already executed it.
+    Server,
 }
 
 pub(super) struct Builder<'a> {
@@ -54,7 +53,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// `created` is the answer's own time in seconds; where it has none, the time at which it was received stands in.
+    /// Creates a builder. `created` is the time of the answer in seconds; without it, the time of receipt is used.
     pub(super) fn new(answering: Answering<'a>, risk: &'a RiskTable, created: Option<&Value>) -> Self {
         let created = created.and_then(Value::as_f64).filter(|seconds| (1.0..=LATEST_SECONDS).contains(seconds));
         let ts = match created {
@@ -64,48 +63,48 @@ impl<'a> Builder<'a> {
         Self { answering, risk, ts, actions: Vec::new(), events: Vec::new(), call_ids: HashSet::new() }
     }
 
-    /// Adds a call, and the action that it proposes.
+    /// Adds a tool call, and the action that it proposes.
     pub(super) fn call(
         &mut self,
-        called: Called<'_>,
-        carried: Carried,
-        beside: Map<String, Value>,
+        call: ToolCall<'_>,
+        executed_by: ExecutedBy,
+        extra_fields: Map<String, Value>,
     ) -> Result<(), Fault> {
-        let tool = match called.tool {
+        let tool = match call.tool {
             Value::String(name) if !name.is_empty() => name,
-            other => return Err(unreadable(&format!("{}/name", called.pointer), other, "the name of a tool")),
+            other => return Err(unreadable(&format!("{}/name", call.pointer), other, "the name of a tool")),
         };
-        let call_id = self.unique_id(called.call_id);
-        let (args, whole) = arguments(called.arguments);
+        let call_id = self.unique_id(call.call_id);
+        let (args, is_object) = arguments(call.arguments);
         let risk_level = self.risk.level(tool);
         let mut event = json!({"type": "tool_call", "ts": self.ts, "call_id": call_id});
         let mut action = json!({
             "action_id": call_id, "action_type": tool, "tool_name": tool, "params": args,
             "risk_level": risk_level, "risk_tags": [], "evidence_refs": [],
         });
-        if carried == Carried::ByCaller {
+        if executed_by == ExecutedBy::Caller {
             event["action_id"] = call_id.into();
         }
         event["tool"] = tool.as_str().into();
         event["args"] = args;
         event["risk_level"] = json!(risk_level);
-        if !whole {
+        if !is_object {
             action["arguments_are_an_object"] = false.into();
             event["arguments_are_an_object"] = false.into();
         }
-        for (field, value) in beside {
+        for (field, value) in extra_fields {
             if event.get(&field).is_none() {
                 event[field] = value;
             }
         }
-        if carried == Carried::ByCaller {
+        if executed_by == ExecutedBy::Caller {
             self.actions.push(action);
         }
         self.events.push(event);
         Ok(())
     }
 
-    /// Adds a step that the contract has no type for, without its [`OPAQUE`] fields.
+    /// Adds an event for an item that the contract has no type for, without its [`OPAQUE`] fields.
     pub(super) fn other(&mut self, kind: &str, item: &Value) {
         let mut item = item.clone();
         if let Value::Object(fields) = &mut item {
@@ -114,8 +113,8 @@ impl<'a> Builder<'a> {
         self.events.push(json!({"type": kind, "ts": self.ts, "item": item}));
     }
 
-    /// Adds the event of a text that the agent said in the end.
-    pub(super) fn said(&mut self, output: &Value) {
+    /// Adds the event of the final output.
+    pub(super) fn final_output(&mut self, output: &Value) {
         let mut event = json!({"type": "final_output", "ts": self.ts});
         for field in ["content_type", "content"] {
             event[field] = output[field].clone();
@@ -123,20 +122,20 @@ impl<'a> Builder<'a> {
         self.events.push(event);
     }
 
-    /// The artifact, with further fields of the answer behind the contract's.
-    pub(super) fn finish(self, output: Value, beside: Map<String, Value>) -> Result<Case, Fault> {
+    /// Returns the artifact. The additional fields follow those of the contract.
+    pub(super) fn finish(self, output: Value, extra_fields: Map<String, Value>) -> Result<Case, Fault> {
         let mut document = document::envelope(self.answering);
         document.insert("proposed_actions".to_owned(), self.actions.into());
         document.insert("events".to_owned(), self.events.into());
         document.insert("final_output".to_owned(), output);
-        document.extend(beside);
+        document.extend(extra_fields);
         document::artifact(document)
     }
 
-    /// Ids are unique within an artifact. A call without one, or with one that was used before, is numbered.
-    fn unique_id(&mut self, said: Option<&str>) -> String {
+    /// Returns a unique call id. A missing or repeated id is replaced by a number.
+    fn unique_id(&mut self, original: Option<&str>) -> String {
         let numbers = (self.call_ids.len() + 1..).map(|number| format!("call_{number}"));
-        let candidates = said.filter(|id| !id.is_empty()).map(str::to_owned).into_iter().chain(numbers);
+        let candidates = original.filter(|id| !id.is_empty()).map(str::to_owned).into_iter().chain(numbers);
         for candidate in candidates {
             if self.call_ids.insert(candidate.clone()) {
                 return candidate;
@@ -146,13 +145,13 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The arguments as an object, and whether they were one. What is no object is kept whole under [`RAW_ARGUMENTS`].
-fn arguments(said: &Value) -> (Value, bool) {
-    match said {
-        // Servers write no arguments in all of these ways.
+/// Returns the arguments as an object, and whether they were one. Other values are stored under [`RAW_ARGUMENTS`].
+fn arguments(value: &Value) -> (Value, bool) {
+    match value {
+        // Servers encode missing arguments as null or as an empty string.
         Value::Null => (json!({}), true),
         Value::String(text) if text.trim().is_empty() => (json!({}), true),
-        Value::Object(_) => (said.clone(), true),
+        Value::Object(_) => (value.clone(), true),
         Value::String(text) => match serde_json::from_str(text) {
             Ok(Value::Object(fields)) => (Value::Object(fields), true),
             _ => (json!({RAW_ARGUMENTS: text}), false),
@@ -161,31 +160,48 @@ fn arguments(said: &Value) -> (Value, bool) {
     }
 }
 
-/// The final output: JSON where JSON was asked for and an object came back, text otherwise.
-pub(super) fn output(text: &str, json_asked: bool) -> Value {
-    if json_asked && let Ok(content @ Value::Object(_)) = serde_json::from_str(text) {
+/// The output format that the request asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputFormat {
+    Json,
+    Text,
+}
+
+impl OutputFormat {
+    /// Reads the `type` of a response format.
+    pub(super) fn from_type(format: Option<&str>) -> Self {
+        if matches!(format, Some("json_object" | "json_schema")) { Self::Json } else { Self::Text }
+    }
+}
+
+/// Returns the final output: JSON if the request asked for it and the answer is an object, text otherwise.
+pub(super) fn output(text: &str, format: OutputFormat) -> Value {
+    if format == OutputFormat::Json
+        && let Ok(content @ Value::Object(_)) = serde_json::from_str(text)
+    {
         return json!({"content_type": "json", "content": content});
     }
     json!({"content_type": "text", "content": text})
 }
 
-/// An answer that says that there is none: an error object with a status of success.
-pub(super) fn refuse_errors(fields: &Map<String, Value>) -> Result<(), Fault> {
+/// Rejects an error object that was sent with a successful status.
+pub(super) fn reject_errors(fields: &Map<String, Value>) -> Result<(), Fault> {
     match fields.get("error") {
         None | Some(Value::Null) => Ok(()),
         Some(_) => Err(Fault::new(Reason::AgentError, "the agent answered with an error object")),
     }
 }
 
-/// The named fields of an answer that are there and not null.
-pub(super) fn kept(fields: &Map<String, Value>, names: &[(&str, &str)]) -> Map<String, Value> {
-    let present = names.iter().filter_map(|(name, kept)| Some(((*kept).to_owned(), fields.get(*name)?.clone())));
+/// Copies the named fields that are not null, under new names.
+pub(super) fn copy_fields(fields: &Map<String, Value>, names: &[(&str, &str)]) -> Map<String, Value> {
+    let present =
+        names.iter().filter_map(|(name, new_name)| Some(((*new_name).to_owned(), fields.get(*name)?.clone())));
     present.filter(|(_, value)| !value.is_null()).collect()
 }
 
-/// A place of the answer that holds something else than the protocol says.
+/// Returns the fault of a value that does not match the protocol.
 pub(super) fn unreadable(pointer: &str, found: &Value, expected: &str) -> Fault {
-    let message = format!("`{}` is not what the protocol says", bounded(pointer));
+    let message = format!("`{}` does not match the protocol", bounded(pointer));
     let violation = Violation {
         code: Reason::ProtocolViolated.name(),
         pointer: pointer.to_owned(),
@@ -200,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_that_are_no_object_are_kept_as_they_are() {
+    fn arguments_that_are_not_an_object_are_stored_unchanged() {
         assert_eq!(arguments(&json!("{\"a\": 1}")), (json!({"a": 1}), true));
         assert_eq!(arguments(&json!({"a": 1})), (json!({"a": 1}), true));
         assert_eq!(arguments(&json!(" ")), (json!({}), true));
@@ -210,9 +226,9 @@ mod tests {
     }
 
     #[test]
-    fn text_is_json_only_where_json_was_asked_for() {
-        assert_eq!(output("{\"a\": 1}", true)["content_type"], "json");
-        assert_eq!(output("{\"a\": 1}", false)["content_type"], "text");
-        assert_eq!(output("[1]", true)["content_type"], "text");
+    fn output_is_json_only_if_the_request_asked_for_it() {
+        assert_eq!(output("{\"a\": 1}", OutputFormat::Json)["content_type"], "json");
+        assert_eq!(output("{\"a\": 1}", OutputFormat::Text)["content_type"], "text");
+        assert_eq!(output("[1]", OutputFormat::Json)["content_type"], "text");
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::failure::Fault;
 
-/// What a protocol needs to know of the run to ask a case.
+/// The inputs of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asking<'a> {
     pub(crate) case: &'a CaseSpec,
@@ -14,23 +14,23 @@ pub(crate) struct Asking<'a> {
     pub(crate) run_id: &'a RunId,
 }
 
-/// What a protocol needs to know of a request to read the answer.
+/// The inputs for parsing an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answering<'a> {
     pub(crate) case_id: &'a CaseId,
     pub(crate) side: Side,
-    /// When the whole answer was there.
+    /// When the answer was complete.
     pub(crate) received: Timestamp,
 }
 
-/// One protocol: pure functions from a case to bytes, and from bytes to an artifact. It knows no transport.
+/// One protocol: pure functions from a case to bytes, and from bytes to an artifact. Independent of the transport.
 pub(crate) trait Dialect: Send + Sync {
-    /// The path below the base URL, where the agent is a server.
+    /// Returns the path below the base URL of a server.
     fn path(&self) -> &'static str;
 
-    /// The body of the request for a case.
+    /// Returns the request body of a case.
     fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
-    /// Reads the body of a response that went well as the answer to a case.
+    /// Parses the body of a successful response as the answer to a case.
     fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault>;
 }

@@ -1,5 +1,4 @@
-//! What all protocols share on the way from bytes to an artifact: reading the body as an object, and holding the document
-//! made of it against the contract. What the object means is up to the protocol.
+//! Steps that all protocols share: parsing a body as a JSON object, and validating the resulting artifact.
 
 use counterproof_artifact::Case;
 use counterproof_validation::{Code, validate_case};
@@ -8,16 +7,16 @@ use serde_json::{Map, Value};
 use super::Answering;
 use crate::failure::{Fault, Reason, Violation};
 
-/// Levels of nesting that every reader of the artifact takes.
+/// The nesting depth that every reader of an artifact supports.
 pub(super) const MAX_DEPTH: usize = 127;
 
-/// Reads a body as a JSON object.
+/// Parses a body as a JSON object.
 pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(Fault::new(Reason::EmptyBody, "the response has no body"));
     }
     let text = std::str::from_utf8(body).map_err(|error| {
-        Fault::new(Reason::InvalidUtf8, format!("the body is not UTF-8 from byte {} on", error.valid_up_to()))
+        Fault::new(Reason::InvalidUtf8, format!("the body is not UTF-8 at byte {}", error.valid_up_to()))
     })?;
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(fields),
@@ -29,7 +28,7 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     }
 }
 
-/// The envelope of an answer, which the runner vouches for; the agent's fields go behind it.
+/// Returns the envelope of an answer, which the runner writes. The agent's fields follow it.
 pub(super) fn envelope(answering: Answering<'_>) -> Map<String, Value> {
     let mut document = Map::new();
     document.insert("schema_version".to_owned(), "case.v1".into());
@@ -39,11 +38,11 @@ pub(super) fn envelope(answering: Answering<'_>) -> Map<String, Value> {
     document
 }
 
-/// Reads a whole document as an artifact. One rule is left to the evaluator: evidence that does not resolve is what the
-/// agent claims, and it is the comparison that says what the claim is worth.
+/// Validates a document and converts it into an artifact. Unresolved evidence is accepted: it is a claim of the agent that the
+/// evaluator assesses.
 pub(super) fn artifact(document: Map<String, Value>) -> Result<Case, Fault> {
     let document = Value::Object(document);
-    // What was set aside lies deeper than it came, and no reader takes more levels than these.
+    // Fields that were set aside are one level deeper than in the answer.
     if depth(&document) > MAX_DEPTH {
         return Err(Fault::new(Reason::NotJson, format!("the body is nested more than {MAX_DEPTH} deep")));
     }
@@ -58,14 +57,14 @@ pub(super) fn artifact(document: Map<String, Value>) -> Result<Case, Fault> {
         })
         .collect();
     if !violations.is_empty() {
-        let message = format!("the answer breaks the contract in {} places", violations.len());
+        let message = format!("the answer violates the contract in {} places", violations.len());
         return Err(Fault { violations, ..Fault::new(Reason::ContractViolated, message) });
     }
     serde_json::from_value(document)
-        .map_err(|error| Fault::new(Reason::ContractViolated, format!("the answer breaks the contract: {error}")))
+        .map_err(|error| Fault::new(Reason::ContractViolated, format!("the answer violates the contract: {error}")))
 }
 
-/// A value of the agent's within a message.
+/// Truncates a value of the agent for a message.
 pub(super) fn bounded(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -73,7 +72,7 @@ pub(super) fn bounded(text: &str) -> String {
     }
 }
 
-/// How many arrays and objects lie within one another.
+/// Returns the nesting depth of arrays and objects.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -82,7 +81,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The JSON type of a value in words.
+/// Returns the JSON type of a value with its article.
 pub(super) const fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,6 +1,6 @@
 //! The native protocol: `POST {base}/run-case` with the case, and the artifact's fields as the answer.
 //!
-//! `docs/runner.md` has the wire format. A response is an answer only when it holds to the contract.
+//! `docs/runner.md` describes the wire format. A response is an answer only if it satisfies the contract.
 
 use counterproof_artifact::{Case, CaseId, Outcome, RunId, Side};
 use counterproof_cases::Input;
@@ -11,10 +11,10 @@ use super::document::{self, bounded};
 use super::{Answering, Asking, Dialect};
 use crate::failure::{Fault, Reason, Violation};
 
-/// Fields of the artifact that the runner writes itself. What an agent says in them is kept beside, not believed.
+/// Fields of the artifact that the runner writes itself. Values that an agent sends in them move to [`AGENT_FIELDS`].
 const RUNNER_FIELDS: [&str; 5] = ["schema_version", "status", "attempts", "runner_failure", AGENT_FIELDS];
 
-/// Where what the agent said in [`RUNNER_FIELDS`] is kept.
+/// The field for values that the agent sent in [`RUNNER_FIELDS`].
 const AGENT_FIELDS: &str = "agent_fields";
 
 /// The native protocol.
@@ -48,68 +48,68 @@ impl Dialect for Native {
         expect_echo(&fields, "case_id", answering.case_id.as_str(), Reason::OtherCase)?;
         expect_echo(&fields, "version", answering.side.as_str(), Reason::OtherSide)?;
         let case = document::artifact(merge(fields, answering))?;
-        refuse_links(&case)?;
+        reject_links(&case)?;
         Ok(case)
     }
 }
 
-/// Agents may leave the echo out; one that names something else answers something else.
+/// Checks a field that echoes the request. Agents may omit it, but a different value means an answer to another request.
 fn expect_echo(fields: &Map<String, Value>, field: &str, expected: &str, reason: Reason) -> Result<(), Fault> {
     match fields.get(field) {
         None => Ok(()),
         Some(Value::String(found)) if found == expected => Ok(()),
         Some(found) => {
-            let message = format!("asked with `{field}` {expected:?}, answered with another");
+            let message = format!("the answer has another `{field}` than the requested {expected:?}");
             let violation = Violation {
                 code: reason.name(),
                 pointer: format!("/{field}"),
                 message: format!("is {}", bounded(&found.to_string())),
-                expected: format!("{expected:?}, as asked"),
+                expected: format!("{expected:?}, as in the request"),
             };
             Err(Fault { violations: vec![violation], ..Fault::new(reason, message) })
         }
     }
 }
 
-/// The artifact as a document: the runner's envelope first, then what the agent said.
+/// Builds the document of the artifact: the runner's envelope, then the agent's fields.
 fn merge(mut fields: Map<String, Value>, answering: Answering<'_>) -> Map<String, Value> {
-    let mut said = Map::new();
+    let mut set_aside = Map::new();
     for field in RUNNER_FIELDS {
         if let Some(value) = fields.shift_remove(field) {
-            said.insert(field.to_owned(), value);
+            set_aside.insert(field.to_owned(), value);
         }
     }
     let mut document = document::envelope(answering);
     for (field, value) in fields {
         document.entry(field).or_insert(value);
     }
-    // An agent that writes the contract's own envelope says nothing new with it.
-    let new = |field: &str, value: &Value| document.get(field) != Some(value);
-    said.retain(|field, value| new(field, value));
-    if !said.is_empty() {
-        document.insert(AGENT_FIELDS.to_owned(), Value::Object(said));
+    // Values equal to the runner's own envelope carry no information.
+    let differs = |field: &str, value: &Value| document.get(field) != Some(value);
+    set_aside.retain(|field, value| differs(field, value));
+    if !set_aside.is_empty() {
+        document.insert(AGENT_FIELDS.to_owned(), Value::Object(set_aside));
     }
     document
 }
 
-/// A response carries no files, so a link to one cannot hold.
-fn refuse_links(case: &Case) -> Result<(), Fault> {
+/// Rejects references to files, because a response carries no files.
+fn reject_links(case: &Case) -> Result<(), Fault> {
     let Outcome::Ok(answer) = &case.outcome else { return Ok(()) };
-    let linked = |(index, event): (usize, &counterproof_artifact::Event)| {
+    let violation = |(index, event): (usize, &counterproof_artifact::Event)| {
         event.asset_href().map(|href| Violation {
             code: Reason::AssetNotDelivered.name(),
             pointer: format!("/events/{index}"),
-            message: format!("links to `{}`, which the response does not carry", bounded(href.as_str())),
+            message: format!("references `{}`, which the response does not contain", bounded(href.as_str())),
             expected: "the payload itself; the runner moves a large one into an asset".to_owned(),
         })
     };
-    let violations: Vec<_> = answer.events.iter().enumerate().filter_map(linked).collect();
+    let violations: Vec<_> = answer.events.iter().enumerate().filter_map(violation).collect();
     if violations.is_empty() {
         return Ok(());
     }
     Err(Fault {
         violations,
-        ..Fault::new(Reason::AssetNotDelivered, "the answer links to files, which a response cannot carry")
+        ..Fault::new(Reason::AssetNotDelivered, "the answer references files, which a response cannot contain")
     })
 }
 
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_answer_becomes_an_artifact() {
+    fn the_smallest_answer_becomes_an_artifact() {
         let case = ask(&minimal()).unwrap();
         assert_eq!(case["schema_version"], "case.v1");
         assert_eq!(
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_nobody_knows_are_kept_and_the_runner_s_own_are_set_aside() {
+    fn unknown_fields_are_retained_and_runner_fields_are_set_aside() {
         let mut response = minimal();
         response["model"] = json!("m-1");
         response["workflow_id"] = json!("refunds");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_says_under_the_name_of_what_is_set_aside_is_not_lost() {
+    fn an_agent_field_named_agent_fields_is_retained() {
         let mut response = minimal();
         response["agent_fields"] = json!({"mine": 1});
         assert_eq!(ask(&response).unwrap()["agent_fields"], json!({"agent_fields": {"mine": 1}}));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_another_case_or_of_the_other_side_is_none() {
+    fn an_answer_to_another_case_or_of_the_other_side_is_rejected() {
         let with = |field: &str, value: Value| {
             let mut response = minimal();
             response[field] = value;
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn json_of_another_shape_is_no_answer() {
+    fn json_of_another_shape_is_rejected() {
         for response in [json!(null), json!([minimal()]), json!("done"), json!(1)] {
             assert_eq!(reason(&response), Reason::NotAnObject, "{response}");
         }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_that_are_not_json_are_told_apart() {
+    fn bodies_that_are_not_json_have_reasons_of_their_own() {
         let reason = |body: &[u8]| answer(body).unwrap_err().reason;
         assert_eq!(reason(b" \r\n"), Reason::EmptyBody);
         assert_eq!(reason(b"{\"a\": \"\xff\"}"), Reason::InvalidUtf8);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_makes_no_artifact_too_deep_to_read() {
+    fn fields_that_are_set_aside_respect_the_nesting_limit() {
         let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
         let with = |levels| {
             let mut response = minimal();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_file_is_refused() {
+    fn a_reference_to_a_file_is_rejected() {
         let mut response = minimal();
         response["events"] = json!([
             {"type": "tool_call", "ts": 1, "call_id": "c1", "tool": "t", "args": {}},

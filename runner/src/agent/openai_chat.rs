@@ -1,17 +1,17 @@
 //! OpenAI's Chat Completions: `POST {base}/chat/completions` with messages, and the first choice as the answer.
 //!
-//! The shapes are those of the public API reference. `docs/protocols.md` says what becomes of each field.
+//! The formats follow the public API reference. `docs/protocols.md` lists the conversion of each field.
 
 use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 
-use super::answer::{self, Builder, Called, Carried, unreadable};
+use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::options::AgentOptions;
-use super::{Answering, Asking, Dialect, document, question};
+use super::{Answering, Asking, Dialect, document, messages};
 use crate::failure::Fault;
 
-/// Fields of the answer that are kept beside the contract's, and their names there.
-const KEPT: [(&str, &str); 6] = [
+/// Fields of the answer to copy into the artifact, with their names there.
+const COPIED_FIELDS: [(&str, &str); 6] = [
     ("id", "response_id"),
     ("model", "model"),
     ("created", "created"),
@@ -33,14 +33,14 @@ impl Dialect for OpenaiChat {
     fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let input = &asking.case.input;
         let system = self.options.system_prompt.iter().map(|text| json!({"role": "system", "content": text}));
-        let messages: Vec<_> = system.chain(question::user_messages(input)).collect();
-        let question = Map::from_iter([("messages".to_owned(), messages.into())]);
-        self.options.request(input, question)
+        let list: Vec<_> = system.chain(messages::user_messages(input)).collect();
+        let case_fields = Map::from_iter([("messages".to_owned(), list.into())]);
+        self.options.request(input, case_fields)
     }
 
     fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {
         let fields = document::object(body)?;
-        answer::refuse_errors(&fields)?;
+        answer::reject_errors(&fields)?;
         let Some(Value::Object(choice)) = fields.get("choices").and_then(|choices| choices.get(0)) else {
             return Err(unreadable("/choices/0", &Value::Null, "a choice with the agent's message"));
         };
@@ -51,18 +51,17 @@ impl Dialect for OpenaiChat {
         let mut builder = Builder::new(answering, &self.options.risk, fields.get("created"));
         calls(message, &mut builder)?;
         let output = self.output(message)?;
-        let silent = output["content"] == "";
-        if !silent {
-            builder.said(&output);
+        if output["content"] != "" {
+            builder.final_output(&output);
         }
-        let mut beside = Map::new();
-        beside.insert("protocol".to_owned(), "openai-chat".into());
-        beside.extend(answer::kept(&fields, &KEPT));
-        beside.extend(answer::kept(choice, &[("finish_reason", "finish_reason")]));
+        let mut extra_fields = Map::new();
+        extra_fields.insert("protocol".to_owned(), "openai-chat".into());
+        extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
+        extra_fields.extend(answer::copy_fields(choice, &[("finish_reason", "finish_reason")]));
         if let Some(others) = fields["choices"].as_array().filter(|choices| choices.len() > 1) {
-            beside.insert("other_choices".to_owned(), others[1..].into());
+            extra_fields.insert("other_choices".to_owned(), others[1..].into());
         }
-        builder.finish(output, beside)
+        builder.finish(output, extra_fields)
     }
 }
 
@@ -74,16 +73,16 @@ impl OpenaiChat {
         let text = match message.get("content") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
-            // Some servers answer in the parts that requests may be written in.
+            // Some servers send content parts, which the API defines for requests only.
             Some(Value::Array(parts)) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
             Some(other) => return Err(unreadable("/choices/0/message/content", other, "a text, or null")),
         };
         let format = self.options.request.get("response_format").and_then(|format| format["type"].as_str());
-        Ok(answer::output(&text, matches!(format, Some("json_object" | "json_schema"))))
+        Ok(answer::output(&text, OutputFormat::from_type(format)))
     }
 }
 
-/// The calls of a message, in its order: functions, tools of free text, and the older form of a single function.
+/// Adds the tool calls of a message in order: functions, custom tools, and the legacy single function call.
 fn calls(message: &Map<String, Value>, builder: &mut Builder<'_>) -> Result<(), Fault> {
     let null = Value::Null;
     let listed = match message.get("tool_calls") {
@@ -95,15 +94,15 @@ fn calls(message: &Map<String, Value>, builder: &mut Builder<'_>) -> Result<(), 
         let kind = if call["type"] == "custom" { "custom" } else { "function" };
         let arguments = if kind == "custom" { &call[kind]["input"] } else { &call[kind]["arguments"] };
         let pointer = format!("/choices/0/message/tool_calls/{index}/{kind}");
-        let called = Called { pointer: &pointer, call_id: call["id"].as_str(), tool: &call[kind]["name"], arguments };
-        builder.call(called, Carried::ByCaller, Map::new())?;
+        let called = ToolCall { pointer: &pointer, call_id: call["id"].as_str(), tool: &call[kind]["name"], arguments };
+        builder.call(called, ExecutedBy::Caller, Map::new())?;
     }
     match message.get("function_call") {
         Some(call @ Value::Object(_)) if listed.is_empty() => {
             let arguments = call.get("arguments").unwrap_or(&null);
             let pointer = "/choices/0/message/function_call";
-            let called = Called { pointer, call_id: None, tool: &call["name"], arguments };
-            builder.call(called, Carried::ByCaller, Map::new())
+            let called = ToolCall { pointer, call_id: None, tool: &call["name"], arguments };
+            builder.call(called, ExecutedBy::Caller, Map::new())
         }
         _ => Ok(()),
     }
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_become_actions_and_events_and_nothing_is_made_up() {
+    fn tool_calls_become_actions_and_events() {
         let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
         let calls = [call("call_a", "issue_refund", "{\"amount\": 50}"), call("call_a", "lookup", "{\"cut")];
         let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_and_a_cut_answer_are_answers_that_say_so() {
+    fn a_refusal_and_a_truncated_answer_are_marked() {
         let message = json!({"role": "assistant", "content": null, "refusal": "I cannot help."});
         let case = read(&chat(), &response(&message, "stop")).unwrap();
         assert_eq!(
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_object_and_another_shape_are_no_answers() {
+    fn an_error_object_and_another_shape_are_rejected() {
         let reason = |response: Value| read(&chat(), &response).unwrap_err().reason;
         assert_eq!(reason(json!({"error": {"message": "overloaded"}})), Reason::AgentError);
         assert_eq!(reason(json!({"choices": []})), Reason::ProtocolViolated);
@@ -194,13 +193,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_time_has_the_time_at_which_it_came() {
+    fn an_answer_without_a_time_has_the_time_of_receipt() {
         let case = read(&chat(), &json!({"choices": [{"message": {"content": "Done."}}], "error": null})).unwrap();
         assert_eq!(case["events"][0]["ts"], 1_767_600_000_123_u64);
     }
 
     #[test]
-    fn json_that_was_asked_for_is_json() {
+    fn requested_json_is_json() {
         let mut chat = chat();
         chat.options.request.insert("response_format".to_owned(), json!({"type": "json_object"}));
         let case = read(&chat, &response(&json!({"content": "{\"ticket\": 1}"}), "stop")).unwrap();

@@ -1,17 +1,17 @@
 //! OpenAI's Responses: `POST {base}/responses` with an input, and a list of output items as the answer.
 //!
-//! The shapes are those of the public API reference. `docs/protocols.md` says what becomes of each item.
+//! The formats follow the public API reference. `docs/protocols.md` lists the conversion of each item.
 
 use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 
-use super::answer::{self, Builder, Called, Carried, unreadable};
+use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::options::AgentOptions;
-use super::{Answering, Asking, Dialect, document, question};
+use super::{Answering, Asking, Dialect, document, messages};
 use crate::failure::{Fault, Reason};
 
-/// Fields of the answer that are kept beside the contract's, and their names there.
-const KEPT: [(&str, &str); 6] = [
+/// Fields of the answer to copy into the artifact, with their names there.
+const COPIED_FIELDS: [(&str, &str); 6] = [
     ("id", "response_id"),
     ("model", "model"),
     ("created_at", "created"),
@@ -32,17 +32,17 @@ impl Dialect for OpenaiResponses {
 
     fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let input = &asking.case.input;
-        let mut question = Map::new();
+        let mut case_fields = Map::new();
         if let Some(system) = &self.options.system_prompt {
-            question.insert("instructions".to_owned(), system.as_str().into());
+            case_fields.insert("instructions".to_owned(), system.as_str().into());
         }
-        question.insert("input".to_owned(), question::user_messages(input).collect::<Vec<_>>().into());
-        self.options.request(input, question)
+        case_fields.insert("input".to_owned(), messages::user_messages(input).collect::<Vec<_>>().into());
+        self.options.request(input, case_fields)
     }
 
     fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {
         let fields = document::object(body)?;
-        answer::refuse_errors(&fields)?;
+        answer::reject_errors(&fields)?;
         if let Some(status @ ("failed" | "cancelled" | "queued" | "in_progress")) =
             fields.get("status").and_then(Value::as_str)
         {
@@ -53,50 +53,50 @@ impl Dialect for OpenaiResponses {
             other => return Err(unreadable("/output", other.unwrap_or(&Value::Null), "an array of items")),
         };
         let mut builder = Builder::new(answering, &self.options.risk, fields.get("created_at"));
-        let mut said = Said::default();
+        let mut received = Messages::default();
         for (index, item) in items.iter().enumerate() {
-            step(index, item, &mut said, &mut builder)?;
+            add_item(index, item, &mut received, &mut builder)?;
         }
-        let output = self.output(&said);
+        let output = self.output(&received);
         if output["content"] != "" {
-            builder.said(&output);
+            builder.final_output(&output);
         }
-        let mut beside = Map::new();
-        beside.insert("protocol".to_owned(), "openai-responses".into());
-        beside.extend(answer::kept(&fields, &KEPT));
+        let mut extra_fields = Map::new();
+        extra_fields.insert("protocol".to_owned(), "openai-responses".into());
+        extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
         if let Some(reason) =
             fields.get("incomplete_details").map(|details| &details["reason"]).filter(|r| r.is_string())
         {
-            beside.insert("finish_reason".to_owned(), reason.clone());
+            extra_fields.insert("finish_reason".to_owned(), reason.clone());
         }
-        builder.finish(output, beside)
+        builder.finish(output, extra_fields)
     }
 }
 
-/// What the messages of an answer say.
+/// The text of the messages of an answer.
 #[derive(Default)]
-struct Said {
-    messages: Vec<String>,
+struct Messages {
+    texts: Vec<String>,
     refused: bool,
 }
 
 impl OpenaiResponses {
-    fn output(&self, said: &Said) -> Value {
-        let text = said.messages.join("\n");
-        if said.refused {
+    fn output(&self, received: &Messages) -> Value {
+        let text = received.texts.join("\n");
+        if received.refused {
             return json!({"content_type": "text", "content": text, "refusal": true});
         }
         let format = self.options.request.get("text").and_then(|text| text["format"]["type"].as_str());
-        answer::output(&text, matches!(format, Some("json_object" | "json_schema")))
+        answer::output(&text, OutputFormat::from_type(format))
     }
 }
 
-fn step(index: usize, item: &Value, said: &mut Said, builder: &mut Builder<'_>) -> Result<(), Fault> {
+fn add_item(index: usize, item: &Value, received: &mut Messages, builder: &mut Builder<'_>) -> Result<(), Fault> {
     let pointer = format!("/output/{index}");
     let Some(kind) = item["type"].as_str() else {
         return Err(unreadable(&format!("{pointer}/type"), &item["type"], "the type of the item"));
     };
-    let called = |arguments| Called {
+    let called = |arguments| ToolCall {
         pointer: &pointer,
         call_id: item["call_id"].as_str().or(item["id"].as_str()),
         tool: &item["name"],
@@ -105,22 +105,22 @@ fn step(index: usize, item: &Value, said: &mut Said, builder: &mut Builder<'_>) 
     match kind {
         "message" => {
             let parts = item["content"].as_array().map_or(&[][..], Vec::as_slice);
-            said.refused |= parts.iter().any(|part| part["type"] == "refusal");
+            received.refused |= parts.iter().any(|part| part["type"] == "refusal");
             let texts = parts.iter().filter_map(|part| part["text"].as_str().or(part["refusal"].as_str()));
             let text: String = texts.collect();
-            // Some servers send a message without a text before the calls of tools.
-            said.messages.extend((!text.is_empty()).then_some(text));
+            // Some servers send a message without text before the tool calls.
+            received.texts.extend((!text.is_empty()).then_some(text));
             Ok(())
         }
-        "function_call" => builder.call(called(&item["arguments"]), Carried::ByCaller, Map::new()),
-        "custom_tool_call" => builder.call(called(&item["input"]), Carried::ByCaller, Map::new()),
-        // The server called the tool itself and tells how that went, but not when and for how long: no `tool_result`.
+        "function_call" => builder.call(called(&item["arguments"]), ExecutedBy::Caller, Map::new()),
+        "custom_tool_call" => builder.call(called(&item["input"]), ExecutedBy::Caller, Map::new()),
+        // The server executed the tool and returns the output, but no time and no latency, which `tool_result` requires.
         "mcp_call" => {
             let fields = item.as_object().map(|fields| {
                 let kept = [("server_label", "server_label"), ("output", "output"), ("error", "error")];
-                answer::kept(fields, &kept)
+                answer::copy_fields(fields, &kept)
             });
-            builder.call(called(&item["arguments"]), Carried::ByServer, fields.unwrap_or_default())
+            builder.call(called(&item["arguments"]), ExecutedBy::Server, fields.unwrap_or_default())
         }
         other => {
             builder.other(&format!("openai.{other}"), item);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn items_become_steps_in_their_order() {
+    fn items_become_events_in_order() {
         let case = read(&response(&json!([
             {"type": "reasoning", "id": "rs_1", "summary": []},
             {"type": "message", "id": "msg_0", "role": "assistant", "content": [{"type": "output_text", "text": ""}]},
@@ -167,7 +167,7 @@ mod tests {
         let kinds: Vec<_> = case["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
         assert_eq!(kinds, ["openai.reasoning", "tool_call", "tool_call", "tool_call", "final_output"]);
         let actions: Vec<_> = case["proposed_actions"].as_array().unwrap().iter().map(|a| &a["action_id"]).collect();
-        assert_eq!(actions, ["call_a", "call_b"], "what the server called itself is not proposed");
+        assert_eq!(actions, ["call_a", "call_b"], "calls that the server executed are not proposed");
         assert_eq!(case["events"][2]["args"], json!({"raw_arguments": "ls"}));
         assert_eq!((&case["events"][3]["call_id"], &case["events"][3]["output"]), (&json!("mcp_1"), &json!("2 found")));
         assert_eq!(
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_and_a_cut_answer_are_answers_that_say_so() {
+    fn a_refusal_and_a_truncated_answer_are_marked() {
         let mut cut = response(&json!([{"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}]));
         cut["status"] = json!("incomplete");
         cut["incomplete_details"] = json!({"reason": "max_output_tokens"});
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_failed_or_goes_on_is_no_answer() {
+    fn a_failed_or_unfinished_response_is_rejected() {
         let reason = |response: &Value| read(response).unwrap_err().reason;
         for status in ["failed", "cancelled", "queued", "in_progress"] {
             let mut unfinished = response(&json!([]));

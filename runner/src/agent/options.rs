@@ -1,4 +1,4 @@
-//! What a project says of its agent: what goes into every request beside the case, and how risky its tools are.
+//! Options of an agent: request fields in addition to the case, and the risk levels of its tools.
 
 use std::collections::BTreeMap;
 
@@ -10,31 +10,31 @@ use serde_json::{Map, Value, json};
 
 use crate::digest;
 
-/// Fields of a request that the runner fills in itself.
+/// Request fields that the runner sets itself.
 const RESERVED: [&str; 6] = ["model", "messages", "input", "instructions", "tools", "stream"];
 
-/// What goes into every request of the OpenAI forms beside the case. The native protocol has no use for it.
+/// Request fields of the OpenAI protocols in addition to the case. The native protocol ignores them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentOptions {
-    /// The model's name; left out of the request where there is none.
+    /// The model name. `None` omits the field.
     pub model: Option<String>,
-    /// What the agent is told before all else.
+    /// The system prompt.
     pub system_prompt: Option<String>,
-    /// The tools that the agent may call, as the protocol writes them; a case's own `input.tools` take their place.
+    /// The tools that the agent may call, in the format of the protocol. `input.tools` of a case replaces them.
     pub tools: Option<Vec<Value>>,
-    /// Further fields of the request, such as `temperature`.
+    /// Additional request fields, such as `temperature`.
     pub request: Map<String, Value>,
-    /// How risky the tools are.
+    /// The risk levels of the tools.
     pub risk: RiskTable,
 }
 
-/// A field that cannot be set, because the runner fills it in.
+/// A request field that cannot be configured because the runner sets it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the field `{0}` of the request belongs to the runner")]
+#[error("the request field `{0}` is set by the runner and cannot be configured")]
 pub struct ReservedField(String);
 
 impl AgentOptions {
-    /// Sets the further fields of the request.
+    /// Sets the additional request fields.
     pub fn set_request(&mut self, fields: Map<String, Value>) -> Result<(), ReservedField> {
         if let Some(field) = fields.keys().find(|field| RESERVED.contains(&field.as_str())) {
             return Err(ReservedField(field.clone()));
@@ -43,18 +43,18 @@ impl AgentOptions {
         Ok(())
     }
 
-    /// A request: what every request starts with, then the question, and the tools for it.
-    pub(super) fn request(&self, input: &Input, question: Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
-        let mut request = self.start();
-        request.extend(question);
+    /// Returns a request body: the common fields, the fields of the case, and the tools.
+    pub(super) fn request(&self, input: &Input, case_fields: Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
+        let mut request = self.common_fields();
+        request.extend(case_fields);
         if let Some(tools) = self.tools(input) {
             request.insert("tools".to_owned(), tools);
         }
         serde_json::to_vec(&request)
     }
 
-    /// The model, the further fields, and no stream.
-    fn start(&self) -> Map<String, Value> {
+    /// Returns the model and the additional fields, with streaming off.
+    fn common_fields(&self) -> Map<String, Value> {
         let mut request = Map::new();
         if let Some(model) = &self.model {
             request.insert("model".to_owned(), model.as_str().into());
@@ -64,7 +64,7 @@ impl AgentOptions {
         request
     }
 
-    /// What `run.json` says of the options. What may be long is there by its digest, made without the secrets in it.
+    /// Returns the options as `run.json` records them. Long values are recorded as digests of their redacted form.
     pub(crate) fn document(&self, redactor: &Redactor) -> Extra {
         let digest = |mut value: Value| {
             redactor.json(&mut value, &mut Applied::default());
@@ -82,13 +82,13 @@ impl AgentOptions {
         fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
-    /// The tools for a case, whose own come first.
+    /// Returns the tools for a case. Its own tools replace the configured ones.
     fn tools(&self, input: &Input) -> Option<Value> {
         input.extra.get("tools").cloned().or_else(|| self.tools.clone().map(Value::Array))
     }
 }
 
-/// How risky tools are, by name. A name may hold `*` for any characters.
+/// Risk levels by tool name. `*` in a name matches any characters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RiskTable(BTreeMap<String, RiskLevel>);
 
@@ -99,13 +99,13 @@ impl FromIterator<(String, RiskLevel)> for RiskTable {
 }
 
 impl RiskTable {
-    /// The level of a tool: that of its own name, else of the longest pattern that fits, else `unknown`.
+    /// Returns the level of a tool: by exact name, then by the longest matching pattern, then `unknown`.
     pub fn level(&self, tool: &str) -> RiskLevel {
         if let Some(level) = self.0.get(tool) {
             return *level;
         }
-        let fitting = self.0.iter().filter(|(pattern, _)| glob::fits(pattern, tool));
-        fitting.max_by_key(|(pattern, _)| pattern.len()).map_or(RiskLevel::Unknown, |(_, level)| *level)
+        let matching = self.0.iter().filter(|(pattern, _)| glob::fits(pattern, tool));
+        matching.max_by_key(|(pattern, _)| pattern.len()).map_or(RiskLevel::Unknown, |(_, level)| *level)
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_wins_over_patterns_and_a_long_pattern_over_a_short_one() {
+    fn an_exact_name_precedes_patterns_and_a_long_pattern_precedes_a_short_one() {
         let rows = [("*", RiskLevel::Low), ("issue_*", RiskLevel::High), ("issue_note", RiskLevel::Medium)];
         let table: RiskTable = rows.into_iter().map(|(name, level)| (name.to_owned(), level)).collect();
         assert_eq!(table.level("issue_note"), RiskLevel::Medium);
@@ -126,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_runner_fills_in_cannot_be_set() {
+    fn fields_of_the_runner_cannot_be_configured() {
         let mut options = AgentOptions::default();
         let fields = |value: Value| value.as_object().cloned().unwrap();
         assert!(options.set_request(fields(json!({"stream": true}))).is_err());
         options.set_request(fields(json!({"temperature": 0}))).unwrap();
-        assert_eq!(Value::Object(options.start()), json!({"temperature": 0, "stream": false}));
+        assert_eq!(Value::Object(options.common_fields()), json!({"temperature": 0, "stream": false}));
     }
 }

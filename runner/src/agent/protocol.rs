@@ -1,4 +1,4 @@
-//! The protocols by name. How each of them works is told in a file of its own.
+//! The protocols by name. Each is implemented in a file of its own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,28 +9,28 @@ use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
 use super::options::AgentOptions;
 
-/// What an agent speaks.
+/// The protocol of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
-    /// The artifact's own fields as the answer.
+    /// The project's own protocol: the answer has the fields of the artifact.
     #[default]
     Native,
-    /// OpenAI's Chat Completions.
+    /// OpenAI Chat Completions.
     OpenaiChat,
-    /// OpenAI's Responses.
+    /// OpenAI Responses.
     OpenaiResponses,
 }
 
-/// A text that names no protocol.
+/// An unknown protocol name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no protocol; write native, openai-chat or openai-responses")]
+#[error("unknown protocol `{0}`: use native, openai-chat or openai-responses")]
 pub struct ProtocolError(String);
 
 impl Protocol {
-    /// All protocols.
+    /// All protocols, in the order of the documentation.
     pub const ALL: [Protocol; 3] = [Protocol::Native, Protocol::OpenaiChat, Protocol::OpenaiResponses];
 
-    /// The name.
+    /// Returns the name, as on the command line and in `run.json`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Protocol::Native => "native",

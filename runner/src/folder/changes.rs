@@ -1,13 +1,13 @@
-//! What has changed since a run was started: its cases, and the settings on which its artifacts depend.
+//! Differences between two run documents: the cases, and the settings that affect artifacts.
 
 use std::fmt;
 
 use counterproof_artifact::Run;
 use serde_json::Value;
 
-/// Fields of `run.json` that say when, where, how fast and with what luck, but not what is asked and what is kept: a run
-/// may go on with others. Every other field matters, those of later versions too.
-const DO_NOT_MATTER: [&str; 20] = [
+/// Fields of `run.json` that do not affect artifacts: time, place, pace and statistics. A run may be resumed with other values.
+/// All other fields must be equal, unknown fields of later versions included.
+const IGNORED_FIELDS: [&str; 20] = [
     "run_id",
     "generated_at",
     "cases_path",
@@ -26,20 +26,20 @@ const DO_NOT_MATTER: [&str; 20] = [
     "group_id",
     "repeat",
     "repeats",
-    // The cases are told apart one by one.
+    // Cases are compared one by one.
     "selected_case_ids",
     "case_digests",
 ];
 
-/// Changes that are named; the rest is counted.
-const NAMED: usize = 10;
+/// A message lists at most this many changes, and counts the rest.
+const MAX_LISTED: usize = 10;
 
-/// What is different, in words; none means that a run can go on.
+/// The differences as text. A run can be resumed if there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes(Vec<String>);
 
 impl Changes {
-    /// True where nothing is different.
+    /// Reports whether there is no difference.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -47,39 +47,39 @@ impl Changes {
 
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = self.0.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-        f.write_str(&named)?;
-        match self.0.len().saturating_sub(NAMED) {
+        let listed = self.0.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join("; ");
+        f.write_str(&listed)?;
+        match self.0.len().saturating_sub(MAX_LISTED) {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }
     }
 }
 
-/// Holds the document that a run would start with now against the one that it was started with.
+/// Compares the document that a run would start with now with the one that it was started with.
 pub(crate) fn changes(started: &Run, now: &Run) -> Changes {
     let mut found = Vec::new();
     match (&started.case_digests, &now.case_digests) {
         (Some(before), Some(after)) => {
             for (case, digest) in after {
                 match before.get(case) {
-                    None => found.push(format!("the case `{case}` is new")),
-                    Some(known) if known != digest => found.push(format!("the case `{case}` asks something else")),
+                    None => found.push(format!("the case `{case}` was added")),
+                    Some(known) if known != digest => found.push(format!("the input of the case `{case}` changed")),
                     Some(_) => {}
                 }
             }
             let gone = before.keys().filter(|case| !after.contains_key(*case));
-            found.extend(gone.map(|case| format!("the case `{case}` is gone")));
+            found.extend(gone.map(|case| format!("the case `{case}` was removed")));
         }
-        _ => found.push("its run.json does not say what its cases asked".to_owned()),
+        _ => found.push("its run.json has no digests of its cases".to_owned()),
     }
     let (before, after) = (fields(started), fields(now));
     let cases_differ = !found.is_empty();
     let mut names: Vec<&String> = after.keys().collect();
     names.extend(before.keys().filter(|name| !after.contains_key(*name)));
     for name in names {
-        // The digest over all cases and the shard's positions follow from the cases: named once is enough.
-        if !DO_NOT_MATTER.contains(&name.as_str()) && !(cases_differ && (name == "cases_digest" || name == "shard")) {
+        // The digest over all cases and the positions of the shard follow from the cases, so they would repeat the difference.
+        if !IGNORED_FIELDS.contains(&name.as_str()) && !(cases_differ && (name == "cases_digest" || name == "shard")) {
             let value = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or_default();
             differences(name, &value(&before), &value(&after), &mut found);
         }
@@ -87,8 +87,8 @@ pub(crate) fn changes(started: &Run, now: &Run) -> Changes {
     Changes(found)
 }
 
-/// What two runs that should be parts of one have in different ways. Their cases are their own, but the cases that all
-/// parts have together are not, and neither is the commit.
+/// Compares the settings of two shards of one run. Each shard has its own cases, but the cases of the whole run and the commit
+/// must be equal.
 pub(crate) fn differing_settings(one: &Run, other: &Run) -> Changes {
     let (mut one, mut other) = (fields(one), fields(other));
     let mut found = Vec::new();
@@ -101,7 +101,7 @@ pub(crate) fn differing_settings(one: &Run, other: &Run) -> Changes {
     let known = one.get("repo_commit").is_some() && other.get("repo_commit").is_some();
     let mut names: Vec<&String> = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name))).collect();
     names.retain(|name| {
-        all.contains(&name.as_str()) || !DO_NOT_MATTER.contains(&name.as_str()) || (known && *name == "repo_commit")
+        all.contains(&name.as_str()) || !IGNORED_FIELDS.contains(&name.as_str()) || (known && *name == "repo_commit")
     });
     for name in names {
         let value = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or_default();
@@ -131,11 +131,11 @@ fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String
         return;
     }
     let (before, after) = (before.to_string(), after.to_string());
-    // Lists of numbers say nothing to anybody.
+    // Long values and digests would make the message unreadable.
     if before.len().max(after.len()) > 120 || path.starts_with("cases_digest") {
         found.push(format!("`{path}` differs"));
     } else {
-        found.push(format!("`{path}` was {before} and is {after}"));
+        found.push(format!("`{path}` changed from {before} to {after}"));
     }
 }
 
@@ -156,24 +156,24 @@ mod tests {
         serde_json::from_value(document).unwrap()
     }
 
-    fn told(change: impl FnOnce(&mut Value)) -> String {
+    fn described(change: impl FnOnce(&mut Value)) -> String {
         changes(&run(|_| {}), &run(change)).to_string()
     }
 
     #[test]
-    fn what_does_not_matter_may_change() {
-        assert_eq!(told(|_| {}), "");
+    fn ignored_fields_may_change() {
+        assert_eq!(described(|_| {}), "");
         let change = |run: &mut Value| {
             run["concurrency"] = json!(64);
             run["repo_commit"] = json!("abc");
             run["stats"] = json!({"cases_total": 2});
             run["cases_path"] = json!("moved/c.json");
         };
-        assert_eq!(told(change), "");
+        assert_eq!(described(change), "");
     }
 
     #[test]
-    fn each_change_is_named() {
+    fn each_change_is_listed() {
         let change = |run: &mut Value| {
             run["case_digests"] = json!({"a": "1".repeat(64), "c": "0".repeat(64)});
             run["cases_digest"] = json!("1".repeat(64));
@@ -181,9 +181,9 @@ mod tests {
             run["limits"]["max_body_bytes"] = json!(20);
             run["protocol"] = json!("openai-chat");
         };
-        let expected = "the case `a` asks something else; the case `c` is new; the case `b` is gone; \
-            `timeout_ms` was 15000 and is 1000; `limits.max_body_bytes` was 10 and is 20; \
-            `protocol` was null and is \"openai-chat\"";
-        assert_eq!(told(change), expected);
+        let expected = "the input of the case `a` changed; the case `c` was added; the case `b` was removed; \
+            `timeout_ms` changed from 15000 to 1000; `limits.max_body_bytes` changed from 10 to 20; \
+            `protocol` changed from null to \"openai-chat\"";
+        assert_eq!(described(change), expected);
     }
 }

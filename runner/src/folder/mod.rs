@@ -5,6 +5,7 @@ mod accept;
 mod case_counts;
 mod changes;
 mod merge;
+mod merge_error;
 mod relative_path;
 mod salvage;
 
@@ -12,7 +13,7 @@ pub use accept::{AcceptError, Acceptance, Baseline, accept};
 pub(crate) use case_counts::{counts_of, was_skipped};
 pub use changes::Changes;
 pub(crate) use changes::changes;
-pub use merge::{MergeError, Merged, merge};
+pub use merge::{Merged, merge};
+pub use merge_error::{MergeError, ShardMismatch};
 pub(crate) use relative_path::{absolute, rebase_path, relative};
-pub(crate) use salvage::SalvageError;
-pub(crate) use salvage::salvage_assets;
+pub(crate) use salvage::{SalvageError, salvage_assets};

@@ -1,11 +1,11 @@
-//! Paths as a run folder may hold them: relative to it, with forward slashes, and without the names of this machine.
+//! Relative paths for `run.json`: with forward slashes, and without folder names of this machine.
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
-/// `target`, seen from the folder `from`. Both must be absolute and free of `..`.
+/// Returns the path from the folder `from` to `target`. Both must be absolute and free of `..`.
 ///
-/// Where the two share nothing but the root, the way between them would spell out the whole of `target`; then only its
-/// last name is given.
+/// Returns only the file name if the two have no common folder below the root: the relative path would otherwise contain the
+/// complete path of `target` on this machine.
 pub(crate) fn relative(target: &Utf8Path, from: &Utf8Path) -> String {
     let shared = target.components().zip(from.components()).take_while(|(a, b)| a == b).map(|(a, _)| a);
     let has_name = |component: &Utf8Component| matches!(component, Utf8Component::Normal(_));

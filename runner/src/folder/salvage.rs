@@ -1,4 +1,4 @@
-//! The assets that a run left behind when it ended before its time: which case each belongs to, told by its name.
+//! The assets of an unfinished run: determines the case of each from the manifest or from its file name.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,48 +6,48 @@ use counterproof_artifact::{AssetKind, CaseId, Extra, ManifestItem, Sha256Digest
 use counterproof_store::write::WriteError;
 use counterproof_store::{ASSETS_FOLDER, ReadError, RunReader, RunWriter};
 
-/// Why assets could not be sorted out.
+/// Why the assets could not be salvaged.
 #[derive(Debug, thiserror::Error)]
 pub enum SalvageError {
-    /// One could not be read.
+    /// A file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// One could not be removed.
+    /// A file could not be removed.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// An asset on disk, and what is known of it.
+/// An asset on disk.
 pub(crate) struct Asset {
     pub(crate) name: String,
     pub(crate) kind: AssetKind,
     pub(crate) case: Option<CaseId>,
-    /// As the manifest lists it, where there is one.
+    /// The digest in the manifest, if there is one.
     pub(crate) sha256: Option<Sha256Digest>,
     extra: Extra,
 }
 
-/// Enters the assets of complete cases into the manifest, and removes those of cases that will be asked from the start.
+/// Adds the assets of complete cases to the new manifest, and removes the assets of cases that will run.
 pub(crate) fn salvage_assets(
     folder: &RunWriter,
     reader: &RunReader,
     selected: &BTreeSet<CaseId>,
     complete: &BTreeSet<CaseId>,
 ) -> Result<(), SalvageError> {
-    for asset in listed(reader, selected)? {
+    for asset in list_assets(reader, selected)? {
         if asset.case.as_ref().is_some_and(|case| !complete.contains(case)) {
             folder.remove_asset(&asset.name)?;
         } else {
             folder.adopt(&asset.name, asset.kind, asset.case, asset.extra)?;
         }
     }
-    // It is written again at the end; until then it would name files that are gone.
+    // The run writes a new manifest at its end. Until then the old one would list removed files.
     folder.remove_manifest()?;
     Ok(())
 }
 
-/// The assets on disk, with what the manifest says of them, or else their names.
-pub(crate) fn listed(reader: &RunReader, cases: &BTreeSet<CaseId>) -> Result<Vec<Asset>, ReadError> {
+/// Returns the assets on disk with their manifest entry, or with the case that their name implies.
+pub(crate) fn list_assets(reader: &RunReader, cases: &BTreeSet<CaseId>) -> Result<Vec<Asset>, ReadError> {
     let items = reader.manifest()?.map(|manifest| manifest.items).unwrap_or_default();
     let mut items: HashMap<String, ManifestItem> =
         items.into_iter().map(|item| (item.href.as_str().to_owned(), item)).collect();
@@ -62,7 +62,7 @@ pub(crate) fn listed(reader: &RunReader, cases: &BTreeSet<CaseId>) -> Result<Vec
     Ok(reader.asset_names()?.into_iter().map(of).collect())
 }
 
-/// Whose an asset is, and what it holds, by the names that the runner gives.
+/// Returns the case and the kind of an asset from the naming scheme of the runner.
 fn owner(name: &str, side: Side, cases: &BTreeSet<CaseId>) -> Option<(CaseId, AssetKind)> {
     let known = |text: &str| cases.get(&text.parse::<CaseId>().ok()?).cloned();
     let payload = name.strip_prefix(&format!("full_payload_{side}_")).and_then(|rest| rest.strip_suffix(".json"));
@@ -82,7 +82,7 @@ fn owner(name: &str, side: Side, cases: &BTreeSet<CaseId>) -> Option<(CaseId, As
             return Some((case, kind));
         }
     }
-    // Anything else that is called after a case; of two whose ids begin alike, the longer.
+    // Other names start with a case id. Case ids may contain dots, so the longest match wins.
     let ends = name.rmatch_indices('.').map(|(at, _)| at);
     ends.filter_map(|at| known(&name[..at])).map(|case| (case, AssetKind::Other)).next()
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn assets_are_told_by_their_names() {
+    fn the_name_of_an_asset_implies_its_case_and_kind() {
         let ids = ["a", "a.attempt1", "b_e1", "full_payload_new_x"];
         let cases: BTreeSet<CaseId> = ids.iter().map(|id| id.parse().unwrap()).collect();
         let of = |name: &str| owner(name, Side::New, &cases).map(|(case, kind)| (case.to_string(), kind));

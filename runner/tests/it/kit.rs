@@ -1,5 +1,7 @@
 //! An agent on loopback whose every word is scripted, and runs against it.
 
+#![allow(dead_code, reason = "each test binary uses a part of the kit")]
+
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -229,11 +231,19 @@ pub(crate) fn run_in(
     settings.retry.base = Duration::from_millis(1);
     settings.retry.retry_after_cap = Duration::from_millis(20);
     settings.timeout = Duration::from_secs(10);
-    settings.supervisor = Some(env!("CARGO_BIN_EXE_counterproof-test-supervisor").into());
+    settings.supervisor = Some(supervisor());
     change(&mut settings);
     let mut events = Events::default();
     let summary = run(&settings, cases, environment, &mut events).unwrap();
     Finished { summary, events: events.0, _folder: folder }
+}
+
+/// The example `supervisor`, which `cargo test` builds. A test program cannot supervise, because its `main` is not its own.
+fn supervisor() -> std::path::PathBuf {
+    // Tests are in `<target>/<profile>/deps/`, examples in `<target>/<profile>/examples/`.
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().and_then(Path::parent).unwrap();
+    profile.join("examples").join(format!("supervisor{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// One case against an agent, without another attempt.

@@ -91,10 +91,10 @@ fn shards_that_are_not_one_complete_run_are_refused() {
     for (shards, out, said) in [
         (&["n-s1of2"][..], out, "shards are missing: 2/2"),
         (&["n-s1of2", "n-s1of2"], out, "are both shard 1"),
-        (&["n-s1of2", "m-s2of2"], out, "`shard.run_id` was \"n\" and is \"m\""),
-        (&["n-s1of2", "n-s2of3"], out, "`shard.count` was 2 and is 3"),
-        (&["t-s1of2", "n-s2of2"], out, "`timeout_ms` was 9000 and is 15000"),
-        (&["n-s1of2", "whole"], out, "is no shard"),
+        (&["n-s1of2", "m-s2of2"], out, "`shard.run_id` changed from \"n\" to \"m\""),
+        (&["n-s1of2", "n-s2of3"], out, "`shard.count` changed from 2 to 3"),
+        (&["t-s1of2", "n-s2of2"], out, "`timeout_ms` changed from 9000 to 15000"),
+        (&["n-s1of2", "whole"], out, "is not a shard"),
         (&["n-s1of2", "n-s2of2"], "runs/baseline/joined", "side `baseline`"),
         (&["n-s1of2", "n-s2of2"], "runs/new/whole", "already exists"),
     ] {

@@ -266,7 +266,7 @@ fn changed_cases_or_settings_are_refused_by_name() {
     assert_snapshot!(sandbox.run(line(&url, ["--resume", "r"], &["--timeout", "1s", "--header", "a:b"])), @r#"
     exit code: 2
     --- stderr
-    error: the run `r` was started with other cases or settings: the case `c0` is new; `timeout_ms` was 15000 and is 1000; `request_headers` was null and is ["a"]
+    error: the run `r` was started with other cases or settings: the case `c0` was added; `timeout_ms` changed from 15000 to 1000; `request_headers` changed from null to ["a"]
     hint: resume with the cases and settings that the run was started with, or start a new run
     "#);
     assert_snapshot!(sandbox.run(line(&url, ["--resume", "s"], &[])), @"

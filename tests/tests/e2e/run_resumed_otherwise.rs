@@ -72,10 +72,10 @@ fn a_run_with_an_openai_protocol_resumes_only_with_its_own_settings() {
         lose(&sandbox, "runs/new/r/c2.json");
 
         for (more, named) in [
-            (&["--model", "n"][..], "`model` was \"m\" and is \"n\""),
+            (&["--model", "n"][..], "`model` changed from \"m\" to \"n\""),
             (&["--model", "m", "--config", "prompt.toml"], "`system_prompt_sha256` was"),
-            (&["--model", "m", "--config", "risk.toml"], "`risk.issue_*` was \"high\" and is \"low\""),
-            (&["--model", "m", "--header", "x-team: a"], "`request_headers` was null and is [\"x-team\"]"),
+            (&["--model", "m", "--config", "risk.toml"], "`risk.issue_*` changed from \"high\" to \"low\""),
+            (&["--model", "m", "--header", "x-team: a"], "`request_headers` changed from null to [\"x-team\"]"),
         ] {
             let refused = with(&[&["--resume", "r"], more].concat());
             assert!(refused.code == Some(2) && refused.stderr.contains(named), "{protocol}: {refused}");

@@ -1,5 +1,4 @@
-//! A new run, made the baseline: copied to the other side, whole or not at all. Nothing is asked, and nothing is judged but
-//! whether the run is one that others can be held against.
+//! Accepts a new run as the baseline: checks that it is complete and valid, and copies it to the other side.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +10,21 @@ use counterproof_validation::{Code, PathError, validate_path};
 
 use crate::folder::{absolute, rebase_path};
 
-/// Findings that are named where a run is refused for them.
-const FINDINGS_NAMED: usize = 3;
+/// An error message quotes at most this many findings.
+const MAX_QUOTED: usize = 3;
 
-/// What is said of a run that becomes the baseline.
+/// The options of an acceptance.
 #[derive(Debug, Clone)]
 pub struct Acceptance {
-    /// Why.
+    /// The reason, recorded in `run.json`.
     pub reason: String,
-    /// Who says so.
+    /// The person or system that accepts the run.
     pub by: Option<String>,
-    /// When, in ISO 8601.
+    /// The time, in ISO 8601.
     pub at: String,
-    /// The baseline's id, where it is not the run's own; that of the group, where the run is a repeat.
+    /// The id of the baseline, or of its group of repeats. `None` keeps the id of the run.
     pub run_id: Option<RunId>,
-    /// Whether cases that the runner got no answer for are taken along.
+    /// Whether to accept a run with cases without an answer.
     pub allow_failures: bool,
 }
 
@@ -35,30 +34,30 @@ pub enum AcceptError {
     /// A file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The run folder could not be looked at.
+    /// The run folder could not be validated.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// A runner is at work in it.
+    /// Another process is writing to the run folder.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The name of a new folder is none.
-    #[error("the baseline cannot be called `{name}`: {message}")]
+    /// The id of the baseline is invalid.
+    #[error("invalid baseline id `{name}`: {message}")]
     Name {
-        /// The name.
+        /// The invalid id.
         name: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         message: String,
     },
-    /// The run is of the baseline's side.
+    /// The run is a baseline run.
     #[error("`{0}` is a run of side `baseline` already")]
     IsBaseline(Utf8PathBuf),
-    /// The run is a part of one.
-    #[error("`{0}` is a shard, and a part of a run cannot be the baseline")]
+    /// The run is a shard.
+    #[error("`{0}` is a shard, and only a complete run can be the baseline")]
     IsShard(Utf8PathBuf),
-    /// The run was stopped, or never asked anything.
+    /// The run is not complete.
     #[error("`{folder}` is not complete: {what}")]
     Incomplete {
         /// The run folder.
@@ -66,83 +65,82 @@ pub enum AcceptError {
         /// What is missing.
         what: String,
     },
-    /// The run breaks the contract.
-    #[error("`{folder}` breaks the contract in {count} places: {first}")]
+    /// The run violates the contract.
+    #[error("`{folder}` violates the contract in {count} places: {first}")]
     Invalid {
         /// The run folder.
         folder: Utf8PathBuf,
-        /// How many findings there are.
+        /// The number of findings.
         count: usize,
-        /// The first of them.
+        /// The first findings.
         first: String,
     },
     /// Cases of the run have no answer.
-    #[error(
-        "`{folder}` has no answer for {failed} of {cases} cases: whatever new does there could never count as worse"
-    )]
+    #[error("`{folder}` has no answer for {failed} of {cases} cases, and regressions in them could never be detected")]
     Failures {
         /// The run folder.
         folder: Utf8PathBuf,
-        /// Cases without an answer.
+        /// The number of cases without an answer.
         failed: usize,
-        /// All cases.
+        /// The number of all cases.
         cases: usize,
     },
-    /// Repeats of the run's group are not there, or twice there.
-    #[error("the group `{group}` does not have each of its {of} repeats once: {what}")]
+    /// Repeats of the run's group are missing or duplicate.
+    #[error("the group `{group}` must have each of its {of} repeats once: {what}")]
     Repeats {
         /// The group.
         group: RunId,
-        /// How many repeats it has.
+        /// The number of repeats.
         of: u64,
-        /// What is missing or too much.
+        /// Which repeats are missing or duplicate.
         what: String,
     },
-    /// A baseline has this name.
+    /// A baseline with this id exists.
     #[error("there is a baseline `{0}` already")]
     Exists(Utf8PathBuf),
 }
 
-/// What became the baseline.
+/// An accepted baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
     /// The run folders: one, or one for each repeat.
     pub folders: Vec<Utf8PathBuf>,
-    /// Cases of each.
+    /// The number of cases of each.
     pub cases: usize,
-    /// Evidence refs that lead nowhere: they are the agent's, and the run is accepted with them.
+    /// Unresolved evidence refs. They are claims of the agent and do not prevent acceptance.
     pub unresolved: usize,
 }
 
-/// A run on its way to the other side.
+/// A run that passed all checks.
 struct Candidate {
     reader: RunReader,
     /// Kept until all is copied, so that no runner changes it meanwhile; not on a disk where nobody can write anyway.
     _lock: Option<RunLock>,
     unresolved: usize,
-    /// What its document becomes.
+    /// The document of the copy.
     run: Run,
     target: Utf8PathBuf,
 }
 
-/// Copies a run of side `new` to `<runs>/baseline/`, with all repeats of its group; the run itself stays as it is.
+/// Copies a run of side `new` to `<runs>/baseline/`, with all repeats of its group. The run itself does not change.
 ///
-/// Every copy is there whole or not at all, and no earlier baseline is touched. Where the copies of a group could not all be
-/// put in place, those of this call are taken back.
+/// Every copy is complete or absent, and earlier baselines do not change. If one copy of a group cannot be published, the others
+/// of this call are withdrawn.
 pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Result<Baseline, AcceptError> {
     let parent = runs.join(Side::Baseline.as_str());
     let mut candidates = Vec::new();
     for reader in repeats(RunReader::open(folder)?)? {
         candidates.push(candidate(reader, &parent, acceptance)?);
     }
-    let taken: Vec<bool> = candidates.iter().map(is_taken).collect::<Result<_, _>>()?;
-    if taken.iter().all(|taken| *taken) {
+    let published: Vec<bool> = candidates.iter().map(is_published).collect::<Result<_, _>>()?;
+    if published.iter().all(|published| *published) {
         return Err(AcceptError::Exists(candidates.swap_remove(0).target));
     }
     write::create_folder(&parent)?;
-    // What a call that was killed left of a group is completed.
-    let open: Vec<_> = candidates.iter().zip(taken).filter(|(_, taken)| !taken).map(|(it, _)| it).collect();
-    let mut copies = open.into_iter().map(stage).collect::<Result<Vec<_>, _>>()?;
+    // Completes a group of which an earlier, killed call published some copies.
+    let unpublished: Vec<_> =
+        candidates.iter().zip(published).filter(|(_, published)| !published).map(|(it, _)| it).collect();
+    let mut copies = unpublished.into_iter().map(stage).collect::<Result<Vec<_>, _>>()?;
     publish(&mut copies)?;
     Ok(Baseline {
         cases: candidates[0].reader.run().selected_case_ids.len(),
@@ -151,20 +149,20 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
     })
 }
 
-/// The run alone, or every repeat of its group, in their order.
+/// Returns the run, or every repeat of its group in order.
 fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
     let (Some(group), Some(of)) = (run.run().group_id.clone(), run.run().repeats) else { return Ok(vec![run]) };
     let mut found: BTreeMap<u64, Vec<RunReader>> = BTreeMap::new();
-    // Whatever cannot be read is missed below, if it is a repeat of this group.
+    // A repeat that cannot be read is not among the siblings, and is reported as missing below.
     for reader in run.siblings()? {
         let document = reader.run();
-        // The shards that a repeat was merged from may still lie beside it.
+        // The shards of a merged repeat may still be in the same folder.
         let is_repeat = document.group_id.as_ref() == Some(&group) && document.shard.is_none();
         if let Some(repeat) = document.repeat.filter(|_| is_repeat && document.version == run.run().version) {
             found.entry(repeat.get()).or_default().push(reader);
         }
     }
-    // A group that stops when all is decided has as many repeats as that took.
+    // A group with an early decision has as many repeats as the decision took.
     let last = match &run.run().until_decided {
         Some(_) => found.keys().next_back().copied().unwrap_or(1),
         None => of.get(),
@@ -184,7 +182,7 @@ fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
     Err(AcceptError::Repeats { group, of: last, what })
 }
 
-/// Judges whether a run can be a baseline, and works out what it becomes.
+/// Checks whether a run can be the baseline, and builds the document of the copy.
 fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> Result<Candidate, AcceptError> {
     let (folder, run) = (reader.folder().to_owned(), reader.run());
     if run.version == Side::Baseline {
@@ -200,7 +198,7 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
     };
     let incomplete = |what: String| AcceptError::Incomplete { folder: folder.clone(), what };
     if run.selected_case_ids.is_empty() {
-        return Err(incomplete("it has no case".to_owned()));
+        return Err(incomplete("it has no cases".to_owned()));
     }
     if run.stats.is_none() || run.extra.get("interrupted").is_some_and(|value| value == true) {
         return Err(incomplete("it was stopped before its end".to_owned()));
@@ -210,7 +208,7 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
         let count = run.selected_case_ids.len();
         return Err(incomplete(format!("{} of {count} cases have no artifact, such as `{first}`", missing.len())));
     }
-    let unresolved = hold_against_contract(&folder)?;
+    let unresolved = check_contract(&folder)?;
     let mut failed = 0;
     for case in &run.selected_case_ids {
         failed += usize::from(matches!(reader.read_case(case)?.outcome, Outcome::RunnerError(_)));
@@ -239,9 +237,9 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
     Ok(Candidate { reader, _lock: lock, unresolved, run, target })
 }
 
-/// Refuses a run that breaks the contract; gives the number of evidence refs that lead nowhere, which an agent that is good
-/// enough may well have. What an earlier comparison wrote there is not accepted, and so not judged.
-fn hold_against_contract(folder: &Utf8Path) -> Result<usize, AcceptError> {
+/// Rejects a run that violates the contract. Returns the number of unresolved evidence refs, which do not prevent acceptance. The
+/// evaluation of an earlier comparison is not copied, and therefore not checked.
+fn check_contract(folder: &Utf8Path) -> Result<usize, AcceptError> {
     let mut findings = validate_path(folder)?.findings;
     findings.retain(|finding| finding.file.file_name() != Some(EVALUATION_FILE));
     let (unresolved, broken): (Vec<_>, Vec<_>) =
@@ -249,18 +247,18 @@ fn hold_against_contract(folder: &Utf8Path) -> Result<usize, AcceptError> {
     if broken.is_empty() {
         return Ok(unresolved.len());
     }
-    let first = broken.iter().take(FINDINGS_NAMED).map(|finding| {
+    let first = broken.iter().take(MAX_QUOTED).map(|finding| {
         let name = finding.file.strip_prefix(folder).unwrap_or(&finding.file);
         format!("{name}: {} ({})", escape_invisible(&finding.message), finding.code)
     });
     let mut first = first.collect::<Vec<_>>().join("; ");
-    if broken.len() > FINDINGS_NAMED {
+    if broken.len() > MAX_QUOTED {
         first.push_str("; …");
     }
     Err(AcceptError::Invalid { folder: folder.to_owned(), count: broken.len(), first })
 }
 
-/// The id that the copy has: its own, or the one that was chosen, with the number of its repeat.
+/// Returns the id of the copy: that of the run, or the chosen one with the number of the repeat.
 fn run_id(run: &Run, acceptance: &Acceptance) -> Result<RunId, AcceptError> {
     let Some(chosen) = &acceptance.run_id else { return Ok(run.run_id.clone()) };
     let name = match run.repeat.filter(|_| run.group_id.is_some()) {
@@ -270,8 +268,8 @@ fn run_id(run: &Run, acceptance: &Acceptance) -> Result<RunId, AcceptError> {
     name.parse().map_err(|error| AcceptError::Name { name, message: format!("{error}") })
 }
 
-/// True where the copy is there already, made by an earlier call; any other folder of that name is an error.
-fn is_taken(candidate: &Candidate) -> Result<bool, AcceptError> {
+/// Reports whether an earlier call published this copy. Any other folder of that name is an error.
+fn is_published(candidate: &Candidate) -> Result<bool, AcceptError> {
     if !candidate.target.exists() {
         return Ok(false);
     }

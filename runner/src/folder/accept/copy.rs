@@ -1,4 +1,4 @@
-//! The copy of a run: everything but the run document, and what says of itself which side it belongs to says `baseline`.
+//! Copies a run to the baseline side: everything except `run.json`, with `baseline` as the side in artifacts and metadata.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -13,11 +13,10 @@ use serde_json::Value;
 
 use super::acceptance::AcceptError;
 
-/// Metadata of bodies are far smaller; a larger asset is none, and is copied without being looked into.
+/// Metadata of bodies is far smaller. A larger asset is copied without a look at its content.
 const META_UP_TO_BYTES: usize = 1024 * 1024;
 
-/// Copies everything but the run document. What says of itself which side it belongs to says `baseline` in the copy, and is
-/// the same byte for byte otherwise.
+/// Copies everything except `run.json`. Files that name their side name `baseline` in the copy; all other bytes are equal.
 pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError> {
     let from = reader.folder();
     let write = |name: &str, bytes: &[u8]| write::write(&to.join(name), bytes, Durability::Synced);
@@ -41,7 +40,7 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
         if href == MANIFEST_FILE {
             continue;
         }
-        // What an agent returned may look like metadata, and stays as it is.
+        // An answer of an agent may look like metadata, and must not change. Only the manifest decides.
         let meta = if metadata_of.contains(href.as_str()) { metadata(from, &href)? } else { None };
         if let Some(meta) = meta {
             let copied = replaced(&meta, &[("/version".to_owned(), baseline())]);
@@ -59,7 +58,7 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
     Ok(())
 }
 
-/// The manifest with the other side, and with what became of the assets that name a side.
+/// Returns the manifest with the other side, and with the size and digest of changed assets.
 fn manifest(text: &str, changed: &BTreeMap<String, (Sha256Digest, usize)>) -> String {
     let document: Value = serde_json::from_str(text).unwrap_or_default();
     let mut edits = Vec::new();
@@ -76,12 +75,12 @@ fn manifest(text: &str, changed: &BTreeMap<String, (Sha256Digest, usize)>) -> St
     replaced(text, &edits)
 }
 
-/// The baseline's side as it stands in JSON.
+/// Returns the baseline side as a JSON string.
 fn baseline() -> String {
     format!("\"{}\"", Side::Baseline)
 }
 
-/// A JSON text with other values at some pointers; where there is no value, none is put.
+/// Replaces the values at JSON Pointers in a text. Pointers without a value are ignored.
 fn replaced(text: &str, changes: &[(String, String)]) -> String {
     let pointers: Vec<&str> = changes.iter().map(|(pointer, _)| pointer.as_str()).collect();
     let spans = locate::spans(text, &pointers);
@@ -99,7 +98,7 @@ fn replaced(text: &str, changes: &[(String, String)]) -> String {
     copied
 }
 
-/// An asset's text, where it is the metadata of a body: those name the side that was asked.
+/// Returns the text of an asset if it is the metadata of a body, which names its side.
 fn metadata(folder: &Utf8Path, href: &str) -> Result<Option<String>, AcceptError> {
     let path = folder.join(href);
     let is_small = path.metadata().is_ok_and(|file| file.len() <= META_UP_TO_BYTES as u64);
@@ -121,7 +120,7 @@ fn failed(folder: &Utf8Path, name: &str, error: impl Into<Box<dyn std::error::Er
     ReadError::Io { path: folder.join(name), source: std::io::Error::other(error) }.into()
 }
 
-/// The hrefs of all files below a folder of the run, sorted; none where the folder is not there.
+/// Returns the hrefs of all files below a folder of the run, sorted. A missing folder has none.
 fn files_below(root: &Utf8Path, folder: &str) -> Result<Vec<String>, ReadError> {
     let path = root.join(folder);
     let read = |source| ReadError::Io { path: path.clone(), source };
@@ -149,14 +148,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_replaced_where_they_stand_and_nothing_else_is() {
+    fn only_the_values_at_the_pointers_are_replaced() {
         let text = "{ \"version\":\"new\", \"n\": 1.50e1,\n \"other\": {\"version\": \"new\"}}";
         let copied = replaced(text, &[("/version".to_owned(), baseline()), ("/absent".to_owned(), "1".to_owned())]);
         assert_eq!(copied, text.replacen("\"new\"", "\"baseline\"", 1));
     }
 
     #[test]
-    fn a_manifest_follows_the_assets_that_name_their_side() {
+    fn a_manifest_has_the_digests_of_changed_assets() {
         let text = r#"{"items": [{"href": "assets/a.json", "side": "new", "size_bytes": 1, "sha256": "00"}, {"href": "assets/b.bin", "side": null, "size_bytes": 2}]}"#;
         let digest = Sha256Digest::of(b"x");
         let copied = manifest(text, &BTreeMap::from([("assets/a.json".to_owned(), (digest, 17))]));

@@ -1,7 +1,8 @@
-//! The table of faults: a real server, a real socket and a real run for each line of `docs/faults.md`, and what lies on disk
-//! afterwards. All of it runs in a process of its own, so that its memory can be measured.
+//! The table of faults: a real server, a real socket and a real run for each line of `docs/faults.md`, and the files on disk
+//! afterwards. A test binary of its own, so that the memory of the process can be measured.
 
-use std::process::Command;
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::time::Duration;
 
 use counterproof_runner::Settings;
@@ -9,12 +10,14 @@ use serde_json::Value;
 
 use crate::kit::{Finished, cases, run_with};
 
+#[path = "../it/kit.rs"]
+mod kit;
 mod lines;
 mod places;
 
 use places::Place;
 
-/// What is kept of a body.
+/// The saved part of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Body {
     None,
@@ -38,35 +41,25 @@ struct Line {
     wait_ms: Option<u64>,
 }
 
-/// What a line may take beyond what the process held before it: the runner, the server, and everything that it sends.
-/// A process holds more for reasons of its own, such as pages of its program; no body of a gigabyte hides below this.
+/// The memory that a line may use in addition to that of the process before it: the runner, the server, and everything that it
+/// sends. The margin covers pages of the program; a body of a gigabyte would exceed it by far.
 const LINE_LIMIT_KIB: u64 = 16 * 1024;
 
 #[test]
-fn every_fault_is_classified_and_kept_in_bounded_memory() {
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "faults::the_table", "--ignored", "--nocapture", "--test-threads=1"])
-        .output()
-        .unwrap();
-    let (out, err) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
-    assert!(child.status.success() && out.contains("1 passed"), "{out}\n{err}");
-}
-
-#[test]
-#[ignore = "runs in a process of its own, which the test above starts"]
-fn the_table() {
+fn every_fault_is_classified_as_documented_in_bounded_memory() {
+    // One test, because another one in the same process would disturb the measurement.
+    check_docs();
     let mut wrong = Vec::new();
     for line in lines::all() {
         let what = line.what;
         let before = memory_kib("VmRSS:").unwrap_or_default();
-        forget_the_peak();
+        reset_peak();
         if std::thread::spawn(move || check(&line)).join().is_err() {
             wrong.push(what.to_owned());
         }
-        let taken = memory_kib("VmHWM:").unwrap_or_default().saturating_sub(before);
-        println!("{taken:>7} KiB for: {what}");
-        if taken > LINE_LIMIT_KIB {
-            wrong.push(format!("{what}: {taken} KiB"));
+        let used = memory_kib("VmHWM:").unwrap_or_default().saturating_sub(before);
+        if used > LINE_LIMIT_KIB {
+            wrong.push(format!("{what}: {used} KiB"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -111,20 +104,19 @@ fn check_body(line: &Line, run: &Finished, failure: &Value) {
     assert!(!failure["body_snippet"].as_str().unwrap().is_empty());
 }
 
-/// What this process holds, or held at its peak, where the system tells.
+/// Returns the current or peak memory of this process, on systems with `/proc`.
 fn memory_kib(field: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix(field)?.trim().strip_suffix(" kB")?.trim().parse().ok())
 }
 
-/// Has the peak counted anew (proc(5), `clear_refs`). A system that cannot counts from the start, which asks more of each line.
-#[expect(clippy::disallowed_methods, reason = "the system's own file: nothing of it can be torn")]
-fn forget_the_peak() {
+/// Resets the peak memory (proc(5), `clear_refs`). Where that fails, the peak since the start is a stricter measure.
+#[expect(clippy::disallowed_methods, reason = "a file of the system, which cannot be torn")]
+fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-#[test]
-fn the_docs_hold_the_table() {
+fn check_docs() {
     let rows = lines::all().into_iter().map(|line| {
         let body = match line.body {
             Body::None => "none".to_owned(),
@@ -135,5 +127,5 @@ fn the_docs_hold_the_table() {
     });
     let table: String = rows.collect();
     let docs = include_str!("../../../docs/faults.md");
-    assert!(docs.contains(&table), "docs/faults.md should hold\n{table}");
+    assert!(docs.contains(&table), "docs/faults.md should contain\n{table}");
 }

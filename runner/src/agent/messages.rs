@@ -1,9 +1,9 @@
-//! A case as messages of an OpenAI form.
+//! The input of a case as OpenAI messages.
 
 use counterproof_cases::Input;
 use serde_json::{Value, json};
 
-/// The user's messages: the context first, where there is one, then what the user says.
+/// Returns the user messages: the context if there is one, then the user's text.
 pub(super) fn user_messages(input: &Input) -> impl Iterator<Item = Value> {
     let context = input.context.as_ref().filter(|context| !context.is_null()).map(|context| match context {
         Value::String(text) => text.clone(),
