@@ -1,4 +1,4 @@
-//! How the calls of an answer ended, and with them the actions that they carried out.
+//! The outcomes of the calls of an answer, and of the actions that they executed.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
 use crate::load::LoadedAnswer;
 
-/// What kind of call it is.
+/// How a call counts in the severity.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallKind {
-    /// Of high risk, without an action that stands for it, and not failed.
+    /// A high-risk call without an action, which succeeded.
     HighRisk,
-    /// It carried out an action of high risk, which is counted; or it was one and failed.
+    /// Counted through its high-risk action; or a high-risk call that failed.
     Counted,
     /// Any other.
     Step,
 }
 
-/// How the calls of an answer ended.
+/// The outcomes of the calls of an answer.
 pub(crate) struct Outcomes<'a> {
     /// By call: whether it failed.
     failed: HashMap<&'a str, bool>,
@@ -40,7 +40,7 @@ pub(crate) fn is_error(event: &Event) -> bool {
     matches!(&event.body, EventBody::ToolResult(result) if result.status == ToolStatus::Error)
 }
 
-/// A proposed action that came to something in the baseline, and to nothing in new.
+/// A proposed action that succeeded on baseline and failed on new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewlyFailed {
     /// The number of its row among the aligned actions.
@@ -51,7 +51,7 @@ pub(crate) struct NewlyFailed {
     pub(crate) failed: Vec<usize>,
 }
 
-/// The actions of which every call failed in new, and not every one in the baseline; without what is noise.
+/// Returns the actions whose calls all failed on new but not on baseline, except those that are noise.
 pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[ActionRow]) -> Vec<NewlyFailed> {
     if rows.is_empty() || !any_failed(new) {
         return Vec::new();

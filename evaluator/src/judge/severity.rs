@@ -1,7 +1,7 @@
-//! How much a case deserves a look: a score between 0 and 1 that ranks cases for a reader, and is never a gate.
+//! The severity of a case: a score between 0 and 1 that ranks cases for a reader. The gate does not use it.
 //!
-//! Each part is evidence of its own that new got worse, so they combine as such: 1 − Π(1 − weight · size). What was done in
-//! the end weighs most, and what was only said weighs least: wording is mostly noise. `docs/verdicts.md` has the reasons.
+//! Each part is independent evidence that new is worse, so they combine as 1 − Π(1 − weight · size). Actions weigh most and
+//! wording weighs least, since it is mostly noise. `docs/verdicts.md` has the details.
 
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Severity, SeverityShare};
 use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel};
@@ -24,27 +24,27 @@ use crate::values::distance::{leaves_below, leaves_of};
 const NO_ANSWER: f64 = 1.0;
 /// For each expectation that held and fails.
 const EXPECTATION: f64 = 0.7;
-/// What is done at high risk.
+/// High-risk actions.
 const HIGH_RISK_ACTIONS: f64 = 0.8;
-/// What is done at a lower risk, or at one that nobody stated.
+/// Actions of lower or unstated risk.
 const OTHER_ACTIONS: f64 = 0.1;
 /// For each action that lost its evidence, or has none and high risk.
 const EVIDENCE: f64 = 0.5;
-/// For each value that was made up.
+/// For each ungrounded value.
 const INVENTED: f64 = 0.4;
-/// For each value that is the baseline's and was not seen to come from anywhere, or with which nothing was done.
+/// For each ungrounded value that baseline has too, or whose calls all failed.
 const UNSEEN: f64 = 0.05;
-/// The steps on the way: calls that change nothing of weight, and retrievals.
+/// Other calls, and retrievals.
 const STEPS: f64 = 0.2;
 /// The fields of an output that is an object.
 const OUTPUT_FIELDS: f64 = 0.3;
 /// The numbers in an output that is a text.
 const OUTPUT_NUMBERS: f64 = 0.1;
 
-/// How far a step is from itself that stands in another place.
+/// The distance between a step and the same step at another position.
 const MOVED: f64 = 0.25;
 
-/// What a pair that differs everywhere costs, where one element left out costs 1.
+/// The cost of a pair that differs everywhere; an unpaired element costs 1.
 const PAIR: f64 = 1.5;
 
 /// What is known of a case.
@@ -163,17 +163,17 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     parts.into_iter().flatten().collect()
 }
 
-/// Independent evidence, taken together.
+/// Combines independent evidence.
 fn any(shares: impl Iterator<Item = f64>) -> f64 {
     1.0 - shares.map(|share| 1.0 - share).product::<f64>()
 }
 
-/// Four digits tell any two cases apart that a reader would.
+/// Rounds to four digits, which is enough to rank cases.
 fn rounded(share: f64) -> f64 {
     (share * 10_000.0).round() / 10_000.0
 }
 
-/// How much a risk weighs; one that nobody stated counts as medium.
+/// The weight of a risk level; an unstated one counts as medium.
 const fn weight(risk: RiskLevel) -> f64 {
     match risk {
         RiskLevel::High => 1.0,
@@ -245,7 +245,7 @@ impl ActionDistances {
         let (old_actions, new_actions) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
         for row in &differences.actions {
             let (i, j) = indexes(row.row);
-            // An action whose call failed changed nothing.
+            // An action whose calls all failed had no effect.
             let i = i.filter(|i| !before.failed(&old_actions[*i]));
             let j = j.filter(|j| !after.failed(&new_actions[*j]));
             let is_high = |action: &ProposedAction| action.risk_level == RiskLevel::High;

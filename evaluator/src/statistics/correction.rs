@@ -1,14 +1,14 @@
-//! Correction over the cases: when many are tested, some look bad by chance.
+//! Correction for multiple tests: when many cases are tested, some look worse by chance.
 //!
-//! The false discovery rate of Benjamini & Hochberg (1995) is kept: of the cases that are called worse, the expected share
-//! that is not stays below the level. Their procedure reckons with every p-value being as likely as it says. With few runs
-//! that is far off: a case that passed in all but one of its runs cannot look bad at all. [`discrete`] counts what chance can
-//! really do to each case (Döhler, Durand & Roquain 2018, step-down procedure), which convicts with fewer runs.
+//! Controls the false discovery rate of Benjamini & Hochberg (1995): among the cases reported as regressions, the expected share
+//! of false ones stays below the level. Their procedure assumes uniformly distributed p-values. With few runs that is far off:
+//! a case that passed in all but one of its runs cannot get a small p-value at all. [`discrete`] uses the exact distribution of
+//! each case instead (Döhler, Durand & Roquain 2018, step-down procedure), so it needs fewer runs to detect a regression.
 
 use super::family::Family;
 
-/// Adjusted p-values of Benjamini & Hochberg (1995): a case is convicted at a level where its value is at most the level.
-/// In the order of `p`.
+/// Returns the adjusted p-values of Benjamini & Hochberg (1995), in the order of `p`. A case is significant at every level not
+/// below its adjusted value.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let count = p.len() as f64;
     let mut adjusted = vec![1.0; p.len()];
@@ -20,14 +20,14 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Adjusted p-values for exact tests: how many cases of the family chance alone would make look this bad, divided by how many
-/// do. In the order of `p`.
+/// Returns adjusted p-values for exact tests, in the order of `p`: the expected number of cases with a p-value this small under
+/// the null hypothesis, divided by the observed number.
 pub(super) fn discrete(p: &[f64], family: &Family) -> Vec<f64> {
     let mut adjusted = vec![1.0; p.len()];
     let mut largest: f64 = 0.0;
     let mut before = None;
     for (rank, index) in ascending(p).into_iter().enumerate() {
-        // Of equal p-values the first decides.
+        // Equal p-values get the value of the first.
         if before != Some(p[index]) {
             largest = largest.max(family.expected_at_most(p[index]) / (rank + 1) as f64).min(1.0);
             before = Some(p[index]);
@@ -37,7 +37,7 @@ pub(super) fn discrete(p: &[f64], family: &Family) -> Vec<f64> {
     adjusted
 }
 
-/// The places of the values, from the smallest to the largest.
+/// The indexes of the values, from the smallest to the largest value.
 fn ascending(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|left, right| p[*left].total_cmp(&p[*right]));

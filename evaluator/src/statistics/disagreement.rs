@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::distribution::Distribution;
 
-/// The sum over the cases is kept on a lattice. Up to so many steps of it, the lattice holds every value exactly.
+/// The sum over the cases is computed on a lattice. Up to this many steps, the lattice represents every value exactly.
 const STEPS: u64 = 5_000;
 
 /// Steps between 0 and 1 where there are too many cases for that. A value between two steps is shared out to both, which keeps
@@ -40,7 +40,7 @@ pub struct RunPairs {
 }
 
 impl RunPairs {
-    /// The share that disagrees. None of no pairs.
+    /// The share of pairs that disagree; `None` without pairs.
     pub fn share(self) -> Option<f64> {
         (self.all > 0).then(|| self.disagree as f64 / self.all as f64)
     }
@@ -57,8 +57,8 @@ pub struct Disagreement {
     pub baseline: RunPairs,
     /// Pairs of a baseline run and a new one (d1).
     pub across: RunPairs,
-    /// One-sided p-value for new differing more from baseline than baseline from itself. None where no case has two runs of
-    /// baseline and one of new, or where the runs are too many to be dealt out anew: then nothing can be known.
+    /// One-sided p-value for new differing more from baseline than baseline from itself. `None` where no case has two baseline
+    /// runs and one new run, or where there are too many runs to enumerate the relabelings.
     pub p: Option<f64>,
 }
 
@@ -103,7 +103,7 @@ pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
     PlaceJudgement { pooled, cases: judged }
 }
 
-/// How likely the sum over all cases is at least as large as seen.
+/// The probability that the sum over all cases is at least as large as observed.
 fn pooled_p<'d>(counted: &[&Counted], relabelings: impl Iterator<Item = &'d Relabelings>) -> f64 {
     let relabelings: Vec<_> = relabelings.collect();
     // Where all relabelings give the same, the case is of no use to the sum.
@@ -147,7 +147,7 @@ fn lowest_common_multiple(left: u64, right: u64, limit: u64) -> u64 {
     while rest > 0 {
         (divisor, rest) = (rest, divisor % rest);
     }
-    // Beyond the limit it does not matter by how much.
+    // Values beyond the limit only need to stay beyond it.
     (left / divisor).saturating_mul(right).min(limit.saturating_mul(2))
 }
 
@@ -156,7 +156,7 @@ struct Counted {
     baseline: RunPairs,
     across: RunPairs,
     statistic: Statistic,
-    /// None where baseline cannot be held against itself, or there is no new run.
+    /// `None` where baseline has fewer than two runs, or new has none.
     pattern: Option<Pattern>,
 }
 
@@ -183,7 +183,7 @@ impl Counted {
     }
 }
 
-/// What stays when the labels are dealt out anew: how many runs a side has, and how many share each value.
+/// What every relabeling preserves: the number of runs per side, and how many runs share each value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
     old: u64,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Mass this small at an end is left out. All that is left out of a sum of a million terms stays far below the smallest
-/// p-value that anybody would tell from zero.
+/// Smaller mass at either end is dropped. In a sum of a million terms, the dropped mass stays far below any p-value that
+/// matters.
 const NEGLIGIBLE: f64 = 1e-60;
 
 /// The mass of each whole number from `first` on. The mass need not add up to one.
@@ -90,7 +90,7 @@ impl Distribution {
         self.iter().filter(|(at, _)| *at >= number).map(|(_, mass)| mass).sum()
     }
 
-    /// The same with the mass of some numbers taken away.
+    /// Returns the distribution restricted to some numbers.
     pub(super) fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
         let mass = self.iter().map(|(at, mass)| if keep(at) { mass } else { 0.0 }).collect();
         Self { first: self.first, mass }

@@ -1,9 +1,8 @@
-//! What chance alone would do to all cases of a suite at once.
+//! The joint null distribution of all cases of a suite.
 //!
-//! With nothing changed, the runs of a case could just as well have been dealt out to the two sides the other way. So within
-//! each case the passes of new are a hypergeometric draw from the passes of both sides, independent of the other cases. All
-//! that is asked here follows from these draws exactly; cases with the same numbers are taken together, and sums are
-//! convolutions, so nothing is drawn at random.
+//! If nothing changed, the labels of the runs of a case are exchangeable. Within each case, the passes of new then have a
+//! hypergeometric distribution given the passes of both sides, independent of the other cases. All probabilities here are
+//! exact: cases with the same counts are grouped, and sums are convolutions, so nothing is sampled.
 
 use std::collections::BTreeMap;
 

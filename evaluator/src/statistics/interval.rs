@@ -1,4 +1,4 @@
-//! Intervals for what is shown: for a rate by Wilson (1927), for the difference of two rates by Newcombe (1998, method 10).
+//! Confidence intervals: for a rate by Wilson (1927), for the difference of two rates by Newcombe (1998, method 10).
 
 use super::tally::{CaseTallies, Tally};
 
@@ -8,7 +8,7 @@ pub const TWO_SIDED_95: f64 = 1.959_963_984_540_054;
 /// Standard normal quantile of a bound at 95 % on one side.
 pub const ONE_SIDED_95: f64 = 1.644_853_626_951_472_2;
 
-/// From where to where, both included.
+/// A closed interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The lower end.
@@ -17,7 +17,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Wilson's score interval for the share of runs that pass, between 0 and 1. None of no runs.
+/// Wilson's score interval for the pass rate, between 0 and 1; `None` without runs.
 pub fn wilson(tally: Tally, quantile: f64) -> Option<Interval> {
     let rate = tally.rate()?;
     let runs = f64::from(tally.runs());
@@ -28,7 +28,7 @@ pub fn wilson(tally: Tally, quantile: f64) -> Option<Interval> {
     Some(Interval { low: ((middle - half) / scale).max(0.0), high: ((middle + half) / scale).min(1.0) })
 }
 
-/// Newcombe's interval for the fall, baseline's rate minus new's, between −1 and 1. None where a side has no run.
+/// Newcombe's interval for the fall, baseline's rate minus new's, between −1 and 1; `None` where a side has no run.
 pub fn newcombe(case: CaseTallies, quantile: f64) -> Option<Interval> {
     let (old, new) = (case.baseline.rate()?, case.new.rate()?);
     let (of_old, of_new) = (wilson(case.baseline, quantile)?, wilson(case.new, quantile)?);

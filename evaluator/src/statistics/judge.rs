@@ -1,5 +1,5 @@
-//! The judgement over the repeats of a whole suite: each case, all cases at once, and both levels held to one rate of false
-//! alarms. `docs/statistics.md` says the same in prose.
+//! Judges the repeats of a whole suite: each case, and all cases at once, with one false alarm rate for both levels.
+//! `docs/statistics.md` describes the methods.
 
 use super::correction;
 use super::exact::{CaseTests, Method};
@@ -8,18 +8,18 @@ use super::interval::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
 use super::tally::CaseTallies;
 use super::thresholds::Thresholds;
 
-/// What is said of a case after its repeats; the first that applies.
+/// The conclusion for a case; the first tier that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// It became worse: convicted by the corrected test, and the rate of false alarms of the whole gate is kept.
+    /// The case regressed: significant after correction, within the false alarm rate of the whole gate.
     Regression,
-    /// It probably became worse, but its own test is not enough to convict.
+    /// The case probably regressed, but its test is not significant after correction.
     Likely,
-    /// It passed far less often, but there are too few runs to say more.
+    /// The pass rate fell by much, but there are too few runs to conclude more.
     Watch,
-    /// It did not become much worse: a fall that matters is excluded.
+    /// A relevant fall is excluded.
     Steady,
-    /// The runs say neither.
+    /// Neither a fall nor its absence can be concluded.
     Unknown,
 }
 
@@ -39,9 +39,9 @@ impl Tier {
 /// One case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseJudgement {
-    /// What it was judged by.
+    /// The counts.
     pub tallies: CaseTallies,
-    /// What is said of it.
+    /// The conclusion.
     pub tier: Tier,
     /// One-sided p-value for a fall. None where a side has no run.
     pub p: Option<f64>,
@@ -55,13 +55,12 @@ pub struct CaseJudgement {
     pub new_interval: Option<Interval>,
     /// Interval at 95 % for the fall, baseline's share minus new's.
     pub drop_interval: Option<Interval>,
-    /// True where it is not decided, and no outcome of the rounds that are left would decide it. Runs that were planned have
-    /// no such end.
+    /// Whether the case is open and no outcome of the remaining rounds can decide it. Always false for planned runs.
     pub undecidable: bool,
 }
 
 impl CaseJudgement {
-    /// Whether the runs say one or the other; more of them would change nothing that matters.
+    /// Whether the case is decided, so that further runs are not needed.
     pub const fn is_decided(&self) -> bool {
         matches!(self.tier, Tier::Regression | Tier::Steady)
     }
@@ -78,7 +77,7 @@ pub struct SuiteJudgement {
     pub baseline_rate: f64,
     /// The share of runs that pass on new: the mean over the cases.
     pub new_rate: f64,
-    /// Cases that could tell the sides apart: those that neither always pass nor always fail.
+    /// The number of cases that neither always pass nor always fail; only these carry information.
     pub informative: usize,
     /// The suite as a whole became worse.
     pub rejected: bool,
@@ -89,27 +88,27 @@ pub struct SuiteJudgement {
 pub struct Judgement {
     /// In the order of the cases.
     pub cases: Vec<CaseJudgement>,
-    /// None where fewer than two cases have runs on both sides: the case is then the suite.
+    /// `None` where fewer than two cases have runs on both sides, since the only case is then the suite.
     pub suite: Option<SuiteJudgement>,
-    /// How likely something on either level looks as bad as the worst that was seen, if nothing changed. No case is convicted
-    /// and the suite is not rejected where this is above the level. None where no case has runs on both sides.
+    /// The p-value of the worst result on either level, if nothing changed. Above the level, neither a case nor the suite is
+    /// reported as a regression. `None` where no case has runs on both sides.
     pub p: Option<f64>,
 }
 
 impl Judgement {
-    /// Whether the statistics say that something became worse.
+    /// Whether a case or the suite regressed.
     pub fn alarm(&self) -> bool {
         let convicted = self.cases.iter().any(|case| case.tier == Tier::Regression);
         convicted || self.suite.as_ref().is_some_and(|suite| suite.rejected)
     }
 }
 
-/// Judges all cases of a suite. The runs of a side are repeats of the same: independent, and of equal chances for each case.
+/// Judges all cases of a suite. Assumes that the runs of a case on a side are independent with equal pass probability.
 pub fn judge(cases: &[CaseTallies], thresholds: &Thresholds) -> Judgement {
     judge_with(cases, thresholds, &mut CaseTests::default())
 }
 
-/// Like [`judge`], and keeps what the tests worked out for the next suite.
+/// Like [`judge`], with cached test tables that the next suite can reuse.
 pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut CaseTests) -> Judgement {
     let level = thresholds.alpha.value();
     let tested: Vec<usize> = (0..cases.len()).filter(|index| cases[*index].drop().is_some()).collect();
@@ -118,7 +117,7 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
 
     let (corrected, suite, overall) = match *p {
         [] => (Vec::new(), None, None),
-        // Of one case there is nothing to correct, and its own test is the stronger one for the suite too.
+        // A single case needs no correction, and its own test has more power than the test of the suite.
         [p] => (vec![p], None, Some(p)),
         _ => {
             let family = Family::new(&tallies, tests);
@@ -147,13 +146,13 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
     Judgement { cases: judged, suite, p: overall }
 }
 
-/// The mean share of passes over the cases, of baseline and of new. Every case has runs on both sides.
+/// The mean pass rate over the cases, of baseline and of new. Expects runs on both sides of every case.
 pub(super) fn rates(cases: &[CaseTallies]) -> (f64, f64) {
     let mean = |rate: fn(&CaseTallies) -> Option<f64>| cases.iter().filter_map(rate).sum::<f64>() / cases.len() as f64;
     (mean(|case| case.baseline.rate()), mean(|case| case.new.rate()))
 }
 
-/// A case of which no p-value is known.
+/// A case without a p-value.
 pub(super) fn untested(case: CaseTallies, method: Method) -> CaseJudgement {
     CaseJudgement {
         tallies: case,
@@ -168,7 +167,7 @@ pub(super) fn untested(case: CaseTallies, method: Method) -> CaseJudgement {
     }
 }
 
-/// What is said of a case with this p-value.
+/// The tier of a case with this p-value.
 pub(super) fn tier(case: CaseTallies, p: f64, convicted: bool, thresholds: &Thresholds) -> Tier {
     let Some(drop) = case.drop() else { return Tier::Unknown };
     if convicted && fell_enough(case, thresholds) {
@@ -184,19 +183,19 @@ pub(super) fn tier(case: CaseTallies, p: f64, convicted: bool, thresholds: &Thre
     }
 }
 
-/// Whether a fall is large enough to be called a regression, if it is one.
+/// Whether the fall is large enough for a regression.
 pub(super) fn fell_enough(case: CaseTallies, thresholds: &Thresholds) -> bool {
     let passed = case.baseline.rate().unwrap_or(0.0);
     reaches(passed, thresholds.min_baseline.value())
         && case.drop().is_some_and(|drop| drop > 0.0 && reaches(drop, thresholds.min_drop.value()))
 }
 
-/// Whether a fall that matters is excluded.
+/// Whether a relevant fall is excluded.
 pub(super) fn steady(case: CaseTallies, thresholds: &Thresholds) -> bool {
     newcombe(case, ONE_SIDED_95).is_some_and(|interval| interval.high < thresholds.relevant_drop.value())
 }
 
-/// At least as much; shares of runs are not always exact in binary.
+/// Whether `share` is at least `threshold`, with a margin for rounding errors.
 fn reaches(share: f64, threshold: f64) -> bool {
     share >= threshold - 1e-9
 }

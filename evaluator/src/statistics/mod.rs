@@ -1,8 +1,8 @@
-//! Statistics over repeats: did a case, or the suite as a whole, get worse, or was it chance?
+//! Statistics over repeats: whether a case, or the whole suite, regressed, or chance explains the difference.
 //!
-//! Values in, values out: counts of passes become p-values, intervals, tiers and a number of further runs. Nothing is drawn at
-//! random, so the same counts always give the same judgement. `docs/statistics.md` has the methods, their sources, and what
-//! they are good for in numbers.
+//! Pure functions from counts of passes to p-values, intervals, tiers and the number of further runs needed. Nothing is sampled,
+//! so the same counts always give the same judgement. `docs/statistics.md` has the methods, their sources and their measured
+//! power.
 
 mod correction;
 mod disagreement;

@@ -1,10 +1,10 @@
-//! Repeats that stop when they have decided: the judgement after each round of new, against a baseline that stands.
+//! Repeats that stop once decided: judges the cases after each round of new, compared with a fixed baseline.
 //!
-//! Looking after every round and stopping at the first alarm raises more false alarms than looking once. So a case is tested by
-//! the smallest of its p-values over all looks, and that smallest value is itself held against how small it would get by
-//! chance, over all rounds up to the largest number (the constant level of Pocock 1977, found exactly; as in Boschloo's test,
-//! for the rate of passes at which chance does worst). What comes of it is a p-value whenever the case stops, and for whatever
-//! reason.
+//! Testing after every round and stopping at the first alarm raises more false alarms than testing once. Therefore a case is
+//! tested by the smallest of its p-values over all looks, and that value is compared with its distribution under the null
+//! hypothesis, over all rounds up to the maximum (the constant level of Pocock 1977, found exactly; as in Boschloo's test,
+//! for the rate of passes at which chance does worst). The result is a valid p-value whenever the
+//! case stops, and for whatever reason.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ use super::thresholds::Thresholds;
 /// With more runs of both sides together than this, the number of looks is the correction for them (Bonferroni).
 const EXACT_UP_TO: u32 = 200;
 
-/// Rates at which the chance of an alarm is looked at before the best of them is refined.
+/// Number of grid points for the pass rate at which the false alarm probability is evaluated, before the largest is refined.
 const RATES: u32 = 64;
 
-/// Outcomes of baseline as unlikely as this are passed over.
+/// Less likely outcomes of baseline are skipped.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// One case: baseline as it stands, and the rounds of new.
+/// One case: the runs of baseline, and the rounds of new.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaseRounds {
     /// The runs of the known-good side.
@@ -62,7 +62,7 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
     let alone = cases.iter().filter(|case| case.baseline.runs() > 0).count() < 2;
     let level = thresholds.alpha.value() / if alone { 1.0 } else { 2.0 };
 
-    // Every case with a baseline will be tested: one that has no run yet counts, or the family would grow with the rounds.
+    // Every case with a baseline counts, even without a run of new yet; otherwise the family would grow with the rounds.
     let mut p: Vec<f64> = tested.iter().map(|index| tests.fall(&cases[*index], max)).collect();
     let waiting = cases.iter().filter(|case| case.baseline.runs() > 0 && case.new.is_empty()).count();
     let own = p.clone();
@@ -74,7 +74,7 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
         let case = &mut judged[index];
         (case.p, case.corrected) = (Some(p), Some(*corrected));
         case.tier = tier(case.tallies, p, *corrected <= level, thresholds);
-        // A correction only ever raises what the case needs.
+        // The correction can only make the case harder to decide, so testing without it is safe.
         let is_left = cases[index].new.len() < max as usize;
         case.undecidable = is_left && !case.is_decided() && !tests.can_decide(&cases[index], max, level, thresholds);
     }
@@ -85,7 +85,7 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
     Judgement { cases: judged, suite, p: overall }
 }
 
-/// The cases that another round may help: those that are not decided, and that the rounds which are left can decide.
+/// The indexes of the open cases: undecided, and decidable by the remaining rounds.
 pub fn open(judgement: &Judgement) -> impl Iterator<Item = usize> {
     judgement
         .cases
@@ -95,7 +95,7 @@ pub fn open(judgement: &Judgement) -> impl Iterator<Item = usize> {
         .map(|(index, _)| index)
 }
 
-/// The suite on the rounds that ask all cases.
+/// Judges the suite on the rounds that include all cases.
 fn suite(
     cases: &[CaseRounds],
     max: u32,
@@ -116,7 +116,7 @@ fn suite(
     Some(SuiteJudgement { p, p_better, baseline_rate, new_rate, informative, rejected: p <= level })
 }
 
-/// The tests of cases over rounds. Keeps what it has worked out.
+/// The sequential tests of cases, with a cache of their tables.
 #[derive(Debug, Default)]
 pub struct RoundTests {
     plans: BTreeMap<(u32, u32), Plan>,
@@ -184,7 +184,7 @@ impl Plan {
             passed += usize::from(*outcome);
             smallest = round[passed].min(smallest);
         }
-        // Chance brings every case so far sooner or later.
+        // Under the null hypothesis, such a p-value occurs in nearly every case.
         if smallest > 0.5 { 1.0 } else { self.p(smallest) }
     }
 
@@ -208,7 +208,7 @@ impl Plan {
         p
     }
 
-    /// How likely any round brings an alarm, when each run of either side passes at one rate.
+    /// The probability of an alarm in any round, if every run of either side passes at the same rate.
     fn chance(&self, alarms: &[Vec<usize>], share: f64) -> f64 {
         let rate = (share * std::f64::consts::FRAC_PI_2).sin().powi(2);
         let baseline = Distribution::binomial(self.baseline_runs, rate);
@@ -217,7 +217,7 @@ impl Plan {
             if mass < NEGLIGIBLE || alarms.iter().all(|count| *count == 0) {
                 continue;
             }
-            // How likely new has each number of passes without an alarm so far.
+            // The probability of each number of passes on new without an alarm so far.
             let mut quiet = vec![0.0; self.max as usize + 1];
             quiet[0] = 1.0;
             for (round, count) in alarms.iter().enumerate() {

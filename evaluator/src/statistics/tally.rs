@@ -1,6 +1,6 @@
 //! How often a case passed.
 
-/// The runs of one case on one side. A run that could not be carried out is in neither count.
+/// The runs of one case on one side. A run without a result is in neither count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tally {
     /// Runs in which the case passed.
@@ -10,7 +10,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// So many that passed, and so many that did not.
+    /// Creates a tally from the two counts.
     pub const fn new(passed: u32, failed: u32) -> Self {
         Self { passed, failed }
     }
@@ -20,7 +20,7 @@ impl Tally {
         self.passed.saturating_add(self.failed)
     }
 
-    /// The share that passed; of no runs there is none.
+    /// The share of runs that passed; `None` without runs.
     pub fn rate(self) -> Option<f64> {
         (self.runs() > 0).then(|| f64::from(self.passed) / f64::from(self.runs()))
     }
@@ -44,17 +44,17 @@ impl FromIterator<bool> for Tally {
 pub struct CaseTallies {
     /// The known-good side.
     pub baseline: Tally,
-    /// The side under judgement.
+    /// The side under test.
     pub new: Tally,
 }
 
 impl CaseTallies {
-    /// By how much the share of passes fell, as far as it was seen; negative where it rose. None where a side has no run.
+    /// The observed fall of the pass rate, negative for a rise; `None` where a side has no run.
     pub fn drop(self) -> Option<f64> {
         Some(self.baseline.rate()? - self.new.rate()?)
     }
 
-    /// The two sides exchanged.
+    /// Exchanges the two sides.
     #[must_use]
     pub fn mirrored(self) -> Self {
         Self { baseline: self.new, new: self.baseline }
