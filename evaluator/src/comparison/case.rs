@@ -240,7 +240,7 @@ fn evaluation(
         verdict: decision.verdict,
         reasons: decision.reasons,
         first_divergence: messages::first_divergence(baseline, new, differences),
-        alignment: differences.map(alignment::of),
+        alignment: differences.map(alignment::summary),
         cause: root_cause(pair, examination),
         severity: Some(severity),
         risk_level: verdict::highest(risk_of_pair.into_iter().chain(risk_of_runs)),

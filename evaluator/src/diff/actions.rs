@@ -1,5 +1,4 @@
-//! Proposed actions of the two sides, matched: what was added, removed, and what changed within a pair. They are a set: in
-//! which order an agent proposes them does not matter.
+//! Matching of the proposed actions of both sides. They are a set: their order does not matter.
 
 use std::cmp::Ordering;
 
@@ -18,29 +17,29 @@ use crate::values::order;
 /// A row of the aligned actions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionRow {
-    /// Which actions stand for each other.
+    /// The actions of the row.
     pub row: Row,
-    /// What differs within a pair: type, params, risk; pointers lead into the artifact of their side.
+    /// The differences within a pair. Pointers point into the artifact of their side.
     pub changes: JsonChanges,
-    /// What became of the pair's evidence.
+    /// How the evidence of the pair changed.
     pub evidence: EvidenceChange,
-    /// True where the baseline is known to differ from itself in the same way: not what explains anything else.
+    /// True if the difference is noise: the baseline differs from itself in the same way.
     pub noise: bool,
 }
 
-/// What became of the evidence for an action.
+/// How the evidence for an action changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvidenceChange {
-    /// It leads to the same things, or there is no pair to compare.
+    /// It has the same targets, or there is no pair to compare.
     Same,
-    /// It leads to other things.
+    /// It has other targets.
     Changed,
-    /// There was some, and none of it is left; or a ref leads nowhere that did lead somewhere, or where all of them did.
+    /// No ref resolves and some did before; or a ref does not resolve that did before, or where all did before.
     Lost,
 }
 
 impl ActionRow {
-    /// What happened.
+    /// Returns how the action changed.
     pub fn operation(&self) -> Operation {
         let unchanged = self.changes.is_empty() && self.evidence == EvidenceChange::Same;
         match self.row {
@@ -51,12 +50,12 @@ impl ActionRow {
         }
     }
 
-    /// True where a pair differs in nothing.
+    /// True for a pair without differences.
     pub fn is_same(&self) -> bool {
         self.operation() == Operation::Same
     }
 
-    /// True for a difference that is no noise.
+    /// True for a difference that is not noise.
     pub fn counts(&self) -> bool {
         !self.is_same() && !self.noise
     }
@@ -67,14 +66,14 @@ impl ActionRow {
 pub(crate) struct Actions<'a> {
     /// The actions.
     pub actions: &'a [ProposedAction],
-    /// The refs of each.
+    /// The resolved refs of each action.
     pub evidence: &'a [Vec<FollowedRef>],
 }
 
 /// The cost to pair two actions of one tool.
 const COST: CostRange = CostRange { least: 1_000, most: 15_000 };
 
-/// The proposed actions of both sides, prepared to be compared.
+/// The proposed actions of both sides, prepared for comparison.
 pub(crate) struct PreparedActions<'a> {
     baseline: Actions<'a>,
     new: Actions<'a>,
@@ -83,7 +82,7 @@ pub(crate) struct PreparedActions<'a> {
 }
 
 impl<'a> PreparedActions<'a> {
-    /// Prepares the actions; what the rules match is noted, for each side on its own.
+    /// Prepares the actions, and records which rules apply to each side.
     pub(crate) fn of(baseline: Actions<'a>, new: Actions<'a>, rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
         let parts = |actions: &'a [ProposedAction], notes: &mut Notes| {
             let part = |action: &'a ProposedAction| {
@@ -97,8 +96,8 @@ impl<'a> PreparedActions<'a> {
         Self { baseline, new, old_parts, new_parts }
     }
 
-    /// Matches them; the flag is false where the lists were too long to be exact. `meaning` says what a ref of new's leads
-    /// to, in the baseline's terms.
+    /// Matches the actions. The flag is false if the lists were too long for the cheapest matching. `meaning` returns the
+    /// target of a ref of new as a hash that is comparable with the baseline's.
     pub(crate) fn diff(
         &self,
         meaning: impl Fn(&FollowedRef) -> u64,
@@ -107,7 +106,7 @@ impl<'a> PreparedActions<'a> {
         let (old, new) = (&self.old_parts, &self.new_parts);
         let keys = |parts: &[Part<'_>]| parts.iter().map(|part| part.key).collect::<Vec<_>>();
         let order = || order::of_lists(old, new, Part::order);
-        // A pair that differs everywhere is still cheaper than one removed and one added, if the tool is the same.
+        // Pairing two actions of one tool always costs less than a removal plus an addition. Different tools are never paired.
         let pair = |i: usize, j: usize| {
             let same_tool = self.baseline.actions[i].tool_name == self.new.actions[j].tool_name;
             same_tool.then(|| old[i].cost(&new[j], COST))

@@ -1,15 +1,15 @@
-//! Minimum-cost global alignment of two lists of groups: which element stands for which.
+//! Minimum-cost global alignment of two lists of groups.
 //!
 //! A list is a sequence of groups, most of them of one element; the elements of a group have no order among themselves
-//! (tool calls that overlap in time). Leaving an element out costs [`LEFT_OUT`] on either side; what a pair costs is the
-//! caller's to say. Two pairs may not stand crosswise: what comes strictly before on one side may not come strictly after
-//! on the other. Of all such alignments the cheapest is found (Needleman & Wunsch 1970, over the places that a group of up
-//! to [`OPEN_UP_TO`] elements can be left at half-way); a larger group is matched as a whole with one group, or with a run
-//! of them that is at most twice as large, by assignment (Kuhn 1955).
+//! (tool calls that overlap in time). Leaving out an element costs [`LEFT_OUT`] on either side; the caller defines the cost
+//! of a pair. Pairs must not cross: an element strictly before another on one side must not be strictly after it on the
+//! other. The cheapest such alignment is found by dynamic programming (Needleman & Wunsch 1970), in which a group of up to
+//! [`OPEN_UP_TO`] elements can be partly consumed. A larger group is matched as a whole with a group, or with a run of
+//! groups of at most twice its size, by assignment (Kuhn 1955).
 //!
-//! Equal ends are matched first. What remains is solved exactly as far as [`WORK`] goes; beyond that it is cut at elements
-//! that are equal and unique on both sides (patience diff), and a stretch that is still too large is paired in order. The
-//! bound counts steps and not time, so that the same lists always give the same alignment.
+//! Equal ends are matched first. The rest is solved exactly within the bound [`WORK`]. Beyond it, the lists are cut at
+//! elements that are equal and unique on both sides (patience diff), and stretches that are still too large are paired in
+//! order. The bound counts steps and not time, so that the same lists always give the same alignment.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -20,17 +20,17 @@ use super::assign::{Cost, LEFT_OUT};
 use super::lcs;
 use super::table::Table;
 
-/// How much one alignment may cost, in steps: a pair costs as many as its elements have leaves to be compared. Some
-/// hundred elements a side with twenty leaves each, or a thousand with four.
+/// The bound on one alignment, in steps. A pair takes as many steps as its elements have leaves to compare. It allows some
+/// hundred elements per side with 20 leaves each, or a thousand with 4.
 pub(crate) const WORK: usize = 4_000_000;
 
-/// Groups of up to so many elements can be matched with parts of several groups.
+/// Groups of up to this many elements can be matched with parts of several groups.
 pub(crate) const OPEN_UP_TO: usize = 6;
 
 /// One row of an alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// Two elements that stand for each other.
+    /// A pair of elements.
     Both {
         /// Index in the baseline's list.
         baseline: usize,
@@ -44,7 +44,7 @@ pub enum Row {
 }
 
 impl Row {
-    /// The same row with the sides the other way round.
+    /// Returns the row with the sides swapped.
     #[must_use]
     pub const fn mirrored(self) -> Self {
         match self {
@@ -55,38 +55,38 @@ impl Row {
     }
 }
 
-/// Which elements of two lists stand for each other.
+/// The pairs of two aligned lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Alignment {
     /// The pairs, in the order of the baseline's list.
     pub pairs: Vec<(usize, usize)>,
-    /// What the pairs and all that was left out cost together.
+    /// The cost of all pairs and of all elements left out.
     pub cost: Cost,
-    /// False where the lists were too long to be sure that nothing is cheaper.
+    /// False if the lists were too long for the cheapest alignment.
     pub exact: bool,
 }
 
 /// One of the two lists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct List<'a> {
-    /// For each element a number that is equal for elements that mean the same.
+    /// For each element, a hash that is equal for equal elements.
     pub keys: &'a [u64],
-    /// For each element the number of its group, in ascending order.
+    /// For each element, the number of its group, in ascending order.
     pub groups: &'a [usize],
 }
 
-/// How two lists are compared.
+/// Two lists to align, and how to compare them.
 pub(crate) struct Lists<'a> {
     /// The baseline's list.
     pub baseline: List<'a>,
     /// New's list.
     pub new: List<'a>,
-    /// About how many steps it takes to tell what a pair costs.
+    /// Estimates the steps to compute the cost of one pair.
     pub effort: &'a dyn Fn() -> usize,
-    /// What a pair costs, `None` where the two cannot stand for each other. Elements with equal keys cost nothing.
+    /// Returns the cost of a pair, or `None` if the two cannot be paired. Not called for equal keys, which cost nothing.
     pub pair: &'a dyn Fn(usize, usize) -> Option<Cost>,
-    /// Which list comes first by its content. Of alignments that cost the same, the one is taken that is found with that
-    /// list in front, so that it does not matter which side is which.
+    /// Compares the lists by content. Among alignments of equal cost, the one found with the lesser list first is used, so
+    /// that the result does not depend on which side is which.
     pub order: &'a dyn Fn() -> Ordering,
 }
 
@@ -120,7 +120,7 @@ fn align_bounded(lists: &Lists<'_>, work: usize) -> Alignment {
     found
 }
 
-/// The elements of each group.
+/// Returns the element range of each group.
 fn groups(numbers: &[usize]) -> Vec<Range<usize>> {
     let mut start = 0;
     let chunks = numbers.chunk_by(|a, b| a == b);
@@ -132,7 +132,7 @@ fn groups(numbers: &[usize]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The pairs of two groups that hold the same elements.
+/// Pairs two groups with the same elements. `None` if their elements differ.
 fn equal_groups(lists: &Lists<'_>, left: &Range<usize>, right: &Range<usize>) -> Option<Vec<(usize, usize)>> {
     let sorted = |list: List<'_>, group: &Range<usize>| {
         let mut elements: Vec<_> = group.clone().map(|index| (list.keys[index], index)).collect();
@@ -147,7 +147,7 @@ fn equal_groups(lists: &Lists<'_>, left: &Range<usize>, right: &Range<usize>) ->
     pairs.map(|((key, i), (other, j))| (key == other).then_some((i, j))).collect()
 }
 
-/// Aligns what lies between the equal ends.
+/// Aligns the lists between their equal ends.
 fn middle(lists: &Lists<'_>, left: &[Range<usize>], right: &[Range<usize>], mut work: usize, found: &mut Alignment) {
     if let Some(table) = Table::within(lists, left, right, &mut work) {
         table.solve(found);
@@ -175,7 +175,7 @@ fn span(groups: &[Range<usize>]) -> Range<usize> {
     groups.first().map_or(0, |first| first.start)..groups.last().map_or(0, |last| last.end)
 }
 
-/// The parts of groups that lie within a range.
+/// Returns the parts of groups within a range.
 fn cut(groups: &[Range<usize>], range: &Range<usize>) -> Vec<Range<usize>> {
     let within = groups.iter().map(|group| group.start.max(range.start)..group.end.min(range.end));
     within.filter(|group| !group.is_empty()).collect()
@@ -185,7 +185,7 @@ fn in_order(lists: &Lists<'_>, left: Range<usize>, right: Range<usize>, found: &
     let all = left.len() + right.len();
     let mut paired = 0;
     for (i, j) in left.zip(right) {
-        if let Some(cost) = lists.of(i, j) {
+        if let Some(cost) = lists.cost(i, j) {
             found.pairs.push((i, j));
             found.cost += cost;
             paired += 1;
@@ -195,8 +195,8 @@ fn in_order(lists: &Lists<'_>, left: Range<usize>, right: Range<usize>, found: &
 }
 
 impl Lists<'_> {
-    /// What a pair costs.
-    pub(super) fn of(&self, i: usize, j: usize) -> Option<Cost> {
+    /// Returns the cost of a pair.
+    pub(super) fn cost(&self, i: usize, j: usize) -> Option<Cost> {
         if self.baseline.keys[i] == self.new.keys[j] { Some(0) } else { (self.pair)(i, j) }
     }
 }
@@ -301,18 +301,18 @@ mod tests {
     }
 
     #[test]
-    fn a_list_against_none_is_left_out() {
+    fn all_elements_are_left_out_against_an_empty_list() {
         let found = run(&Given::singles(&[]), &Given::singles(&[1, 2]), 100);
         assert_eq!((found.pairs, found.cost, found.exact), (vec![], 2 * LEFT_OUT, true));
     }
 
     #[test]
-    fn a_pair_of_another_decade_is_never_matched() {
+    fn impossible_pairs_are_never_matched() {
         assert_eq!(run(&Given::singles(&[1]), &Given::singles(&[11]), 100).pairs, []);
     }
 
     #[test]
-    fn a_group_has_no_order_and_matches_the_same_calls_one_after_the_other() {
+    fn a_group_has_no_order_and_matches_sequential_elements() {
         let (apart, at_once) = (Given::singles(&[1, 11, 21]), Given::of(&[vec![11, 1], vec![21]]));
         assert_eq!(run(&apart, &at_once, WORK).pairs, [(0, 1), (1, 0), (2, 2)]);
         let (a, b) = (Given::of(&[vec![1, 11], vec![2, 12]]), Given::of(&[vec![1], vec![2, 11], vec![12]]));
@@ -352,7 +352,7 @@ mod tests {
         }
 
         #[test]
-        fn the_other_way_round_gives_the_same_pairs(a in grouped(20, 12), b in grouped(20, 12), work in prop_oneof![Just(WORK), 0..200_usize]) {
+        fn swapped_lists_give_the_same_pairs(a in grouped(20, 12), b in grouped(20, 12), work in prop_oneof![Just(WORK), 0..200_usize]) {
             let (there, back) = (run(&a, &b, work), run(&b, &a, work));
             prop_assert_eq!(&there.pairs, &mirrored(&back));
             prop_assert_eq!((there.cost, there.exact), (back.cost, back.exact));

@@ -1,4 +1,4 @@
-//! How the steps of two answers line up, in numbers: what the evaluation tells of an alignment.
+//! The summary of an alignment of events, as the evaluation stores it.
 
 use counterproof_artifact::evaluation::{Alignment, Operations};
 
@@ -7,8 +7,8 @@ use crate::diff::assign::{Cost, LEFT_OUT};
 use crate::diff::pointers::row_pointers;
 use crate::diff::rows::Operation;
 
-/// What there is to tell of the aligned events.
-pub(crate) fn of(differences: &Differences) -> Alignment {
+/// Summarises the aligned events.
+pub(crate) fn summary(differences: &Differences) -> Alignment {
     let mut operations = Operations::default();
     for row in &differences.events {
         let count = match row.operation() {

@@ -1,11 +1,11 @@
-//! Minimum-cost assignment (Kuhn 1955, in the form of Jonker and Volgenant 1987 that adds one row at a time): which
-//! element of one set stands for which of another, where either may be left out.
+//! Minimum-cost assignment between two sets, where elements of both may be left out (Kuhn 1955, in the form of Jonker and
+//! Volgenant 1987, which adds one row at a time).
 //!
-//! Costs are whole numbers, so that no sum depends on the order in which it is made.
+//! Costs are integers, so that sums do not depend on the order of addition.
 
 pub(crate) use crate::values::distance::Cost;
 
-/// What it costs to leave out one element.
+/// The cost of leaving out one element.
 pub(crate) const LEFT_OUT: Cost = 10_000;
 
 /// An assignment of rows to columns.
@@ -13,16 +13,16 @@ pub(crate) const LEFT_OUT: Cost = 10_000;
 pub(crate) struct Assignment {
     /// The matched pairs, in the order of the rows.
     pub pairs: Vec<(usize, usize)>,
-    /// What the pairs and all that was left out on either side cost together.
+    /// The cost of all pairs and of all elements left out on both sides.
     pub cost: Cost,
 }
 
-/// About how many steps it takes to assign so many rows to so many columns.
+/// Estimates the steps of an assignment.
 pub(crate) const fn effort(rows: usize, columns: usize) -> usize {
     rows.saturating_mul(rows).saturating_mul(columns.saturating_add(rows))
 }
 
-/// The cheapest assignment. `pair` says what a pair costs, `None` where the two cannot stand for each other.
+/// Returns the cheapest assignment. `pair` returns the cost of a pair, or `None` if the two cannot be paired.
 pub(crate) fn assign(rows: usize, columns: usize, pair: impl Fn(usize, usize) -> Option<Cost>) -> Assignment {
     let mut matching = Matching::new(rows, columns, pair);
     (0..rows).for_each(|row| matching.add(row));
@@ -30,7 +30,7 @@ pub(crate) fn assign(rows: usize, columns: usize, pair: impl Fn(usize, usize) ->
     Assignment { pairs: matching.pairs(), cost }
 }
 
-/// What the first row alone costs with all columns, the first two rows, and so on.
+/// Returns the cost of assigning the first row to the columns, then the first two rows, and so on.
 pub(crate) fn growing(rows: usize, columns: usize, pair: impl Fn(usize, usize) -> Option<Cost>) -> Vec<Cost> {
     let mut matching = Matching::new(rows, columns, pair);
     (0..rows)
@@ -41,62 +41,62 @@ pub(crate) fn growing(rows: usize, columns: usize, pair: impl Fn(usize, usize) -
         .collect()
 }
 
-/// A cost in the middle of the computation: a pair can save more than it costs.
+/// A cost during the computation. It can be negative: a pair can save more than it costs.
 type Balance = i64;
 
-/// Stands for a pair that cannot be; more than leaving both out, so that it is never taken.
+/// The cost of an impossible pair. It is more than leaving both elements out, so that it is never chosen.
 const NEVER: Balance = 4 * LEFT_OUT.cast_signed();
 
-/// The rows that were added so far, matched as cheaply as possible. Behind the columns stands one place for each row
-/// that is left out.
+/// The cheapest matching of the rows added so far. After the columns there is one slot per row for leaving it out.
 struct Matching<F> {
     pair: F,
     columns: usize,
-    places: usize,
+    slots: usize,
     row_potential: Vec<Balance>,
-    place_potential: Vec<Balance>,
-    /// The row at each place. The last place is where a row stands while it looks for its own.
+    slot_potential: Vec<Balance>,
+    /// The row in each slot. The last slot holds the row that is being added.
     row_at: Vec<Option<usize>>,
 }
 
 impl<F: Fn(usize, usize) -> Option<Cost>> Matching<F> {
     fn new(rows: usize, columns: usize, pair: F) -> Self {
-        let places = columns + rows;
+        let slots = columns + rows;
         Self {
             pair,
             columns,
-            places,
+            slots,
             row_potential: vec![0; rows],
-            place_potential: vec![0; places + 1],
-            row_at: vec![None; places + 1],
+            slot_potential: vec![0; slots + 1],
+            row_at: vec![None; slots + 1],
         }
     }
 
-    /// What a row costs at a place, less what it saves there: a column that is taken is not left out.
-    fn balance(&self, row: usize, place: usize) -> Balance {
-        if place >= self.columns {
+    /// Returns the cost of a row in a slot, minus what it saves: a matched column need not be left out.
+    fn balance(&self, row: usize, slot: usize) -> Balance {
+        if slot >= self.columns {
             return LEFT_OUT.cast_signed();
         }
-        (self.pair)(row, place).map_or(NEVER, |cost| cost.cast_signed() - LEFT_OUT.cast_signed())
+        (self.pair)(row, slot).map_or(NEVER, |cost| cost.cast_signed() - LEFT_OUT.cast_signed())
     }
 
+    /// Adds a row along the cheapest augmenting path, and updates the potentials so that all slacks stay non-negative.
     fn add(&mut self, row: usize) {
-        let start = self.places;
+        let start = self.slots;
         self.row_at[start] = Some(row);
-        let mut least = vec![Balance::MAX; self.places];
-        let mut came_from = vec![start; self.places];
-        let mut seen = vec![false; self.places + 1];
-        let mut place = start;
-        while let Some(row) = self.row_at[place] {
-            seen[place] = true;
-            let (mut step, mut next) = (Balance::MAX, place);
-            for candidate in 0..self.places {
+        let mut least = vec![Balance::MAX; self.slots];
+        let mut came_from = vec![start; self.slots];
+        let mut seen = vec![false; self.slots + 1];
+        let mut slot = start;
+        while let Some(row) = self.row_at[slot] {
+            seen[slot] = true;
+            let (mut step, mut next) = (Balance::MAX, slot);
+            for candidate in 0..self.slots {
                 if seen[candidate] {
                     continue;
                 }
-                let slack = self.balance(row, candidate) - self.row_potential[row] - self.place_potential[candidate];
+                let slack = self.balance(row, candidate) - self.row_potential[row] - self.slot_potential[candidate];
                 if slack < least[candidate] {
-                    (least[candidate], came_from[candidate]) = (slack, place);
+                    (least[candidate], came_from[candidate]) = (slack, slot);
                 }
                 if least[candidate] < step {
                     (step, next) = (least[candidate], candidate);
@@ -107,22 +107,23 @@ impl<F: Fn(usize, usize) -> Option<Cost>> Matching<F> {
                     if let Some(row) = self.row_at[other] {
                         self.row_potential[row] += step;
                     }
-                    self.place_potential[other] -= step;
-                } else if other < self.places {
+                    self.slot_potential[other] -= step;
+                } else if other < self.slots {
                     least[other] -= step;
                 }
             }
-            place = next;
+            slot = next;
         }
-        while place != start {
-            let before = came_from[place];
-            self.row_at[place] = self.row_at[before];
-            place = before;
+        // Shift the rows along the path, from its free end back to the new row.
+        while slot != start {
+            let before = came_from[slot];
+            self.row_at[slot] = self.row_at[before];
+            slot = before;
         }
         self.row_at[start] = None;
     }
 
-    /// What the first `rows` rows cost with all columns.
+    /// Returns the cost of the first `rows` rows and all columns.
     fn cost(&self, rows: usize) -> Cost {
         let pairs = self.matched();
         let (count, sum) = pairs.fold((0, 0), |(count, sum), (row, column)| {

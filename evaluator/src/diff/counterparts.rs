@@ -1,57 +1,57 @@
-//! Which event or action of one side stands for which of the other, and whether the two differ.
+//! Counterparts: which event or action of one side is paired with which of the other, and whether the two differ.
 
-use counterproof_artifact::Side;
+use counterproof_artifact::{Side, Sides};
 
 use crate::diff::Differences;
 use crate::diff::align::Row;
 
-/// Where a value stands.
+/// A call or a proposed action, which holds the arguments for a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Holder {
-    /// In the arguments of the call at this event.
+    /// The call at this event.
     Call(usize),
-    /// In the parameters of this proposed action.
+    /// The proposed action with this index.
     Action(usize),
 }
 
-/// How an element of one side stands to the other side.
+/// The relation of an element to the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Stand {
-    /// Its counterpart, where it has one.
-    pub other: Option<usize>,
-    /// Whether it differs from it by more than noise; what has no counterpart differs.
-    pub differs: bool,
-    /// The row of the aligned lists that it stands in.
-    pub row: usize,
+pub(crate) struct Counterpart {
+    /// The paired element of the other side.
+    pub(crate) other: Option<usize>,
+    /// True if the pair differs by more than noise. An unpaired element differs.
+    pub(crate) differs: bool,
+    /// The row of the aligned lists.
+    pub(crate) row: usize,
 }
 
 /// The counterparts of the events and actions of both sides.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counterparts {
-    events: [Vec<Stand>; 2],
-    actions: [Vec<Stand>; 2],
+    events: Sides<Vec<Counterpart>>,
+    actions: Sides<Vec<Counterpart>>,
 }
 
 impl Counterparts {
-    /// The counterparts in two aligned answers.
-    pub(crate) fn of(differences: &Differences) -> Self {
+    /// Lists the counterparts in two aligned answers.
+    pub(crate) fn new(differences: &Differences) -> Self {
         Self {
-            events: stands(differences.events.iter().map(|row| (row.row, row.counts()))),
-            actions: stands(differences.actions.iter().map(|row| (row.row, row.counts()))),
+            events: counterparts(differences.events.iter().map(|row| (row.row, row.counts()))),
+            actions: counterparts(differences.actions.iter().map(|row| (row.row, row.counts()))),
         }
     }
 
-    /// How an event stands to the other side.
-    pub(crate) fn event(&self, side: Side, index: usize) -> Stand {
-        self.events[place(side)].get(index).copied().unwrap_or_default()
+    /// Returns the counterpart of an event.
+    pub(crate) fn event(&self, side: Side, index: usize) -> Counterpart {
+        self.events.get(side).get(index).copied().unwrap_or_default()
     }
 
-    /// How an action stands to the other side.
-    pub(crate) fn action(&self, side: Side, index: usize) -> Stand {
-        self.actions[place(side)].get(index).copied().unwrap_or_default()
+    /// Returns the counterpart of an action.
+    pub(crate) fn action(&self, side: Side, index: usize) -> Counterpart {
+        self.actions.get(side).get(index).copied().unwrap_or_default()
     }
 
-    /// The call or action of the other side that stands for one.
+    /// Returns the paired call or action of the other side.
     pub(crate) fn other(&self, side: Side, holder: Holder) -> Option<Holder> {
         match holder {
             Holder::Call(index) => self.event(side, index).other.map(Holder::Call),
@@ -60,30 +60,23 @@ impl Counterparts {
     }
 }
 
-const fn place(side: Side) -> usize {
-    match side {
-        Side::Baseline => 0,
-        Side::New => 1,
-    }
-}
-
-fn stands(rows: impl Iterator<Item = (Row, bool)>) -> [Vec<Stand>; 2] {
-    let mut sides = [Vec::new(), Vec::new()];
-    let mut put = |side: Side, index: usize, stand: Stand| {
-        let list: &mut Vec<Stand> = &mut sides[place(side)];
+fn counterparts(rows: impl Iterator<Item = (Row, bool)>) -> Sides<Vec<Counterpart>> {
+    let mut sides = Sides::new(Vec::new(), Vec::new());
+    let mut put = |side: Side, index: usize, counterpart: Counterpart| {
+        let list: &mut Vec<Counterpart> = sides.get_mut(side);
         if list.len() <= index {
-            list.resize(index + 1, Stand::default());
+            list.resize(index + 1, Counterpart::default());
         }
-        list[index] = stand;
+        list[index] = counterpart;
     };
-    for (number, (row, differs)) in rows.enumerate() {
-        match row {
+    for (row, (pair, differs)) in rows.enumerate() {
+        match pair {
             Row::Both { baseline, new } => {
-                put(Side::Baseline, baseline, Stand { other: Some(new), differs, row: number });
-                put(Side::New, new, Stand { other: Some(baseline), differs, row: number });
+                put(Side::Baseline, baseline, Counterpart { other: Some(new), differs, row });
+                put(Side::New, new, Counterpart { other: Some(baseline), differs, row });
             }
-            Row::Removed(index) => put(Side::Baseline, index, Stand { other: None, differs, row: number }),
-            Row::Added(index) => put(Side::New, index, Stand { other: None, differs, row: number }),
+            Row::Removed(index) => put(Side::Baseline, index, Counterpart { other: None, differs, row }),
+            Row::Added(index) => put(Side::New, index, Counterpart { other: None, differs, row }),
         }
     }
     sides

@@ -1,4 +1,4 @@
-//! Everything in which two answers differ, before anything is said about it.
+//! All differences of two answers. Later stages judge them.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::load::LoadedAnswer;
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules};
 
-/// Everything in which two answers differ.
+/// All differences of two answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Differences {
     /// The proposed actions, aligned.
@@ -21,36 +21,36 @@ pub struct Differences {
     pub events: Vec<EventRow>,
     /// The final outputs.
     pub output: OutputChange,
-    /// True where the baseline is known to differ from itself in what differs of the outputs.
+    /// True if the difference of the outputs is noise: the baseline differs from itself in the same way.
     pub output_is_noise: bool,
-    /// What the alignment of the events costs, in ten-thousandths of one step left out.
+    /// The cost of the alignment of the events, in ten-thousandths of one step left out.
     pub cost: Cost,
-    /// The row of the events from which on every step is the same to the end, where something differs before it.
+    /// The row of the events from which all steps are equal to the end, if there is a difference before it.
     pub recovery: Option<usize>,
-    /// False where a list was too long for an alignment that is surely the cheapest.
+    /// False if a list was too long for the cheapest alignment.
     pub exact: bool,
-    /// For each rule of comparison, at how many places of both answers it acted; none behind the last that did.
+    /// For each rule of comparison, how often it was applied to both answers. Trailing rules that never applied are omitted.
     pub rules_matched: Vec<u64>,
 }
 
-/// An answer and where its evidence leads.
+/// An answer and the targets of its evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct WithEvidence<'a> {
     /// The answer.
     pub loaded: &'a LoadedAnswer,
-    /// The refs of each proposed action.
+    /// The resolved refs of each proposed action.
     pub evidence: &'a [Vec<FollowedRef>],
 }
 
 impl Differences {
-    /// Compares two answers by the rules of comparison.
+    /// Compares two answers under the rules of comparison.
     pub fn between(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
-        // Where rules act, what they act on is counted.
-        let alike = if rules.is_empty() { fast_equal::differences(baseline, new) } else { None };
-        alike.unwrap_or_else(|| Self::aligned(baseline, new, rules))
+        // With rules the fast path is skipped, because the slow path counts how often each rule applies.
+        let equal = if rules.is_empty() { fast_equal::differences(baseline, new) } else { None };
+        equal.unwrap_or_else(|| Self::aligned(baseline, new, rules))
     }
 
-    /// The same without a short cut for answers that are alike in every place.
+    /// Compares two answers without the fast path.
     pub fn aligned(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
         let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
         let mut notes = [Notes::default(), Notes::default()];
@@ -65,7 +65,7 @@ impl Differences {
         for (answer, notes) in [old, other].into_iter().zip(&mut notes) {
             output::note(&answer.final_output, &output_scope, notes);
         }
-        // Ids are met in the order in which a reader meets them: events, actions, output.
+        // Ids are renamed in reading order: events, actions, output.
         let mut renaming = Renaming::new(&notes[0].ids, &notes[1].ids);
         let AlignedEvents { rows, cost, exact, recovery } = events.align(&mut renaming);
         let paired = if rules.is_empty() { HashMap::new() } else { unchanged_calls(&rows) };
@@ -89,12 +89,12 @@ impl Differences {
         }
     }
 
-    /// True where the outputs differ in more than noise.
+    /// True if the outputs differ by more than noise.
     pub fn output_counts(&self) -> bool {
         self.output != OutputChange::Same && !self.output_is_noise
     }
 
-    /// True where the answers mean the same.
+    /// True if the answers are equal in meaning.
     pub fn is_empty(&self) -> bool {
         self.actions.iter().all(ActionRow::is_same)
             && self.events.iter().all(EventRow::is_same)
@@ -102,7 +102,7 @@ impl Differences {
     }
 }
 
-/// By its index in new, the counterpart of every event that differs in nothing by the rules.
+/// Maps the index in new of each event that is equal under the rules to the index in the baseline.
 fn unchanged_calls(rows: &[EventRow]) -> HashMap<usize, usize> {
     let unchanged = rows.iter().filter(|row| row.changes.is_empty());
     unchanged

@@ -1,5 +1,5 @@
-//! Which elements of two arrays stand for each other: by longest common subsequence (Myers 1986), or, where the rules of
-//! comparison say so, by a field that they are known by or as sets.
+//! Pairs the elements of two arrays: by longest common subsequence (Myers 1986), or, if a rule of comparison applies, by a
+//! key field or as sets.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
@@ -12,31 +12,31 @@ use crate::rules::{Notes, Scope, view};
 use crate::values::meaning_hash;
 use crate::values::order;
 
-/// Elements to be compared, by their indexes; one that only one side has stands alone.
+/// The indexes of a pair of elements; one is `None` if only the other side has the element.
 pub(super) type Matched = (Option<usize>, Option<usize>);
 
-/// How two arrays are to be compared.
+/// How to compare two arrays.
 pub(super) enum Compared {
     /// Element by element.
     InPairs(Vec<Matched>),
-    /// As a whole: each element of the one is in the other, in another order.
+    /// As a whole: both have the same elements in a different order.
     Reordered,
 }
 
-/// Which elements are to be compared, leaving out what the rules ignore. Without rules also what is equal is left out.
+/// Pairs the elements of two arrays, without those that the rules ignore. Without rules, equal pairs are left out too.
 ///
-/// Of subsequences that are equally long the choice is made by content, so that it does not matter which side is which.
-/// Where rules act below, elements that are equal may still be told apart by their place, so no order is looked at.
+/// Among subsequences of equal length, the content decides, so that the result does not depend on which side is which.
+/// Reordering is detected only without rules: with rules, equal elements can still differ by their index in a path.
 pub(super) fn matched(baseline: &[Value], new: &[Value], scope: &Scope<'_>) -> Compared {
     if scope.is_empty() {
-        let (old, other) = (plain(baseline), plain(new));
+        let (old, other) = (unviewed(baseline), unviewed(new));
         if is_reordered(&old, &other) {
             return Compared::Reordered;
         }
         return Compared::InPairs(in_order(&old, &other, false));
     }
     let here = scope.here();
-    let (old, other) = (seen(baseline, scope), seen(new, scope));
+    let (old, other) = (viewed(baseline, scope), viewed(new, scope));
     Compared::InPairs(match here.key {
         Some(field) => as_sets(&old, &other, Some(field)),
         None if here.unordered => as_sets(&old, &other, None),
@@ -44,23 +44,23 @@ pub(super) fn matched(baseline: &[Value], new: &[Value], scope: &Scope<'_>) -> C
     })
 }
 
-/// The elements of each of two arrays that do not keep their order, where the arrays hold the same.
+/// Returns the elements of each array that are out of order, for two arrays with the same elements.
 pub(crate) fn out_of_order<'v>(baseline: &'v [Value], new: &'v [Value]) -> [Vec<&'v Value>; 2] {
-    let pairs = in_order(&plain(baseline), &plain(new), false);
+    let pairs = in_order(&unviewed(baseline), &unviewed(new), false);
     let left = pairs.iter().filter_map(|(i, _)| Some(&baseline[(*i)?])).collect();
     [left, pairs.iter().filter_map(|(_, j)| Some(&new[(*j)?])).collect()]
 }
 
-/// What moved within an array whose elements are the same, where that is said in a few words. Indexes count from 0.
+/// A simple reordering of an array. Indexes count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// The elements at these two indexes changed places.
+    /// The elements at these two indexes were swapped.
     Exchanged(usize, usize),
     /// One element moved: from its index in the baseline to its index in new.
     One(usize, usize),
 }
 
-/// What moved between two arrays that hold the same elements; `None` where it is more than one move or exchange.
+/// Finds the move between two arrays with the same elements. `None` if it takes more than one move or swap.
 pub(crate) fn moved(baseline: &[Value], new: &[Value]) -> Option<Moved> {
     let keys = |values: &[Value]| values.iter().map(meaning_hash).collect::<Vec<_>>();
     let (old, new) = (keys(baseline), keys(new));
@@ -76,12 +76,12 @@ pub(crate) fn moved(baseline: &[Value], new: &[Value]) -> Option<Moved> {
     match (back, forth) {
         (true, false) => Some(Moved::One(first, last)),
         (false, true) => Some(Moved::One(last, first)),
-        // Where either end may be the one that moved, neither is named, so that both directions say the same.
+        // If either end could be the one that moved, none is returned, so that both directions give the same result.
         _ => None,
     }
 }
 
-/// True where two arrays hold the same elements, each as often, and not all at the same place.
+/// True if two arrays have the same elements with the same counts, in a different order.
 fn is_reordered(old: &[Element<'_>], new: &[Element<'_>]) -> bool {
     let in_turn = |elements: &[Element<'_>]| elements.iter().map(|element| element.key).collect::<Vec<_>>();
     let (mut keys, mut new_keys) = (in_turn(old), in_turn(new));
@@ -93,11 +93,11 @@ fn is_reordered(old: &[Element<'_>], new: &[Element<'_>]) -> bool {
     keys == new_keys
 }
 
-/// An element as it is matched.
+/// An element, prepared for matching.
 struct Element<'a> {
     index: usize,
     value: &'a Value,
-    /// As the rules see it; none where that is the value itself.
+    /// The view under the rules; `None` if that is the value itself.
     view: Option<Value>,
     key: u64,
 }
@@ -108,14 +108,14 @@ impl Element<'_> {
     }
 }
 
-fn plain(values: &[Value]) -> Vec<Element<'_>> {
+fn unviewed(values: &[Value]) -> Vec<Element<'_>> {
     let elements = values.iter().enumerate();
     elements.map(|(index, value)| Element { index, value, view: None, key: meaning_hash(value) }).collect()
 }
 
-fn seen<'a>(values: &'a [Value], scope: &Scope<'_>) -> Vec<Element<'a>> {
+fn viewed<'a>(values: &'a [Value], scope: &Scope<'_>) -> Vec<Element<'a>> {
     let elements = values.iter().enumerate().filter_map(|(index, value)| {
-        // What the rules match was noted when the whole value was viewed.
+        // The use of rules was recorded when the view of the whole value was built.
         let view = view(value, &scope.below(&index.to_string()), &mut Notes::default())?;
         Some(Element { index, value, key: meaning_hash(&view), view: Some(view) })
     });
@@ -145,8 +145,7 @@ fn in_order(old: &[Element<'_>], new: &[Element<'_>], equal_too: bool) -> Vec<Ma
     matched
 }
 
-/// Equal elements first; then, of those that are known by a field, the ones in which it is equal, and of others the ones
-/// that stand nearest to each other in the order of their contents.
+/// Pairs equal elements first, then elements with an equal key field, then the rest in the order of their contents.
 fn as_sets(old: &[Element<'_>], new: &[Element<'_>], field: Option<&str>) -> Vec<Matched> {
     let mut pairs: Vec<(&Element<'_>, &Element<'_>)> = Vec::new();
     let (old, new) = (by_content(old), by_content(new));
@@ -161,7 +160,7 @@ fn as_sets(old: &[Element<'_>], new: &[Element<'_>], field: Option<&str>) -> Vec
     new_alone.extend(&right[paired..]);
     pairs.extend(left.into_iter().zip(right));
 
-    // The order of contents is the same whichever side is which.
+    // Sorting by the lesser content gives the same order whichever side is which.
     let lesser = |(a, b): &(&Element<'_>, &Element<'_>)| {
         let (a, b) = (a.view().clone(), b.view().clone());
         if order::of_values(&a, &b).is_le() { a } else { b }
@@ -180,7 +179,7 @@ fn by_content<'e, 'v>(elements: &'e [Element<'v>]) -> Vec<&'e Element<'v>> {
 
 type Elements<'e, 'v> = Vec<&'e Element<'v>>;
 
-/// Pairs what has the same key, and gives back the rest of both sides.
+/// Pairs elements with the same key, and returns the rest of both sides.
 fn take_equal<'e, 'v>(
     old: Elements<'e, 'v>,
     new: Elements<'e, 'v>,
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn one_move_and_one_exchange_are_told_from_any_other_order() {
+    fn a_single_move_or_swap_is_recognised() {
         let old = json!([1, 2, 3, 4, 5]);
         assert_eq!(moved_in(&old, &json!([1, 4, 3, 2, 5])), Some(Moved::Exchanged(1, 3)));
         assert_eq!(moved_in(&old, &json!([2, 1, 3, 4, 5])), Some(Moved::Exchanged(0, 1)));
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_changed_is_one_place_however_deep_it_stands() {
+    fn a_reordered_array_is_one_difference_at_any_depth() {
         let (old, new) = (json!({"a": [[1, 2, 3], {"b": [4, 5]}]}), json!({"a": [[3, 1, 2], {"b": [4, 6]}]}));
         let found: Vec<_> = diff(&old, &new).iter().map(|it| (it.kind(), it.pointer().to_owned())).collect();
         assert_eq!(found, [(ChangeKind::Reordered, "/a/0".to_owned()), (ChangeKind::Changed, "/a/1/b/1".to_owned())]);
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_array_the_other_way_round_is_one_place_too() {
+    fn a_long_reversed_array_is_one_difference() {
         let old: Vec<Value> = (0..100_000).map(Value::from).collect();
         let new: Vec<Value> = old.iter().rev().cloned().collect();
         let kinds: Vec<_> = diff(&json!(old), &json!(new)).iter().map(JsonChange::kind).collect();
@@ -251,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_order_of_the_same_elements_is_one_place_and_mirrored(
+        fn any_reordering_is_one_difference_in_both_directions(
             (old, new) in prop::collection::vec(0u8..5, 0..8).prop_flat_map(|old| (Just(old.clone()), Just(old).prop_shuffle())),
         ) {
             let (old, new) = (json!(old), json!(new));

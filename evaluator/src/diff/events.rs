@@ -1,4 +1,4 @@
-//! Events of the two sides, aligned: which steps are the same, which changed or moved, which only one side took.
+//! Alignment of the events of both sides: equal, changed, moved, added and removed steps.
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
@@ -19,20 +19,20 @@ use crate::values::order;
 /// A row of the aligned events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRow {
-    /// Which events stand for each other.
+    /// The events of the row.
     pub row: Row,
-    /// What differs within a pair; pointers lead into the artifact of their side.
+    /// The differences within a pair. Pointers point into the artifact of their side.
     pub changes: JsonChanges,
-    /// True for a pair that stands in another place among the other steps.
+    /// True if the pair moved relative to the other steps.
     pub moved: bool,
-    /// True where the event is of a call that overlaps in time with another one on its side: such calls have no order.
+    /// True if the event belongs to a call that overlaps another call in time. Overlapping calls have no order.
     pub concurrent: bool,
-    /// True where the baseline is known to differ from itself in the same way: not what explains anything else.
+    /// True if the difference is noise: the baseline differs from itself in the same way.
     pub noise: bool,
 }
 
 impl EventRow {
-    /// What happened.
+    /// Returns how the event changed.
     pub fn operation(&self) -> Operation {
         match self.row {
             Row::Removed(_) => Operation::Removed,
@@ -43,12 +43,12 @@ impl EventRow {
         }
     }
 
-    /// True where a pair differs in nothing, its place included.
+    /// True for a pair that neither changed nor moved.
     pub fn is_same(&self) -> bool {
         self.operation() == Operation::Same
     }
 
-    /// True for a difference that is no noise.
+    /// True for a difference that is not noise.
     pub fn counts(&self) -> bool {
         !self.is_same() && !self.noise
     }
@@ -59,16 +59,16 @@ impl EventRow {
 pub(crate) struct AlignedEvents {
     /// The rows, in reading order.
     pub rows: Vec<EventRow>,
-    /// What the alignment costs, in ten-thousandths of one step left out. A step that moved costs as much as one left out
-    /// and one put in: it was found among these.
+    /// The cost of the alignment, in ten-thousandths of one step left out. A moved step costs as much as a removed and an
+    /// added one, because it was found among these.
     pub cost: Cost,
-    /// False where the lists were too long to be sure that nothing is cheaper.
+    /// False if the lists were too long for the cheapest alignment.
     pub exact: bool,
-    /// The row from which on every step is the same to the end, where something differs before it.
+    /// The row from which all steps are equal to the end, if there is a difference before it.
     pub recovery: Option<usize>,
 }
 
-/// The events of both sides, prepared to be compared.
+/// The events of both sides, prepared for comparison.
 pub(crate) struct Events<'a> {
     old: Vec<Step<'a>>,
     new: Vec<Step<'a>>,
@@ -79,7 +79,7 @@ pub(crate) struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// Prepares the events; what the rules match is noted, for each side on its own.
+    /// Prepares the events, and records which rules apply to each side.
     pub(crate) fn of(sides: [&'a LoadedAnswer; 2], rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
         let [old_notes, new_notes] = notes;
         let [baseline, new] = sides;
@@ -87,8 +87,8 @@ impl<'a> Events<'a> {
             lengths: (baseline.answer.events.len(), new.answer.events.len()),
             old_outputs: final_outputs(baseline),
             new_outputs: final_outputs(new),
-            old: steps::of(baseline, rules, old_notes),
-            new: steps::of(new, rules, new_notes),
+            old: steps::prepare(baseline, rules, old_notes),
+            new: steps::prepare(new, rules, new_notes),
         }
     }
 
@@ -135,8 +135,8 @@ impl<'a> Events<'a> {
 }
 
 impl Events<'_> {
-    /// The row of the steps from which on all are the same. The final output is no step in this: its words differ between
-    /// most runs that did the same, and it is compared on its own.
+    /// Returns the row from which all steps are equal. The final output does not count: its wording differs between most
+    /// runs with the same steps, and it is compared separately.
     fn recovery(&self, rows: &[EventRow]) -> Option<usize> {
         let is_step = |row: &EventRow| match row.row {
             Row::Both { baseline, .. } | Row::Removed(baseline) => self.old_outputs.binary_search(&baseline).is_err(),
@@ -148,7 +148,7 @@ impl Events<'_> {
     }
 }
 
-/// Steps that are the same or nearly so, and that the alignment left out on both sides: those were moved.
+/// Finds moved steps: steps that the alignment left out on both sides and that are equal or nearly equal.
 fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &dyn Fn() -> Ordering) -> sets::Matching {
     let (mut paired, mut new_paired) = (vec![false; old.len()], vec![false; new.len()]);
     for (i, j) in pairs {
@@ -169,9 +169,9 @@ fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &d
 /// The paired steps, event by event.
 struct PairedEvents<'a> {
     events: Vec<(usize, usize)>,
-    /// By the index of the baseline's event, what is compared of both.
+    /// By the index of the baseline's event, the parts to compare.
     parts: Vec<Option<(&'a Part<'a>, &'a Part<'a>)>>,
-    /// By the index of the baseline's event, whether its pair stands in another place.
+    /// By the index of the baseline's event, whether its pair moved.
     moved: Vec<bool>,
 }
 
@@ -210,7 +210,7 @@ fn final_outputs(loaded: &LoadedAnswer) -> Vec<usize> {
     outputs.map(|(index, _)| index).collect()
 }
 
-/// For each event, whether it is of a call in a group of several.
+/// Marks the events of calls that overlap other calls.
 fn overlapping(steps: &[Step<'_>], events: usize) -> Vec<bool> {
     let mut overlapping = vec![false; events];
     for group in steps.chunk_by(|a, b| a.group == b.group).filter(|group| group.len() > 1) {

@@ -1,4 +1,4 @@
-//! Differences of two JSON values, place by place. Key order never matters, and `50` equals `50.0`.
+//! Differences of two JSON values, pointer by pointer. Key order never matters, and `50` equals `50.0`.
 
 use std::ops::Deref;
 
@@ -9,30 +9,30 @@ use super::elements::{self, Compared, Matched};
 use crate::rules::{Renaming, Scope};
 use crate::values::{same, type_name};
 
-/// Most places that are listed: who has read a thousand has seen enough.
-const MOST_PLACES: usize = 1_000;
+/// Most changes that are listed; further changes are only counted.
+const MOST_CHANGES: usize = 1_000;
 
-/// Most bytes of pointers: keys are the agent's, and a long one stands in the pointer of everything below it.
+/// Most bytes of all listed pointers. Keys come from the agent, and a long key is part of every pointer below it.
 const MOST_POINTER_BYTES: usize = 1024 * 1024;
 
-/// The places at which two values differ.
+/// The differences of two values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JsonChanges {
-    places: Vec<JsonChange>,
-    /// Places that differ too, and are not listed.
+    listed: Vec<JsonChange>,
+    /// The number of differences that are not listed.
     pub omitted: usize,
 }
 
 impl JsonChanges {
-    /// How many places differ.
+    /// Returns the number of differences, including those not listed.
     pub fn count(&self) -> usize {
-        self.places.len() + self.omitted
+        self.listed.len() + self.omitted
     }
 
-    /// Puts a pointer of each side in front, so that the places lead into the documents that hold the values.
+    /// Prefixes the pointers of each side, so that they point into the documents that contain the values.
     #[must_use]
     pub fn below(mut self, baseline: &str, new: &str) -> Self {
-        for change in &mut self.places {
+        for change in &mut self.listed {
             for (place, prefix) in [(&mut change.baseline, baseline), (&mut change.new, new)] {
                 if let Some(place) = place {
                     place.pointer.insert_str(0, prefix);
@@ -47,29 +47,29 @@ impl Deref for JsonChanges {
     type Target = [JsonChange];
 
     fn deref(&self) -> &[JsonChange] {
-        &self.places
+        &self.listed
     }
 }
 
-/// One place at which two values differ.
+/// One difference of two values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonChange {
-    /// What the baseline has there; `None` where it has no such place.
+    /// The value of the baseline; `None` if only new has one.
     pub baseline: Option<LocatedValue>,
-    /// What new has there; `None` where it has no such place.
+    /// The value of new; `None` if only the baseline has one.
     pub new: Option<LocatedValue>,
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocatedValue {
     /// A JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// The value there.
+    /// The value.
     pub value: Value,
 }
 
-/// What happened at a place.
+/// How a value changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
     /// Only new has it.
@@ -85,10 +85,10 @@ pub enum ChangeKind {
 }
 
 impl JsonChange {
-    /// What happened.
+    /// Returns how the value changed.
     pub fn kind(&self) -> ChangeKind {
         match (&self.baseline, &self.new) {
-            // Arrays that differ in anything else differ in their elements.
+            // Arrays that differ in more than their order are reported by element.
             (Some(LocatedValue { value: Value::Array(_), .. }), Some(LocatedValue { value: Value::Array(_), .. })) => {
                 ChangeKind::Reordered
             }
@@ -99,29 +99,29 @@ impl JsonChange {
         }
     }
 
-    /// The pointer to name it by: new's where there is one.
+    /// Returns the pointer in new, or in the baseline if new has no value.
     pub fn pointer(&self) -> &str {
         self.new.as_ref().or(self.baseline.as_ref()).map_or("", |place| &place.pointer)
     }
 }
 
-/// All places at which two values differ, in the order of the baseline's keys and then of new's.
+/// Lists the differences of two values, in the order of the baseline's keys and then of new's.
 ///
-/// Elements of arrays are matched by longest common subsequence; a stretch in which nothing matches is compared element by
-/// element. An array whose elements are all there in another order is one place.
+/// Elements of arrays are matched by longest common subsequence; stretches without a match are compared element by
+/// element. A reordered array with the same elements is one difference.
 pub(crate) fn diff(baseline: &Value, new: &Value) -> JsonChanges {
     diff_under(baseline, new, &Scope::default(), &mut Renaming::default())
 }
 
-/// All places at which two values differ after the rules of comparison. Where rules act, keys come in their own order, so
-/// that it does not matter in which they are written when ids are met.
+/// Lists the differences of two values under the rules of comparison. If rules apply, keys are compared in sorted order, so
+/// that the renaming of ids does not depend on key order.
 pub fn diff_under(baseline: &Value, new: &Value, scope: &Scope<'_>, renaming: &mut Renaming) -> JsonChanges {
     let mut walk = Walk::with(renaming);
     walk.values(baseline, new, scope);
     walk.changes
 }
 
-/// All places at which two objects differ: see [`diff_under`].
+/// Lists the differences of two objects: see [`diff_under`].
 pub(crate) fn diff_objects(
     baseline: &Map<String, Value>,
     new: &Map<String, Value>,
@@ -209,13 +209,13 @@ impl<'w> Walk<'w> {
 
     fn report(&mut self, baseline: Option<&Value>, new: Option<&Value>) {
         let bytes = self.baseline.len() + self.new.len();
-        if self.changes.places.len() >= MOST_PLACES || self.pointer_bytes + bytes > MOST_POINTER_BYTES {
+        if self.changes.listed.len() >= MOST_CHANGES || self.pointer_bytes + bytes > MOST_POINTER_BYTES {
             self.changes.omitted += 1;
             return;
         }
         self.pointer_bytes += bytes;
         let place = |pointer: &str, value: &Value| LocatedValue { pointer: pointer.to_owned(), value: value.clone() };
-        self.changes.places.push(JsonChange {
+        self.changes.listed.push(JsonChange {
             baseline: baseline.map(|value| place(&self.baseline, value)),
             new: new.map(|value| place(&self.new, value)),
         });
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_key_above_many_places_costs_no_more_than_its_share() {
+    fn pointers_below_a_long_key_are_bounded() {
         let key = "k".repeat(100_000);
         let list = |start: i64| Value::Array((start..start + 50_000).map(|n| json!([n])).collect());
         let found = diff(&json!({key.clone(): list(0)}), &json!({key: list(100_000)}));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_name_the_place_on_each_side() {
+    fn each_pointer_points_into_its_own_side() {
         let found = diff(&json!({"list": [9, 1, 2]}), &json!({"list": [1, 2, 5]}));
         assert_eq!(found[0].baseline.as_ref().unwrap().pointer, "/list/0");
         assert_eq!(found[1].new.as_ref().unwrap().pointer, "/list/2");

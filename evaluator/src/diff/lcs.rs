@@ -1,18 +1,18 @@
-//! Common subsequences of two lists in bounded work: the longest one where the lists are short enough for it (Myers 1986),
-//! otherwise the elements that stand once on each side and keep their order (patience diff), and what is equal around them.
+//! Common subsequences of two lists in bounded time: the longest one for short lists (Myers 1986), otherwise the elements
+//! that are unique on both sides and keep their order (patience diff), and the equal elements around them.
 //!
-//! Myers' steps grow with the lists times what differs, so two lists of a hundred thousand elements in another order would
-//! never be done. The bound counts elements and not time: the same lists always give the same operations.
+//! The steps of Myers' algorithm grow with the list length times the differences, so two reordered lists of 100,000 elements
+//! would take hours. The bound counts elements and not time, so that the same lists always give the same operations.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Elements of one list times those of the other, up to which the longest subsequence is looked for.
+/// The product of both list lengths up to which the longest subsequence is computed.
 const WORK: usize = 1_000_000;
 
-/// What leads from one list to the other, in order, by equal keys.
+/// Returns the operations that turn one list into the other, by equal keys.
 pub(super) fn operations(algorithm: Algorithm, old: &[u64], new: &[u64]) -> Vec<DiffOp> {
     bounded(algorithm, old, new, WORK)
 }
@@ -53,7 +53,7 @@ fn affordable(old: usize, new: usize, work: &mut usize) -> bool {
     enough
 }
 
-/// Elements that stand once in each list, as many of them as keep their order.
+/// Returns the longest series of elements that are unique in both lists and keep their order.
 fn anchors(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
     let mut places: HashMap<u64, [Option<usize>; 2]> = HashMap::new();
     let mut several = std::collections::HashSet::new();
@@ -68,9 +68,9 @@ fn anchors(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
     longest_increasing(&single.filter_map(|(i, key)| Some((i, places[key][1]?))).collect::<Vec<_>>())
 }
 
-/// Of pairs that are sorted by their first part, the most that are sorted by their second one too (Schensted 1961).
+/// Returns the longest subsequence with increasing second parts, of pairs sorted by their first part (Schensted 1961).
 fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // For each length, the sequence of that length that ends lowest; and for each pair the one before it.
+    // `ends` has, for each length, the end of the subsequence that ends lowest; `before` links each pair to its predecessor.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![None; pairs.len()];
     for (index, (_, second)) in pairs.iter().enumerate() {
@@ -96,7 +96,7 @@ struct Matches<'a> {
 }
 
 impl Matches<'_> {
-    /// Takes what is equal at the ends of a stretch, and gives what is left of it.
+    /// Matches the equal elements at both ends of a stretch, and returns the rest.
     fn ends(&mut self, mut old: Range<usize>, mut new: Range<usize>) -> (Range<usize>, Range<usize>) {
         while !old.is_empty() && !new.is_empty() && self.old[old.start] == self.new[new.start] {
             self.found.push((old.start, new.start));
@@ -109,7 +109,7 @@ impl Matches<'_> {
         (old, new)
     }
 
-    /// The pairs, which are sorted, and what lies between them.
+    /// Converts the sorted pairs, and the gaps between them, to operations.
     fn into_operations(self) -> Vec<DiffOp> {
         let mut operations = Vec::new();
         let (mut i, mut j) = (0, 0);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_in_another_order_are_done_and_keep_what_stands_at_their_ends() {
+    fn long_reordered_lists_finish_and_keep_their_equal_ends() {
         let old: Vec<u64> = (0..200_000).collect();
         let mut new = old.clone();
         new[10..199_990].reverse();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_put_into_a_long_list_is_one_operation() {
+    fn an_insertion_into_a_long_list_is_one_operation() {
         let old: Vec<u64> = (0..100_000).collect();
         let mut new = old.clone();
         new.insert(50_000, 7_777_777);
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bound_gives_equal_elements_in_order_and_leaves_nothing_out(
+        fn any_bound_gives_complete_operations_in_order(
             old in prop::collection::vec(0u64..12, 0..40), new in prop::collection::vec(0u64..12, 0..40), work in 0usize..400,
         ) {
             let found = bounded(Algorithm::Myers, &old, &new, work);

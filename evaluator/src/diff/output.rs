@@ -1,4 +1,4 @@
-//! The final outputs of the two sides: texts by line and word, objects place by place.
+//! Differences of the final outputs: texts by line and word, objects by pointer.
 
 use counterproof_artifact::{Content, FinalOutput};
 use serde_json::Value;
@@ -7,28 +7,28 @@ use super::json::{self, JsonChanges};
 use super::text::{self, TextChanges};
 use crate::rules::{Notes, Renaming, Rules, Scope, Subject, view};
 
-/// Where the content stands in an artifact.
+/// The pointer of the content in an artifact.
 pub(crate) const POINTER: &str = "/final_output/content";
 
 /// How the final outputs differ.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputChange {
-    /// Not at all.
+    /// The outputs are equal.
     Same,
-    /// Two texts.
+    /// Both are texts and differ.
     Text(TextChanges),
-    /// Two objects; pointers lead into the artifact of their side.
+    /// Both are objects and differ. Pointers point into the artifact of their side.
     Json(JsonChanges),
-    /// A text on one side and an object on the other, or a content of another declared type.
+    /// One is a text and the other an object, or their declared content types differ.
     Form,
 }
 
-/// The rules that act on the final output: those of events of its type, below `/content`.
+/// Returns the rules for the final output: those for events of its type, below `/content`.
 pub(crate) fn scope(rules: &Rules) -> Scope<'_> {
     rules.scope(Subject { event: Some("final_output"), tool: None }).below("content")
 }
 
-/// Notes what the rules match in an output.
+/// Records which rules apply to an output, and the ids in it.
 pub(crate) fn note(output: &FinalOutput, scope: &Scope<'_>, notes: &mut Notes) {
     if !scope.is_empty() {
         view(&value(&output.content), scope, notes);
@@ -63,7 +63,7 @@ pub(crate) fn diff(
     }
 }
 
-/// A content as a JSON value.
+/// Converts a content to a JSON value.
 pub(crate) fn value(content: &Content) -> Value {
     match content {
         Content::Text(text) => Value::String(text.clone()),

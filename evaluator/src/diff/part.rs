@@ -21,26 +21,26 @@ pub(super) struct CostRange {
     pub(super) most: Cost,
 }
 
-/// A value as it is compared: an event without what differs between any two runs.
+/// An event or an action, prepared for comparison. Values are built only when needed: for most parts the hash decides.
 pub(super) struct Part<'a> {
     compared: Compared<'a>,
     value: OnceCell<Value>,
-    /// The rules that act on it.
+    /// The rules that apply to it.
     pub(super) scope: Scope<'a>,
-    /// Equal for parts that mean the same.
+    /// A hash that is equal for equal parts.
     pub(super) key: u64,
-    /// The fields as the rules see them; none where no rule acts.
+    /// The view under the rules; `None` if no rule applies.
     view: Option<Value>,
     coarse: OnceCell<(Leaves, u64)>,
 }
 
 impl<'a> Part<'a> {
-    /// Prepares a value; what the rules match is noted.
+    /// Prepares a part, and records which rules apply.
     pub(super) fn new(compared: Compared<'a>, scope: Scope<'a>, notes: &mut Notes) -> Self {
         let (value, mut view) = (OnceCell::new(), None);
         let key = if scope.is_empty() {
             let key = compared.meaning_hash();
-            debug_assert_eq!(key, values::meaning_hash(&compared.to_value()), "what is hashed is what is compared");
+            debug_assert_eq!(key, values::meaning_hash(&compared.to_value()), "the hash covers the compared fields");
             key
         } else {
             let seen = rules::view(value.get_or_init(|| compared.to_value()), &scope, notes).unwrap_or_default();
@@ -49,23 +49,22 @@ impl<'a> Part<'a> {
         Self { compared, value, scope, key, view, coarse: OnceCell::new() }
     }
 
-    /// The fields, under the pointers of the artifact. They are put together when they are asked for: of most parts it is
-    /// enough to know that they mean the same as another.
+    /// Returns the compared fields, under the pointers of the artifact. They are built on first use.
     pub(super) fn value(&self) -> &Value {
         self.value.get_or_init(|| self.compared.to_value())
     }
 
-    /// The fields as the rules see them.
+    /// Returns the view under the rules.
     pub(super) fn view(&self) -> &Value {
         self.view.as_ref().unwrap_or_else(|| self.value())
     }
 
-    /// Which of two comes first by its content.
+    /// Compares two parts by content.
     pub(super) fn order(&self, other: &Part<'_>) -> Ordering {
         if self.key == other.key { Ordering::Equal } else { order::of_values(self.view(), other.view()) }
     }
 
-    /// The places at which two differ.
+    /// Lists the differences of two parts.
     pub(super) fn changes(&self, other: &Part<'_>, renaming: &mut Renaming) -> JsonChanges {
         let known_to_be_same = self.key == other.key && self.view.is_none() && other.view.is_none();
         if known_to_be_same {
@@ -74,17 +73,17 @@ impl<'a> Part<'a> {
         json::diff_under(self.value(), other.value(), &self.scope, renaming)
     }
 
-    /// How many leaves are looked at to compare it.
+    /// Returns the number of leaves that a comparison reads.
     pub(super) fn size(&self) -> usize {
         if self.view.is_some() {
             return self.coarse().0.count();
         }
         let size = self.compared.size();
-        debug_assert_eq!(size, self.coarse().0.count(), "what is counted is what is compared");
+        debug_assert_eq!(size, self.coarse().0.count(), "the size covers the compared fields");
         size
     }
 
-    /// What it costs that it stands for another one, between two bounds; nothing where they mean the same.
+    /// Returns the cost of a pair: 0 for equal parts, else within the range by distance.
     pub(super) fn cost(&self, other: &Part<'_>, range: CostRange) -> Cost {
         if self.key == other.key || self.is_near(other) {
             return 0;
@@ -92,9 +91,9 @@ impl<'a> Part<'a> {
         range.least + self.coarse().0.cost(&other.coarse().0, range.most - range.least)
     }
 
-    /// True where it differs in numbers only that the rules take for the same.
+    /// True if the parts differ only in numbers within the tolerance of a rule.
     fn is_near(&self, other: &Part<'_>) -> bool {
-        // With other rules the key would be the same only by chance, so a view without its numbers decides whether to look.
+        // Comparing is expensive, so it runs only if the views without such numbers have equal hashes.
         self.view.is_some()
             && self.coarse().1 == other.coarse().1
             && self.changes(other, &mut Renaming::any()).is_empty()

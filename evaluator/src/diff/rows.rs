@@ -1,15 +1,15 @@
-//! Matched lists as rows to be read from top to bottom, and where the two sides part and meet again.
+//! Matched lists as rows in reading order, and the row from which both sides are equal again.
 
 use super::align::Row;
 
-/// What happened to an element from the baseline to new.
+/// How an element changed from the baseline to new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Nothing.
+    /// It is unchanged.
     Same,
-    /// Another one stands for it.
+    /// It changed.
     Changed,
-    /// It stands in another place, and may have changed as well.
+    /// It moved, and may also have changed.
     Moved,
     /// Only new has it.
     Added,
@@ -17,11 +17,10 @@ pub enum Operation {
     Removed,
 }
 
-/// Every element of both lists in one row, so that each list is read in its own order as far as the pairs let it.
+/// Arranges the elements of both lists in rows, so that each list keeps its order as far as the pairs allow.
 ///
-/// What only the baseline has stands before what only new has in the same place. A pair that stands crosswise comes where
-/// it is met first, and of two such pairs the one that `moved`, or the one that is nearer to the top. `turned` decides where
-/// even that is the same.
+/// At the same position, removed elements come before added ones. A crossing pair comes at its first element. Of two
+/// crossing pairs, the one that `moved` comes first, then the one nearer to the top, then the one that `turned` selects.
 pub(crate) fn in_reading_order(
     lengths: (usize, usize),
     pairs: &[(usize, usize)],
@@ -34,7 +33,7 @@ pub(crate) fn in_reading_order(
     }
     let (mut i, mut j) = (0, 0);
     let mut rows = Vec::with_capacity(lengths.0.max(lengths.1));
-    // A pair that was read where one side met it is behind the other side's back.
+    // A crossing pair is placed at its first element, and skipped when the other list reaches its second.
     let (mut read, mut read_new) = (vec![false; lengths.0], vec![false; lengths.1]);
     while i < lengths.0 || j < lengths.1 {
         if read.get(i) == Some(&true) {
@@ -73,8 +72,8 @@ pub(crate) fn in_reading_order(
     rows
 }
 
-/// The first row from which on everything is the same to the end, on both sides; `None` where there is none, or where
-/// nothing differs. A row that moved differs in both of its places.
+/// Returns the first row from which both sides are equal to the end. `None` if there is no such row, or no difference. A
+/// moved row differs at both of its positions.
 pub(crate) fn recovery(rows: &[(Row, Operation)]) -> Option<usize> {
     let (mut baseline_from, mut new_from) = (0, 0);
     let mut differs = false;
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_that_moved_stands_where_it_is_met_first() {
+    fn a_moved_pair_comes_at_its_first_element() {
         let rows = in_reading_order((3, 3), &[(0, 1), (1, 2), (2, 0)], |i| i == 2, false);
         assert_eq!(rows, [both(2, 0), both(0, 1), both(1, 2)]);
         let rows = in_reading_order((3, 3), &[(0, 2), (1, 0), (2, 1)], |i| i == 0, false);
@@ -115,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn crosswise_pairs_without_a_move_are_all_read_once() {
+    fn every_crossing_pair_is_one_row() {
         let mut rows = in_reading_order((4, 4), &[(0, 3), (1, 2), (2, 1), (3, 0)], |_| false, false);
         rows.sort_by_key(|row| if let Row::Both { baseline, .. } = row { *baseline } else { usize::MAX });
         assert_eq!(rows, [both(0, 3), both(1, 2), both(2, 1), both(3, 0)]);
     }
 
     #[test]
-    fn the_sides_meet_again_behind_the_last_place_of_a_difference() {
+    fn recovery_starts_after_the_last_position_of_a_difference() {
         use Operation::{Added, Moved, Same};
         let rows = [(both(0, 0), Same), (Row::Added(1), Added), (both(1, 2), Same), (both(2, 3), Same)];
         assert_eq!(recovery(&rows), Some(2));

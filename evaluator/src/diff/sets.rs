@@ -1,4 +1,4 @@
-//! Two sets whose elements have no order: which element stands for which. Equal ones first, the rest by assignment.
+//! Pairs the elements of two sets: equal elements first, the rest by assignment.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -6,27 +6,27 @@ use std::collections::VecDeque;
 use super::assign::{self, Cost};
 use crate::values::hashed::HashedMap;
 
-/// How much one assignment may cost, in steps: some three hundred elements a side that are not equal.
+/// The bound on one assignment, in steps. It allows about 300 unequal elements per side.
 pub(crate) const WORK: usize = 64_000_000;
 
-/// How two sets are compared. Indexes count within the sets' own slices.
+/// Two sets to match. Indexes count within each set.
 pub(crate) struct Sets<'a> {
-    /// For each element of the baseline's set a number that is equal for elements that mean the same.
+    /// For each element of the baseline's set, a hash that is equal for equal elements.
     pub baseline_keys: &'a [u64],
     /// The same for new's set.
     pub new_keys: &'a [u64],
-    /// What a pair that is not equal costs, `None` where the two cannot stand for each other.
+    /// The cost of an unequal pair; `None` if the two cannot be paired.
     pub pair: &'a dyn Fn(usize, usize) -> Option<Cost>,
-    /// Which set comes first by its content: see [`super::align::Lists::order`].
+    /// The order of the two sets by content: see [`super::align::Lists::order`].
     pub order: &'a dyn Fn() -> Ordering,
 }
 
-/// Which elements of two sets stand for each other.
+/// The pairs of two sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Matching {
     /// The pairs, in the order of the baseline's set.
     pub pairs: Vec<(usize, usize)>,
-    /// False where the sets were too large to be sure that nothing is cheaper.
+    /// False if the sets were too large for the cheapest matching.
     pub exact: bool,
 }
 
@@ -65,7 +65,7 @@ fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Matching {
 fn assigned(sets: &Sets<'_>, left: &[usize], right: &[usize]) -> Vec<(usize, usize)> {
     let pairs = left.iter().flat_map(|i| right.iter().map(|j| (sets.pair)(*i, *j))).collect::<Vec<_>>();
     let cost = |row: usize, column: usize| pairs[row * right.len() + column];
-    // Each element of the one set looks through all of the other, so the smaller one goes first.
+    // The cost grows with the square of the number of rows, so the smaller set is the rows.
     let turned = left.len().cmp(&right.len()).then_with(|| (sets.order)()) == Ordering::Greater;
     let found = if turned {
         let turned = assign::assign(right.len(), left.len(), |row, column| cost(column, row)).pairs;
@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_elements_come_first_wherever_they_stand_and_then_the_nearest() {
+    fn equal_elements_are_paired_first_and_then_the_nearest() {
         assert_eq!(pairs(&[1, 5, 30], &[6, 30, 5], WORK).pairs, [(0, 0), (1, 2), (2, 1)]);
         assert_eq!(pairs(&[11, 15], &[16, 12, 90], WORK).pairs, [(0, 1), (1, 0)]);
     }
 
     #[test]
-    fn of_pairs_that_cost_the_same_the_same_ones_are_taken_the_other_way_round() {
+    fn swapped_sets_give_the_same_pairs() {
         let (a, b) = ([1, 3], [2, 4]);
         let there = pairs(&a, &b, WORK).pairs;
         let mut back: Vec<_> = pairs(&b, &a, WORK).pairs.into_iter().map(|(i, j)| (j, i)).collect();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_that_are_too_large_are_paired_in_order_and_say_so() {
+    fn too_large_sets_are_paired_in_order_and_reported_as_inexact() {
         let found = pairs(&[11, 15], &[16, 12], 1);
         assert_eq!((found.pairs, found.exact), (vec![(0, 0), (1, 1)], false));
     }

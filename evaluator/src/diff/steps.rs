@@ -22,7 +22,7 @@ const RESULT: CostRange = CostRange { least: 500, most: 2_500 };
 /// The cost to pair two other events of one type.
 const OTHER: CostRange = CostRange { least: 1_000, most: 15_000 };
 
-/// A step, prepared to be compared.
+/// A step, prepared for comparison.
 pub(super) struct Step<'a> {
     /// The index of its event, or of its call.
     pub(super) event: usize,
@@ -30,21 +30,21 @@ pub(super) struct Step<'a> {
     pub(super) result: Option<usize>,
     /// Steps of one group have no order among themselves.
     pub(super) group: usize,
-    /// Equal for steps that mean the same.
+    /// A hash that is equal for equal steps.
     pub(super) key: u64,
-    /// Steps of different kinds never stand for each other: the type, and for calls and results the tool.
+    /// The event type, and the tool for calls and results. Steps of different kinds are never paired.
     kind: (&'a str, &'a str),
-    /// What is compared of the event, and of the result.
+    /// The compared parts: the event, and the result.
     parts: [Option<Part<'a>>; 2],
 }
 
 impl<'a> Step<'a> {
-    /// What is compared of the step's event, and of its result.
+    /// Returns the compared parts: the event, and the result.
     pub(super) const fn parts(&self) -> &[Option<Part<'a>>; 2] {
         &self.parts
     }
 
-    /// What it costs that two steps stand for each other, `None` where they cannot.
+    /// Returns the cost of pairing two steps. `None` if they cannot be paired.
     pub(super) fn cost(&self, other: &Step<'_>) -> Option<Cost> {
         let bounds = if self.kind.0 == "tool_call" { [CALL, RESULT] } else { [OTHER, RESULT] };
         let parts = self.parts.iter().zip(&other.parts).zip(bounds);
@@ -52,12 +52,12 @@ impl<'a> Step<'a> {
             .then(|| parts.map(|((part, other), bounds)| part_cost(part.as_ref(), other.as_ref(), bounds)).sum())
     }
 
-    /// How many leaves are looked at to compare it, without looking.
+    /// Returns the number of leaves that a comparison reads.
     pub(super) fn size(&self) -> usize {
         self.parts.iter().flatten().map(Part::size).sum()
     }
 
-    /// Which of two steps comes first by its content.
+    /// Compares two steps by content.
     pub(super) fn order(&self, other: &Step<'_>) -> Ordering {
         let views = |part: &Option<Part<'_>>, other: &Option<Part<'_>>| match (part, other) {
             (Some(part), Some(other)) => part.order(other),
@@ -79,19 +79,19 @@ fn part_cost(part: Option<&Part<'_>>, other: Option<&Part<'_>>, range: CostRange
     }
 }
 
-/// An event that starts a step, the result of its call, and the group of steps without an order that it belongs to.
+/// The start of a step: its event, the result of its call, and the group of unordered steps it belongs to.
 struct Start {
     event: usize,
     result: Option<usize>,
     group: usize,
 }
 
-/// The steps of an answer by their events, in the order of these.
+/// Lists the starts of an answer's steps in the order of the events.
 fn starts(loaded: &LoadedAnswer) -> Vec<Start> {
     let events = &loaded.answer.events;
     let results = results(loaded);
     let taken: HashSet<_> = results.values().copied().collect();
-    // Calls that are made while another is open belong to its group.
+    // A call that starts before the result of an earlier call joins that call's group.
     let (mut group, mut open_until, mut open_group) = (0, 0, 0);
     let mut starts = Vec::with_capacity(events.len());
     for (index, event) in events.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
@@ -112,7 +112,7 @@ fn starts(loaded: &LoadedAnswer) -> Vec<Start> {
     starts
 }
 
-/// Which tools are called, in their order: those of calls that overlap are together, in an order of their own.
+/// Lists the called tools in order. The tools of overlapping calls form one sorted entry.
 pub(crate) fn tools_in_order(loaded: &LoadedAnswer) -> Vec<Vec<&str>> {
     let mut groups: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for start in starts(loaded) {
@@ -126,8 +126,8 @@ pub(crate) fn tools_in_order(loaded: &LoadedAnswer) -> Vec<Vec<&str>> {
     groups.into_values().collect()
 }
 
-/// The steps of an answer, those of a group together. What the rules match is noted.
-pub(super) fn of<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Notes) -> Vec<Step<'a>> {
+/// Prepares the steps of an answer, sorted by group, and records which rules apply.
+pub(super) fn prepare<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Notes) -> Vec<Step<'a>> {
     let events = &loaded.answer.events;
     let mut steps = Vec::with_capacity(events.len());
     for Start { event: index, result, group } in starts(loaded) {
@@ -146,7 +146,7 @@ pub(super) fn of<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mut Not
     steps
 }
 
-/// For each call that has one, its first result.
+/// Maps each call to its first result.
 fn results(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
     let mut results = HashMap::new();
     for (index, event) in loaded.answer.events.iter().enumerate() {
@@ -159,7 +159,7 @@ fn results(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
     results
 }
 
-/// The type of an event, and for calls and results the tool.
+/// Returns the type of an event, and the tool for calls and results.
 pub(crate) fn kind(loaded: &LoadedAnswer, index: usize) -> (&str, &str) {
     let event = &loaded.answer.events[index];
     let tool = match &event.body {

@@ -1,39 +1,39 @@
-//! The table of an exact alignment: for every place of the one list and every place of the other, what the rest costs.
+//! The dynamic-programming table of an exact alignment. A cell has the cost of the rest from one position in each list.
 //!
-//! Between two elements of a list there is one place. Within a group of `k` elements there are as many as the group has
-//! subsets that may have been taken already, `2^k − 1` before the last is. A group that is too large for that has one
-//! place in front of it, and is taken as a whole.
+//! There is one position between two elements. A group of `k` elements has a position for each subset of its elements that
+//! may already be consumed: `2^k − 1`, without the complete group. A group that is too large for this has one position
+//! before it, and is consumed as a whole.
 
 use std::ops::Range;
 
 use super::align::{Alignment, Lists, OPEN_UP_TO};
 use super::assign::{self, Cost, LEFT_OUT};
 
-/// A pair that cannot be.
+/// The cost of an impossible pair.
 const NEVER: u32 = u32::MAX;
 
-/// A run that a large group is matched with has at most so many times its elements.
+/// A large group is matched with runs of at most this many times its elements.
 const RUN_UP_TO: usize = 2;
 
 /// One of the two lists.
 struct Axis {
     groups: Vec<Range<usize>>,
-    /// For each place the group that it lies in; behind the last group lies one more.
+    /// All positions; the last one is after the last group.
     places: Vec<Place>,
-    /// The first place of each group, and the place behind the last.
+    /// The first position of each group, and the position after the last group.
     starts: Vec<usize>,
 }
 
-/// A place in a list.
+/// A position in a list.
 #[derive(Clone, Copy)]
 struct Place {
     group: usize,
-    /// A bit for each element of the group that has been taken.
+    /// A bit for each consumed element of the group.
     taken: usize,
 }
 
 impl Axis {
-    fn of(groups: &[Range<usize>]) -> Self {
+    fn new(groups: &[Range<usize>]) -> Self {
         let mut axis = Self { groups: groups.to_vec(), places: Vec::new(), starts: Vec::new() };
         for (group, elements) in groups.iter().enumerate() {
             axis.starts.push(axis.places.len());
@@ -48,12 +48,12 @@ impl Axis {
         self.groups.get(self.places[place].group)
     }
 
-    /// True where only a whole group can be taken.
+    /// True if the group can only be consumed as a whole.
     fn is_closed(&self, place: usize) -> bool {
         self.group(place).is_some_and(|group| group.len() > OPEN_UP_TO)
     }
 
-    /// The elements that can be taken one at a time, each with the place behind it.
+    /// Returns the elements that can be consumed one at a time, each with the position after it.
     fn next(&self, place: usize) -> impl Iterator<Item = (usize, usize)> + Clone {
         let taken = self.places[place].taken;
         let open = self.group(place).filter(|group| group.len() <= OPEN_UP_TO).cloned().unwrap_or_default();
@@ -61,13 +61,13 @@ impl Axis {
         elements.map(move |(bit, element)| (element, place + (1 << bit)))
     }
 
-    /// How many elements can be taken one at a time, summed over all places.
+    /// Counts the elements that can be consumed one at a time, summed over all positions.
     fn openings(&self) -> usize {
         self.groups.iter().filter(|group| group.len() <= OPEN_UP_TO).map(|group| group.len() << (group.len() - 1)).sum()
     }
 
-    /// The places behind the runs that begin with a group, each with how many elements lie before it; the first run is the
-    /// group alone.
+    /// Returns the runs that start with a group, each as the position after it and its number of elements. The first run is
+    /// the group alone.
     fn runs(&self, first: usize, most: usize) -> Vec<(usize, usize)> {
         let start = self.groups[first].start;
         let groups = self.groups[first..].iter().enumerate();
@@ -80,25 +80,25 @@ const fn subsets(elements: usize) -> usize {
     if elements > OPEN_UP_TO { 1 } else { (1 << elements) - 1 }
 }
 
-/// A step from one place of the table to a later one.
+/// A step from one position of the table to a later one.
 #[derive(Clone)]
 struct Step {
     to: (usize, usize),
     taken: Taken,
 }
 
-/// What a step takes.
+/// The elements that a step consumes.
 #[derive(Clone)]
 enum Taken {
     /// Elements of one side, left out.
     LeftOut,
-    /// Two elements that stand for each other.
+    /// A pair of elements.
     Pair(usize, usize),
-    /// The elements of a large group and those of a run, matched among each other.
+    /// A large group and a run, matched by assignment.
     Whole(Range<usize>, Range<usize>),
 }
 
-/// The table, ready to be filled.
+/// The table with the costs of all pairs.
 pub(super) struct Table {
     left: Axis,
     right: Axis,
@@ -108,7 +108,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Prepares the table of two stretches; `None` where the work that is left is not enough for it.
+    /// Prepares the table of two stretches. `None` if it needs more than the remaining work.
     pub(super) fn within(
         lists: &Lists<'_>,
         left: &[Range<usize>],
@@ -121,7 +121,7 @@ impl Table {
         if cells > *work || !can_be_listed(left, *work) || !can_be_listed(right, *work) {
             return None;
         }
-        let (left, right) = (Axis::of(left), Axis::of(right));
+        let (left, right) = (Axis::new(left), Axis::new(right));
         let steps = left.openings().saturating_mul(right.openings());
         let places = left.places.len().saturating_mul(right.places.len());
         let whole = whole_effort(&left, &right).saturating_add(whole_effort(&right, &left));
@@ -132,7 +132,7 @@ impl Table {
         *work -= needed;
         let start = |axis: &Axis| axis.groups.first().map_or(0, |group| group.start);
         let (i, j) = (start(&left), start(&right));
-        let cost = |row, column| lists.of(i + row, j + column).and_then(|cost| u32::try_from(cost).ok());
+        let cost = |row, column| lists.cost(i + row, j + column).and_then(|cost| u32::try_from(cost).ok());
         let pairs = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
         let pairs = pairs.map(|(row, column)| cost(row, column).unwrap_or(NEVER)).collect();
         Some(Self { left, right, first: (i, j), columns, pairs })
@@ -143,7 +143,7 @@ impl Table {
         (cost != NEVER).then_some(Cost::from(cost))
     }
 
-    /// Adds the cheapest alignment of the two stretches to what was found before.
+    /// Adds the cheapest alignment of the two stretches to `found`.
     pub(super) fn solve(&self, found: &mut Alignment) {
         let width = self.right.places.len();
         let mut rest: Vec<Cost> = vec![0; self.left.places.len() * width];
@@ -166,8 +166,8 @@ impl Table {
         }
     }
 
-    /// The cheapest way on, and what all of the rest costs with it; `None` at the end. Of ways that cost the same, one that
-    /// keeps a pair together.
+    /// Returns the cheapest next step and the cost of the rest with it. `None` at the end. Among steps of equal cost, one
+    /// with a pair comes first.
     fn cheapest(&self, i: usize, j: usize, rest: &[Cost]) -> Option<(Cost, Step)> {
         let width = self.right.places.len();
         let mut best: Option<(Cost, Step)> = None;
@@ -196,7 +196,7 @@ impl Table {
                 consider(cost, (behind, j + 1), Taken::Whole(run, group));
             }
         }
-        // What is left out of a group can wait until the rest of it is matched, so its order need not be tried.
+        // Elements of a group can be left out in any order, so only one order is tried.
         if let Some((count, behind)) = left_out(&self.left, i) {
             consider(count * LEFT_OUT, (behind, j), Taken::LeftOut);
         }
@@ -213,8 +213,8 @@ impl Table {
     }
 }
 
-/// What the large group at `place` costs with each run of the other list: the cost, the place behind the run, and its
-/// elements. `pair` takes an element of the run first.
+/// Returns the cost of the large group at `place` with each run of the other list, the position after the run, and its
+/// elements. The first parameter of `pair` is the element of the run.
 fn runs(
     (axis, place): (&Axis, usize),
     (other, start): (&Axis, usize),
@@ -228,7 +228,7 @@ fn runs(
     runs.into_iter().map(run).collect()
 }
 
-/// How many elements are left out next, and the place behind them.
+/// Returns the number of elements to leave out next, and the position after them.
 fn left_out(axis: &Axis, place: usize) -> Option<(Cost, usize)> {
     if axis.is_closed(place) {
         return axis.group(place).map(|group| (group.len() as Cost, place + 1));
@@ -236,12 +236,12 @@ fn left_out(axis: &Axis, place: usize) -> Option<(Cost, usize)> {
     axis.next(place).next().map(|(_, behind)| (1, behind))
 }
 
-/// True where the places of a list are no more than the work that is left.
+/// True if the list has no more positions than the remaining work.
 fn can_be_listed(groups: &[Range<usize>], work: usize) -> bool {
     groups.iter().map(|group| subsets(group.len())).sum::<usize>() <= work
 }
 
-/// The steps of matching each large group of one list with every run of the other.
+/// Estimates the steps of matching each large group of one list with every run of the other.
 fn whole_effort(axis: &Axis, other: &Axis) -> usize {
     let large = axis.groups.iter().filter(|group| group.len() > OPEN_UP_TO);
     let of = |group: &Range<usize>| {

@@ -2,15 +2,15 @@
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-/// Texts of more lines than this together are compared only at their ends: what lies between differs as a whole.
+/// Texts with more lines than this in total are compared only at their ends; everything between counts as changed.
 ///
 /// The bounds count lines and bytes and not time, so that the same texts always give the same difference.
 const LINES_UP_TO: usize = 20_000;
 
-/// Stretches longer than this are compared by line only: words within pages of change help no reader.
+/// Changed stretches longer than this are compared by line only.
 const WORDS_UP_TO_BYTES: usize = 16 * 1024;
 
-/// What all stretches of a text may cost that are compared by word: of each, the square of its bytes.
+/// The bound on all comparisons by word in a text. A stretch costs the square of its bytes.
 const WORDS_WORK: usize = 4 * WORDS_UP_TO_BYTES * WORDS_UP_TO_BYTES;
 
 /// Two texts, line by line.
@@ -18,14 +18,14 @@ const WORDS_WORK: usize = 4 * WORDS_UP_TO_BYTES * WORDS_UP_TO_BYTES;
 pub struct TextChanges {
     /// Every line of both texts, in reading order.
     pub lines: Vec<Line>,
-    /// True where the texts, or a stretch of them, were too long to be compared by word.
+    /// True if the texts, or a stretch of them, were too long to compare by word.
     pub coarse: bool,
 }
 
-/// A line of either text, or of both.
+/// A line of one text or of both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Which side has it.
+    /// The side that has the line.
     pub origin: Origin,
     /// Its number in the baseline, counted from 1.
     pub baseline: Option<usize>,
@@ -35,7 +35,7 @@ pub struct Line {
     pub parts: Vec<Part>,
 }
 
-/// Which side has a line.
+/// The side that has a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Both.
@@ -51,18 +51,18 @@ pub enum Origin {
 pub struct Part {
     /// The words.
     pub text: String,
-    /// True where they are what differs within the line.
+    /// True if the words changed within the line.
     pub differs: bool,
 }
 
 /// Compares two texts.
 ///
-/// Of differences that are equally short the choice is made by content, so that it does not matter which side is which.
+/// Among differences of equal length, the content decides, so that the result does not depend on which side is which.
 pub(crate) fn diff(baseline: &str, new: &str) -> TextChanges {
     if baseline <= new { in_this_order(baseline, new) } else { mirrored(in_this_order(new, baseline)) }
 }
 
-/// The same difference with the sides the other way round; what the baseline has stands before what new has.
+/// Swaps the sides of a difference. Lines of the baseline come before lines of new.
 fn mirrored(mut changes: TextChanges) -> TextChanges {
     for line in &mut changes.lines {
         std::mem::swap(&mut line.baseline, &mut line.new);
@@ -114,7 +114,7 @@ fn in_this_order(baseline: &str, new: &str) -> TextChanges {
     TextChanges { lines, coarse }
 }
 
-/// The lines that two long texts share at their ends, and between them all others.
+/// Matches only the equal lines at both ends of two long texts.
 fn ends(baseline: &str, new: &str) -> TextChanges {
     let (old, new): (Vec<_>, Vec<_>) = (baseline.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
     let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_that_differ_are_marked_within_their_line() {
+    fn changed_words_are_marked_within_their_line() {
         let changes = diff("Hello.\nYour refund of 50 is on its way.\n", "Hello.\nYour refund of 500 is on its way.\n");
         let marked: Vec<_> = changes.lines.iter().flat_map(|line| &line.parts).filter(|part| part.differs).collect();
         assert_eq!(marked.iter().map(|part| part.text.as_str()).collect::<Vec<_>>(), ["50", "500"]);
@@ -163,7 +163,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn each_side_can_be_read_back(old in "([a-c ]{0,6}\n){0,6}", new in "([a-c ]{0,6}\n){0,6}") {
+        fn each_side_can_be_reconstructed(old in "([a-c ]{0,6}\n){0,6}", new in "([a-c ]{0,6}\n){0,6}") {
             let changes = diff(&old, &new);
             proptest::prop_assert_eq!(side(&changes, Origin::New), old);
             proptest::prop_assert_eq!(side(&changes, Origin::Baseline), new);
@@ -172,13 +172,13 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn swapping_the_texts_mirrors_the_difference(old in "([ab ]{0,4}\n){0,8}", new in "([ab ]{0,4}\n){0,8}") {
+        fn swapped_texts_give_the_mirrored_difference(old in "([ab ]{0,4}\n){0,8}", new in "([ab ]{0,4}\n){0,8}") {
             proptest::prop_assert_eq!(diff(&old, &new), mirrored(diff(&new, &old)));
         }
     }
 
     #[test]
-    fn long_texts_are_compared_more_coarsely_and_say_so() {
+    fn long_texts_are_compared_coarsely_and_reported_as_such() {
         let old = "a line of some length\n".repeat(30_000);
         let changes = diff(&old, &format!("{old}x\n"));
         assert!(changes.coarse);

@@ -1,9 +1,9 @@
-//! Texts that are arithmetic over numbers, as calculators take them: `(54.85 - 54.04) + 12.10`. What such a text says is
-//! its numbers, and each may come from elsewhere, while an id or a date comes as a whole from one place.
+//! Recognises arithmetic expressions for calculators, such as `(54.85 - 54.04) + 12.10`. The numbers of an expression can
+//! have different origins, while an id or a date has one origin as a whole.
 
-/// True for a text of numbers, operators and parentheses that is arithmetic and nothing else. One that might be an id, a
-/// date or a range is not: where whole numbers stand side by side with only `-` or `/` between them and no space, or where
-/// one begins with a zero. Whether the parentheses fit is checked; nothing is worked out.
+/// True for a text of only numbers, operators and parentheses that is arithmetic. Texts that could be an id, a date or a
+/// range are not: whole numbers separated only by `-` or `/` without spaces, or a number with a leading zero. Parentheses
+/// must match; nothing is evaluated.
 pub(super) fn is_arithmetic(text: &str) -> bool {
     let (mut at, mut depth, mut numbers) = (0, 0_usize, 0_usize);
     let (mut awaits_number, mut plainly) = (true, false);
@@ -41,10 +41,10 @@ pub(super) fn is_arithmetic(text: &str) -> bool {
     numbers > 1 && depth == 0 && !awaits_number && plainly
 }
 
-/// The longer ones first.
+/// Longer operators come first, because the first match is used.
 const OPERATORS: [&str; 11] = ["**", "//", "+", "-", "*", "/", "%", "^", "×", "÷", "−"];
 
-/// The length of the number that a text begins with: `12`, `1,250.00`, `0.5`, and neither `007` nor `1.2.3` nor `12a`.
+/// Returns the length of the number at the start of a text: `12`, `1,250.00` and `0.5`, but not `007`, `1.2.3` or `12a`.
 fn number(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_dates_ranges_and_anything_with_a_word_are_none() {
+    fn ids_dates_ranges_and_texts_with_words_are_not_arithmetic() {
         for text in [
             "",
             "54.85",

@@ -1,4 +1,4 @@
-//! Where each value comes from that one side gave its tools.
+//! The origin of each value that one side passed to its tools.
 
 use std::collections::HashMap;
 
@@ -15,68 +15,68 @@ use crate::load::payload;
 use crate::values::hashed::HashedSet;
 use crate::values::{same_object, text_hash};
 
-/// Whole numbers below this are too common to come from anywhere.
+/// Whole numbers below this are exempt: they occur everywhere.
 pub(super) const SMALL: i128 = 10;
 
-/// A text of more words than this is not looked for as a whole.
+/// Longer texts, in words, are not searched as a whole.
 pub(super) const LONG: usize = 16;
 
-/// Numbers of an output that are followed to where they come from.
+/// Most numbers of an output that are traced.
 const NUMBERS_FOLLOWED: usize = 100;
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// It says too little to come from anywhere.
+    /// The value is too common to need an origin.
     Exempt,
-    /// From the input of the case.
+    /// The input of the case.
     Input,
-    /// From this event.
+    /// The event with this index.
     Event(usize),
-    /// From nothing that the agent was given.
+    /// Nothing that the agent received contains the value.
     Nowhere,
-    /// From nothing that could be searched; before it came a payload that is too large to be.
+    /// Nothing searchable contains the value, but an earlier payload was too large to search.
     Unknown,
 }
 
 impl Origin {
-    /// True where the value was seen before it was used.
+    /// True if the agent received the value before it used it.
     pub(crate) const fn is_grounded(self) -> bool {
         matches!(self, Origin::Input | Origin::Event(_))
     }
 }
 
-/// A value that was given to a tool, or is to be.
+/// A value that was passed to a tool, or is proposed for one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaf<'a> {
-    /// Where it stands.
+    /// The call or action that has the value.
     pub holder: Holder,
-    /// The how-manieth leaf of its holder it is, counted from 0.
+    /// The index of the leaf within its holder, counted from 0.
     pub ordinal: usize,
-    /// The same for leaves of one tool under one pointer, array indexes left out.
+    /// A hash of the tool and the pointer without array indexes.
     pub place: u64,
     /// The value.
     pub value: &'a Value,
-    /// Where it comes from.
+    /// The origin of the value.
     pub origin: Origin,
-    /// True for a sum: what it comes from is what its numbers come from, and which of them it takes is the agent's choice.
+    /// True for an arithmetic expression: its origin is the origin of its numbers, which the agent selects itself.
     pub is_sum: bool,
 }
 
-/// The values that one side's agent gave to its tools, and where they come from.
+/// The values that the agent of one side passed to its tools, with their origins.
 #[derive(Debug, Default)]
 pub(crate) struct Origins<'a> {
     /// In the order of the calls, then of the actions.
     pub leaves: Vec<Leaf<'a>>,
-    /// Whether the input of the case was there to be searched.
+    /// True if the input of the case was available.
     pub input_is_known: bool,
-    /// The action that each call carried out, where it says so.
+    /// For each call, the action that it carried out, if the call names one.
     carried_out: HashMap<usize, usize>,
 }
 
 impl<'a> Origins<'a> {
-    /// Looks for the values of an answer in what its agent was given.
-    pub(crate) fn of(loaded: &'a LoadedAnswer, asked: &CaseInput<'_>) -> Self {
+    /// Finds the origins of an answer's values.
+    pub(crate) fn trace(loaded: &'a LoadedAnswer, asked: &CaseInput<'_>) -> Self {
         let mut search = Search::default();
         let mut leaves = Vec::new();
         each_holder(loaded, |holder, tool, arguments| {
@@ -90,7 +90,7 @@ impl<'a> Origins<'a> {
         });
         search.read_input(asked);
         let opaque = search.read_events(loaded);
-        let carriers = Carriers::of(loaded);
+        let carriers = Carriers::new(loaded);
         let mut locate = |search: &Search| {
             let mut missing = false;
             for (leaf, sought) in &mut leaves {
@@ -99,7 +99,7 @@ impl<'a> Origins<'a> {
             }
             missing
         };
-        // The request is another file: it is opened only where something is missing.
+        // The stored request is another file, which is read only if a value has no origin yet.
         let mut input_is_known = asked.case_is_known();
         if locate(&search)
             && let Some(request) = asked.request()
@@ -112,13 +112,13 @@ impl<'a> Origins<'a> {
         Self { leaves, input_is_known, carried_out: carriers.carried_out }
     }
 
-    /// The action that a call carried out, where it says so.
+    /// Returns the action that a call carried out, if the call names one.
     pub(crate) fn action_of(&self, holder: Holder) -> Option<Holder> {
         let Holder::Call(call) = holder else { return None };
         self.carried_out.get(&call).copied().map(Holder::Action)
     }
 
-    /// The leaves of a call or an action.
+    /// Returns the leaves of a call or an action.
     pub(crate) fn held_by(&self, holder: Holder) -> &[Leaf<'a>] {
         // The leaves are in the order of their holders: calls, then actions.
         let start = self.leaves.partition_point(|leaf| leaf.holder < holder);
@@ -127,7 +127,7 @@ impl<'a> Origins<'a> {
     }
 }
 
-/// True where two answers were given the same and gave their tools the same: then no value lost its source.
+/// True if both agents received the same and passed the same to their tools. Then no value can have lost its origin.
 pub(crate) fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) -> bool {
     let (old, other) = (&baseline.answer, &new.answer);
     let same_event = |index: usize| match (&old.events[index].body, &other.events[index].body) {
@@ -148,7 +148,7 @@ pub(crate) fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) ->
         && (0..old.events.len()).all(|index| payload::is_same(baseline.payload(index), new.payload(index)))
 }
 
-/// Where values come from that were said in the end, and given to no tool: each in its turn.
+/// Finds the origins of values of the final output, in order. They were passed to no tool.
 pub(crate) fn origins_of_values(loaded: &LoadedAnswer, asked: &CaseInput<'_>, values: &[Value]) -> Vec<Origin> {
     if values.is_empty() {
         return Vec::new();
@@ -163,7 +163,7 @@ pub(crate) fn origins_of_values(loaded: &LoadedAnswer, asked: &CaseInput<'_>, va
     sought.iter().map(|sought| search.origin(sought, loaded.answer.events.len(), opaque)).collect()
 }
 
-/// The numbers and ids that only the first of two texts has, as they stand there, at most some hundred.
+/// Returns the words with numbers or ids that only the first text has, at most [`NUMBERS_FOLLOWED`].
 pub(crate) fn numbers_only_in(mine: &str, theirs: &str) -> Vec<String> {
     let known: HashedSet = numbers(theirs).collect();
     let words = mine.split_whitespace().filter(|word| numbers(word).any(|number| !known.contains(&number)));
@@ -180,7 +180,7 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> {
     found.into_iter()
 }
 
-/// True for a long text that is mostly words: what an agent writes, not what it copies.
+/// True for a long text with few numbers. Agents write such texts themselves and do not copy them.
 pub(super) const fn is_prose(words: usize, numbers: usize) -> bool {
     words > LONG && numbers * 2 < words
 }
@@ -197,7 +197,7 @@ fn prose(value: &Value) -> Option<&str> {
     is_prose(words, numbers).then_some(text)
 }
 
-/// How far two values are apart, as far as their wording is not: prose by its numbers, anything else wholly or not at all.
+/// Returns the distance of two different values without their wording: for prose the distance of its numbers, else 1.
 pub(crate) fn distance_of_values(old: &Value, new: &Value) -> f64 {
     match (prose(old), prose(new)) {
         (Some(old), Some(new)) => distance_of_numbers(old, new),
@@ -205,14 +205,14 @@ pub(crate) fn distance_of_values(old: &Value, new: &Value) -> f64 {
     }
 }
 
-/// How far the numbers and ids in two texts are apart, as sets: between 0 (the same) and 1 (none in common).
+/// Returns the distance of the numbers and ids in two texts as sets, from 0 (equal) to 1 (none in common).
 pub(crate) fn distance_of_numbers(old: &str, new: &str) -> f64 {
     let (old, new): (HashedSet, HashedSet) = (numbers(old).collect(), numbers(new).collect());
     let all = old.len() + new.len();
     if all == 0 { 0.0 } else { 1.0 - 2.0 * old.intersection(&new).count() as f64 / all as f64 }
 }
 
-/// The pointer within an artifact to a leaf of a call's arguments or an action's parameters.
+/// Returns the pointer within an artifact to a leaf of a call's arguments or an action's parameters.
 pub(crate) fn leaf_pointer(loaded: &LoadedAnswer, holder: Holder, ordinal: usize) -> String {
     let (mut path, arguments) = match holder {
         Holder::Call(index) => match &loaded.answer.events[index].body {
@@ -228,7 +228,7 @@ pub(crate) fn leaf_pointer(loaded: &LoadedAnswer, holder: Holder, ordinal: usize
     path
 }
 
-/// Leads a pointer on to a leaf below a value, if it has so many.
+/// Extends `path` to the leaf with index `left` below a value. Returns false, with fewer left, if there are too few leaves.
 fn lead(path: &mut String, key: &str, value: &Value, left: &mut usize) -> bool {
     let length = path.len();
     pointer::push(path, key);
@@ -249,7 +249,7 @@ fn lead(path: &mut String, key: &str, value: &Value, left: &mut usize) -> bool {
     found
 }
 
-/// Every call and action that gives a tool something, in order.
+/// Calls `take` for each call, then for each action, with its tool and arguments.
 pub(super) fn each_holder<'a>(loaded: &'a LoadedAnswer, mut take: impl FnMut(Holder, &'a str, &'a Map<String, Value>)) {
     for (index, event) in loaded.answer.events.iter().enumerate() {
         if let EventBody::ToolCall(call) = &event.body {
@@ -261,12 +261,12 @@ pub(super) fn each_holder<'a>(loaded: &'a LoadedAnswer, mut take: impl FnMut(Hol
     }
 }
 
-/// The place of a tool's arguments.
+/// Returns the hash of a tool, the root of its leaves' places.
 pub(super) fn root(tool: &str) -> u64 {
     text_hash(tool)
 }
 
-/// Every leaf of an object with its place.
+/// Calls `take` for each leaf of an object with its place.
 pub(super) fn each_leaf<'a>(fields: &'a Map<String, Value>, place: u64, take: &mut impl FnMut(u64, &'a Value)) {
     for (key, value) in fields {
         each_below(value, super::tokens::pair(place, text_hash(key)), take);
@@ -281,17 +281,16 @@ pub(super) fn each_below<'a>(value: &'a Value, place: u64, take: &mut impl FnMut
     }
 }
 
-/// Which call carried out which action.
+/// The calls that carried out actions.
 struct Carriers {
     /// By the index of the call.
     carried_out: HashMap<usize, usize>,
-    /// For each action, up to which position it could have seen what it was given: an action stands where the call stands
-    /// that carried it out, or at the end.
+    /// For each action, the last position that can be its origin: the position of the call that carried it out, or the end.
     limits: Vec<usize>,
 }
 
 impl Carriers {
-    fn of(loaded: &LoadedAnswer) -> Self {
+    fn new(loaded: &LoadedAnswer) -> Self {
         let actions = loaded.answer.proposed_actions.iter().enumerate();
         let by_id: HashMap<_, _> = actions.map(|(index, action)| (action.action_id.as_str(), index)).collect();
         let mut limits = vec![loaded.answer.events.len(); loaded.answer.proposed_actions.len()];

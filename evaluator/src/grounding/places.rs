@@ -1,5 +1,5 @@
-//! What the baseline usually gives a tool at a place, over all cases: one value, or one of a few. Such a value is the
-//! agent's own vocabulary (a currency, a mode, a class of travel) and needs no source.
+//! The usual values of each tool argument in the baseline, over all cases. An argument that takes only a few values is the
+//! agent's own vocabulary (a currency, a mode, a class of travel) and needs no origin.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,17 +10,16 @@ use crate::load::LoadedAnswer;
 use crate::values::hashed::HashedMap;
 use crate::values::meaning_hash;
 
-/// A place with more values than this holds anything.
+/// An argument with more values than this has no usual values.
 const FEW: usize = 8;
 
-/// Each of the few values has to stand for so many cases, on average.
+/// An argument needs this many cases per distinct value.
 const CASES_A_VALUE: usize = 3;
 
-/// Places noted of one case: tools have fewer, and what has more uses names as data.
+/// Most arguments recorded per case. Tools have fewer; an answer with more uses keys as data.
 const PLACES_A_CASE: usize = 256;
 
-/// The values of the baseline by place. It can be shared between threads, and what it says in the end does not depend on
-/// the order in which the cases were noted.
+/// The values of the baseline by argument. Threads can share it; the result does not depend on the order of the cases.
 #[derive(Debug, Default)]
 pub(crate) struct UsualValues {
     known: Mutex<HashedMap<Place>>,
@@ -29,23 +28,23 @@ pub(crate) struct UsualValues {
 #[derive(Debug, Default)]
 struct Place {
     cases: usize,
-    /// Equal for equal values; more than `FEW` are not kept.
+    /// The hashes of distinct values, at most `FEW + 1`.
     values: Vec<u64>,
 }
 
-/// Whether a value is one of a place's few.
+/// Whether a value is usual for an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Usual {
-    /// It is.
+    /// It is usual.
     Yes,
-    /// It is not, whatever other cases hold.
+    /// It is not usual, whatever the remaining cases contain.
     No,
-    /// As far as the cases go that were noted, it might be.
+    /// The remaining cases decide.
     Unknown,
 }
 
 impl UsualValues {
-    /// Notes what the baseline's answer gives its tools.
+    /// Records the tool arguments of an answer of the baseline.
     pub(crate) fn note(&self, baseline: &LoadedAnswer) {
         let mut here: HashedMap<Vec<u64>> = HashedMap::default();
         each_holder(baseline, |_, tool, arguments| {
@@ -65,7 +64,7 @@ impl UsualValues {
         }
     }
 
-    /// Whether a value is usual at a place. `all_noted` says that no case is still to come.
+    /// Returns whether a value is usual for an argument. Pass `all_noted` once every case was recorded.
     pub(crate) fn usual(&self, place: u64, value: &Value, all_noted: bool) -> Usual {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(place) = known.get(&place) else { return if all_noted { Usual::No } else { Usual::Unknown } };

@@ -1,4 +1,4 @@
-//! Which of the words that are looked for stand in what an agent was given, and where first.
+//! Finds the first position of each searched word in everything that an agent received.
 
 use counterproof_artifact::{EventBody, ToolStatus};
 use serde_json::{Map, Value};
@@ -11,23 +11,23 @@ use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
 use crate::values::hashed::{HashedMap, HashedSet};
 
-/// What is looked for of a value.
+/// The words to search for a value.
 #[derive(Debug)]
 pub(super) enum Sought {
-    /// Nothing: it says too little.
+    /// Nothing: the value is too common.
     Nothing,
-    /// All of these.
+    /// All of these words.
     Words(std::ops::Range<usize>),
-    /// All of these, each on its own: the numbers of a sum.
+    /// The numbers of an arithmetic expression, which may have different origins.
     Sum(std::ops::Range<usize>),
-    /// All of these, or the date with or without its year.
+    /// All of these words, or the date with or without its year.
     Date(std::ops::Range<usize>, [u64; 2]),
 }
 
-/// What is looked for, and where it was first seen.
+/// The searched words, and where each first occurs.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// By word, pair of words or date: the first position, or `UNSEEN`. The input is 0, event i is i + 1.
+    /// The first position of each word, pair of words or date, or `UNSEEN`. The input is position 0, event i is i + 1.
     seen: HashedMap<usize>,
     words: Vec<u64>,
     reader: Reader,
@@ -53,17 +53,17 @@ impl Search {
         match words.as_slice() {
             [] | [(_, _, 1)] => return Sought::Nothing,
             [(word, ..)] => self.words.push(*word),
-            // Each number of a sum may come from elsewhere, and small ones need to come from nowhere, as on their own.
+            // The numbers of a sum may have different origins, and small ones are exempt, as they are alone.
             words if is_sum => {
                 self.words.extend(words.iter().filter(|(.., length)| *length > 1).map(|(word, ..)| *word));
             }
-            // The agent's own prose comes from nowhere, and rightly so.
+            // Prose is written by the agent and needs no origin.
             words if is_prose(words.len(), words.iter().filter(|(_, digits, _)| *digits).count()) => {}
             words if words.len() > LONG => {
                 let numbers = words.iter().filter(|(_, digits, length)| *digits && *length > 1);
                 self.words.extend(numbers.map(|(word, ..)| *word));
             }
-            // Names may be put together from their parts; numbers and ids stand side by side wherever they came from.
+            // A name may be assembled from its parts. Words with numbers must be adjacent in their origin.
             words if words.iter().all(|(_, digits, _)| !digits) => {
                 self.words.extend(words.iter().map(|(word, ..)| *word));
             }
@@ -90,13 +90,13 @@ impl Search {
         }
     }
 
-    /// Reads the input as the cases file has it.
+    /// Reads the input from the cases file.
     pub(super) fn read_input(&mut self, asked: &CaseInput<'_>) {
         let mut input = Source { position: 0, search: self, own: &HashedSet::default() };
         asked.case_texts(|value| input.read(value));
     }
 
-    /// Reads what the events gave the agent. Returns the first position behind a payload that could not be searched.
+    /// Reads everything that the agent received in events. Returns the position of the first payload that was too large.
     pub(super) fn read_events(&mut self, loaded: &LoadedAnswer) -> usize {
         let nothing = HashedSet::default();
         for (index, event) in loaded.answer.events.iter().enumerate() {
@@ -126,7 +126,7 @@ impl Search {
         loaded.payloads.first_unread().map_or(UNSEEN, |index| index + 1)
     }
 
-    /// What is looked for of the arguments that a failed call was given.
+    /// Returns the searched words of a failed call's arguments. Errors often repeat them, which is no origin.
     fn own_words(&mut self, args: &Map<String, Value>) -> HashedSet {
         let start = self.words.len();
         let mut dates = Vec::new();
@@ -156,16 +156,16 @@ impl Search {
     }
 }
 
-/// A text that the agent was given, while it is read.
+/// A text that the agent received, while it is read.
 pub(super) struct Source<'s> {
     pub(super) position: usize,
     pub(super) search: &'s mut Search,
-    /// What does not count as seen here.
+    /// Words that do not count here.
     pub(super) own: &'s HashedSet,
 }
 
 impl Source<'_> {
-    /// Reads a value: the leaves as one text, so that a value put together from several is found, and the keys apart.
+    /// Reads a value: all leaves as one text, so that values assembled from several leaves are found, and each key alone.
     pub(super) fn read(&mut self, value: &Value) {
         self.leaves(value, &mut None);
         self.keys(value);

@@ -1,4 +1,4 @@
-//! The values of the new side that come from nowhere, held against the same places of the baseline.
+//! Values of the new side without an origin, compared with the same arguments of the baseline.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,20 +8,20 @@ use super::{Holder, Leaf, Origin, Origins};
 use crate::diff::counterparts::Counterparts;
 use crate::values::meaning_hash;
 
-/// A value of the new side that comes from nowhere.
+/// A value of the new side without an origin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Suspect<'a> {
     /// The value.
     pub leaf: Leaf<'a>,
-    /// What the baseline has at the same place: that of the paired call or action where it has the place.
+    /// The baseline's value for the same argument, from the paired call or action if that has the argument.
     pub baseline: Option<Leaf<'a>>,
-    /// True where the baseline has a value there that comes from nowhere, too.
+    /// True if a value of the baseline for the same argument has no origin either.
     pub in_baseline: bool,
-    /// True where it is the very value that the baseline has there: not made up, but no longer seen to come from anywhere.
+    /// True if the baseline has the same value: it was not made up, but its origin is gone.
     pub is_kept: bool,
 }
 
-/// What the baseline has at a place, taken together.
+/// The baseline's values for one argument, combined.
 #[derive(Debug, Clone, Copy)]
 struct There<'a> {
     first: Leaf<'a>,
@@ -29,8 +29,9 @@ struct There<'a> {
     any_from_nowhere: bool,
 }
 
-/// The suspects among new's values: where the baseline's at the same place are all grounded, or, where new's transcript is
-/// declared complete, all that come from nowhere. A value that a call shares with its action is named for the action alone.
+/// Finds suspects: values of new without an origin whose counterparts in the baseline are all grounded. If new's transcript
+/// is declared complete, all values without an origin are suspects. A value that a call shares with its action is reported
+/// only for the action.
 pub(crate) fn suspects<'a>(
     baseline: &Origins<'a>,
     new: &Origins<'a>,
@@ -73,7 +74,7 @@ pub(crate) fn suspects<'a>(
 
 fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, There<'a>>, leaf: &Leaf<'a>) {
     let there = entry.or_insert(There { first: *leaf, all_grounded: true, any_from_nowhere: false });
-    // That the numbers of one sum are known says nothing of what another one needs: a rate, say, that stands in no transcript.
+    // A grounded sum does not imply that another sum is grounded: it may need a rate that no transcript contains.
     there.all_grounded &= leaf.origin.is_grounded() && !leaf.is_sum;
     there.any_from_nowhere |= leaf.origin == Origin::Nowhere;
 }

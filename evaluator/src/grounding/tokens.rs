@@ -1,39 +1,39 @@
-//! Texts and values as words, numbers and dates in one normal form, so that a value is found however a text writes it:
-//! `1,250.00` is `1250`, `May 27, 2024` is `2024-05-27`, and letter case does not matter. One pass, without looking back.
+//! Splits texts and values into words, numbers and dates in a normal form, so that a value is found in any notation:
+//! `1,250.00` is `1250`, `May 27, 2024` is `2024-05-27`, and case does not matter. One pass without backtracking.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use serde_json::{Number, Value};
 
-/// Below this, a float that is whole is written as a whole number.
+/// Whole floats below this are written as whole numbers.
 const WHOLE_FLOATS: f64 = 1e36;
 
-/// One thing that a text says.
+/// One token of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     /// A word or a number.
     Word {
         /// Equal for equal words, within one process.
         hash: u64,
-        /// True where it has a digit.
+        /// True if it contains a digit.
         digits: bool,
-        /// How many characters it has.
+        /// Its length in characters.
         length: usize,
     },
-    /// The words just read are a date: one such token for each way to read it.
+    /// The preceding words are a date. An ambiguous date gives one token for each reading.
     Date {
         /// Equal for equal dates.
         hash: u64,
-        /// False where the text names no year.
+        /// False if the text has no year.
         whole: bool,
     },
 }
 
-/// Keyed anew in each process, so that no agent can make two values collide on purpose.
+/// The key of this process, so that no agent can construct colliding values.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The hash of two words that stand side by side.
+/// Returns the hash of two adjacent words.
 pub(super) fn pair(first: u64, second: u64) -> u64 {
     KEY.hash_one((first, second))
 }
@@ -42,7 +42,7 @@ pub(super) fn pair(first: u64, second: u64) -> u64 {
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     word: String,
-    /// What the last words may be as parts of a date, oldest first.
+    /// The last three words as parts of a date, oldest first.
     parts: [Part; 3],
 }
 
@@ -50,18 +50,18 @@ pub(super) struct Reader {
 enum Part {
     #[default]
     Other,
-    /// A number of at most four digits, and how many it has.
+    /// A number of at most four digits, and its number of digits.
     Number(u16, usize),
     Month(u16),
 }
 
 impl Reader {
-    /// Forgets what was read before.
+    /// Starts a new text.
     pub(super) fn restart(&mut self) {
         self.parts = Default::default();
     }
 
-    /// Reads a string or a number; other values say nothing.
+    /// Reads a string or a number. Other values have no tokens.
     pub(super) fn leaf(&mut self, value: &Value, take: &mut impl FnMut(Token)) {
         match value {
             Value::String(text) => self.text(text, take),
@@ -77,7 +77,7 @@ impl Reader {
         while let Some(&byte) = bytes.get(at) {
             at = match byte {
                 b'0'..=b'9' => self.number(text, at, take),
-                // What stands within a string within a JSON string: a line break, not the letter n.
+                // An escape within a string that contains JSON: `\\n` is a line break, not the letter n.
                 b'\\' if matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't')) => at + 2,
                 _ if byte.is_ascii_alphabetic() || byte >= 0x80 => self.run(text, at, take),
                 _ => at + 1,
@@ -85,18 +85,18 @@ impl Reader {
         }
     }
 
-    /// Reads what begins with a digit, and returns where it ends.
+    /// Reads a token that starts with a digit, and returns its end.
     fn number(&mut self, text: &str, start: usize, take: &mut impl FnMut(Token)) -> usize {
         let bytes = text.as_bytes();
         let digits = |from: usize| from + bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let whole = digits(start);
         let mut end = whole;
-        // 1,250: groups of three, and nothing that would make them a list.
+        // Thousands separators: groups of exactly three digits. `1,2` is a list.
         while whole - start <= 3 && bytes.get(end) == Some(&b',') && digits(end + 1) == end + 4 {
             end += 4;
         }
         let fraction = (bytes.get(end) == Some(&b'.')).then(|| digits(end + 1)).filter(|after| *after > end + 1);
-        // 27.05.2024 and 1.2.3 are no fractions.
+        // Dates and versions are no fractions: 27.05.2024, 1.2.3.
         let dotted = |at: usize| bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
         let is_behind_a_dot = start >= 2 && bytes[start - 1] == b'.' && bytes[start - 2].is_ascii_digit();
         let fraction = fraction.filter(|after| !dotted(*after) && !is_behind_a_dot);
@@ -105,7 +105,7 @@ impl Reader {
             let after = bytes.get(letters);
             let time = letters == whole + 1 && bytes[whole].eq_ignore_ascii_case(&b't');
             let mixed = after.is_some_and(|byte| byte.is_ascii_digit() || *byte >= 0x80) && !time;
-            // 50kg and 27T10:00 are a number and more; 9f3c is a name.
+            // 50kg and 27T10:00 start with a number; 9f3c is an id.
             if letters > whole && mixed {
                 return self.run(text, start, take);
             }
@@ -133,7 +133,7 @@ impl Reader {
         self.emit(KEY.hash_one(number), number.len(), true, Some(part), take);
     }
 
-    /// Reads letters and digits, and returns where they end. A character of a script without spaces is a word.
+    /// Reads letters and digits, and returns their end. In scripts without spaces, each character is a word.
     fn run(&mut self, text: &str, start: usize, take: &mut impl FnMut(Token)) -> usize {
         self.word.clear();
         let (mut end, mut length, mut digits) = (start, 0, false);
@@ -173,7 +173,7 @@ impl Reader {
     }
 }
 
-/// The dates that three words in a row may be.
+/// Emits the possible dates of three consecutive words.
 fn dates(parts: [Part; 3], take: &mut impl FnMut(Token)) {
     use Part::{Month, Number};
     let mut whole = |year: u16, month: u16, day: u16| {
@@ -203,8 +203,8 @@ fn yearless(month: u16, day: u16) -> u64 {
     KEY.hash_one((month, day))
 }
 
-/// The year, month and day of a text that is a date and nothing but a date, with or without a time of day; and the same
-/// date as a text without the year names it.
+/// Returns the hashes of a text that is only a date, with or without a time of day: of the full date, and of the date
+/// without its year.
 pub(super) fn whole_date(text: &str) -> Option<[u64; 2]> {
     let numbers = text.get(..10)?;
     let rest = &text[10..];
@@ -215,7 +215,7 @@ pub(super) fn whole_date(text: &str) -> Option<[u64; 2]> {
     valid.then(|| [KEY.hash_one((year, month, day)), yearless(month, day)])
 }
 
-/// A number in plain digits.
+/// Formats a number without exponent.
 fn plain(number: &Number) -> String {
     if let Some(whole) = number.as_i128() {
         return whole.to_string();
@@ -224,7 +224,7 @@ fn plain(number: &Number) -> String {
     if float.abs() < WHOLE_FLOATS { float.to_string() } else { number.to_string() }
 }
 
-/// Characters of scripts that put no spaces between words: Thai to Khmer, and Chinese, Japanese and Korean.
+/// True for characters of scripts without spaces between words: Thai to Khmer, and Chinese, Japanese and Korean.
 const fn stands_alone(c: char) -> bool {
     matches!(c as u32, 0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x2E80..=0xD7FF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_the_same_however_it_is_written() {
+    fn a_number_is_equal_in_all_notations() {
         for (number, texts) in [
             (json!(1250), &["1,250.00", "$1,250", "1250 EUR", "1250EUR", "1250.0"][..]),
             (json!(50.5), &["50.50", "50.5%", "50.5kg"]),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_found_in_the_ways_that_people_write_it() {
+    fn a_date_is_found_in_common_notations() {
         let [date, yearless] = whole_date("2024-05-27").unwrap();
         for text in
             ["2024-05-27T10:00:00Z", "May 27, 2024", "27 May 2024", "the 27th of May 2024", "05/27/2024", "27.5.2024"]
