@@ -83,7 +83,7 @@ fn href(out: &Utf8Path, folder: &Utf8Path) -> Option<String> {
     Some(counterproof_evaluator::encode_path(&format!("{}{name}", relative_path(&from, &to)?)))
 }
 
-/// Returns the relative path from one folder to another. `None` if there is none, such as between two Windows drives.
+/// Returns the relative path from one folder to another. `None` between two Windows drives.
 fn relative_path(from: &Utf8Path, to: &Utf8Path) -> Option<String> {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
     let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();

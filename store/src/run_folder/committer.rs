@@ -93,7 +93,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = Utf8Path::from_path(folder.path()).unwrap();
         let committer = Committer::start(folder, 400).unwrap();
-        let (reports, committed) = channel();
+        let (reports, finished) = channel();
         let mut longest = 0;
         for number in 0..100 {
             let reports = reports.clone();
@@ -103,7 +103,7 @@ mod tests {
                 .unwrap();
             if number % 7 == 0 {
                 // Reports come in order: after this one, the journal of its group was emptied or will be soon.
-                while committed.recv().unwrap().0 != number {}
+                while finished.recv().unwrap().0 != number {}
                 longest = longest.max(folder.join(JOURNAL_FILE).metadata().unwrap().len());
             }
         }
