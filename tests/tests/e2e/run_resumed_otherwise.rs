@@ -73,7 +73,7 @@ fn a_run_with_an_openai_protocol_resumes_only_with_its_own_settings() {
 
         for (more, named) in [
             (&["--model", "n"][..], "`model` changed from \"m\" to \"n\""),
-            (&["--model", "m", "--config", "prompt.toml"], "`system_prompt_sha256` was"),
+            (&["--model", "m", "--config", "prompt.toml"], "`system_prompt_sha256` changed from"),
             (&["--model", "m", "--config", "risk.toml"], "`risk.issue_*` changed from \"high\" to \"low\""),
             (&["--model", "m", "--header", "x-team: a"], "`request_headers` changed from null to [\"x-team\"]"),
         ] {
@@ -105,7 +105,7 @@ fn a_run_of_a_program_resumes() {
     assert_eq!(asked, [1, 2, 1]);
     assert_done(&sandbox.run(["validate", "runs/new/r"]));
     let other = run(&sandbox, &["--resume", "r", "--agent-cmd", "other-agent"]);
-    assert!(other.code == Some(2) && other.stderr.contains("`base_url` was \"cmd:sh\""), "{other}");
+    assert!(other.code == Some(2) && other.stderr.contains("`base_url` changed from \"cmd:sh\""), "{other}");
 }
 
 #[test]
