@@ -94,9 +94,10 @@ impl Config {
     fn parse(text: &str) -> Result<Self, InvalidConfig> {
         let mut config: Self = toml::from_str(text)
             .map_err(|error| InvalidConfig { message: error.message().to_owned(), span: error.span() })?;
-        config.rules = std::mem::take(&mut config.compare.rule)
-            .compile(text)
-            .map_err(|error| InvalidConfig { span: Some(line_span(text, error.line)), message: error.message })?;
+        config.rules = std::mem::take(&mut config.compare.rule).compile(text).map_err(|error| InvalidConfig {
+            span: Some(line_span(text, error.line)),
+            message: error.problem.to_string(),
+        })?;
         Ok(config)
     }
 }

@@ -61,7 +61,7 @@ pub use load::{
 };
 
 // Rules of comparison.
-pub use rules::{RuleError, Rules, WrittenRules};
+pub use rules::{InvalidPattern, RuleError, RuleProblem, Rules, WrittenRules};
 
 // Differences of two answers.
 pub use diff::{

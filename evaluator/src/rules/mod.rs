@@ -1,4 +1,4 @@
-//! Rules of comparison: what two answers are not compared on, or not literally.
+//! Rules of comparison: the values that are ignored, or that need not be literally equal.
 //!
 //! A rule selects values by the tool or the event type that they belong to and by a pattern of their JSON Pointer, and
 //! states how they are compared. It acts in two ways: on a [`view`] of each value, which decides the pairing, and on the
@@ -12,8 +12,8 @@ mod view;
 mod written;
 
 pub use forms::Renaming;
-pub use path::Scope;
+pub use path::{InvalidPattern, Scope};
 pub use rule::{Rules, Subject};
 pub(crate) use view::coarse_view;
 pub use view::{Notes, view};
-pub use written::{RuleError, WrittenRules};
+pub use written::{RuleError, RuleProblem, WrittenRules};

@@ -26,6 +26,16 @@ enum Segment {
     ArgumentsAndResults,
 }
 
+/// The text is not a JSON Pointer.
+#[derive(Debug, thiserror::Error)]
+#[error("`path` is a JSON Pointer and starts with `/`: write `/{suggestion}` instead of `{text}`")]
+pub struct InvalidPattern {
+    /// The invalid text.
+    text: String,
+    /// The same path with `/` as the separator.
+    suggestion: String,
+}
+
 /// The arguments of a call, the parameters of an action, and what a tool returned.
 const ARGUMENTS_AND_RESULTS: [&str; 3] = ["args", "params", "payload_summary"];
 
@@ -42,16 +52,17 @@ impl Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = String;
+    type Err = InvalidPattern;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidPattern> {
         let Some(rest) = text.strip_prefix('/') else {
-            let hint = text.trim_start_matches("$.").replace('.', "/");
-            return Err(format!("`path` is a JSON Pointer and starts with `/`: write `/{hint}` instead of `{text}`"));
+            let suggestion = text.trim_start_matches("$.").replace('.', "/");
+            return Err(InvalidPattern { text: text.to_owned(), suggestion });
         };
         let segment = |text: &str| match text {
             "*" => Segment::Any,
             "**" => Segment::AnyNumber,
+            // `~1` before `~0`, as RFC 6901 requires: `~01` is `~1`, not `/`.
             key => Segment::Key(key.replace("~1", "/").replace("~0", "~")),
         };
         Ok(Self { segments: rest.split('/').map(segment).collect() })
@@ -233,7 +244,7 @@ mod tests {
         for pattern in ["/args/date", "/**/a~1b/*"] {
             assert_eq!(pattern.parse::<Pattern>().unwrap().to_string(), pattern);
         }
-        let error = "$.args.date".parse::<Pattern>().unwrap_err();
+        let error = "$.args.date".parse::<Pattern>().unwrap_err().to_string();
         assert!(error.contains("write `/args/date`"), "{error}");
     }
 }

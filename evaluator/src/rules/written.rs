@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use toml::Spanned;
 
-use super::path::Pattern;
+use super::path::{InvalidPattern, Pattern};
 use super::rule::{Effect, Form, Rule, Rules, Selector, Tolerance};
 
 const EFFECTS: &str = "`ignore`, `normalise`, `tolerance`, `unordered`, `key` and `default`";
@@ -19,12 +19,46 @@ pub struct WrittenRules {
 
 /// An invalid rule.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line}: {message}")]
+#[error("line {line}: {problem}")]
 pub struct RuleError {
     /// The line of the text on which the rule begins, counted from 1.
     pub line: usize,
     /// The error and its remedy.
-    pub message: String,
+    pub problem: RuleProblem,
+}
+
+/// Why a rule is invalid, with the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleProblem {
+    /// It selects by tool and by event.
+    #[error("a rule cannot have both `tool` and `event`: write one rule for each")]
+    ToolAndEvent,
+    /// It changes nothing.
+    #[error("the rule has no effect: add one of {EFFECTS}")]
+    NoEffect,
+    /// It has more than one effect.
+    #[error("a rule can have only one of {EFFECTS}: write one rule for each")]
+    SeveralEffects,
+    /// It would ignore everything.
+    #[error(
+        "`ignore` without a `path` needs a `tool` or an `event`: write `tool = \"get_time\"` or `path = \"/args/date\"`"
+    )]
+    IgnoresEverything,
+    /// Its effect needs a path.
+    #[error("a rule needs a `path`, such as `/args/date`; only `ignore` can omit it, for a whole tool or event")]
+    MissingPath,
+    /// Its path is not a JSON Pointer.
+    #[error(transparent)]
+    Path(#[from] InvalidPattern),
+    /// A flag, named here, is `false`.
+    #[error("`{0}` must be `true` or omitted: remove the rule to disable it")]
+    DisabledFlag(&'static str),
+    /// Its tolerance accepts no difference, or is not a finite number.
+    #[error("`tolerance` must be greater than zero: write `0.01`, or `{{ relative = 0.05 }}` for 5 %")]
+    Tolerance,
+    /// Its default is a TOML date.
+    #[error("`default` must be a JSON value, and JSON has no dates: write the date in quotes")]
+    DateAsDefault,
 }
 
 impl WrittenRules {
@@ -33,7 +67,7 @@ impl WrittenRules {
         let compile = |written: Spanned<Written>| {
             let before = text.get(..written.span().start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            Rule::try_from(written.into_inner()).map_err(|message| RuleError { line, message })
+            Rule::try_from(written.into_inner()).map_err(|problem| RuleError { line, problem })
         };
         let rules = self.rules.into_iter().map(compile).collect::<Result<_, _>>()?;
         Ok(Rules { rules })
@@ -90,16 +124,14 @@ fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 }
 
 impl TryFrom<Written> for Rule {
-    type Error = String;
+    type Error = RuleProblem;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: Written) -> Result<Self, RuleProblem> {
         let selector = match (written.tool, written.event) {
             (None, None) => Selector::Everything,
             (Some(tool), None) => Selector::Tool(tool),
             (None, Some(event)) => Selector::Event(event),
-            (Some(_), Some(_)) => {
-                return Err("a rule cannot have both `tool` and `event`: write one rule for each".to_owned());
-            }
+            (Some(_), Some(_)) => return Err(RuleProblem::ToolAndEvent),
         };
         let mut effects = [
             written_flag("ignore", written.ignore)?.then_some(Effect::Ignore),
@@ -115,34 +147,32 @@ impl TryFrom<Written> for Rule {
             (Some(effect), None) => {
                 Ok(Self { path: path(written.path.as_deref(), &selector, &effect)?, selector, effect })
             }
-            (None, _) => Err(format!("the rule has no effect: add one of {EFFECTS}")),
-            (Some(_), Some(_)) => Err(format!("a rule can have only one of {EFFECTS}: write one rule for each")),
+            (None, _) => Err(RuleProblem::NoEffect),
+            (Some(_), Some(_)) => Err(RuleProblem::SeveralEffects),
         }
     }
 }
 
 /// Returns the path of a rule. A missing or empty path selects everything, which only `ignore` supports.
-fn path(written: Option<&str>, selector: &Selector, effect: &Effect) -> Result<Pattern, String> {
+fn path(written: Option<&str>, selector: &Selector, effect: &Effect) -> Result<Pattern, RuleProblem> {
     match (written, selector, effect) {
-        (Some(path), ..) if !path.is_empty() => path.parse(),
+        (Some(path), ..) if !path.is_empty() => Ok(path.parse()?),
         (_, Selector::Tool(_), Effect::Ignore) => Ok(Pattern::tool_data()),
         (_, Selector::Event(_), Effect::Ignore) => Ok(Pattern::event_data()),
-        (_, Selector::Everything, Effect::Ignore) => {
-            Err("`ignore` without a `path` needs a `tool` or an `event`: write `tool = \"get_time\"` or `path = \"/args/date\"`"
-                .to_owned())
-        }
-        _ => Err("a rule needs a `path`, such as `/args/date`; only `ignore` can omit it, for a whole tool or event".to_owned()),
+        (_, Selector::Everything, Effect::Ignore) => Err(RuleProblem::IgnoresEverything),
+        _ => Err(RuleProblem::MissingPath),
     }
 }
 
-fn written_flag(name: &str, flag: Option<bool>) -> Result<bool, String> {
+fn written_flag(name: &'static str, flag: Option<bool>) -> Result<bool, RuleProblem> {
     match flag {
-        Some(false) => Err(format!("`{name}` must be `true` or omitted: remove the rule to disable it")),
+        // `false` could be read as a rule that overrides an earlier one, which no rule can.
+        Some(false) => Err(RuleProblem::DisabledFlag(name)),
         flag => Ok(flag.is_some()),
     }
 }
 
-fn tolerance(written: &WrittenTolerance) -> Result<Effect, String> {
+fn tolerance(written: &WrittenTolerance) -> Result<Effect, RuleProblem> {
     let (absolute, relative) = match written {
         WrittenTolerance::Absolute(absolute) => (*absolute, 0.0),
         WrittenTolerance::Both(Both { absolute, relative }) => (*absolute, *relative),
@@ -151,12 +181,13 @@ fn tolerance(written: &WrittenTolerance) -> Result<Effect, String> {
     if usable(absolute) && usable(relative) && absolute + relative > 0.0 {
         return Ok(Effect::Tolerance(Tolerance { absolute, relative }));
     }
-    Err("`tolerance` must be greater than zero: write `0.01`, or `{ relative = 0.05 }` for 5 %".to_owned())
+    Err(RuleProblem::Tolerance)
 }
 
-fn default(value: Value) -> Result<Effect, String> {
+fn default(value: Value) -> Result<Effect, RuleProblem> {
+    // The `toml` crate deserializes a date to a map with this private key.
     if value.get("$__toml_private_datetime").is_some() {
-        return Err("`default` must be a JSON value, and JSON has no dates: write the date in quotes".to_owned());
+        return Err(RuleProblem::DateAsDefault);
     }
     Ok(Effect::Default(value))
 }
