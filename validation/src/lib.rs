@@ -24,6 +24,7 @@ mod document;
 mod excerpt;
 mod fast_parse;
 mod finding;
+mod json_value;
 mod parse;
 mod rules;
 mod run_folder;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-use crate::rules::value::{count, items};
+use crate::json_value::{count, items};
 use counterproof_artifact::{Href, Manifest, Sha256Digest, Side};
 use counterproof_store::confined_path::{self, ResolveError};
 
@@ -123,7 +123,7 @@ impl RunFolder {
             return Ok(digest);
         }
         let file = confined_path::open(&self.path, href.as_str())?;
-        let (digest, _) = Sha256Digest::of_reader(file).map_err(|source| failed(href, source))?;
+        let (digest, _) = Sha256Digest::from_reader(file).map_err(|source| failed(href, source))?;
         known().insert(href.as_str().to_owned(), digest);
         Ok(digest)
     }

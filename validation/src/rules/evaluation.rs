@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::Code;
 use crate::finding::Findings;
+use crate::json_value::{count, items};
 use crate::rules::names;
 use crate::rules::schema;
-use crate::rules::value::{count, items};
 use counterproof_artifact::evaluation::Verdict;
 use counterproof_artifact::schema::Kind;
 

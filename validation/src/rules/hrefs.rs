@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::Code;
 use crate::excerpt::quote;
 use crate::finding::Findings;
-use crate::rules::value::items;
+use crate::json_value::items;
 use crate::run_folder::{RecordedValue, RunFolder};
 use counterproof_artifact::HrefError;
 use counterproof_artifact::escape_invisible;

@@ -10,4 +10,3 @@ pub(crate) mod names;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod steps;
-pub(crate) mod value;

@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::Code;
 use crate::excerpt::quote;
 use crate::finding::Findings;
+use crate::json_value::{count, items};
 use crate::rules::hrefs;
 use crate::rules::names;
 use crate::rules::schema;
-use crate::rules::value::{count, items};
 use counterproof_artifact::schema::Kind;
 use counterproof_artifact::{CaseId, Side};
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::Code;
 use crate::excerpt::quote;
 use crate::finding::Findings;
-use crate::rules::value::items;
+use crate::json_value::items;
 
 pub(crate) fn check(document: &Value, findings: &mut Findings) {
     let calls = events(document, "tool_call");

@@ -1,0 +1,32 @@
+//! Byte offsets as lines and columns.
+
+/// A line and a column in a text, both counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The line number.
+    pub line: usize,
+    /// The column in characters.
+    pub column: usize,
+}
+
+/// Returns the positions of byte offsets, in the order of the offsets. The text is read once for all offsets.
+pub fn positions(text: &[u8], offsets: &[usize]) -> Vec<Position> {
+    let mut order: Vec<usize> = (0..offsets.len()).collect();
+    order.sort_unstable_by_key(|&index| offsets[index]);
+    let mut positions = vec![Position { line: 1, column: 1 }; offsets.len()];
+    let (mut at, mut here) = (0, Position { line: 1, column: 1 });
+    for index in order {
+        let offset = offsets[index].min(text.len());
+        for &byte in &text[at..offset] {
+            if byte == b'\n' {
+                here = Position { line: here.line + 1, column: 1 };
+            } else if byte & 0b1100_0000 != 0b1000_0000 {
+                // Every byte of UTF-8 but a continuation starts a character.
+                here.column += 1;
+            }
+        }
+        at = offset;
+        positions[index] = here;
+    }
+    positions
+}
