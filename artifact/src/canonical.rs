@@ -14,12 +14,12 @@ pub struct Sha256Digest([u8; 32]);
 
 impl Sha256Digest {
     /// Computes the digest of bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Computes the digest of everything that a reader returns, and the number of bytes.
-    pub fn of_reader(mut reader: impl Read) -> io::Result<(Self, u64)> {
+    /// Computes the digest and the number of all bytes that a reader returns.
+    pub fn from_reader(mut reader: impl Read) -> io::Result<(Self, u64)> {
         let mut hasher = Sha256Hasher::default();
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn digest_of_the_empty_text_is_the_published_one() {
         let expected = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(Sha256Digest::of(b"").to_string(), expected);
-        assert_eq!(Sha256Digest::of_reader(&b""[..]).unwrap().0, expected.parse().unwrap());
+        assert_eq!(Sha256Digest::from_bytes(b"").to_string(), expected);
+        assert_eq!(Sha256Digest::from_reader(&b""[..]).unwrap().0, expected.parse().unwrap());
         assert_eq!(expected.to_uppercase().parse::<Sha256Digest>().unwrap().to_string(), expected);
     }
 

@@ -106,8 +106,10 @@ impl Content {
     /// The first 16 hexadecimal digits of the SHA-256 of the text, or of the object as compact JSON in its own key order.
     pub fn short_hash(&self) -> String {
         match self {
-            Content::Text(text) => Sha256Digest::of(text.as_bytes()).short(),
-            Content::Json(object) => Sha256Digest::of(Value::Object(object.clone()).to_string().as_bytes()).short(),
+            Content::Text(text) => Sha256Digest::from_bytes(text.as_bytes()).short(),
+            Content::Json(object) => {
+                Sha256Digest::from_bytes(Value::Object(object.clone()).to_string().as_bytes()).short()
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers of the contract. JSON has one number type, thus `15000` and `15000.0` are read as equal.
+//! Numbers of the contract. JSON has one number type: `15000` and `15000.0` are equal.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;

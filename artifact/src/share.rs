@@ -1,4 +1,4 @@
-//! A share of a whole, exact to a millionth, thus a written share is never rounded before it is compared with a count.
+//! A share of a whole, exact to a millionth: a written share is not rounded before it is compared with a count.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,15 +31,15 @@ impl Share {
 
     /// Returns this share of a number, rounded down.
     pub fn floor_of(self, whole: u64) -> u64 {
-        self.of(whole, 0)
+        self.scale(whole, 0)
     }
 
     /// Returns this share of a number, rounded up.
     pub fn ceil_of(self, whole: u64) -> u64 {
-        self.of(whole, WHOLE - 1)
+        self.scale(whole, WHOLE - 1)
     }
 
-    fn of(self, whole: u64, up: u32) -> u64 {
+    fn scale(self, whole: u64, up: u32) -> u64 {
         let parts = u128::from(whole) * u128::from(self.millionths) + u128::from(up);
         // A share is at most the whole, so the result fits.
         u64::try_from(parts / u128::from(WHOLE)).unwrap_or(whole)

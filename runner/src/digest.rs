@@ -8,18 +8,18 @@ use serde_json::Value;
 pub(crate) fn of_case(case: &CaseSpec) -> Sha256Digest {
     // JSON values and strings always serialise.
     let input = serde_json::to_value(&case.input).unwrap_or_default();
-    Sha256Digest::of(format!("{}\n{}", case.id, sorted(input)).as_bytes())
+    Sha256Digest::from_bytes(format!("{}\n{}", case.id, sorted(input)).as_bytes())
 }
 
 /// Returns the digest of several cases in their order.
 pub(crate) fn of_cases<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha256Digest)>) -> Sha256Digest {
     let lines: Vec<_> = cases.into_iter().map(|(id, digest)| format!("{id} {digest}\n")).collect();
-    Sha256Digest::of(lines.concat().as_bytes())
+    Sha256Digest::from_bytes(lines.concat().as_bytes())
 }
 
 /// Returns the digest of a JSON value. The order of keys does not matter.
 pub(crate) fn of_value(value: Value) -> Sha256Digest {
-    Sha256Digest::of(sorted(value).to_string().as_bytes())
+    Sha256Digest::from_bytes(sorted(value).to_string().as_bytes())
 }
 
 fn sorted(value: Value) -> Value {

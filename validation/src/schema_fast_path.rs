@@ -166,7 +166,7 @@ pub(crate) mod tests {
 
     /// An answer with every field that the schema knows.
     pub(crate) fn full() -> Value {
-        let hash = counterproof_artifact::Sha256Digest::of(ASSET).to_string();
+        let hash = counterproof_artifact::Sha256Digest::from_bytes(ASSET).to_string();
         json!({
             "schema_version": "case.v1", "case_id": "a", "version": "new", "status": "ok", "workflow_id": "w",
             "attempts": [

@@ -73,7 +73,7 @@ pub(crate) fn href() -> impl Strategy<Value = Href> {
 }
 
 pub(crate) fn digest() -> impl Strategy<Value = Sha256Digest> {
-    any::<[u8; 4]>().prop_map(|bytes| Sha256Digest::of(&bytes))
+    any::<[u8; 4]>().prop_map(|bytes| Sha256Digest::from_bytes(&bytes))
 }
 
 pub(crate) fn side() -> impl Strategy<Value = Side> {

@@ -100,7 +100,7 @@ impl Assets<'_> {
     fn write(&self, name: &str, kind: &str, side: Side, case_id: &str, content: &Value) -> Outcome<(String, String)> {
         let href = format!("{ASSETS_FOLDER}/{name}");
         let bytes = bytes_of(content)?;
-        let digest = Sha256Digest::of(&bytes).to_string();
+        let digest = Sha256Digest::from_bytes(&bytes).to_string();
         write::write(&self.folder.join(&href), &bytes, Durability::Cached)?;
         let item = json!({
             "asset_id": name, "href": href, "kind": kind, "case_id": case_id, "side": side,

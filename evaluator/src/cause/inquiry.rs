@@ -109,6 +109,6 @@ fn cause(named: CauseDescription, path: Vec<SidePointer>) -> Cause {
         message: named.message,
         pointers: named.pointers,
         path,
-        cluster: Sha256Digest::of(identity.as_bytes()).short(),
+        cluster: Sha256Digest::from_bytes(identity.as_bytes()).short(),
     }
 }

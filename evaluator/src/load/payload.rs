@@ -139,7 +139,7 @@ pub(crate) fn asset(folder: &Utf8Path, href: &Href) -> Option<AssetContent> {
     let mut file = File::open(&path).ok()?;
     let length = file.metadata().ok()?.len();
     if length > UP_TO_BYTES {
-        let (digest, _) = Sha256Digest::of_reader(file).ok()?;
+        let (digest, _) = Sha256Digest::from_reader(file).ok()?;
         return Some(AssetContent { value: Value::String(format!("sha256:{digest}")), is_digest: true });
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());

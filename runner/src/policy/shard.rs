@@ -62,7 +62,7 @@ impl Shard {
 
     /// Reports whether the case belongs to this shard.
     pub fn contains(self, case: &CaseId) -> bool {
-        let digest = counterproof_artifact::Sha256Digest::of(case.as_str().as_bytes());
+        let digest = counterproof_artifact::Sha256Digest::from_bytes(case.as_str().as_bytes());
         digest.leading() % u64::from(self.count.get()) == u64::from(self.index.get() - 1)
     }
 }
@@ -116,7 +116,7 @@ mod tests {
     fn the_hash_is_the_documented_one() {
         // printf refund_001 | sha256sum | cut -c1-16
         let case: CaseId = "refund_001".parse().unwrap();
-        let expected = counterproof_artifact::Sha256Digest::of(b"refund_001").short();
+        let expected = counterproof_artifact::Sha256Digest::from_bytes(b"refund_001").short();
         let expected = u64::from_str_radix(&expected, 16).unwrap() % 4;
         assert!(Shard::new(u32::try_from(expected).unwrap() + 1, 4).unwrap().contains(&case));
     }

@@ -67,7 +67,7 @@ fn a_large_payload_moves_into_an_asset() {
     assert_eq!(moved["payload_asset_href"], "assets/full_payload_new_c1_e3.json");
     assert!(moved["payload_summary"].as_str().unwrap().starts_with("{\"rows\":[\"a row"));
     let asset = run.bytes("assets/full_payload_new_c1_e3.json");
-    assert_eq!(moved["payload_asset_sha256"], counterproof_artifact::Sha256Digest::of(&asset).to_string());
+    assert_eq!(moved["payload_asset_sha256"], counterproof_artifact::Sha256Digest::from_bytes(&asset).to_string());
     assert_eq!(serde_json::from_slice::<Value>(&asset).unwrap(), payload);
     assert_eq!(run.json("assets/manifest.json")["items"][0]["kind"], "full_payload");
 }

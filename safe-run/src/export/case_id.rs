@@ -25,7 +25,7 @@ impl CaseIds {
         let program = command.split(' ').next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
         let is_allowed = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '_';
         let program: String = program.chars().filter(is_allowed).take(PROGRAM_CHARS).collect();
-        let stem = format!("cmd-{program}-{}", &Sha256Digest::of(command.as_bytes()).short()[..8]);
+        let stem = format!("cmd-{program}-{}", &Sha256Digest::from_bytes(command.as_bytes()).short()[..8]);
         let numbered = (2_u64..).map(|number| format!("{stem}-{number}"));
         let mut names = std::iter::once(stem.clone()).chain(numbered);
         let free = names.find(|name| self.0.insert(name.to_ascii_lowercase())).unwrap_or_default();

@@ -70,7 +70,7 @@ impl RunWriter {
         let path = self.folder().join(ASSETS_FOLDER).join(name);
         let failed = |source| ReadError::Io { path: path.clone(), source };
         let href: Href = format!("{ASSETS_FOLDER}/{name}").parse().map_err(|error| failed(io::Error::other(error)))?;
-        let (digest, size) = fs::File::open(&path).and_then(Sha256Digest::of_reader).map_err(failed)?;
+        let (digest, size) = fs::File::open(&path).and_then(Sha256Digest::from_reader).map_err(failed)?;
         let item = ManifestItem {
             asset_id: name.to_owned(),
             href,

@@ -214,7 +214,7 @@ impl RunWriter {
         if let Some(committer) = self.committer.as_ref().filter(|_| bytes.len() <= MAX_FILE_BYTES) {
             let (_, href) = self.asset_path(name)?;
             self.create_assets_folder()?;
-            let item = self.manifest_item(href, (Sha256Digest::of(bytes), bytes.len() as u64), kind, case);
+            let item = self.manifest_item(href, (Sha256Digest::from_bytes(bytes), bytes.len() as u64), kind, case);
             let (items, listed) = (self.items.clone(), item.clone());
             let on_committed = move |written: Result<(), WriteError>| {
                 // The next artifact reports a failure: it is rejected with the same error.

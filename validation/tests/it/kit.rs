@@ -25,7 +25,7 @@ impl Kit {
         let meta = json!({
             "schema_version": "failure-meta.v1", "case_id": "failed", "version": "new", "class": "http_error",
             "content_type": "text/plain", "encoding": null, "bytes_written": 4, "bytes_total": 4, "truncated": false,
-            "sha256": Sha256Digest::of(b"oops").to_string()
+            "sha256": Sha256Digest::from_bytes(b"oops").to_string()
         });
         let meta = serde_json::to_vec_pretty(&meta).unwrap();
         writer.write_asset("failed.meta.json", AssetKind::FailureMeta, Some(&failed), &meta).unwrap();
@@ -119,7 +119,7 @@ pub(crate) fn answer_document() -> Value {
             {
                 "type": "tool_result", "ts": 2, "call_id": "c1", "status": "ok", "latency_ms": 5,
                 "payload_summary": {"rows": 1}, "payload_asset_href": "assets/payload.json",
-                "payload_asset_sha256": Sha256Digest::of(b"{\"rows\": 1}").to_string()
+                "payload_asset_sha256": Sha256Digest::from_bytes(b"{\"rows\": 1}").to_string()
             },
             {
                 "type": "retrieval", "ts": 3, "query": "policy", "doc_ids": ["d1"],

@@ -181,7 +181,7 @@ fn a_journal_that_names_other_files_than_a_run_has_is_refused() {
     ] {
         let running = Running::start();
         let folder = running.cut_off();
-        let digest = Sha256Digest::of(format!("{name}\nmine").as_bytes());
+        let digest = Sha256Digest::from_bytes(format!("{name}\nmine").as_bytes());
         let record = format!("{{\"file\":\"{name}\",\"bytes\":4,\"sha256\":\"{digest}\"}}\nmine\n");
         write::write(&folder.join(JOURNAL), record.as_bytes(), Durability::Cached).unwrap();
         let found = validate_path(&folder).unwrap().findings;

@@ -131,7 +131,7 @@ fn breaks() -> Vec<Break> {
         // Within a run folder.
         at(Code::CaseFileMissing, "a run that was not finished", "run.json", "/selected_case_ids/2", |kit| select(kit, "third")),
         at(Code::FileNotRestored, "an artifact that only the journal still has whole", "answer.json", "", |kit| {
-            let digest = Sha256Digest::of(b"answer.json\n{}");
+            let digest = Sha256Digest::from_bytes(b"answer.json\n{}");
             kit.write(".journal", format!("{{\"file\":\"answer.json\",\"bytes\":2,\"sha256\":\"{digest}\"}}\n{{}}\n").as_bytes());
         }),
         at(Code::CaseNotSelected, "an artifact left from another run", "third.json", "", |kit| {
@@ -186,7 +186,7 @@ fn refresh_manifest(kit: &Kit) {
         for item in manifest["items"].as_array_mut().unwrap() {
             let bytes = std::fs::read(kit.path(item["href"].as_str().unwrap())).unwrap();
             item["size_bytes"] = json!(bytes.len());
-            item["sha256"] = json!(counterproof_artifact::Sha256Digest::of(&bytes).to_string());
+            item["sha256"] = json!(counterproof_artifact::Sha256Digest::from_bytes(&bytes).to_string());
         }
     });
 }

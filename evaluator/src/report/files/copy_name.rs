@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 180;
 pub(crate) fn copy_name(href: &Href) -> String {
     let href = href.as_str();
     if href.len() > LONGEST_NAME {
-        return format!("{AS_TEXT_FOLDER}{}.txt", Sha256Digest::of(href.as_bytes()));
+        return format!("{AS_TEXT_FOLDER}{}.txt", Sha256Digest::from_bytes(href.as_bytes()));
     }
     if is_harmless(href) && !href.starts_with(AS_TEXT_FOLDER) {
         return href.to_owned();

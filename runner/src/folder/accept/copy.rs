@@ -45,7 +45,7 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
         if let Some(meta) = meta {
             let copied = replaced(&meta, &[("/version".to_owned(), baseline())]);
             write(&href, copied.as_bytes())?;
-            changed.insert(href, (Sha256Digest::of(copied.as_bytes()), copied.len()));
+            changed.insert(href, (Sha256Digest::from_bytes(copied.as_bytes()), copied.len()));
         } else {
             let source = confined_path::resolve(from, &href).map_err(|error| failed(from, &href, error))?;
             write::copy(&source, &place, Durability::Synced)?;
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_manifest_has_the_digests_of_changed_assets() {
         let text = r#"{"items": [{"href": "assets/a.json", "side": "new", "size_bytes": 1, "sha256": "00"}, {"href": "assets/b.bin", "side": null, "size_bytes": 2}]}"#;
-        let digest = Sha256Digest::of(b"x");
+        let digest = Sha256Digest::from_bytes(b"x");
         let copied = manifest(text, &BTreeMap::from([("assets/a.json".to_owned(), (digest, 17))]));
         let expected = format!(
             r#"{{"items": [{{"href": "assets/a.json", "side": "baseline", "size_bytes": 17, "sha256": "{digest}"}}, {{"href": "assets/b.bin", "side": null, "size_bytes": 2}}]}}"#

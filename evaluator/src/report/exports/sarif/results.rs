@@ -180,7 +180,7 @@ fn result<'a>(input: &CaseInput<'a>, problem: &Problem<'a>) -> SarifResult<'a> {
 
 fn fingerprints(id: &str, problem: &Problem<'_>) -> Fingerprints {
     let identity = [id, problem.code, &problem.location].join("\0");
-    let digest = Sha256Digest::of(identity.as_bytes()).to_string();
+    let digest = Sha256Digest::from_bytes(identity.as_bytes()).to_string();
     let case: String = digest.chars().take(FINGERPRINT_DIGITS).collect();
     Fingerprints { line: format!("{}:1", &case[..FINGERPRINT_DIGITS / 2]), case }
 }
