@@ -7,17 +7,18 @@
 
 mod arithmetic;
 mod origins;
-mod places;
+
 mod provenance;
 mod search;
 mod suspects;
 mod tokens;
+mod usual_values;
 
 pub(crate) use crate::diff::counterparts::Holder;
 pub(crate) use origins::{
     Leaf, Origin, Origins, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, numbers_only_in,
     origins_of_values,
 };
-pub(crate) use places::{Usual, UsualValues};
 pub(crate) use provenance::Provenance;
 pub(crate) use suspects::{Suspect, suspects};
+pub(crate) use usual_values::{Usual, UsualValues};
