@@ -158,7 +158,7 @@ impl Walk<'_, '_> {
             Side::Baseline => (&provenance.baseline, &provenance.new),
             Side::New => (&provenance.new, &provenance.baseline),
         };
-        let key = |leaf: &Leaf<'_>| (leaf.place, meaning_hash(leaf.value));
+        let key = |leaf: &Leaf<'_>| (leaf.argument, meaning_hash(leaf.value));
         let other = provenance.counterparts.other(side, holder).map(|other| theirs.held_by(other)).unwrap_or_default();
         let unchanged: HashSet<_> = other.iter().map(key).collect();
         for leaf in mine.held_by(holder) {

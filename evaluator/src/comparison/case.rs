@@ -148,7 +148,7 @@ impl LoadedPair {
         if let Some(repeats) = context.repeats {
             repeats.case.mark_noise(&mut differences, sides.into_array(), &request.rules);
         }
-        let provenance = Provenance::trace(sides.baseline, sides.new, &differences, inputs.as_ref().into_array());
+        let provenance = Provenance::trace(sides, &differences, inputs.as_ref());
         let suspects = &provenance.suspects;
         let findings = findings::find(sides, &differences, suspects, context.baseline_values);
         Examination {
@@ -244,7 +244,7 @@ fn evaluation(
         cause: root_cause(pair, examination),
         severity: Some(severity),
         risk_level: verdict::highest(risk_of_pair.into_iter().chain(risk_of_runs)),
-        tools: tools::of([baseline, new]),
+        tools: tools::tool_names([baseline, new]),
         tags: spec.map(|spec| spec.metadata.tags.clone()).unwrap_or_default(),
         suite: spec.and_then(|spec| spec.suite.clone()),
         findings: findings.list.iter().map(|found| found.finding.clone()).collect(),

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
 use crate::cause;
 use crate::gate::{self, GateCase, GateLimits};
-use crate::grounding::UsualValues;
+use crate::grounding::{Coverage, UsualValues};
 use crate::judge::Expectations;
 use crate::judge::findings::BaselineValues;
 use crate::load::SideRuns;
@@ -143,19 +143,19 @@ impl Pass<'_> {
         sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
     ) -> Result<Vec<ComparedRow>, E> {
         let first = |index: usize| {
-            let comparison = self.compare_one(index, false);
+            let comparison = self.compare_one(index, Coverage::Partial);
             comparison.baseline.answer().into_iter().for_each(|answer| self.values.note(answer));
             if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
         };
         let rows = (0..self.ids.len()).into_par_iter().map(first).collect::<Result<Vec<_>, E>>()?;
         let second = |(index, row): (usize, Option<ComparedRow>)| match row {
             Some(row) => Ok(row),
-            None => finish(self.compare_one(index, true), &sink),
+            None => finish(self.compare_one(index, Coverage::Complete), &sink),
         };
         rows.into_par_iter().enumerate().map(second).collect()
     }
 
-    fn compare_one(&self, index: usize, values_are_complete: bool) -> CaseComparison<'_> {
+    fn compare_one(&self, index: usize, coverage: Coverage) -> CaseComparison<'_> {
         let case_id = &self.ids[index];
         let repeats = self.repeated.and_then(|all| Some(CaseRepeats { all, case: all.case(index)? }));
         compare_case(CaseContext {
@@ -164,7 +164,7 @@ impl Pass<'_> {
             case_id,
             spec: self.specs.get(case_id).copied(),
             repeats,
-            baseline_values: BaselineValues { usual: self.values, is_complete: values_are_complete },
+            baseline_values: BaselineValues { usual: self.values, coverage },
         })
     }
 }

@@ -7,7 +7,6 @@
 
 mod arithmetic;
 mod origins;
-
 mod provenance;
 mod search;
 mod suspects;
@@ -21,4 +20,4 @@ pub(crate) use origins::{
 };
 pub(crate) use provenance::Provenance;
 pub(crate) use suspects::{Suspect, suspects};
-pub(crate) use usual_values::{Usual, UsualValues};
+pub(crate) use usual_values::{Classification, Coverage, UsualValues};

@@ -6,7 +6,7 @@ use counterproof_artifact::EventBody;
 use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
-use super::search::{Search, Sought, Source};
+use super::search::{Search, SearchTerms, Source};
 use super::tokens::{Reader, Token};
 use crate::diff::counterparts::Holder;
 use crate::load::LoadedAnswer;
@@ -53,8 +53,8 @@ pub(crate) struct Leaf<'a> {
     pub holder: Holder,
     /// The index of the leaf within its holder, counted from 0.
     pub ordinal: usize,
-    /// A hash of the tool and the pointer without array indexes.
-    pub place: u64,
+    /// The argument: a hash of the tool and the pointer without array indexes.
+    pub argument: u64,
     /// The value.
     pub value: &'a Value,
     /// The origin of the value.
@@ -81,10 +81,10 @@ impl<'a> Origins<'a> {
         let mut leaves = Vec::new();
         each_holder(loaded, |holder, tool, arguments| {
             let mut ordinal = 0;
-            each_leaf(arguments, root(tool), &mut |place, value| {
-                let sought = search.seek(value);
-                let is_sum = matches!(sought, Sought::Sum(_));
-                leaves.push((Leaf { holder, ordinal, place, value, origin: Origin::Exempt, is_sum }, sought));
+            each_leaf(arguments, root(tool), &mut |argument, value| {
+                let terms = search.add_terms(value);
+                let is_sum = matches!(terms, SearchTerms::Sum(_));
+                leaves.push((Leaf { holder, ordinal, argument, value, origin: Origin::Exempt, is_sum }, terms));
                 ordinal += 1;
             });
         });
@@ -93,8 +93,8 @@ impl<'a> Origins<'a> {
         let carriers = Carriers::new(loaded);
         let mut locate = |search: &Search| {
             let mut missing = false;
-            for (leaf, sought) in &mut leaves {
-                leaf.origin = search.origin(sought, carriers.limit(leaf.holder), opaque);
+            for (leaf, terms) in &mut leaves {
+                leaf.origin = search.origin(terms, carriers.limit(leaf.holder), opaque);
                 missing |= leaf.origin == Origin::Nowhere;
             }
             missing
@@ -154,13 +154,13 @@ pub(crate) fn origins_of_values(loaded: &LoadedAnswer, asked: &CaseInput<'_>, va
         return Vec::new();
     }
     let mut search = Search::default();
-    let mut sought = Vec::new();
+    let mut terms = Vec::new();
     for value in values {
-        each_below(value, 0, &mut |_, leaf| sought.push(search.seek(leaf)));
+        each_below(value, 0, &mut |_, leaf| terms.push(search.add_terms(leaf)));
     }
     search.read_input(asked);
     let opaque = search.read_events(loaded);
-    sought.iter().map(|sought| search.origin(sought, loaded.answer.events.len(), opaque)).collect()
+    terms.iter().map(|terms| search.origin(terms, loaded.answer.events.len(), opaque)).collect()
 }
 
 /// Returns the words with numbers or ids that only the first text has, at most [`NUMBERS_FOLLOWED`].
@@ -261,23 +261,23 @@ pub(super) fn each_holder<'a>(loaded: &'a LoadedAnswer, mut take: impl FnMut(Hol
     }
 }
 
-/// Returns the hash of a tool, the root of its leaves' places.
+/// Returns the hash of a tool, the prefix of the hashes of its arguments.
 pub(super) fn root(tool: &str) -> u64 {
     text_hash(tool)
 }
 
-/// Calls `take` for each leaf of an object with its place.
-pub(super) fn each_leaf<'a>(fields: &'a Map<String, Value>, place: u64, take: &mut impl FnMut(u64, &'a Value)) {
+/// Calls `take` for each leaf of an object with the hash of its argument.
+pub(super) fn each_leaf<'a>(fields: &'a Map<String, Value>, parent: u64, take: &mut impl FnMut(u64, &'a Value)) {
     for (key, value) in fields {
-        each_below(value, super::tokens::pair(place, text_hash(key)), take);
+        each_below(value, super::tokens::pair(parent, text_hash(key)), take);
     }
 }
 
-pub(super) fn each_below<'a>(value: &'a Value, place: u64, take: &mut impl FnMut(u64, &'a Value)) {
+pub(super) fn each_below<'a>(value: &'a Value, argument: u64, take: &mut impl FnMut(u64, &'a Value)) {
     match value {
-        Value::Object(fields) => each_leaf(fields, place, take),
-        Value::Array(items) => items.iter().for_each(|item| each_below(item, place, take)),
-        leaf => take(place, leaf),
+        Value::Object(fields) => each_leaf(fields, argument, take),
+        Value::Array(items) => items.iter().for_each(|item| each_below(item, argument, take)),
+        leaf => take(argument, leaf),
     }
 }
 

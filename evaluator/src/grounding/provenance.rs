@@ -1,5 +1,7 @@
 //! Provenance within a pair of answers: the counterparts of both sides, and the origins of the values passed to tools.
 
+use counterproof_artifact::Sides;
+
 use crate::diff::counterparts::Counterparts;
 use crate::diff::{Differences, WithEvidence};
 use crate::grounding::{self, Origins, Suspect};
@@ -19,20 +21,22 @@ pub(crate) struct Provenance<'a> {
 }
 
 impl<'a> Provenance<'a> {
-    /// Traces two aligned answers. `asked` has the inputs of the baseline and of new.
+    /// Traces two aligned answers. `inputs` has the input of the case as each side received it.
     pub(crate) fn trace(
-        baseline: WithEvidence<'a>,
-        new: WithEvidence<'a>,
+        sides: Sides<WithEvidence<'a>>,
         differences: &Differences,
-        asked: [&CaseInput<'_>; 2],
+        inputs: Sides<&CaseInput<'_>>,
     ) -> Self {
+        let Sides { baseline, new } = sides;
         let counterparts = Counterparts::new(differences);
+        // The fast path of equal transcripts: no value can have lost its origin. It does not apply to a complete transcript,
+        // in which every value without an origin is reported, with or without a difference.
         let complete = new.loaded.case.transcript_is_complete;
         if !complete && grounding::is_same_transcript(baseline.loaded, new.loaded) {
             return Self { counterparts, ..Self::default() };
         }
-        let (old, other) = (Origins::trace(baseline.loaded, asked[0]), Origins::trace(new.loaded, asked[1]));
-        let suspects = grounding::suspects(&old, &other, &counterparts, complete);
-        Self { counterparts, baseline: old, new: other, suspects }
+        let origins = sides.zip(inputs).map(|(side, input)| Origins::trace(side.loaded, input));
+        let suspects = grounding::suspects(&origins.baseline, &origins.new, &counterparts, complete);
+        Self { counterparts, baseline: origins.baseline, new: origins.new, suspects }
     }
 }

@@ -13,7 +13,7 @@ use crate::values::hashed::{HashedMap, HashedSet};
 
 /// The words to search for a value.
 #[derive(Debug)]
-pub(super) enum Sought {
+pub(super) enum SearchTerms {
     /// Nothing: the value is too common.
     Nothing,
     /// All of these words.
@@ -33,14 +33,16 @@ pub(super) struct Search {
     reader: Reader,
 }
 
+/// Greater than every position, so that the maximum over the words of a value is `UNSEEN` if one of them is.
 const UNSEEN: usize = usize::MAX;
 
 impl Search {
-    pub(super) fn seek(&mut self, value: &Value) -> Sought {
+    /// Adds the words to search for a value.
+    pub(super) fn add_terms(&mut self, value: &Value) -> SearchTerms {
         match value {
             Value::String(_) => {}
             Value::Number(number) if number.as_i128().is_none_or(|whole| whole.abs() >= SMALL) => {}
-            _ => return Sought::Nothing,
+            _ => return SearchTerms::Nothing,
         }
         let (mut words, mut is_date) = (Vec::new(), false);
         self.reader.restart();
@@ -51,7 +53,8 @@ impl Search {
         let start = self.words.len();
         let is_sum = !is_date && value.as_str().is_some_and(is_arithmetic);
         match words.as_slice() {
-            [] | [(_, _, 1)] => return Sought::Nothing,
+            // A single character occurs everywhere.
+            [] | [(_, _, 1)] => return SearchTerms::Nothing,
             [(word, ..)] => self.words.push(*word),
             // The numbers of a sum may have different origins, and small ones are exempt, as they are alone.
             words if is_sum => {
@@ -71,22 +74,23 @@ impl Search {
         }
         let range = start..self.words.len();
         if range.is_empty() {
-            return Sought::Nothing;
+            return SearchTerms::Nothing;
         }
+        // Only registered words are looked up while the texts are read, which keeps one pass over them cheap.
         for word in &self.words[range.clone()] {
             self.seen.entry(*word).or_insert(UNSEEN);
         }
         if is_sum {
-            return Sought::Sum(range);
+            return SearchTerms::Sum(range);
         }
         match value.as_str().and_then(tokens::whole_date) {
             Some(date) => {
                 for way in date {
                     self.seen.entry(way).or_insert(UNSEEN);
                 }
-                Sought::Date(range, date)
+                SearchTerms::Date(range, date)
             }
-            None => Sought::Words(range),
+            None => SearchTerms::Words(range),
         }
     }
 
@@ -98,6 +102,7 @@ impl Search {
 
     /// Reads everything that the agent received in events. Returns the position of the first payload that was too large.
     pub(super) fn read_events(&mut self, loaded: &LoadedAnswer) -> usize {
+        // Shared by all events but failed results, so that most events allocate nothing.
         let nothing = HashedSet::default();
         for (index, event) in loaded.answer.events.iter().enumerate() {
             let own = match &event.body {
@@ -131,24 +136,27 @@ impl Search {
         let start = self.words.len();
         let mut dates = Vec::new();
         each_leaf(args, 0, &mut |_, value| {
-            if let Sought::Date(_, ways) = self.seek(value) {
+            if let SearchTerms::Date(_, ways) = self.add_terms(value) {
                 dates.extend(ways);
             }
         });
+        // These words are removed again; they stay registered in `seen`, which does no harm.
         self.words.drain(start..).chain(dates).collect()
     }
 
-    pub(super) fn origin(&self, sought: &Sought, limit: usize, opaque: usize) -> Origin {
+    pub(super) fn origin(&self, terms: &SearchTerms, limit: usize, opaque: usize) -> Origin {
         let position = |word: &u64| self.seen.get(word).copied().unwrap_or(UNSEEN);
         let all =
             |range: &std::ops::Range<usize>| self.words[range.clone()].iter().map(position).max().unwrap_or(UNSEEN);
-        let first = match sought {
-            Sought::Nothing => return Origin::Exempt,
-            Sought::Words(range) | Sought::Sum(range) => all(range),
-            Sought::Date(range, ways) => ways.iter().map(position).min().unwrap_or(UNSEEN).min(all(range)),
+        // All words must have been received, so the last of them decides. A date needs only one of its notations.
+        let first = match terms {
+            SearchTerms::Nothing => return Origin::Exempt,
+            SearchTerms::Words(range) | SearchTerms::Sum(range) => all(range),
+            SearchTerms::Date(range, ways) => ways.iter().map(position).min().unwrap_or(UNSEEN).min(all(range)),
         };
         match first {
             0 => Origin::Input,
+            // Event i has position i + 1, so this holds for the events before the one with the index `limit`.
             position if position <= limit => Origin::Event(position - 1),
             _ if opaque <= limit => Origin::Unknown,
             _ => Origin::Nowhere,
@@ -192,10 +200,12 @@ impl Source<'_> {
 
     fn leaves(&mut self, value: &Value, last: &mut Option<u64>) {
         match value {
+            // `last` continues across leaves, so that the last word of one and the first of the next are a pair.
             Value::Object(fields) => fields.values().for_each(|value| self.leaves(value, last)),
             Value::Array(items) => items.iter().for_each(|item| self.leaves(item, last)),
             Value::String(text) => self.text(text, last),
             Value::Number(_) => {
+                // The reader is taken out because `saw` borrows the whole search; its buffer is reused.
                 let mut reader = std::mem::take(&mut self.search.reader);
                 reader.leaf(value, &mut |token| self.saw(token, last));
                 self.search.reader = reader;
@@ -226,6 +236,7 @@ impl Source<'_> {
 
     fn saw(&mut self, token: Token, last: &mut Option<u64>) {
         let mut note = |word: u64| {
+            // The minimum, because sources are not read in order: the stored request has position 0 and comes last.
             if let Some(first) = self.search.seen.get_mut(&word)
                 && !self.own.contains(&word)
             {

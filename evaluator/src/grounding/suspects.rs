@@ -42,30 +42,31 @@ pub(crate) fn suspects<'a>(
     if nowhere.is_empty() {
         return Vec::new();
     }
-    let (mut by_place, mut by_holder, mut kept) = (HashMap::new(), HashMap::new(), HashSet::new());
+    let (mut by_argument, mut by_holder, mut kept) = (HashMap::new(), HashMap::new(), HashSet::new());
     for leaf in baseline.leaves.iter().filter(|leaf| leaf.origin != Origin::Exempt) {
-        note(by_place.entry(leaf.place), leaf);
-        note(by_holder.entry((leaf.holder, leaf.place)), leaf);
-        kept.insert((leaf.place, meaning_hash(leaf.value)));
+        note(by_argument.entry(leaf.argument), leaf);
+        note(by_holder.entry((leaf.holder, leaf.argument)), leaf);
+        kept.insert((leaf.argument, meaning_hash(leaf.value)));
     }
     let of_actions: HashSet<_> = nowhere
         .iter()
         .filter(|leaf| matches!(leaf.holder, Holder::Action(_)))
-        .map(|leaf| (leaf.holder, leaf.place, meaning_hash(leaf.value)))
+        .map(|leaf| (leaf.holder, leaf.argument, meaning_hash(leaf.value)))
         .collect();
     let mut found = Vec::new();
     for leaf in nowhere {
         if let Some(action) = new.action_of(leaf.holder)
-            && of_actions.contains(&(action, leaf.place, meaning_hash(leaf.value)))
+            && of_actions.contains(&(action, leaf.argument, meaning_hash(leaf.value)))
         {
             continue;
         }
-        let paired = counterparts.other(Side::New, leaf.holder).and_then(|holder| by_holder.get(&(holder, leaf.place)));
-        let there: Option<&There<'a>> = paired.or_else(|| by_place.get(&leaf.place));
+        let paired =
+            counterparts.other(Side::New, leaf.holder).and_then(|holder| by_holder.get(&(holder, leaf.argument)));
+        let there: Option<&There<'a>> = paired.or_else(|| by_argument.get(&leaf.argument));
         if there.is_some_and(|there| there.all_grounded) || (new_is_complete && new.input_is_known) {
             let in_baseline = there.is_some_and(|there| there.any_from_nowhere);
             let baseline = there.map(|there| there.first);
-            let is_kept = kept.contains(&(leaf.place, meaning_hash(leaf.value)));
+            let is_kept = kept.contains(&(leaf.argument, meaning_hash(leaf.value)));
             found.push(Suspect { leaf: *leaf, baseline, in_baseline, is_kept });
         }
     }

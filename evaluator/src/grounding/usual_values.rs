@@ -11,36 +11,46 @@ use crate::values::hashed::HashedMap;
 use crate::values::meaning_hash;
 
 /// An argument with more values than this has no usual values.
-const FEW: usize = 8;
+const MOST_VALUES: usize = 8;
 
 /// An argument needs this many cases per distinct value.
-const CASES_A_VALUE: usize = 3;
+const CASES_PER_VALUE: usize = 3;
 
 /// Most arguments recorded per case. Tools have fewer; an answer with more uses keys as data.
-const PLACES_A_CASE: usize = 256;
+const ARGUMENTS_PER_CASE: usize = 256;
 
 /// The values of the baseline by argument. Threads can share it; the result does not depend on the order of the cases.
 #[derive(Debug, Default)]
 pub(crate) struct UsualValues {
-    known: Mutex<HashedMap<Place>>,
+    known: Mutex<HashedMap<KnownValues>>,
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct KnownValues {
+    /// The number of cases that pass the argument.
     cases: usize,
-    /// The hashes of distinct values, at most `FEW + 1`.
+    /// The hashes of distinct values, at most `MOST_VALUES + 1`.
     values: Vec<u64>,
+}
+
+/// The cases of the baseline that are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// Other cases may still be missing.
+    Partial,
+    /// Every case is recorded.
+    Complete,
 }
 
 /// Whether a value is usual for an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Usual {
+pub(crate) enum Classification {
     /// It is usual.
-    Yes,
+    Usual,
     /// It is not usual, whatever the remaining cases contain.
-    No,
+    Unusual,
     /// The remaining cases decide.
-    Unknown,
+    Undecided,
 }
 
 impl UsualValues {
@@ -48,39 +58,46 @@ impl UsualValues {
     pub(crate) fn note(&self, baseline: &LoadedAnswer) {
         let mut here: HashedMap<Vec<u64>> = HashedMap::default();
         each_holder(baseline, |_, tool, arguments| {
-            each_leaf(arguments, root(tool), &mut |place, value| {
-                if here.len() < PLACES_A_CASE || here.contains_key(&place) {
-                    add(here.entry(place).or_default(), meaning_hash(value));
+            each_leaf(arguments, root(tool), &mut |argument, value| {
+                if here.len() < ARGUMENTS_PER_CASE || here.contains_key(&argument) {
+                    add(here.entry(argument).or_default(), meaning_hash(value));
                 }
             });
         });
+        // The answer is read before the lock is taken, so that threads wait only for the merge.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for (place, values) in here {
-            let place = known.entry(place).or_default();
-            place.cases += 1;
+        for (argument, values) in here {
+            let known = known.entry(argument).or_default();
+            known.cases += 1;
             for value in values {
-                add(&mut place.values, value);
+                add(&mut known.values, value);
             }
         }
     }
 
-    /// Returns whether a value is usual for an argument. Pass `all_noted` once every case was recorded.
-    pub(crate) fn usual(&self, place: u64, value: &Value, all_noted: bool) -> Usual {
+    /// Classifies a value of an argument. `coverage` states which cases [`Self::note`] has recorded.
+    pub(crate) fn classify(&self, argument: u64, value: &Value, coverage: Coverage) -> Classification {
+        let undecided = coverage == Coverage::Partial;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(place) = known.get(&place) else { return if all_noted { Usual::No } else { Usual::Unknown } };
-        if place.values.len() > FEW {
-            return Usual::No;
+        let Some(known) = known.get(&argument) else {
+            return if undecided { Classification::Undecided } else { Classification::Unusual };
+        };
+        // Values are only ever added, so too many values is final, even while cases are missing. Nothing else is: each
+        // further case can add a value, or raise the number of cases per value.
+        if known.values.len() > MOST_VALUES {
+            return Classification::Unusual;
         }
-        if !all_noted {
-            return Usual::Unknown;
+        if undecided {
+            return Classification::Undecided;
         }
-        let few = place.cases >= CASES_A_VALUE * place.values.len();
-        if few && place.values.contains(&meaning_hash(value)) { Usual::Yes } else { Usual::No }
+        let few = known.cases >= CASES_PER_VALUE * known.values.len();
+        if few && known.values.contains(&meaning_hash(value)) { Classification::Usual } else { Classification::Unusual }
     }
 }
 
+/// Adds a distinct value. One more than [`MOST_VALUES`] is enough to know that there are too many.
 fn add(values: &mut Vec<u64>, value: u64) {
-    if values.len() <= FEW && !values.contains(&value) {
+    if values.len() <= MOST_VALUES && !values.contains(&value) {
         values.push(value);
     }
 }

@@ -9,7 +9,7 @@ use counterproof_artifact::{ProposedAction, RiskLevel, Side, Sides};
 use super::ReasonCode;
 use crate::diff::align::Row;
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::{self, Holder, Origin, Suspect, Usual, UsualValues};
+use crate::grounding::{self, Classification, Coverage, Holder, Origin, Suspect, UsualValues};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
@@ -59,7 +59,7 @@ pub(crate) struct BaselineValues<'a> {
     /// The usual values.
     pub(crate) usual: &'a UsualValues,
     /// Whether the values of all cases are in it.
-    pub(crate) is_complete: bool,
+    pub(crate) coverage: Coverage,
 }
 
 /// Returns the findings on two answers. A finding that depends on cases which are not loaded yet makes them undecided.
@@ -73,10 +73,10 @@ pub(crate) fn find(
     let mut findings = Findings::default();
     let mut invented = Vec::new();
     for suspect in suspects {
-        match values.usual.usual(suspect.leaf.place, suspect.leaf.value, values.is_complete) {
-            Usual::Yes => continue,
-            Usual::Unknown => findings.undecided = true,
-            Usual::No => {}
+        match values.usual.classify(suspect.leaf.argument, suspect.leaf.value, values.coverage) {
+            Classification::Usual => continue,
+            Classification::Undecided => findings.undecided = true,
+            Classification::Unusual => {}
         }
         invented.push(suspect);
     }

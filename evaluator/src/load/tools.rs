@@ -14,7 +14,7 @@ const LONGEST_NAME: usize = 80;
 const MOST_TOOLS: usize = 64;
 
 /// Returns the names of the tools that answers called or proposed, sorted.
-pub(crate) fn of<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Vec<String> {
+pub(crate) fn tool_names<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Vec<String> {
     let answers = artifacts.into_iter().filter_map(Artifact::answer);
     let names: BTreeSet<&str> = answers
         .flat_map(|loaded| {
