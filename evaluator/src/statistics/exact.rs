@@ -1,9 +1,9 @@
 //! Exact one-sided p-values for a fall of one case, from `k` of `n` on baseline to `k` of `n` on new.
 //!
-//! Fisher (1922, 1935) holds the number of passes of both sides together as given, which makes the test weak with few runs.
-//! Boschloo (1970) takes Fisher's p-value as a mere ordering of the outcomes and asks how likely an outcome at least as bad
-//! is when both sides pass equally often, whatever that rate is: the largest such probability over all rates. It is never
-//! above Fisher's and keeps the level too.
+//! Fisher's test (1922, 1935) conditions on the total number of passes of both sides, which costs power with few runs.
+//! Boschloo's test (1970) uses Fisher's p-value only to order the outcomes. Its p-value is the probability of an outcome at
+//! least as extreme if both sides have the same pass rate, maximised over all rates. It is at most Fisher's p-value, so it has
+//! more power, and it controls the false alarm rate too.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
@@ -11,17 +11,17 @@ use std::f64::consts::FRAC_PI_2;
 use super::distribution::Distribution;
 use super::tally::CaseTallies;
 
-/// With more runs of both sides together, Fisher's test takes the place of Boschloo's: the two then hardly differ, and
-/// Boschloo's cost grows with the product of the runs.
+/// The maximum number of runs, of both sides together, for Boschloo's test. Above it, Fisher's test is used: the p-values then
+/// hardly differ, and the cost of Boschloo's test grows with the product of the runs.
 pub const BOSCHLOO_UP_TO: u32 = 400;
 
-/// Rates at which the probability is looked at before the best of them is refined.
+/// The number of steps of the grid of rates. The best rate of the grid is then refined.
 const RATES: u32 = 256;
 
-/// Halvings by the golden ratio, until the rate is known to about a billionth.
+/// Golden-section steps of the refinement. Each shrinks the interval by 0.618, all of them to less than a millionth of its length.
 const REFINEMENTS: usize = 30;
 
-/// Equal probabilities may differ by what arithmetic leaves behind.
+/// The relative tolerance within which two p-values are equal: it covers rounding errors.
 const TIE: f64 = 1.0 + 1e-9;
 
 /// Which test gave a p-value.
@@ -29,28 +29,28 @@ const TIE: f64 = 1.0 + 1e-9;
 pub enum Method {
     /// Boschloo's exact test.
     Boschloo,
-    /// Fisher's exact test: there are too many runs for Boschloo's.
+    /// Fisher's exact test, used above [`BOSCHLOO_UP_TO`] runs.
     Fisher,
-    /// The smallest of Fisher's p-values over all looks, held against how small it gets by chance.
+    /// The smallest of Fisher's p-values over all looks, compared with its distribution under no change.
     Sequential,
 }
 
-/// One-sided p-value of Fisher's exact test: how likely new passes at most as often as seen, if the labels of all runs of
-/// the case were dealt out anew. 1 where a side has no run.
+/// One-sided p-value of Fisher's exact test: the probability that new has at most the observed number of passes if the labels of
+/// all runs of the case are permuted. 1 if a side has no run.
 pub fn fisher(case: CaseTallies) -> f64 {
     let CaseTallies { baseline, new } = case;
     let draws = Distribution::hypergeometric(baseline.runs(), new.runs(), baseline.passed.saturating_add(new.passed));
     draws.at_most(new.passed as usize).min(1.0)
 }
 
-/// The tests of cases. Keeps what it has worked out, since the cases of a suite mostly have the same numbers of runs.
+/// Tests cases, and caches a table for each pair of run counts: most cases of a suite have the same numbers of runs.
 #[derive(Debug, Default)]
 pub struct CaseTests {
     tables: BTreeMap<(u32, u32), Table>,
 }
 
 impl CaseTests {
-    /// The test for a case with so many runs.
+    /// Returns the test that applies to a case, by its number of runs.
     pub fn method(case: CaseTallies) -> Method {
         if case.baseline.runs().saturating_add(case.new.runs()) > BOSCHLOO_UP_TO {
             Method::Fisher
@@ -59,7 +59,7 @@ impl CaseTests {
         }
     }
 
-    /// The one-sided p-value for a fall, and the test that gave it.
+    /// Returns the one-sided p-value for a fall, and the test that was used.
     pub fn fall(&mut self, case: CaseTallies) -> (f64, Method) {
         let method = Self::method(case);
         let p = match method {
@@ -73,22 +73,24 @@ impl CaseTests {
     }
 }
 
-/// Everything about one pair of numbers of runs.
+/// The precomputed probabilities for one pair of run counts.
 #[derive(Debug)]
 struct Table {
     baseline_runs: u32,
     new_runs: u32,
     /// Fisher's p-value of each outcome, by the passes of baseline and then of new.
     fisher: Vec<Vec<f64>>,
-    /// At each rate that is looked at: how likely baseline has each number of passes, and new at most each number.
+    /// The distributions of the passes at each rate of the grid.
     at_rates: Vec<AtRate>,
-    known: BTreeMap<(u32, u32), f64>,
+    p_values: BTreeMap<(u32, u32), f64>,
 }
 
-/// How likely each number of passes is at one rate.
+/// The distributions of the passes at one rate.
 #[derive(Debug)]
 struct AtRate {
+    /// The probability of each number of passes on baseline.
     baseline: Vec<f64>,
+    /// The cumulative probability of each number of passes on new.
     new_at_most: Vec<f64>,
 }
 
@@ -105,7 +107,8 @@ impl AtRate {
         Self { baseline, new_at_most }
     }
 
-    /// How likely an outcome of the region is. For each number of passes of baseline, `worst` counts the outcomes of new in it.
+    /// The probability of the rejection region. For each number of passes on baseline, `worst` is the number of outcomes of new
+    /// that are in the region; these are the lowest ones.
     fn probability(&self, worst: &[usize]) -> f64 {
         let within = |count: &usize| count.checked_sub(1).map_or(0.0, |last| self.new_at_most[last]);
         self.baseline.iter().zip(worst).map(|(mass, count)| mass * within(count)).sum()
@@ -123,22 +126,22 @@ impl Table {
             }
         }
         let at_rates = (1..RATES).map(|step| AtRate::new(baseline_runs, new_runs, angle(f64::from(step)))).collect();
-        Self { baseline_runs, new_runs, fisher, at_rates, known: BTreeMap::new() }
+        Self { baseline_runs, new_runs, fisher, at_rates, p_values: BTreeMap::new() }
     }
 
     fn p(&mut self, case: CaseTallies) -> f64 {
         let outcome = (case.baseline.passed, case.new.passed);
-        if let Some(p) = self.known.get(&outcome) {
+        if let Some(p) = self.p_values.get(&outcome) {
             return *p;
         }
         let p = self.largest(self.fisher[outcome.0 as usize][outcome.1 as usize]);
-        self.known.insert(outcome, p);
+        self.p_values.insert(outcome, p);
         p
     }
 
-    /// The largest probability, over all rates, of an outcome whose p-value by Fisher is no larger than this one.
+    /// The maximum over all rates of the probability that Fisher's p-value is at most `fisher`.
     fn largest(&self, fisher: f64) -> f64 {
-        // Within a row, Fisher's p-value grows with the passes of new.
+        // Within a row, Fisher's p-value grows with the passes of new, so the region is a prefix of the row.
         let worst: Vec<usize> = self.fisher.iter().map(|row| row.partition_point(|p| *p <= fisher * TIE)).collect();
         let mut best = (0.0, 0.0);
         for (step, at_rate) in (1..RATES).zip(&self.at_rates) {
@@ -150,16 +153,18 @@ impl Table {
         let refined = golden_section(best.0 - 1.0, best.0 + 1.0, |step| {
             AtRate::new(self.baseline_runs, self.new_runs, angle(step)).probability(&worst)
         });
+        // In exact arithmetic, Boschloo's p-value is at most Fisher's; the minimum removes rounding errors.
         best.1.max(refined).min(fisher).min(1.0)
     }
 }
 
-/// Equal steps of the angle whose squared sine is the rate: as fine everywhere as the spread of a binomial asks for.
+/// The angle of a step of the grid; the rate is its squared sine. This arcsine transform makes the variance of a binomial share
+/// independent of the rate, so equal steps have the same resolution everywhere.
 fn angle(step: f64) -> f64 {
     (step / f64::from(RATES)).clamp(1e-6, 1.0 - 1e-6) * FRAC_PI_2
 }
 
-/// The largest value of a function with one peak between the bounds.
+/// Maximum of a function with a single peak between the bounds, by golden-section search.
 pub(super) fn golden_section(mut low: f64, mut high: f64, value: impl Fn(f64) -> f64) -> f64 {
     const RATIO: f64 = 0.618_033_988_749_894_9;
     let (mut left, mut right) = (high - RATIO * (high - low), low + RATIO * (high - low));
@@ -189,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn p_values_are_those_of_another_implementation() {
+    fn p_values_equal_those_of_scipy() {
         // `fisher_exact` and `boschloo_exact(n=128)` of SciPy 1.17.1, alternative "greater".
         let known = [
             (case(10, 10, 6, 10), 0.043_343_653_3, 0.021_095_275_9),
@@ -214,13 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn many_runs_are_tested_by_fisher_and_say_so() {
+    fn many_runs_are_tested_with_fishers_test() {
         let many = case(190, 201, 150, 200);
         assert_eq!(CaseTests::default().fall(many), (fisher(many), Method::Fisher));
     }
 
     #[test]
-    fn a_side_without_runs_shows_nothing() {
+    fn a_side_without_runs_has_a_p_value_of_1() {
         assert!((fisher(case(3, 3, 0, 0)) - 1.0).abs() < 1e-12);
         assert!((CaseTests::default().fall(case(3, 3, 0, 0)).0 - 1.0).abs() < 1e-12);
     }
@@ -244,7 +249,7 @@ mod tests {
         }
 
         #[test]
-        fn boschloo_keeps_its_level_at_every_rate((baseline, new) in (1u32..12, 1u32..12), rate in 0.01f64..0.99) {
+        fn boschloo_controls_the_false_alarm_rate_at_every_pass_rate((baseline, new) in (1u32..12, 1u32..12), rate in 0.01f64..0.99) {
             let mut tests = CaseTests::default();
             let mut alarms = 0.0;
             for (passed, mass) in Distribution::binomial(baseline, rate).iter() {

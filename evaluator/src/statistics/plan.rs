@@ -1,4 +1,4 @@
-//! How many more runs would decide a case.
+//! Estimates the number of further runs that a case needs to be decided.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use super::judge::{CaseJudgement, fell_enough, steady};
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
 
-/// How many more runs on each side would decide a case, as likely as the thresholds ask for, if both sides go on to pass as
-/// often as they did.
+/// The number of further runs per side that decide a case with the probability [`Thresholds::power`], if both sides keep their
+/// observed pass rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoreRuns {
-    /// So many.
+    /// This number of runs is enough.
     Enough(u32),
-    /// No number up to this one.
+    /// No number of runs up to this one is enough.
     NotUpTo(u32),
 }
 
-/// Works out numbers of runs. Cases with the same tallies are worked out once.
+/// Estimates numbers of further runs, and caches them: cases with the same tallies are computed once.
 #[derive(Debug)]
 pub struct Planner<'a> {
     thresholds: &'a Thresholds,
@@ -26,15 +26,16 @@ pub struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// With the thresholds that the cases were judged by.
+    /// Creates a planner. Expects the thresholds with which the cases were judged.
     pub const fn new(thresholds: &'a Thresholds) -> Self {
         Self { thresholds, known: BTreeMap::new() }
     }
 
-    /// For a case as it was judged. None where it is decided, or where a side has no run.
+    /// Estimates the number of further runs for a judged case. `None` if it is decided, or if a side has no run.
     pub fn more_runs(&mut self, case: &CaseJudgement) -> Option<MoreRuns> {
         let (Some(p), Some(corrected), false) = (case.p, case.corrected, case.is_decided()) else { return None };
-        // What the correction leaves of the level, as long as the other cases stay as they are.
+        // The level for the uncorrected p-value, assuming that the other cases stay as they are and the correction factor with
+        // them.
         let left = self.thresholds.alpha.value() * if corrected > p { p / corrected } else { 1.0 };
         let key = (case.tallies, left.to_bits());
         if let Some(known) = self.known.get(&key) {
@@ -45,8 +46,8 @@ impl<'a> Planner<'a> {
         Some(more_runs)
     }
 
-    /// The chance of a decision rises with the runs but for small steps back, so doubling and halving finds the first number
-    /// that is enough, or one close to it.
+    /// Finds the number by doubling and bisection. The probability of a decision grows with the runs except for small steps back,
+    /// since counts are discrete. The result is thus the smallest sufficient number, or close to it.
     fn search(&self, case: CaseTallies, level: f64) -> MoreRuns {
         let cap = self.thresholds.more_runs_up_to;
         let enough = |more: u32| self.chance_of_decision(case, more, level) >= self.thresholds.power.value();
@@ -64,11 +65,12 @@ impl<'a> Planner<'a> {
         MoreRuns::Enough(more)
     }
 
-    /// How likely the case is decided, either way, after so many more runs on each side.
+    /// The probability that the case is decided, as a regression or as steady, after `more` further runs per side.
     fn chance_of_decision(&self, case: CaseTallies, more: u32, level: f64) -> f64 {
         let [old, new] = [case.baseline, case.new].map(|tally| further(tally, more));
         let mut decided = 0.0;
-        // The more baseline passes, the more often may new pass and still be worse, and the more often it has to be steady.
+        // With more passes on baseline, both bounds on the passes of new can only grow: the one below which it is a regression
+        // and the one above which it is steady. They therefore continue from the previous row.
         let (mut worse, mut fine) = (0, 0);
         for (baseline, of_baseline) in &old {
             let with = |index: usize| CaseTallies { baseline: *baseline, new: new[index].0 };
@@ -86,7 +88,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// What a side may come to after more runs, from the fewest passes on, and how likely.
+/// The possible tallies of a side after further runs, with their probabilities, in ascending order of passes.
 fn further(tally: Tally, more: u32) -> Vec<(Tally, f64)> {
     let rate = tally.rate().unwrap_or(0.5);
     let after = |passed: u32| Tally::new(tally.passed + passed, tally.failed + (more - passed));
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_cases_of_a_suite_cost_more_runs() {
+    fn a_case_of_a_suite_needs_more_runs_than_a_single_case() {
         let case = CaseTallies { baseline: Tally::new(5, 0), new: Tally::new(3, 2) };
         let flaky = CaseTallies { baseline: Tally::new(3, 2), new: Tally::new(3, 2) };
         let thresholds = Thresholds::default();
@@ -137,12 +139,12 @@ mod tests {
 
     #[test]
     fn a_case_that_flipped_needs_few_runs_if_it_stays_flipped() {
-        // Three of three against none of three: one of twenty ways to deal out the labels.
+        // Three of three passes compared with none of three: one of 20 permutations of the labels.
         assert_eq!(more_runs(1, 0, 0, 1), MoreRuns::Enough(2));
     }
 
     #[test]
-    fn what_lies_between_needs_many() {
+    fn a_partial_fall_needs_more_runs_than_a_complete_one() {
         let MoreRuns::Enough(far) = more_runs(10, 0, 8, 2) else { panic!("can be decided") };
         let MoreRuns::Enough(near) = more_runs(10, 0, 7, 3) else { panic!("can be decided") };
         assert!(near < far, "{near} {far}");
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_enough_is_not_named() {
+    fn no_number_is_reported_if_none_up_to_the_limit_is_enough() {
         let thresholds = Thresholds { more_runs_up_to: 3, ..Thresholds::default() };
         let case = CaseTallies { baseline: Tally::new(9, 1), new: Tally::new(7, 3) };
         assert_eq!(Planner::new(&thresholds).search(case, 0.05), MoreRuns::NotUpTo(3));
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_named_number_is_enough_and_one_less_is_not() {
+    fn the_reported_number_is_enough_and_one_less_is_not() {
         let thresholds = Thresholds::default();
         let planner = Planner::new(&thresholds);
         for (passed, failed, new_passed, new_failed) in [(10, 0, 8, 2), (5, 0, 3, 2), (4, 1, 4, 1), (9, 1, 7, 3)] {

@@ -1,4 +1,5 @@
-//! What counts as worse: the `[statistics]` table of `counterproof.toml`. `docs/statistics.md` argues for the defaults.
+//! The statistical thresholds: the `[statistics]` table of `counterproof.toml`. `docs/statistics.md` gives the reasons for the
+//! defaults.
 
 use counterproof_artifact::Share;
 use serde::Deserialize;
@@ -28,29 +29,30 @@ impl From<Share> for Fraction {
     }
 }
 
-/// The thresholds of the tiers. Drops are differences of pass rates, baseline minus new, as they were seen.
+/// The thresholds of the tiers. A drop is the observed pass rate of baseline minus that of new.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thresholds {
-    /// In how many nights, at most, the statistics fail the gate though nothing changed: over all cases and the suite together.
+    /// The false alarm rate: the maximum share of nights in which the statistics fail the gate although nothing changed, over all
+    /// cases and the suite together.
     pub alpha: Fraction,
-    /// A case is a regression only where it fell by as much, however sure it is that it fell.
+    /// The minimum drop of a regression. A smaller drop is not reported as one, even if it is significant.
     pub min_drop: Fraction,
-    /// A case is a regression only where the baseline passed as often.
+    /// The minimum pass rate of baseline for a regression.
     pub min_baseline: Fraction,
-    /// A case has likely become worse where its own p-value, not corrected, is at most this …
+    /// The maximum uncorrected p-value of the tier `likely`.
     pub likely_p: Fraction,
-    /// … and it fell by as much.
+    /// The minimum drop of the tier `likely`.
     pub likely_drop: Fraction,
-    /// A case is to be watched where it fell by as much, whatever its p-value.
+    /// The minimum drop of the tier `watch`, which applies at any p-value.
     pub watch_drop: Fraction,
-    /// A case is steady where a fall of as much is excluded at 95 %.
+    /// The drop that must be excluded with 95 % confidence for the tier `steady`.
     pub relevant_drop: Fraction,
-    /// How likely further runs are to decide a case, for the number of them that is named.
+    /// The probability with which the suggested number of further runs decides a case.
     pub power: Fraction,
-    /// The largest number of further runs that is looked at.
+    /// The maximum number of further runs that is suggested.
     pub more_runs_up_to: u32,
-    /// Rounds that ask all cases where repeats stop when they have decided. The suite is tested on these.
+    /// The number of rounds of adaptive repeats that run all cases. The suite is tested on these rounds.
     pub full_rounds: u32,
 }
 
