@@ -5,7 +5,7 @@ use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Rate, SuiteMea
 use super::design::{Design, Rounds};
 use super::observations::{Answered, CaseObservations, RunOutcome};
 use crate::statistics::{
-    self, CaseJudgement, CaseRounds, CaseTallies, Interval, Judgement, MoreRuns, Planner, RoundTests, TWO_SIDED_95,
+    self, CaseJudgement, CaseRounds, CaseTallies, Interval, MoreRuns, Planner, RoundTests, SuiteDecision, TWO_SIDED_95,
     Tally, Thresholds, wilson,
 };
 
@@ -162,7 +162,7 @@ fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement, m
     }
 }
 
-fn suite_measure(code: MeasureCode, cases: &[CaseTallies], judged: &Judgement) -> SuiteMeasure {
+fn suite_measure(code: MeasureCode, cases: &[CaseTallies], judged: &SuiteDecision) -> SuiteMeasure {
     let sum = |side: fn(&CaseTallies) -> Tally| {
         cases.iter().map(side).fold(Tally::default(), |sum, tally| {
             Tally::new(sum.passed.saturating_add(tally.passed), sum.failed.saturating_add(tally.failed))

@@ -36,7 +36,7 @@ impl Tier {
     }
 }
 
-/// One case.
+/// The result for one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseJudgement {
     /// The counts.
@@ -66,7 +66,7 @@ impl CaseJudgement {
     }
 }
 
-/// All cases at once.
+/// The test of all cases together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteJudgement {
     /// One-sided p-value for a fall, stratified by case.
@@ -79,13 +79,13 @@ pub struct SuiteJudgement {
     pub new_rate: f64,
     /// The number of cases that neither always pass nor always fail; only these carry information.
     pub informative: usize,
-    /// The suite as a whole became worse.
+    /// Whether the suite as a whole regressed.
     pub rejected: bool,
 }
 
-/// The whole judgement.
+/// The decision on a suite: on each case, and on all cases together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct SuiteDecision {
     /// In the order of the cases.
     pub cases: Vec<CaseJudgement>,
     /// `None` where fewer than two cases have runs on both sides, since the only case is then the suite.
@@ -95,21 +95,21 @@ pub struct Judgement {
     pub p: Option<f64>,
 }
 
-impl Judgement {
+impl SuiteDecision {
     /// Whether a case or the suite regressed.
     pub fn alarm(&self) -> bool {
-        let convicted = self.cases.iter().any(|case| case.tier == Tier::Regression);
-        convicted || self.suite.as_ref().is_some_and(|suite| suite.rejected)
+        let regressed = self.cases.iter().any(|case| case.tier == Tier::Regression);
+        regressed || self.suite.as_ref().is_some_and(|suite| suite.rejected)
     }
 }
 
 /// Judges all cases of a suite. Assumes that the runs of a case on a side are independent with equal pass probability.
-pub fn judge(cases: &[CaseTallies], thresholds: &Thresholds) -> Judgement {
+pub fn judge(cases: &[CaseTallies], thresholds: &Thresholds) -> SuiteDecision {
     judge_with(cases, thresholds, &mut CaseTests::default())
 }
 
 /// Like [`judge`], with cached test tables that the next suite can reuse.
-pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut CaseTests) -> Judgement {
+pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut CaseTests) -> SuiteDecision {
     let level = thresholds.alpha.value();
     let tested: Vec<usize> = (0..cases.len()).filter(|index| cases[*index].drop().is_some()).collect();
     let tallies: Vec<CaseTallies> = tested.iter().map(|index| cases[*index]).collect();
@@ -143,7 +143,7 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
         case.corrected = Some(corrected);
         case.tier = tier(case.tallies, p, open && corrected <= level, thresholds);
     }
-    Judgement { cases: judged, suite, p: overall }
+    SuiteDecision { cases: judged, suite, p: overall }
 }
 
 /// The mean pass rate over the cases, of baseline and of new. Expects runs on both sides of every case.
@@ -168,9 +168,9 @@ pub(super) fn untested(case: CaseTallies, method: Method) -> CaseJudgement {
 }
 
 /// The tier of a case with this p-value.
-pub(super) fn tier(case: CaseTallies, p: f64, convicted: bool, thresholds: &Thresholds) -> Tier {
+pub(super) fn tier(case: CaseTallies, p: f64, significant: bool, thresholds: &Thresholds) -> Tier {
     let Some(drop) = case.drop() else { return Tier::Unknown };
-    if convicted && fell_enough(case, thresholds) {
+    if significant && fell_enough(case, thresholds) {
         Tier::Regression
     } else if p <= thresholds.likely_p.value() && reaches(drop, thresholds.likely_drop.value()) {
         Tier::Likely
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tier_has_its_case() {
+    fn counts_are_assigned_to_tiers() {
         for (case, tier) in [
             (case(10, 0, 5, 5), Tier::Regression),
             (case(5, 0, 4, 1), Tier::Unknown),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_that_is_sure_but_small_is_no_regression() {
+    fn a_significant_fall_below_the_minimum_drop_is_no_regression() {
         let small = case(199, 1, 185, 15);
         let judged = judge(&[small], &Thresholds::default());
         assert!(judged.p.unwrap() < 0.001);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_a_side_convicts_no_case_but_many_cases_convict_the_suite() {
+    fn with_one_run_per_side_only_the_suite_can_regress() {
         let mut cases = vec![case(1, 0, 0, 1); 12];
         cases.extend([case(1, 0, 1, 0); 88]);
         let judged = judge(&cases, &Thresholds::default());
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_better_alarms_nobody() {
+    fn an_improvement_raises_no_alarm() {
         let judged = judge(&vec![case(2, 3, 5, 0); 30], &Thresholds::default());
         assert!(!judged.alarm());
         assert!(judged.suite.unwrap().p_better < 1e-6);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_drop_that_counts_costs_no_conviction_up_to_thirty_runs() {
+    fn the_minimum_drop_hides_no_significant_case_up_to_30_runs() {
         let mut tests = CaseTests::default();
         for runs in [10, 20, 30] {
             for passed in 0..=runs {

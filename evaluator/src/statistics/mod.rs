@@ -20,7 +20,7 @@ pub use correction::benjamini_hochberg;
 pub use disagreement::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, judge_place};
 pub use exact::{BOSCHLOO_UP_TO, CaseTests, Method, fisher};
 pub use interval::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
-pub use judge::{CaseJudgement, Judgement, SuiteJudgement, Tier, judge, judge_with};
+pub use judge::{CaseJudgement, SuiteDecision, SuiteJudgement, Tier, judge, judge_with};
 pub use plan::{MoreRuns, Planner};
 pub use sequential::{CaseRounds, RoundTests, judge_rounds, open};
 pub use tally::{CaseTallies, Tally};

@@ -12,7 +12,7 @@ use super::correction::benjamini_hochberg;
 use super::distribution::Distribution;
 use super::exact::{CaseTests, Method, fisher, golden_section};
 use super::family::Family;
-use super::judge::{CaseJudgement, Judgement, SuiteJudgement, Tier, rates, tier, untested};
+use super::judge::{CaseJudgement, SuiteDecision, SuiteJudgement, Tier, rates, tier, untested};
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
 
@@ -50,13 +50,13 @@ impl CaseRounds {
 }
 
 /// Judges all cases after some rounds, of which there will be at most `max`. A case that is a regression or steady is decided
-/// and needs no further round; nothing that comes later takes a conviction back.
+/// and needs no further round; later rounds never withdraw a regression.
 ///
 /// Half of the rate of false alarms is spent on the cases, corrected over them by Benjamini & Hochberg (1995). The other half
 /// is spent on the suite, which is tested once, on the first rounds that ask all cases: how often a case was asked afterwards
 /// depends on how it went, and would mislead. Before these rounds are complete, what is said of the suite is not yet to be acted
 /// on. A single case gets all of it.
-pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tests: &mut RoundTests) -> Judgement {
+pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tests: &mut RoundTests) -> SuiteDecision {
     let tallies: Vec<CaseTallies> = cases.iter().map(|case| case.after(usize::MAX)).collect();
     let tested: Vec<usize> = (0..cases.len()).filter(|index| tallies[*index].drop().is_some()).collect();
     let alone = cases.iter().filter(|case| case.baseline.runs() > 0).count() < 2;
@@ -82,12 +82,12 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
     let smallest = corrected.iter().copied().reduce(f64::min);
     let worst = suite.as_ref().map_or(smallest, |suite| smallest.map(|p| p.min(suite.p)));
     let overall = if alone { worst } else { worst.map(|p| (2.0 * p).min(1.0)) };
-    Judgement { cases: judged, suite, p: overall }
+    SuiteDecision { cases: judged, suite, p: overall }
 }
 
 /// The indexes of the open cases: undecided, and decidable by the remaining rounds.
-pub fn open(judgement: &Judgement) -> impl Iterator<Item = usize> {
-    judgement
+pub fn open(decision: &SuiteDecision) -> impl Iterator<Item = usize> {
+    decision
         .cases
         .iter()
         .enumerate()
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conviction_is_not_taken_back() {
+    fn a_regression_stays_a_regression_in_later_rounds() {
         let mut tests = RoundTests::default();
         let mut case = rounds(Tally::new(20, 0), &[(false, 4)]);
         let before = tests.fall(&case, 20);

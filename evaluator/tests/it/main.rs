@@ -2,6 +2,7 @@
 
 mod cards;
 mod codes;
+mod error_rates;
 mod evidence;
 mod expectations;
 mod exports;
@@ -11,7 +12,6 @@ mod hostile;
 mod kit;
 mod labelled;
 mod links;
-mod nights;
 mod properties;
 mod repeats;
 mod report;

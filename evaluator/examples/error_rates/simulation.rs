@@ -1,0 +1,156 @@
+//! Simulated suites with known pass rates. Small suites are summed over all outcomes; larger ones are sampled with fixed seeds.
+//! Shared by the example and the tests.
+
+use counterproof_evaluator::statistics::{
+    CaseRounds, CaseTallies, CaseTests, PlaceValues, RoundTests, SuiteDecision, Tally, Thresholds, judge_place,
+    judge_rounds, judge_with, open,
+};
+
+/// `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ (bits >> 31)
+    }
+
+    fn happens(&mut self, chance: f64) -> bool {
+        ((self.next() >> 11) as f64) < chance * (1u64 << 53) as f64
+    }
+
+    fn runs(&mut self, count: u32, chance: f64) -> Tally {
+        (0..count).map(|_| self.happens(chance)).collect()
+    }
+}
+
+/// A suite: the pass rates of each case on baseline and on new, and the number of runs per side.
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    runs: u32,
+    pub(crate) rates: Vec<(f64, f64)>,
+}
+
+impl Suite {
+    /// A suite whose cases all have the same rates.
+    fn uniform(name: &'static str, cases: usize, runs: u32, old: f64, new: f64) -> Self {
+        Self { name, runs, rates: vec![(old, new); cases] }
+    }
+
+    /// An unchanged suite with cases from steady to flaky.
+    pub(crate) fn mixed(name: &'static str, cases: usize, runs: u32) -> Self {
+        let rates = [1.0, 0.98, 0.95, 0.9, 0.7, 0.5, 0.3, 1.0, 0.0, 0.85].map(|rate| (rate, rate));
+        Self { name, runs, rates: rates.into_iter().cycle().take(cases).collect() }
+    }
+
+    /// Returns the number of nights whose decision has the property.
+    pub(crate) fn nights(&self, nights: u32, is: impl Fn(&SuiteDecision) -> bool) -> u32 {
+        let (thresholds, mut tests) = (Thresholds::default(), CaseTests::default());
+        let mut found = 0;
+        for night in 0..nights {
+            let mut random = Random(u64::from(night) << 20);
+            let case = |(old, new): &(f64, f64)| CaseTallies {
+                baseline: random.runs(self.runs, *old),
+                new: random.runs(self.runs, *new),
+            };
+            let cases: Vec<CaseTallies> = self.rates.iter().map(case).collect();
+            found += u32::from(is(&judge_with(&cases, &thresholds, &mut tests)));
+        }
+        found
+    }
+}
+
+/// Unchanged suites, for the rate of false alarms.
+pub(crate) fn unchanged_suites() -> Vec<Suite> {
+    vec![
+        Suite::mixed("100 cases × 5, steady to flaky", 100, 5),
+        Suite::uniform("50 cases × 3, all at 50 %", 50, 3, 0.5, 0.5),
+        Suite::mixed("20 cases × 20, steady to flaky", 20, 20),
+        Suite::uniform("10 cases × 10, all at 80 %", 10, 10, 0.8, 0.8),
+        Suite::mixed("100 cases × 1, steady to flaky", 100, 1),
+        Suite::uniform("2 cases × 8, both at 60 %", 2, 8, 0.6, 0.6),
+    ]
+}
+
+pub(crate) fn suite_that_falls() -> Suite {
+    Suite::uniform("100 cases × 5, from 90 % to 82 %", 100, 5, 0.9, 0.82)
+}
+
+/// Each number of passes with its probability.
+pub(crate) fn binomial(runs: u32, chance: f64) -> Vec<(Tally, f64)> {
+    let mut masses = vec![1.0];
+    for _ in 0..runs {
+        let mut next = vec![0.0; masses.len() + 1];
+        for (passed, mass) in masses.iter().enumerate() {
+            next[passed] += mass * (1.0 - chance);
+            next[passed + 1] += mass * chance;
+        }
+        masses = next;
+    }
+    (0..).zip(masses).map(|(passed, mass)| (Tally::new(passed, runs - passed), mass)).collect()
+}
+
+/// The exact probability that a suite of one case fails the gate: the sum over all outcomes.
+pub(crate) fn alarm_of_one_case(runs: u32, old: f64, new: f64, tests: &mut CaseTests) -> f64 {
+    let mut alarm = 0.0;
+    for (baseline, mass) in binomial(runs, old) {
+        for (new, more) in binomial(runs, new) {
+            let judged = judge_with(&[CaseTallies { baseline, new }], &Thresholds::default(), tests);
+            alarm += if judged.alarm() { mass * more } else { 0.0 };
+        }
+    }
+    alarm
+}
+
+/// Simulates adaptive repeats of one night. Returns the decision and the number of runs of new.
+fn adaptive(rates: &[(f64, f64)], baseline: u32, max: u32, seed: u64, tests: &mut RoundTests) -> (SuiteDecision, u32) {
+    let thresholds = Thresholds::default();
+    let mut random = Random(seed);
+    let case =
+        |(old, _): &(f64, f64)| CaseRounds { baseline: random.runs(baseline, *old), new: Vec::new(), left_out: 0 };
+    let mut cases: Vec<CaseRounds> = rates.iter().map(case).collect();
+    let (mut open_cases, mut spent): (Vec<usize>, u32) = ((0..cases.len()).collect(), 0);
+    for round in 1..=max {
+        for index in &open_cases {
+            let (_, new) = rates[*index];
+            cases[*index].new.push(random.happens(new));
+            spent += 1;
+        }
+        if round >= thresholds.full_rounds {
+            open_cases = open(&judge_rounds(&cases, max, &thresholds, tests)).collect();
+        }
+        if open_cases.is_empty() {
+            break;
+        }
+    }
+    (judge_rounds(&cases, max, &thresholds, tests), spent)
+}
+
+/// Returns the number of nights in which the adaptive gate fails, and the mean number of runs of new per night.
+pub(crate) fn adaptive_nights(rates: &[(f64, f64)], baseline: u32, max: u32, nights: u32) -> (u32, f64) {
+    let mut tests = RoundTests::default();
+    let (mut alarms, mut spent) = (0, 0);
+    for night in 0..nights {
+        let (judged, runs) = adaptive(rates, baseline, max, u64::from(night) << 20, &mut tests);
+        alarms += u32::from(judged.alarm());
+        spent += runs;
+    }
+    (alarms, f64::from(spent) / f64::from(nights))
+}
+
+/// Returns the number of nights in which a place is reported as changed. Each of 50 cases has two baseline runs and one new run.
+/// `old` and `new` are the probabilities that a run of the side has an unusual value at the place.
+pub(crate) fn place_nights(nights: u32, old: f64, new: f64) -> u32 {
+    let mut found = 0;
+    for night in 0..nights {
+        let mut random = Random(u64::from(night) << 20);
+        let mut value = |chance: f64| if random.happens(chance) { 1 + random.next() % 3 } else { 0 };
+        let cases: Vec<PlaceValues> =
+            (0..50).map(|_| PlaceValues { baseline: vec![value(old), value(old)], new: vec![value(new)] }).collect();
+        found += u32::from(judge_place(&cases).pooled.p.is_some_and(|p| p <= 0.05));
+    }
+    found
+}
