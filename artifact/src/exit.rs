@@ -1,27 +1,27 @@
-//! Exit codes: the one list of what the program tells its caller. `docs/exit-codes.md` says the same, and a test holds it to that.
+//! Exit codes of the program. A test compares `docs/exit-codes.md` with this list.
 
 use std::process::ExitCode;
 
-/// What the program tells its caller.
+/// An exit code of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done; where there was a gate, it passed.
+    /// Success; the gate, if any, passed.
     Done,
-    /// Findings: the gate failed, an artifact is invalid, a contract is not met.
+    /// Findings: the gate failed, an artifact is invalid, or an agent violates the contract.
     Findings,
     /// The command line or the configuration is wrong.
     Usage,
     /// Input or output could not be read or written.
     Io,
-    /// Interrupted; what was finished is on disk.
+    /// Interrupted; finished work is on disk.
     Interrupted,
 }
 
 impl Exit {
-    /// All codes, in their order.
+    /// All codes, in ascending order.
     pub const ALL: [Exit; 5] = [Exit::Done, Exit::Findings, Exit::Usage, Exit::Io, Exit::Interrupted];
 
-    /// The number.
+    /// The number that the process exits with.
     pub const fn code(self) -> u8 {
         match self {
             Exit::Done => 0,
@@ -32,7 +32,7 @@ impl Exit {
         }
     }
 
-    /// What it means.
+    /// The meaning, as in `docs/exit-codes.md`.
     pub const fn meaning(self) -> &'static str {
         match self {
             Exit::Done => "done, gate passed",

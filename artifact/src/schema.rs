@@ -101,7 +101,7 @@ impl FromStr for Kind {
 mod tests {
     use super::*;
 
-    /// Calls `visit` with every object of a schema that describes a value or a property, and where it stands.
+    /// Calls `visit` with every object of a schema that describes a value or a property, and with its JSON Pointer.
     fn for_each_property(schema: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value)) {
         let Some(object) = schema.as_object() else { return };
         for (key, value) in object {

@@ -1,7 +1,7 @@
-//! Large values on their way from a parsed document into a type: moved, where deserialising would make them again.
+//! Moves large values from a parsed document into a type. Deserialising them would copy them.
 //!
-//! A value of the right kind is taken out, and a small one of the same kind left in its place, so that the rest of the
-//! object is read by the same code as ever. A value of the wrong kind stays, for that code to refuse.
+//! A value of the expected kind is replaced by an empty one of the same kind, so the derived code can deserialise the rest
+//! of the object. A value of another kind stays in place, and the derived code rejects it.
 
 use std::mem;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::Content;
 
-/// An object.
+/// Takes an object field.
 pub(crate) fn object(fields: &mut Map<String, Value>, name: &str) -> Option<Map<String, Value>> {
     match fields.get_mut(name)? {
         Value::Object(object) => Some(mem::take(object)),
@@ -17,7 +17,7 @@ pub(crate) fn object(fields: &mut Map<String, Value>, name: &str) -> Option<Map<
     }
 }
 
-/// An array.
+/// Takes an array field.
 pub(crate) fn array(fields: &mut Map<String, Value>, name: &str) -> Option<Vec<Value>> {
     match fields.get_mut(name)? {
         Value::Array(items) => Some(mem::take(items)),
@@ -25,7 +25,7 @@ pub(crate) fn array(fields: &mut Map<String, Value>, name: &str) -> Option<Vec<V
     }
 }
 
-/// A text or an object.
+/// Takes a field that is a text or an object.
 pub(crate) fn content(fields: &mut Map<String, Value>, name: &str) -> Option<Content> {
     match fields.get_mut(name)? {
         Value::Object(object) => Some(Content::Json(mem::take(object))),

@@ -1,4 +1,4 @@
-//! How the steps of the two sides line up, and where they part.
+//! The alignment of the events of both sides, and the first divergence.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,38 +10,38 @@ use crate::number::whole;
 pub struct Divergence {
     /// What kind of step differs.
     pub kind: DivergenceKind,
-    /// Where, on the sides that have the step.
+    /// The step, on each side that has it.
     pub pointers: Vec<SidePointer>,
-    /// One sentence about it.
+    /// One sentence that describes the difference.
     pub message: String,
 }
 
-/// How the events of the two sides line up.
+/// The alignment of the events of both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alignment {
-    /// What the cheapest alignment costs: 1 for a step that only one side took, up to 1.5 for two that stand for each other.
-    /// A call and its result are one step. A step that moved costs as much as one left out and one put in.
+    /// The cost of the cheapest alignment: 1 for a step that only one side has, up to 1.5 for a pair that differs. A call
+    /// and its result are one step. A moved step costs as much as a removed and an added one.
     pub cost: f64,
-    /// True where the lists were too long to be sure that no other alignment is cheaper.
+    /// True where the lists were too long for an exhaustive search, so a cheaper alignment may exist.
     pub bounded: bool,
-    /// What happened to the events.
+    /// The number of events by operation.
     pub operations: Operations,
-    /// The first event on both sides from which on every step is the same to the end; empty where nothing differs before it,
-    /// or where there is none. The final output is no step in this.
+    /// The first event on each side after which all steps are equal up to the end. Empty where no earlier step differs, or
+    /// where there is no such event. The final output does not count as a step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recovery: Vec<SidePointer>,
 }
 
-/// What happened to the events from the baseline to new, counted by row: a pair counts once.
+/// The number of events by operation, from the baseline to new. A pair counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Operations {
-    /// Pairs that mean the same.
+    /// Pairs without a difference.
     #[serde(deserialize_with = "whole::required")]
     pub same: u64,
     /// Pairs that differ.
     #[serde(deserialize_with = "whole::required")]
     pub changed: u64,
-    /// Pairs that stand in another place; they may differ as well.
+    /// Pairs in a different order; they may differ as well.
     #[serde(deserialize_with = "whole::required")]
     pub moved: u64,
     /// Events that only new has.
@@ -52,24 +52,24 @@ pub struct Operations {
     pub removed: u64,
 }
 
-/// What kind of step differs first.
+/// The kind of the first step that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DivergenceKind {
-    /// Other tools were called, or in another order.
+    /// Different tools were called, or in a different order.
     ToolSequence,
-    /// A tool was given other arguments.
+    /// A tool was called with different arguments.
     ToolArgs,
-    /// A tool returned something else.
+    /// A tool returned a different result.
     ToolResult,
-    /// Other documents were found, or looked for.
+    /// A retrieval has a different query or different documents.
     Retrieval,
     /// The answer differs.
     FinalOutput,
-    /// The proposed actions differ, though the events do not.
+    /// The proposed actions differ and the events are equal.
     ProposedAction,
-    /// Events of a type that this version does not know differ.
+    /// Events of an unknown type differ.
     OtherEvent,
-    /// One side could not be run.
+    /// One side has a runner error.
     RunnerError,
 }

@@ -1,23 +1,23 @@
-//! The expectations of the cases file, as they were judged.
+//! Results of the expectations in the cases file.
 
 use serde::{Deserialize, Serialize};
 
-/// One expectation of the cases file, judged on both sides.
+/// The result of one expectation on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectationResult {
     /// The key in the cases file, such as `tool_required`.
     pub code: String,
-    /// What was expected, in words.
+    /// A description of the expected behaviour.
     pub expected: String,
-    /// How the baseline did; absent where it has no answer to judge.
+    /// The result on the baseline; absent where it has no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Judgement>,
-    /// How new did; absent where it has no answer to judge.
+    /// The result on new; absent where it has no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Judgement>,
 }
 
-/// How one side did on an expectation, with what was found, in words.
+/// The result of an expectation on one side, with a description of the actual behaviour.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "JudgementRecord", into = "JudgementRecord")]
 pub enum Judgement {
@@ -30,27 +30,27 @@ pub enum Judgement {
 }
 
 impl Judgement {
-    /// `Met` or `Unmet`.
+    /// Creates `Met` or `Unmet`.
     pub fn from_met(is_met: bool, found: String) -> Self {
         if is_met { Self::Met(found) } else { Self::Unmet(found) }
     }
 
-    /// Whether the expectation is met.
+    /// True where the expectation is met.
     pub const fn is_met(&self) -> bool {
         matches!(self, Self::Met(_))
     }
 
-    /// Whether the expectation is not met. An undecided one is neither met nor unmet.
+    /// True where the expectation is not met. An undecided one is neither met nor unmet.
     pub const fn is_unmet(&self) -> bool {
         matches!(self, Self::Unmet(_))
     }
 
-    /// Whether the expectation could not be decided.
+    /// True where the expectation could not be decided.
     pub const fn is_undecided(&self) -> bool {
         matches!(self, Self::Undecided(_))
     }
 
-    /// What was found, in words.
+    /// The description of the actual behaviour.
     pub fn found(&self) -> &str {
         match self {
             Self::Met(found) | Self::Unmet(found) | Self::Undecided(found) => found,
@@ -58,7 +58,7 @@ impl Judgement {
     }
 }
 
-/// A judgement as `evaluation.json` stores it.
+/// The form of a judgement in `evaluation.json`.
 #[derive(Serialize, Deserialize)]
 struct JudgementRecord {
     passed: bool,

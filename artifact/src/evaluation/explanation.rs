@@ -1,62 +1,62 @@
-//! What explains a case beside its verdict: from where the difference comes, what is wrong with new by itself, and how much
-//! the case deserves a look.
+//! Explanations of a case in addition to its verdict: the root cause of a difference, findings on the new side, and the
+//! severity.
 
 use serde::{Deserialize, Serialize};
 
 use super::SidePointer;
 use crate::CaseId;
 
-/// From where a difference comes: the earliest difference on the way back from a changed action or output.
+/// The root cause of a difference: the earliest difference in the trace back from a changed action or output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
     /// A stable kebab-case name.
     pub code: String,
-    /// What differs, by names that cases share: a tool, and the place in its arguments or its result.
+    /// The part that differs, by names that cases share: a tool, and a path in its arguments or result.
     pub place: String,
     /// One sentence with the values.
     pub message: String,
-    /// Where, on the sides that have it.
+    /// The part, on each side that has it.
     pub pointers: Vec<SidePointer>,
-    /// The way that was walked, from what changed back to the cause.
+    /// The trace from the changed action or output back to the cause.
     pub path: Vec<SidePointer>,
-    /// The id of the cluster of cases that share it.
+    /// The id of the cluster of the cases with this cause.
     pub cluster: String,
 }
 
-/// Cases whose differences have the same cause, at the same place, of the same shape.
+/// Cases whose differences have the same cause in the same part and of the same form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// The same for the same cause in any comparison.
+    /// Identical for the same cause in every comparison.
     pub id: String,
-    /// The cause's code.
+    /// The code of the cause.
     pub code: String,
-    /// The cause's place.
+    /// The part that differs, as in [`Cause::place`].
     pub place: String,
-    /// The cause's sentence in the first of the cases.
+    /// The message of the cause in the first case.
     pub message: String,
     /// The cases, in case order.
     pub case_ids: Vec<CaseId>,
 }
 
-/// Something that is wrong with the new side by itself.
+/// A problem of the new side that needs no comparison to be detected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseFinding {
     /// A stable kebab-case name.
     pub code: String,
     /// One sentence with the values.
     pub message: String,
-    /// Where to look.
+    /// The parts of the artifacts that show it.
     pub pointers: Vec<SidePointer>,
-    /// True where the same is wrong with the baseline, so that it decides nothing.
+    /// True where the baseline has the same problem, so it does not affect the verdict.
     pub in_baseline: bool,
 }
 
-/// How much a case deserves a look, between 0 and 1.
+/// The priority of a case for review, from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Severity {
-    /// 1 − Π(1 − share) over the parts, and less by the share of what is noise.
+    /// 1 − Π(1 − share) over the parts, reduced by the share of `noise`.
     pub score: f64,
-    /// What it is made of, the largest first.
+    /// The parts of the score, the largest first.
     pub parts: Vec<SeverityShare>,
 }
 
@@ -65,6 +65,6 @@ pub struct Severity {
 pub struct SeverityShare {
     /// A stable kebab-case name.
     pub code: String,
-    /// Its weight times its size, between 0 and 1; of `noise` the share by which the score is less.
+    /// Its weight times its size, from 0 to 1. For `noise`, the share by which the score is reduced.
     pub share: f64,
 }

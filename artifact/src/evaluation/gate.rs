@@ -1,4 +1,4 @@
-//! The gate: whether a version may go out, and every rule that was asked.
+//! The result of the gate and of each of its rules.
 
 use std::fmt;
 
@@ -7,64 +7,64 @@ use serde::{Deserialize, Serialize};
 use crate::number::whole;
 use crate::{RiskLevel, Share};
 
-/// Whether it may go out, with every rule that was asked.
+/// The result of the gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// True only where the outcome is `passed`.
+    /// True if and only if the outcome is `passed`.
     pub passed: bool,
-    /// The answer.
+    /// The outcome.
     pub outcome: GateOutcome,
-    /// Every rule, those that passed too.
+    /// All rules, including those that passed.
     pub rules: Vec<GateRule>,
 }
 
-/// What the gate says.
+/// The outcome of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateOutcome {
-    /// Every rule holds.
+    /// All rules are met.
     Passed,
-    /// A rule is broken.
+    /// At least one rule is violated.
     Failed,
-    /// Too little was compared to say.
+    /// Too few cases were compared for a decision.
     NotEnoughData,
 }
 
 /// One rule of the gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateRule {
-    /// Its stable name.
+    /// A stable kebab-case name.
     pub code: String,
-    /// Which cases it is about; absent where it is about all.
+    /// The cases that the rule applies to; absent where it applies to all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<GateScope>,
-    /// How the actual value is held against the limit.
+    /// How the actual value is compared with the limit.
     pub bound: Bound,
-    /// The limit; absent where there is none, and the value is for information.
+    /// The limit; absent where the value is only informative.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     pub limit: Option<u64>,
-    /// The share that the limit was worked out from: so much of `of`.
+    /// The share of `of` that the limit was calculated from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// What was counted.
+    /// The counted value.
     #[serde(deserialize_with = "whole::required")]
     pub actual: u64,
-    /// How many cases could have been counted: with none, the rule says nothing.
+    /// The number of cases that could have been counted. With 0, the rule has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     pub of: Option<u64>,
-    /// Whether it holds.
+    /// True where the rule is met.
     pub passed: bool,
 }
 
-/// Which cases a rule of the gate is about.
+/// The cases that a rule of the gate applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "name", rename_all = "snake_case")]
 pub enum GateScope {
-    /// Those whose highest risk is this.
+    /// Cases with this highest risk.
     Risk(RiskLevel),
-    /// Those with this tag in the cases file.
+    /// Cases with this tag in the cases file.
     Tag(String),
-    /// Those of this suite in the cases file.
+    /// Cases of this suite in the cases file.
     Suite(String),
 }
 
@@ -78,12 +78,12 @@ impl fmt::Display for GateScope {
     }
 }
 
-/// How a value is held against its limit.
+/// How a value is compared with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// It may not be greater.
+    /// The value must not be greater than the limit.
     AtMost,
-    /// It may not be less.
+    /// The value must not be less than the limit.
     AtLeast,
 }

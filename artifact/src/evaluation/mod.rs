@@ -1,5 +1,5 @@
-//! `evaluation.json`: what a comparison found, as data. It names no path and no time of its own, so that the same two
-//! runs always give the same bytes.
+//! `evaluation.json`: the result of a comparison as data. It contains no path and no time of the comparison: the same runs
+//! always give the same bytes.
 
 mod alignment;
 mod expectation;
@@ -35,31 +35,31 @@ pub enum EvaluationSchema {
     V1,
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Always `evaluation.v1`.
     pub schema_version: EvaluationSchema,
-    /// The program that compared, and its version.
+    /// The program that compared the runs, and its version.
     pub evaluator_version: String,
-    /// The run that is known to be good; the first, where there are several.
+    /// The run of the known-good version; the first one where there are several.
     pub baseline: ComparedRun,
-    /// The run under test; the first, where there are several.
+    /// The run of the version under test; the first one where there are several.
     pub new: ComparedRun,
-    /// Every run of both sides, where a side has more than one.
+    /// All runs of both sides; absent where each side has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
-    /// How many cases have each verdict; every verdict is listed, with 0 too.
+    /// The number of cases with each verdict. Every verdict is listed, also with 0.
     #[serde(deserialize_with = "whole::by_key")]
     pub counts: BTreeMap<Verdict, u64>,
-    /// Whether it may go out.
+    /// The result of the gate.
     pub gate: Gate,
-    /// Every rule of comparison, with how often it acted; absent where there are none.
+    /// All rules of the comparison with their number of matches; absent where there are no rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleUse>,
-    /// One for each case of either side: in the baseline's order, then those that only the new side has.
+    /// One evaluation for each case: in the order of the baseline, then the cases that only new has.
     pub cases: Vec<CaseEvaluation>,
-    /// The causes, each with the cases that share it: those of most cases first.
+    /// Cases grouped by cause, the largest group first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<Cluster>,
     /// Fields that this version does not know.
@@ -67,18 +67,18 @@ pub struct Evaluation {
     pub extra: Extra,
 }
 
-/// A rule of comparison and what it was good for.
+/// A rule of the comparison and its number of matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleUse {
-    /// The rule, in words.
+    /// A description of the rule.
     pub rule: String,
-    /// At how many places of both sides it acted; a rule that never did is probably misspelt.
+    /// The number of matches on both sides. A rule without a match probably has a spelling mistake.
     #[serde(deserialize_with = "whole::required")]
     pub matched: u64,
 }
 
 impl Evaluation {
-    /// The cases in the order in which a reader wants to see them: worst verdict first, and within it the most severe.
+    /// Returns the cases by verdict in the order of [`Verdict::WORST_FIRST`], then by descending severity.
     pub fn worst_first(&self) -> Vec<&CaseEvaluation> {
         let rank = |case: &CaseEvaluation| Verdict::WORST_FIRST.iter().position(|verdict| *verdict == case.verdict);
         let score = |case: &CaseEvaluation| case.severity.as_ref().map_or(0.0, |severity| severity.score);
@@ -88,22 +88,22 @@ impl Evaluation {
     }
 }
 
-/// One of the two runs.
+/// A compared run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRun {
     /// The run's id.
     pub run_id: RunId,
-    /// When it started, in ISO 8601.
+    /// The start time, in ISO 8601.
     pub generated_at: String,
-    /// The program that wrote it.
+    /// The program that wrote the run, and its version.
     pub runner_version: String,
-    /// The commit it ran on.
+    /// The commit of the working directory of the runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo_commit: Option<String>,
-    /// True where that checkout had uncommitted changes.
+    /// True where there were uncommitted changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty: Option<bool>,
-    /// Cases it set out to ask.
+    /// The number of selected cases.
     #[serde(deserialize_with = "whole::required")]
     pub cases_selected: u64,
     /// Fields that this version does not know.
@@ -112,42 +112,43 @@ pub struct ComparedRun {
 }
 
 impl ComparedRun {
-    /// When it started, in nanoseconds since 1970, whatever its offset and precision; `None` for a text that is no time.
+    /// The start time in nanoseconds since 1970-01-01T00:00:00Z, for times of any offset and precision; `None` where it is not
+    /// a valid time.
     pub fn started(&self) -> Option<i128> {
         point_in_time(&self.generated_at).map(Timestamp::as_nanosecond)
     }
 }
 
-/// What is said of one case: the first that applies, in this order.
+/// The result of one case: the first verdict that applies, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// An artifact of either side breaks the contract.
+    /// An artifact of at least one side is invalid.
     Invalid,
     /// The case is on the baseline side only.
     Missing,
     /// The case is on the new side only.
     Added,
-    /// New could not be run, baseline could.
+    /// Only new has a runner error.
     Broken,
-    /// Baseline could not be run, new could.
+    /// Only the baseline has a runner error.
     Recovered,
-    /// Neither side could be run.
+    /// Both sides have runner errors.
     StillBroken,
-    /// An expectation fails that held; evidence is gone; a risk rose without evidence.
+    /// A met expectation is now unmet, evidence was lost, or a risk rose without evidence.
     Regressed,
-    /// An expectation holds that failed.
+    /// An unmet expectation is now met.
     Improved,
-    /// They differ, and nothing says whether for better or worse.
+    /// The sides differ, with no sign of a regression or an improvement.
     Changed,
-    /// They differ, but no more than the baseline differs from itself.
+    /// The sides differ no more than the baseline runs differ from each other.
     Noisy,
-    /// No difference after the rules of comparison.
+    /// No difference remains after the rules of the comparison.
     Unchanged,
 }
 
 impl Verdict {
-    /// All verdicts, first match first.
+    /// All verdicts, in the order in which they are tested.
     pub const ALL: [Verdict; 11] = [
         Verdict::Invalid,
         Verdict::Missing,
@@ -162,7 +163,7 @@ impl Verdict {
         Verdict::Unchanged,
     ];
 
-    /// All verdicts in the order in which a reader wants to hear of them.
+    /// All verdicts in display order.
     pub const WORST_FIRST: [Verdict; 11] = [
         Verdict::Regressed,
         Verdict::Broken,
@@ -201,49 +202,49 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What was found in one case.
+/// The evaluation of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseEvaluation {
     /// The case.
     pub case_id: CaseId,
-    /// Its title in the cases file, or else in its artifact.
+    /// The title in the cases file, or else in the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What is said of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why, the deciding reason first.
+    /// The reasons for the verdict, the decisive one first.
     pub reasons: Vec<Reason>,
     /// The first step at which the two sides differ in meaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_divergence: Option<Divergence>,
-    /// How the events of the two sides line up; absent where not both sides answered.
+    /// The alignment of the events; absent where a side has no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Alignment>,
-    /// From where the difference comes.
+    /// The root cause of the difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// What is wrong with the new side by itself, whatever the verdict.
+    /// Problems of the new side, independent of the verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<CaseFinding>,
-    /// How much the case deserves a look. It ranks, and is never a gate.
+    /// The priority for review. It orders cases and does not affect the gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
     /// The highest risk of an action on either side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_level: Option<RiskLevel>,
-    /// The tools that either side called or proposed, sorted; long names are cut, and long lists too.
+    /// The tools that either side called or proposed, sorted. Long names and long lists are truncated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// Its tags in the cases file.
+    /// The tags in the cases file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Its suite in the cases file.
+    /// The suite in the cases file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// The expectations of the cases file, judged on both sides.
+    /// The results of the expectations in the cases file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<ExpectationResult>,
-    /// What the runs of both sides say, where a side has more than one.
+    /// The statistics over all runs; absent where each side has one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<CaseRepeats>,
     /// Fields that this version does not know.
@@ -252,56 +253,56 @@ pub struct CaseEvaluation {
 }
 
 impl CaseEvaluation {
-    /// True where new does not meet the expectations: of several runs, less than half do.
+    /// True where new does not meet the expectations. With several runs: where less than half of them do.
     pub fn is_unmet_on_new(&self) -> bool {
         self.met(|measure| &measure.new).map_or_else(|| !self.unmet_on_new().is_empty(), Rate::is_in_less_than_half)
     }
 
-    /// True where the expectations could be judged on new: in any run.
+    /// True where the expectations could be evaluated in at least one run of new.
     pub fn is_judged_on_new(&self) -> bool {
         self.met(|measure| &measure.new).is_some() || self.expectations.iter().any(|result| result.new.is_some())
     }
 
-    /// True where the baseline does not meet the expectations either that new does not meet.
+    /// True where the baseline does not meet the expectations that new does not meet.
     pub fn was_unmet_before(&self) -> bool {
         let failed = |side: &Option<Judgement>| side.as_ref().is_some_and(|side| !side.is_met());
         let in_pair = || self.unmet_on_new().iter().all(|result| failed(&result.baseline));
         self.met(|measure| &measure.baseline).map_or_else(in_pair, Rate::is_in_less_than_half)
     }
 
-    /// In how many runs of a side the expectations are met, where several runs could be counted.
+    /// The rate of runs of a side that meet the expectations, where there are repeats.
     fn met(&self, side: fn(&CaseMeasure) -> &Rate) -> Option<&Rate> {
         self.measure(MeasureCode::Expectations).map(side).filter(|rate| rate.runs > 0)
     }
 
-    /// What several runs say of a measure, where the case has it.
+    /// Returns the statistics of a measure, where the case has it.
     pub fn measure(&self, code: MeasureCode) -> Option<&CaseMeasure> {
         self.repeats.iter().flat_map(|repeats| &repeats.measures).find(|measure| measure.code == code)
     }
 
-    /// The expectations that new does not meet, in the run that is shown.
+    /// Returns the expectations that new does not meet in the displayed run.
     pub fn unmet_on_new(&self) -> Vec<&ExpectationResult> {
         let unmet = |result: &&ExpectationResult| result.new.as_ref().is_some_and(|new| !new.is_met());
         self.expectations.iter().filter(unmet).collect()
     }
 }
 
-/// Why a case has its verdict.
+/// A reason for a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// A stable kebab-case name.
     pub code: String,
-    /// One sentence with the values that moved.
+    /// One sentence with the changed values.
     pub message: String,
-    /// Where to look.
+    /// The parts of the artifacts that show it.
     pub pointers: Vec<SidePointer>,
 }
 
-/// A place in the artifact of one side.
+/// A pointer into the artifact of one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SidePointer {
-    /// Whose artifact.
+    /// The side of the artifact.
     pub side: Side,
-    /// A JSON Pointer (RFC 6901) into it.
+    /// A JSON Pointer (RFC 6901) into the artifact.
     pub pointer: String,
 }

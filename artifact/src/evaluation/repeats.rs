@@ -1,31 +1,31 @@
-//! What several runs of a side tell, and one cannot: how often something holds, and what is the agent's own noise.
+//! Statistics over repeated runs: rates, their changes, and the noise of the agent.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ComparedRun, SidePointer};
 use crate::number::whole;
 
-/// Every run of both sides, where a side has more than one, and what they tell of the whole suite.
+/// All runs of both sides, and the statistics over all cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// The baseline's runs, in the order in which they were named.
+    /// The runs of the baseline, in the order of the command line.
     pub baseline: Vec<ComparedRun>,
-    /// New's runs, in the order in which they were named.
+    /// The runs of new, in the order of the command line.
     pub new: Vec<ComparedRun>,
-    /// The rates over all cases, each case held against itself; one for each measure that any case has.
+    /// The rates over all cases: one entry for each measure that at least one case has. Each case is compared with itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suite: Vec<SuiteMeasure>,
 }
 
-/// What is counted over the runs of a side.
+/// A property that is counted over the runs of a side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureCode {
-    /// Runs in which the agent answered, of those that asked it.
+    /// Runs with an answer, of the runs of the case.
     Answered,
-    /// Runs in which every expectation of the cases file is met, of those with an answer.
+    /// Runs that meet all expectations of the cases file, of the runs with an answer.
     Expectations,
-    /// Runs in which every evidence ref resolves and every action of high risk has one, of those with an answer.
+    /// Runs where every evidence ref resolves and every high-risk action has one, of the runs with an answer.
     Evidence,
 }
 
@@ -40,62 +40,63 @@ impl MeasureCode {
     }
 }
 
-/// In how many runs something held.
+/// The share of runs with a property.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
-    /// Runs in which it held.
+    /// Runs with the property.
     #[serde(deserialize_with = "whole::required")]
     pub passed: u64,
-    /// Runs that were counted.
+    /// All counted runs.
     #[serde(deserialize_with = "whole::required")]
     pub runs: u64,
-    /// Between which shares the true one lies, with 95 % confidence (Wilson 1927); absent without runs.
+    /// The 95 % confidence interval of the share (Wilson 1927); absent without runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
 }
 
 impl Rate {
-    /// True where it held in less than half of the runs.
+    /// True where less than half of the runs have the property.
     pub const fn is_in_less_than_half(&self) -> bool {
         self.passed.saturating_mul(2) < self.runs
     }
 }
 
-/// What the runs of one case say of a measure.
+/// The statistics of one case and one measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseMeasure {
-    /// What is counted.
+    /// The counted property.
     pub code: MeasureCode,
-    /// On the baseline.
+    /// The rate on the baseline.
     pub baseline: Rate,
-    /// On new.
+    /// The rate on new.
     pub new: Rate,
-    /// How likely a fall like this is where nothing changed; one-sided, by itself.
+    /// The one-sided p-value of a decrease like this, without correction.
     pub p: f64,
-    /// The same, corrected for the number of cases.
+    /// The p-value, corrected for the number of cases.
     pub corrected: f64,
-    /// What is concluded.
+    /// The conclusion.
     pub tier: Tier,
-    /// How many more runs a side would decide, if it goes on as it does; absent where it is decided, or no number would.
+    /// The number of additional runs per side that would give a decision at the current rates. Absent where there is a
+    /// decision, or where no number of runs would give one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     pub more_runs: Option<u64>,
 }
 
-/// What is concluded from counts.
+/// A conclusion from counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// It fell: chance alone would hardly give these counts.
+    /// A significant decrease.
     Regression,
-    /// It fell by much, and chance is not ruled out.
+    /// A large decrease that is not significant.
     Likely,
-    /// It fell by so much that it is worth a look, on too few runs to say more.
+    /// A decrease that is large enough for a review, with too few runs for a stronger conclusion.
     Watch,
-    /// Too few runs to say either way.
+    /// Too few runs for a conclusion.
     Unknown,
-    /// There is nothing to see: no fall, and runs enough to have seen one.
+    /// No decrease, with enough runs to detect one.
     Steady,
-    /// It rose: chance alone would hardly give these counts.
+    /// A significant increase.
     Improvement,
 }
 
@@ -113,38 +114,38 @@ impl Tier {
     }
 }
 
-/// What all cases together say of a measure.
+/// The statistics of one measure over all cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SuiteMeasure {
-    /// What is counted.
+    /// The counted property.
     pub code: MeasureCode,
-    /// On the baseline, over all cases.
+    /// The rate on the baseline, over all cases.
     pub baseline: Rate,
-    /// On new, over all cases.
+    /// The rate on new, over all cases.
     pub new: Rate,
-    /// How likely a fall like this is where nothing changed; one-sided, each case held against itself.
+    /// The one-sided p-value of a decrease like this. Each case is compared with itself.
     pub p: f64,
-    /// True where it counts as a fall.
+    /// True where the decrease is significant.
     pub fell: bool,
 }
 
-/// What the runs of a case say.
+/// The statistics of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseRepeats {
-    /// Which runs the reasons and pointers of the case are about.
+    /// The pair of runs that the reasons and pointers of the case refer to.
     pub shown: ShownRuns,
-    /// How often things held; those only that the case has.
+    /// One entry for each measure that the case has.
     pub measures: Vec<CaseMeasure>,
-    /// The places at which the sides differ in any run, those that are not noise first.
+    /// The parts that differ in any pair of runs; those that are not noise come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PlaceNoise>,
-    /// Places that differ too, and are not listed.
+    /// The number of differing parts that are not listed.
     #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "whole::required")]
     pub places_omitted: u64,
-    /// What of the pair that is shown is noise, by where it stands; empty where all of it is, or nothing.
+    /// The differences of the displayed pair that are noise; empty where all or none of them are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<SidePointer>,
-    /// Places that are noise too, and are not listed.
+    /// The number of noisy differences that are not listed.
     #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "whole::required")]
     pub noise_omitted: u64,
 }
@@ -154,33 +155,33 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A run of each side, counted from 0 in the order of [`Repeats`].
+/// The displayed run of each side, as an index into the lists of [`Repeats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownRuns {
-    /// The baseline's.
+    /// The index of the baseline run, from 0.
     #[serde(deserialize_with = "whole::required")]
     pub baseline: u64,
-    /// New's.
+    /// The index of the new run, from 0.
     #[serde(deserialize_with = "whole::required")]
     pub new: u64,
 }
 
-/// A place at which runs differ, and how often.
+/// A part of the answer in which runs differ, and the number of pairs that differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlaceNoise {
-    /// The place in words, such as `refund_order amount`, `tool sequence` or `output`.
+    /// The name of the part, such as `refund_order amount`, `tool sequence` or `output`.
     pub place: String,
     /// Pairs of two baseline runs that differ there.
     pub baseline: DifferingPairs,
     /// Pairs of a baseline run and a new run that differ there.
     pub new: DifferingPairs,
-    /// True where new differs no more than the baseline from itself.
+    /// True where new differs from the baseline no more than the baseline runs differ from each other.
     pub noise: bool,
-    /// What that rests on.
+    /// The basis of the decision.
     pub basis: NoiseBasis,
 }
 
-/// How many pairs of runs differ.
+/// The number of pairs of runs that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DifferingPairs {
     /// Pairs that differ.
@@ -191,23 +192,23 @@ pub struct DifferingPairs {
     pub of: u64,
 }
 
-/// What a place was called noise, or not, by.
+/// The basis of the decision whether a difference is noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseBasis {
-    /// A test on the runs of this case alone.
+    /// A statistical test on the runs of this case.
     CaseTest,
-    /// A test on the same place in all cases.
+    /// A statistical test on the same part in all cases.
     PooledTest,
-    /// No test says that new differs more, and the baseline differs from itself there in this case.
+    /// No test shows that new differs more, and the baseline runs of this case differ there.
     CaseSeen,
-    /// No test says that new differs more, and the baseline differs from itself there in other cases.
+    /// No test shows that new differs more, and the baseline runs of other cases differ there.
     PooledSeen,
-    /// The baseline never differs from itself there in this case; that it may in others excuses no proposed action.
+    /// The baseline runs of this case never differ there. For proposed actions, differences in other cases do not count.
     CaseNeverSeen,
-    /// The baseline never differs from itself there.
+    /// The baseline runs of no case differ there.
     NeverSeen,
-    /// No case has two baseline runs that could differ there; for whether an action is proposed, this case has none.
+    /// No case has two baseline runs that could differ there. For the presence of a proposed action, only this case counts.
     NotKnown,
 }
 

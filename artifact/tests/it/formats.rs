@@ -1,4 +1,4 @@
-//! The manual covers every kind of document.
+//! `docs/formats.md` covers every kind of document.
 
 use counterproof_artifact::schema::Kind;
 

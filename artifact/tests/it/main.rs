@@ -1,4 +1,4 @@
-//! The contract from outside: every wire type is written, validated and read back.
+//! Tests of the wire types through the public API.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,5 +1,5 @@
-//! Every wire type there and back: a value is written, is valid under its schema, and is read again as it was, with all
-//! that this version does not know.
+//! Round trips of every wire type: a serialised value matches its schema and deserialises to an equal value, including
+//! unknown fields.
 
 use std::fmt::Debug;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ use crate::wire_types::{case, evaluation, failure_meta, manifest, run};
 static VALIDATORS: LazyLock<[(Kind, jsonschema::Validator); 5]> =
     LazyLock::new(|| Kind::ALL.map(|kind| (kind, jsonschema::draft202012::new(kind.document()).unwrap())));
 
-fn there_and_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(
+fn assert_round_trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(
     kind: Kind,
     value: &T,
 ) -> Result<(), TestCaseError> {
@@ -34,29 +34,29 @@ fn there_and_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(
 proptest! {
     #[test]
     fn runs(run in run()) {
-        there_and_back(Kind::Run, &run)?;
+        assert_round_trip(Kind::Run, &run)?;
     }
 
     #[test]
     fn cases(case in case()) {
-        there_and_back(Kind::Case, &case)?;
-        // The way that moves the values instead of making them again.
+        assert_round_trip(Kind::Case, &case)?;
+        // The conversion that moves the values instead of copying them.
         prop_assert_eq!(&Case::from_document(serde_json::to_value(&case).unwrap()).unwrap(), &case);
     }
 
     #[test]
     fn failure_metadata(meta in failure_meta()) {
-        there_and_back(Kind::FailureMeta, &meta)?;
+        assert_round_trip(Kind::FailureMeta, &meta)?;
     }
 
     #[test]
     fn manifests(manifest in manifest()) {
-        there_and_back(Kind::AssetsManifest, &manifest)?;
+        assert_round_trip(Kind::AssetsManifest, &manifest)?;
     }
 
     #[test]
     fn evaluations(evaluation in evaluation()) {
-        there_and_back(Kind::Evaluation, &evaluation)?;
+        assert_round_trip(Kind::Evaluation, &evaluation)?;
     }
 }
 

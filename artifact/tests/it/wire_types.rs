@@ -1,4 +1,4 @@
-//! Any value of every wire type, for the tests of properties. Whether they hold is not asked here.
+//! Generators of values of every wire type, for property tests.
 
 use std::fmt::Debug;
 
@@ -20,7 +20,7 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
     "\\PC{0,8}|[\"\\\\\u{0}-\u{1f}退é]{0,4}"
 }
 
-/// JSON whose numbers read back as they were written.
+/// Generates JSON whose numbers survive a round trip.
 pub(crate) fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -41,7 +41,7 @@ pub(crate) fn object() -> impl Strategy<Value = Map<String, Value>> {
     vec((text(), json_value()), 0..3).prop_map(|pairs| pairs.into_iter().collect())
 }
 
-/// Fields that no version of a document knows.
+/// Generates unknown fields.
 pub(crate) fn extra() -> impl Strategy<Value = Extra> {
     vec(("x-[a-z]{1,3}", json_value()), 0..2).prop_map(|pairs| pairs.into_iter().collect())
 }
@@ -92,7 +92,9 @@ pub(crate) fn content_type() -> impl Strategy<Value = ContentType> {
     select(&[ContentType::Text, ContentType::Json][..])
 }
 
-pub(crate) fn tri<T: Clone + Debug + 'static>(inner: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Nullable<T>> {
+pub(crate) fn nullable<T: Clone + Debug + 'static>(
+    inner: impl Strategy<Value = T> + 'static,
+) -> BoxedStrategy<Nullable<T>> {
     prop_oneof![Just(Nullable::Absent), Just(Nullable::Null), inner.prop_map(Nullable::Value)].boxed()
 }
 
@@ -244,7 +246,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
     let output = (content_type(), content(), extra()).prop_map(|(content_type, content, extra)| {
         EventBody::FinalOutput(FinalOutputEvent { content_type, content, extra })
     });
-    // Fields of known names, with any value: a later type may give them another meaning.
+    // Known field names with any value: a later event type may use them differently.
     let field = prop_oneof![Just("call_id".to_owned()), Just("status".to_owned()), "x-[a-z]{1,3}"];
     let unknown = ("later_[a-z]{0,4}", vec((field, json_value()), 0..3))
         .prop_map(|(kind, fields)| EventBody::Unknown { kind, fields: fields.into_iter().collect() });
@@ -269,7 +271,7 @@ prop_compose! {
         (timeout_ms, latency_ms) in (option::of(millis()), option::of(millis())),
         (status, has_status) in (100..=599_u64, any::<bool>()),
         [status_text, error_name, error_message] in [option::of(text()), option::of(text()), option::of(text())],
-        body in option::of((option::of(text()), href())), meta in tri(href()), extra in extra(),
+        body in option::of((option::of(text()), href())), meta in nullable(href()), extra in extra(),
     ) -> RunnerFailure {
         let (body_snippet, full_body_saved_to) = match body {
             Some((snippet, href)) => (snippet, Some(href)),
@@ -304,7 +306,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 prop_compose! {
     pub(crate) fn failure_meta()(
         case_id in option::of(case_id()), version in option::of(side()), class in option::of(text()),
-        (content_type, encoding, bytes_total) in (tri(text()), tri(text()), tri(count())),
+        (content_type, encoding, bytes_total) in (nullable(text()), nullable(text()), nullable(count())),
         bytes_written in option::of(count()), truncated: Option<bool>, sha256 in option::of(digest()),
         headers in option::of(object()), note in option::of(text()), extra in extra(),
     ) -> FailureMeta {
@@ -345,15 +347,14 @@ pub(crate) fn compared_run() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An evaluation as JSON with every field, since it grows faster than the contract's other documents.
-pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
+fn gate_rule() -> impl Strategy<Value = Value> {
     let scope = prop_oneof![
         select(&["high", "medium", "low", "unknown"][..]).prop_map(|risk| json!({"kind": "risk", "name": risk})),
         (select(&["tag", "suite"][..]), text()).prop_map(|(kind, name)| json!({"kind": kind, "name": name})),
     ];
     let added = (option::of(scope), option::of(0..=1_000_000_u32), option::of(count()));
-    let rule = (text(), select(&["at_most", "at_least"][..]), option::of(count()), count(), any::<bool>(), added)
-        .prop_map(|(code, bound, limit, actual, passed, (scope, millionths, of))| {
+    (text(), select(&["at_most", "at_least"][..]), option::of(count()), count(), any::<bool>(), added).prop_map(
+        |(code, bound, limit, actual, passed, (scope, millionths, of))| {
             let mut rule = json!({"code": code, "bound": bound, "actual": actual, "passed": passed});
             let share = millionths.map(|share| json!(f64::from(share) / 1e6));
             let added = [
@@ -368,7 +369,11 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
                 }
             }
             rule
-        });
+        },
+    )
+}
+
+fn case_evaluation() -> impl Strategy<Value = Value> {
     let pointers = vec((side(), text()).prop_map(|(side, pointer)| json!({"side": side, "pointer": pointer})), 0..2);
     let kinds = [
         "tool_sequence",
@@ -380,8 +385,8 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
         "other_event",
         "runner_error",
     ];
-    let case = (case_id(), select(&Verdict::ALL[..]), pointers, select(kinds.to_vec()), risk_level(), any::<bool>())
-        .prop_map(|(case_id, verdict, pointers, kind, risk_level, passed)| {
+    (case_id(), select(&Verdict::ALL[..]), pointers, select(kinds.to_vec()), risk_level(), any::<bool>()).prop_map(
+        |(case_id, verdict, pointers, kind, risk_level, passed)| {
             json!({
                 "case_id": case_id, "title": "a title", "verdict": verdict, "risk_level": risk_level,
                 "reasons": [{"code": "some-code", "message": "moved", "pointers": pointers}],
@@ -398,9 +403,14 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
                 "severity": {"score": 0.25, "parts": [{"code": "steps", "share": 0.25}]},
                 "expectations": [{"code": "tool_required", "expected": "x", "new": {"passed": passed, "found": "y"}}]
             })
-        });
+        },
+    )
+}
+
+/// Generates evaluations from JSON with every field. Struct literals would change with every new field.
+pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
     let outcome = select(&["passed", "failed", "not_enough_data"][..]);
-    (compared_run(), compared_run(), vec((select(&Verdict::ALL[..]), count()), 0..4), outcome, vec(rule, 0..3), vec(case, 0..3), extra())
+    (compared_run(), compared_run(), vec((select(&Verdict::ALL[..]), count()), 0..4), outcome, vec(gate_rule(), 0..3), vec(case_evaluation(), 0..3), extra())
         .prop_map(|(baseline, new, counts, outcome, rules, cases, extra)| {
             let counts: Map<String, Value> = counts.into_iter().map(|(verdict, n)| (verdict.to_string(), json!(n))).collect();
             let mut document = json!({
