@@ -37,7 +37,7 @@ impl Excerpt {
         if let Some(before) = line_start.checked_sub(1) {
             let from = before.saturating_sub(MAX_CONTEXT_BYTES);
             let previous = text[from..before].iter().rposition(|&byte| byte == b'\n');
-            // A cut line before is no help, thus it is shown completely or not at all.
+            // A truncated line before is useless, so it is shown completely or not at all.
             if let Some(from) = previous.map(|newline| from + newline + 1).or((from == 0).then_some(0)) {
                 push(&mut excerpt, &text[from..before]);
                 excerpt.push('\n');

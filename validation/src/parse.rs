@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_of_not_being_json_has_its_code_and_place() {
+    fn each_kind_of_invalid_json_has_its_code_and_position() {
         assert_eq!(only(b""), (Code::EmptyFile, 0, 0));
         assert_eq!(only(b" \n"), (Code::EmptyFile, 1, 1));
         assert_eq!(only(b"{\n  \"a\": \xff}"), (Code::NotUtf8, 2, 8));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_a_finding_and_the_rest_is_read() {
+    fn a_byte_order_mark_is_a_finding_and_the_rest_is_parsed() {
         let (value, findings) = parsed(b"\xef\xbb\xbf{\"a\": 1}");
         assert_eq!(value, Some(serde_json::json!({"a": 1})));
         assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::ByteOrderMark]);
@@ -232,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_parsed_is_what_serde_json_parses(bytes: Vec<u8>, json in "[\\[\\]{}\",:\\\\a1.e +-]{0,40}") {
+        fn results_equal_those_of_serde_json(bytes: Vec<u8>, json in "[\\[\\]{}\",:\\\\a1.e +-]{0,40}") {
             for bytes in [&bytes[..], json.as_bytes()] {
                 let (value, findings) = parsed(bytes);
                 let body = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);

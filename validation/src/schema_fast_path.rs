@@ -1,23 +1,21 @@
-//! Whether an answer surely has the shape of `case.v1`: a short cut for those in which only a rule has something to say.
+//! Fast path for the schema `case.v1`, for answers that match it and violate only other rules.
 //!
-//! It asks what the schema asks, in one pass and without looking any key up. A yes is final; a no says nothing, and the
-//! schema itself is asked, which then says what is wrong. A test holds every yes against the schema.
+//! Makes the checks of the schema in one pass, without a lookup per key. `true` means that the answer matches the schema.
+//! `false` means undecided: the caller validates against the schema, which reports the findings. Tests compare both.
 
 use serde_json::Value;
 
 use counterproof_artifact::Count;
 
-/// What a document makes of one of its fields.
+/// Whether a field is required, and whether its value is valid.
 enum Field {
-    /// It has to be there, and is as it should be or not.
     Required(bool),
-    /// It may be there, and is as it should be or not.
     Optional(bool),
 }
 
 use Field::{Optional, Required};
 
-/// True where the document is surely a valid answer; failures are left to the schema.
+/// True where the document is a valid answer. Runner failures are always left to the schema.
 pub(crate) fn is_answer(document: &Value) -> bool {
     object(document, 7, |name, value| match name {
         "schema_version" => Required(value == "case.v1"),
@@ -34,7 +32,7 @@ pub(crate) fn is_answer(document: &Value) -> bool {
     })
 }
 
-/// True for an object that has so many required fields, and in which every field is as it should be.
+/// True for an object with valid fields and exactly this number of required fields. Keys are unique, so a count is enough.
 fn object(value: &Value, required: usize, field: impl Fn(&str, &Value) -> Field) -> bool {
     let Value::Object(fields) = value else { return false };
     let mut found = 0;
@@ -161,10 +159,10 @@ pub(crate) mod tests {
     use counterproof_artifact::pointer;
     use counterproof_artifact::schema::Kind;
 
-    /// What `full` says that `assets/x` holds.
+    /// The content of `assets/x`, which `full` links to.
     pub(crate) const ASSET: &[u8] = b"{}";
 
-    /// An answer with every field that the schema knows.
+    /// Returns an answer with every field of the schema.
     pub(crate) fn full() -> Value {
         let hash = counterproof_artifact::Sha256Digest::from_bytes(ASSET).to_string();
         json!({
@@ -208,14 +206,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_full_answer_is_known_at_once_and_a_failure_is_not() {
+    fn a_full_answer_takes_the_fast_path_and_a_failure_does_not() {
         assert!(is_answer(&full()));
         let mut failed = full();
         failed["runner_failure"] = json!({});
         assert!(!is_answer(&failed));
     }
 
-    /// Answers in which something was put in another's place, taken away or added.
+    /// Generates answers in which one value is replaced, removed or added.
     pub(crate) fn changed() -> impl Strategy<Value = Value> {
         let value = prop_oneof![
             Just(json!(null)),
@@ -265,7 +263,7 @@ pub(crate) mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn what_is_known_at_once_is_valid_under_the_schema(document in changed()) {
+        fn every_accepted_answer_matches_the_schema(document in changed()) {
             prop_assert!(!is_answer(&document) || crate::compiled_schema::validator(Kind::Case).is_valid(&document), "{document}");
         }
     }

@@ -76,7 +76,7 @@ impl RunFolder {
 }
 
 /// Converts a valid document to its type. A document that passes schema and rules always converts; an error would be a gap
-/// in the rules, thus it is reported.
+/// in the rules, so it is reported.
 fn typed(document: Value, findings: &mut Findings) -> Option<Case> {
     match Case::from_document(document) {
         Ok(case) => Some(case),
@@ -151,7 +151,7 @@ mod tests {
         })
     }
 
-    /// What is found when a valid document has one value replaced, or removed where the new one is `None`.
+    /// Replaces one value of a valid document, or removes it for `None`, and returns the codes and pointers of the findings.
     fn broken(mut document: Value, pointer: &str, value: Option<Value>) -> Vec<(Code, String)> {
         if let Some(value) = value {
             *document.pointer_mut(pointer).unwrap() = value;
@@ -168,69 +168,74 @@ mod tests {
         assert_eq!(validate_case(&failure()), []);
     }
 
+    /// A pointer, its new value (`None` removes the field), and the code and pointer of the expected finding.
+    type Break = (&'static str, Option<Value>, Code, &'static str);
+
+    fn assert_breaks(document: fn() -> Value, breaks: Vec<Break>) {
+        for (pointer, value, code, expected) in breaks {
+            let found = broken(document(), pointer, value.clone());
+            assert_eq!(found, [(code, expected.to_owned())], "{pointer} = {value:?}");
+        }
+    }
+
     #[test]
-    fn each_break_has_its_code_and_place() {
+    fn each_break_of_an_answer_has_its_code_and_pointer() {
         use Code::*;
-        type Break = (fn() -> Value, &'static str, Option<Value>, Code, &'static str);
-        let breaks: Vec<Break> = vec![
-            (answer, "/schema_version", None, MissingField, ""),
-            (answer, "/schema_version", Some(json!("case.v2")), UnknownSchemaVersion, "/schema_version"),
-            (answer, "/schema_version", Some(json!("invoice.v1")), UnknownSchemaVersion, "/schema_version"),
-            (answer, "/schema_version", Some(json!("run.v1")), WrongDocument, "/schema_version"),
-            (answer, "/schema_version", Some(json!(1)), WrongType, "/schema_version"),
-            (answer, "/case_id", Some(json!("../x")), UnsafeCaseId, "/case_id"),
-            (answer, "/case_id", Some(json!("NUL")), UnsafeCaseId, "/case_id"),
-            (answer, "/version", Some(json!("old")), WrongValue, "/version"),
-            (answer, "/version", Some(json!(null)), WrongType, "/version"),
-            (answer, "/status", Some(json!("failed")), WrongValue, "/status"),
-            (answer, "/final_output", None, MissingField, ""),
-            (answer, "/final_output", Some(json!(null)), WrongType, "/final_output"),
-            (answer, "/final_output/content", Some(json!([])), WrongType, "/final_output/content"),
-            (answer, "/proposed_actions/0/params", None, MissingField, "/proposed_actions/0"),
+        let breaks = vec![
+            ("/schema_version", None, MissingField, ""),
+            ("/schema_version", Some(json!("case.v2")), UnknownSchemaVersion, "/schema_version"),
+            ("/schema_version", Some(json!("invoice.v1")), UnknownSchemaVersion, "/schema_version"),
+            ("/schema_version", Some(json!("run.v1")), WrongDocument, "/schema_version"),
+            ("/schema_version", Some(json!(1)), WrongType, "/schema_version"),
+            ("/case_id", Some(json!("../x")), UnsafeCaseId, "/case_id"),
+            ("/case_id", Some(json!("NUL")), UnsafeCaseId, "/case_id"),
+            ("/version", Some(json!("old")), WrongValue, "/version"),
+            ("/version", Some(json!(null)), WrongType, "/version"),
+            ("/status", Some(json!("failed")), WrongValue, "/status"),
+            ("/final_output", None, MissingField, ""),
+            ("/final_output", Some(json!(null)), WrongType, "/final_output"),
+            ("/final_output/content", Some(json!([])), WrongType, "/final_output/content"),
+            ("/proposed_actions/0/params", None, MissingField, "/proposed_actions/0"),
+            ("/proposed_actions/0/risk_level", Some(json!("critical")), WrongValue, "/proposed_actions/0/risk_level"),
+            ("/events/0/args", Some(json!([])), WrongType, "/events/0/args"),
+            ("/events/1/latency_ms", None, MissingField, "/events/1"),
+            ("/events/2/ts", None, MissingField, "/events/2"),
+            ("/events/2/type", None, MissingField, "/events/2"),
+            ("/events/0", Some(json!({"type": "later", "ts": 1})), ResultWithoutCall, "/events/1/call_id"),
+        ];
+        assert_breaks(answer, breaks);
+    }
+
+    #[test]
+    fn each_break_of_a_failure_has_its_code_and_pointer() {
+        use Code::*;
+        let breaks = vec![
+            ("/runner_failure", None, MissingField, ""),
+            ("/runner_failure/class", Some(json!("http_5xx")), WrongValue, "/runner_failure/class"),
+            ("/runner_failure/status", None, MissingField, "/runner_failure"),
+            ("/runner_failure/attempt", Some(json!(0)), WrongValue, "/runner_failure/attempt"),
+            ("/runner_failure/attempt", Some(json!(1.5)), WrongType, "/runner_failure/attempt"),
+            ("/runner_failure/body_snippet", None, MissingField, "/runner_failure"),
             (
-                answer,
-                "/proposed_actions/0/risk_level",
-                Some(json!("critical")),
-                WrongValue,
-                "/proposed_actions/0/risk_level",
-            ),
-            (answer, "/events/0/args", Some(json!([])), WrongType, "/events/0/args"),
-            (answer, "/events/1/latency_ms", None, MissingField, "/events/1"),
-            (answer, "/events/2/ts", None, MissingField, "/events/2"),
-            (answer, "/events/2/type", None, MissingField, "/events/2"),
-            (answer, "/events/0", Some(json!({"type": "later", "ts": 1})), ResultWithoutCall, "/events/1/call_id"),
-            (failure, "/runner_failure", None, MissingField, ""),
-            (failure, "/runner_failure/class", Some(json!("http_5xx")), WrongValue, "/runner_failure/class"),
-            (failure, "/runner_failure/status", None, MissingField, "/runner_failure"),
-            (failure, "/runner_failure/attempt", Some(json!(0)), WrongValue, "/runner_failure/attempt"),
-            (failure, "/runner_failure/attempt", Some(json!(1.5)), WrongType, "/runner_failure/attempt"),
-            (failure, "/runner_failure/body_snippet", None, MissingField, "/runner_failure"),
-            (
-                failure,
                 "/runner_failure/full_body_saved_to",
                 Some(json!(null)),
                 SnippetWithoutBody,
                 "/runner_failure/full_body_saved_to",
             ),
             (
-                failure,
                 "/runner_failure/full_body_saved_to",
                 Some(json!("/b")),
                 AbsolutePath,
                 "/runner_failure/full_body_saved_to",
             ),
             (
-                failure,
                 "/runner_failure/full_body_meta_saved_to",
                 Some(json!("assets/../../b")),
                 HrefEscapes,
                 "/runner_failure/full_body_meta_saved_to",
             ),
         ];
-        for (document, pointer, value, code, place) in breaks {
-            let found = broken(document(), pointer, value.clone());
-            assert_eq!(found, [(code, place.to_owned())], "{pointer} = {value:?}");
-        }
+        assert_breaks(failure, breaks);
     }
 
     #[test]
@@ -246,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_ended_well_has_no_error_class() {
+    fn a_successful_attempt_has_no_error_class() {
         let mut document = answer();
         document["attempts"] = json!([
             {"attempt": 1, "started_at": "2026-01-31T12:00:00Z", "outcome": "runner_error", "error_class": "timeout"},
@@ -272,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_bounded_and_teach() {
+    fn messages_are_bounded_and_name_the_expected_value() {
         let mut document = answer();
         document["final_output"]["content_type"] = json!("x".repeat(1_000_000));
         document["events"][1].as_object_mut().unwrap().remove("latency_ms");
@@ -287,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_countless_findings_has_a_bounded_list() {
+    fn the_list_of_findings_is_bounded() {
         let mut document = answer();
         document["events"] = vec![json!(1); 5000].into();
         let findings = validate_case(&document);
@@ -297,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_from_before_the_contract_are_named() {
+    fn older_formats_are_named() {
         let shapes = [
             json!({"case_id": "a", "version": "new", "proposed_actions": [], "events": [], "final_output": {}}),
             json!({"case_id": "a", "version": "new", "runner_failure": {"type": "runner_fetch_failure"}}),

@@ -1,4 +1,4 @@
-//! The documents' own shapes: one reader for each object that is no event.
+//! Fast path for all objects of an answer except events: one function for each kind of object.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use counterproof_artifact::{
     Outcome, ProposedAction,
 };
 
-/// A seed whose value is an object, read field by field.
+/// Defines a seed for an object. `$read` reads the fields one by one.
 macro_rules! object_seed {
     ($seed:ident => $value:ty, $read:ident) => {
         #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Fast path for events. The type of an event may come after the fields that depend on it, thus all fields are read first.
+//! Fast path for events. The type of an event may come after the fields that depend on it, so all fields are read first.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ fn take(fields: &mut Fields<'_>, name: &str) -> Option<Value> {
     Some(std::mem::take(value))
 }
 
-/// The fields other than those that every event has.
+/// Returns the fields that are specific to the type of the event.
 fn others(fields: Fields<'_>) -> impl Iterator<Item = (Cow<'_, str>, Value)> {
     fields.into_iter().filter(|(name, _)| !matches!(&**name, "type" | "ts"))
 }

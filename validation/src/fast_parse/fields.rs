@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for TextSeed {
     }
 }
 
-/// The elements of an array, each read by the same seed.
+/// An array whose elements are read by the same seed.
 pub(super) struct Each<S>(pub(super) S);
 
 impl<'de, S: DeserializeSeed<'de> + Copy> DeserializeSeed<'de> for Each<S> {
@@ -124,12 +124,12 @@ impl<'de> Visitor<'de> for FieldsSeed<'_> {
     }
 }
 
-/// Reads a string and converts it with `meaning`.
+/// Reads a string and converts it with `parse`.
 pub(super) fn word<'de, T, A: MapAccess<'de>>(
     entries: &mut A,
-    meaning: impl FnOnce(&str) -> Option<T>,
+    parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T, A::Error> {
-    required(meaning(&entries.next_value_seed(TextSeed)?))
+    required(parse(&entries.next_value_seed(TextSeed)?))
 }
 
 /// Reads an object.
@@ -143,7 +143,7 @@ pub(super) fn object<'de, A: MapAccess<'de>>(
     }
 }
 
-/// A text or an object.
+/// Converts a text or an object.
 pub(super) fn content(value: Value) -> Option<Content> {
     match value {
         Value::String(text) => Some(Content::Text(text)),

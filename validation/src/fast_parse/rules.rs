@@ -4,7 +4,7 @@ use camino::Utf8Path;
 
 use crate::finding::Findings;
 use crate::rules::evidence::EvidenceTargets;
-use crate::rules::hrefs;
+use crate::rules::hrefs::{self, RecordedDigest};
 use crate::rules::names;
 use crate::run_folder::RunFolder;
 use counterproof_artifact::{Answer, Case, Event, EventBody, Href, Outcome, Sha256Digest};
@@ -47,8 +47,8 @@ fn evidence_resolves(answer: &Answer, folder: &RunFolder) -> bool {
     if refs.peek().is_none() {
         return true;
     }
-    let offered = EvidenceTargets::from_events(&answer.events);
-    refs.all(|evidence| offered.has(evidence.target.kind(), evidence.target.id(), Some(folder)))
+    let targets = EvidenceTargets::from_events(&answer.events);
+    refs.all(|evidence| targets.has(evidence.target.kind(), evidence.target.id(), Some(folder)))
 }
 
 /// True where the link of the event, if any, names an existing asset with the recorded properties.
@@ -65,6 +65,7 @@ fn link_is_valid(event: &Event, folder: &RunFolder) -> bool {
 fn is_valid_link(href: Option<&Href>, digest: Option<Sha256Digest>, folder: &RunFolder) -> bool {
     let Some(href) = href else { return true };
     let mut findings = Findings::new(Utf8Path::new(""));
-    hrefs::link(href, "", digest.map(|digest| (digest, String::new())), folder, &mut findings);
+    let digest = digest.map(|digest| RecordedDigest { digest, pointer: String::new() });
+    hrefs::check_target(href, "", digest, folder, &mut findings);
     hrefs::is_asset(href) && findings.is_empty()
 }

@@ -1,4 +1,4 @@
-//! Every yes of the short way is held against the long way, and every no too: only the two together are the rules.
+//! Compares the fast path with the slow path, on valid and on invalid answers.
 
 use camino::Utf8Path;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use crate::schema_fast_path::tests::{ASSET, changed, full};
 use crate::validate_case;
 use counterproof_artifact::{Outcome, Side};
 
-/// A run folder that has what a full answer links to.
+/// A run folder with the assets that a full answer links to.
 struct Kit {
     folder: RunFolder,
     _temporary: tempfile::TempDir,
@@ -28,7 +28,7 @@ impl Kit {
         Self { folder: RunFolder::new(path, Side::New, None), _temporary: temporary }
     }
 
-    /// What the long way makes of a text, where it has no findings and is an answer.
+    /// Parses a text on the slow path. Returns `Some` for an answer without findings.
     fn slow_path(&self, text: &str) -> Option<Case> {
         let mut findings = Findings::new(Utf8Path::new("a.json"));
         let document = parse::parse(text.as_bytes(), &mut findings)?;
@@ -47,13 +47,13 @@ impl Kit {
 }
 
 #[test]
-fn a_full_answer_is_read_the_short_way() {
+fn a_full_answer_takes_the_fast_path() {
     assert!(Kit::new().both(&full().to_string()).is_some());
     assert!(Kit::new().both(&serde_json::to_string_pretty(&full()).unwrap()).is_some());
 }
 
 #[test]
-fn an_answer_that_only_rules_refuse_goes_the_long_way() {
+fn an_answer_that_violates_a_rule_takes_the_slow_path() {
     let kit = Kit::new();
     for (pointer, value) in [
         ("/case_id", "b"),
@@ -84,7 +84,7 @@ fn an_answer_that_only_rules_refuse_goes_the_long_way() {
 }
 
 #[test]
-fn an_object_of_countless_fields_goes_the_long_way() {
+fn an_object_with_very_many_fields_takes_the_slow_path() {
     let mut document = full();
     for index in 0..100 {
         document["events"][5][format!("field_{index}")] = index.into();
@@ -94,7 +94,7 @@ fn an_object_of_countless_fields_goes_the_long_way() {
 }
 
 #[test]
-fn what_is_too_deep_for_the_long_way_is_too_deep_for_the_short_one() {
+fn both_paths_have_the_same_depth_limit() {
     let kit = Kit::new();
     for depth in 110..140 {
         let text = full().to_string().replacen("[1]", &format!("{}{}", "[".repeat(depth), "]".repeat(depth)), 1);
@@ -102,7 +102,7 @@ fn what_is_too_deep_for_the_long_way_is_too_deep_for_the_short_one() {
     }
 }
 
-/// The pointers of all objects that have a field.
+/// Collects the pointers of all objects that have a field.
 fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -119,7 +119,7 @@ fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn a_key_that_stands_twice_anywhere_goes_the_long_way() {
+fn a_duplicate_key_at_any_depth_takes_the_slow_path() {
     let (kit, mut places) = (Kit::new(), Vec::new());
     objects(&full(), "", &mut places);
     assert!(places.len() > 15);
@@ -133,7 +133,7 @@ fn a_key_that_stands_twice_anywhere_goes_the_long_way() {
     }
 }
 
-/// Asks both ways about so many texts, all in one folder.
+/// Runs both paths on generated texts in one folder.
 fn both_agree(texts: impl Strategy<Value = String>) {
     let kit = Kit::new();
     let mut runner = TestRunner::new(ProptestConfig::with_cases(2000));
@@ -145,12 +145,12 @@ fn both_agree(texts: impl Strategy<Value = String>) {
 }
 
 #[test]
-fn both_ways_agree_on_every_answer() {
+fn both_paths_agree_on_changed_answers() {
     both_agree(changed().prop_map(|document| document.to_string()));
 }
 
 #[test]
-fn both_ways_agree_on_every_text() {
+fn both_paths_agree_on_changed_texts() {
     let change = (any::<prop::sample::Index>(), 0..3usize, "[\\[\\]{}\",:\\\\a1.e +-]{0,2}");
     both_agree(change.prop_map(|(place, bytes, put)| {
         let mut text = full().to_string();

@@ -1,7 +1,7 @@
 //! Evidence refs resolve: every ref of an action names an event of its artifact or an asset of its run.
 //!
-//! Ids are looked up in an index, thus the cost is linear in the number of refs and events. This is the only implementation
-//! of the rule.
+//! Ids are looked up in an index: the cost is linear in the number of refs and events. This is the only implementation of
+//! the rule.
 
 use std::collections::HashSet;
 
@@ -11,6 +11,7 @@ use crate::Code;
 use crate::excerpt::quote;
 use crate::finding::Findings;
 use crate::json_value::items;
+use crate::rules::hrefs;
 use crate::run_folder::{RecordedValue, RunFolder};
 use counterproof_artifact::{Event, EventBody, Href};
 
@@ -29,41 +30,41 @@ const EVENT_IDS: [&str; 2] = ["event_id", "id"];
 
 impl<'a> EvidenceTargets<'a> {
     fn from_document(document: &'a Value) -> Self {
-        let mut offered = EvidenceTargets::default();
+        let mut targets = EvidenceTargets::default();
         for (index, event) in items(document, "events") {
-            offered.events = index + 1;
-            offered.event_ids.extend(EVENT_IDS.iter().filter_map(|key| event[key].as_str()));
+            targets.events = index + 1;
+            targets.event_ids.extend(EVENT_IDS.iter().filter_map(|key| event[key].as_str()));
             match event["type"].as_str() {
                 Some("tool_result") => {
-                    offered.results.extend(event["call_id"].as_str());
-                    offered.hrefs.extend(event["payload_asset_href"].as_str());
+                    targets.results.extend(event["call_id"].as_str());
+                    targets.hrefs.extend(event["payload_asset_href"].as_str());
                 }
                 Some("retrieval") => {
-                    offered.documents.extend(items(event, "doc_ids").filter_map(|(_, id)| id.as_str()));
-                    offered.hrefs.extend(event["snippets_asset_href"].as_str());
+                    targets.documents.extend(items(event, "doc_ids").filter_map(|(_, id)| id.as_str()));
+                    targets.hrefs.extend(event["snippets_asset_href"].as_str());
                 }
                 _ => {}
             }
         }
-        offered
+        targets
     }
 
     /// Collects the ids from typed events.
     pub(crate) fn from_events(events: &'a [Event]) -> Self {
-        let mut offered = EvidenceTargets { events: events.len(), ..EvidenceTargets::default() };
+        let mut targets = EvidenceTargets { events: events.len(), ..EvidenceTargets::default() };
         for event in events {
             let ids = EVENT_IDS.iter().filter_map(|key| event.extra().get(*key)?.as_str());
-            offered.event_ids.extend(ids);
+            targets.event_ids.extend(ids);
             match &event.body {
                 EventBody::ToolResult(result) => {
-                    offered.results.insert(&result.call_id);
+                    targets.results.insert(&result.call_id);
                 }
-                EventBody::Retrieval(found) => offered.documents.extend(found.doc_ids.iter().map(String::as_str)),
+                EventBody::Retrieval(found) => targets.documents.extend(found.doc_ids.iter().map(String::as_str)),
                 EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
             }
-            offered.hrefs.extend(event.asset_href().map(Href::as_str));
+            targets.hrefs.extend(event.asset_href().map(Href::as_str));
         }
-        offered
+        targets
     }
 
     /// True where a ref of this kind and id resolves. Without a folder, refs to assets count as resolved.
@@ -87,10 +88,10 @@ impl<'a> EvidenceTargets<'a> {
 
 /// Checks every ref. Without a folder, refs to assets are not checked.
 pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
-    let mut offered = None;
+    let mut targets = None;
     for (action_index, action) in items(document, "proposed_actions") {
         for (index, evidence) in items(action, "evidence_refs") {
-            let offered = offered.get_or_insert_with(|| EvidenceTargets::from_document(document));
+            let targets = targets.get_or_insert_with(|| EvidenceTargets::from_document(document));
             let Some(kind) = evidence["kind"].as_str() else { continue };
             let (field, what) = match kind {
                 "tool_result" => ("call_id", "a `tool_result` with this `call_id`"),
@@ -103,7 +104,7 @@ pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
                 _ => continue,
             };
             let Some(id) = evidence[field].as_str() else { continue };
-            if !offered.has(kind, id, folder) {
+            if !targets.has(kind, id, folder) {
                 let pointer = format!("/proposed_actions/{action_index}/evidence_refs/{index}/{field}");
                 findings.add(Code::EvidenceUnresolved, pointer, format!("{} does not resolve", quote(id)), what);
             }
@@ -114,12 +115,12 @@ pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
 /// True where the id is in the manifest or is an href, and its file exists with the recorded size and digest.
 fn has_asset(folder: &RunFolder, id: &str) -> bool {
     let href = folder.listed_href(id).unwrap_or(id);
-    let is_meant = |href: &Href| {
-        folder.listed_values(href).all(|mark| match mark {
+    let has_recorded_values = |href: &Href| {
+        folder.listed_values(href).all(|recorded| match recorded {
             RecordedValue::Size(expected) => folder.measure(href).is_ok_and(|size| size == expected),
             RecordedValue::Digest(expected) => folder.digest(href).is_ok_and(|digest| digest == expected),
         })
     };
     href.parse::<Href>()
-        .is_ok_and(|href| crate::rules::hrefs::is_asset(&href) && folder.measure(&href).is_ok() && is_meant(&href))
+        .is_ok_and(|href| hrefs::is_asset(&href) && folder.measure(&href).is_ok() && has_recorded_values(&href))
 }

@@ -25,9 +25,9 @@ pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
     }
     for field in ["full_body_saved_to", "full_body_meta_saved_to"] {
         let pointer = format!("/runner_failure/{field}");
-        let href = hrefs::written(&failure[field], &pointer, findings);
+        let href = hrefs::parse_asset(&failure[field], &pointer, findings);
         if let (Some(href), Some(folder)) = (href, folder) {
-            hrefs::link(&href, &pointer, None, folder, findings);
+            hrefs::check_target(&href, &pointer, None, folder, findings);
         }
     }
 }

@@ -21,18 +21,18 @@ pub(crate) fn check_events(document: &Value, folder: Option<&RunFolder>, finding
             Some("retrieval") => "snippets_asset_href",
             _ => continue,
         };
-        let Some(href) = written(&event[field], &format!("/events/{index}/{field}"), findings) else { continue };
-        let said = event["payload_asset_sha256"].as_str().filter(|_| field == "payload_asset_href");
-        let digest_pointer = format!("/events/{index}/payload_asset_sha256");
-        let digest = said.and_then(|text| text.parse().ok()).map(|digest| (digest, digest_pointer));
+        let Some(href) = parse_asset(&event[field], &format!("/events/{index}/{field}"), findings) else { continue };
+        let text = event["payload_asset_sha256"].as_str().filter(|_| field == "payload_asset_href");
+        let pointer = format!("/events/{index}/payload_asset_sha256");
+        let digest = text.and_then(|text| text.parse().ok()).map(|digest| RecordedDigest { digest, pointer });
         if let Some(folder) = folder {
-            link(&href, &format!("/events/{index}/{field}"), digest, folder, findings);
+            check_target(&href, &format!("/events/{index}/{field}"), digest, folder, findings);
         }
     }
 }
 
 /// Parses an href under `assets/`. An invalid one becomes a finding.
-pub(crate) fn written(value: &Value, pointer: &str, findings: &mut Findings) -> Option<Href> {
+pub(crate) fn parse_asset(value: &Value, pointer: &str, findings: &mut Findings) -> Option<Href> {
     let text = value.as_str()?;
     match text.parse::<Href>() {
         Ok(href) if is_asset(&href) => Some(href),
@@ -59,7 +59,7 @@ pub(crate) fn is_asset(href: &Href) -> bool {
 }
 
 /// Checks a path that may leave its folder, such as that of the cases file, but must work on other machines.
-pub(crate) fn relative(value: &Value, pointer: &str, findings: &mut Findings) {
+pub(crate) fn check_relative_path(value: &Value, pointer: &str, findings: &mut Findings) {
     let Some(text) = value.as_str() else { return };
     let bytes = text.as_bytes();
     let drive = bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
@@ -70,11 +70,18 @@ pub(crate) fn relative(value: &Value, pointer: &str, findings: &mut Findings) {
     }
 }
 
-/// Checks that the target of a link exists, and that it has the digest of the link and the properties in the manifest.
-pub(crate) fn link(
+/// The digest that a document records next to a link.
+pub(crate) struct RecordedDigest {
+    pub(crate) digest: Sha256Digest,
+    /// The JSON Pointer of the digest.
+    pub(crate) pointer: String,
+}
+
+/// Checks that the target of a link exists, and that it has the recorded digest and the properties in the manifest.
+pub(crate) fn check_target(
     href: &Href,
     pointer: &str,
-    digest: Option<(Sha256Digest, String)>,
+    digest: Option<RecordedDigest>,
     folder: &RunFolder,
     findings: &mut Findings,
 ) {
@@ -89,19 +96,25 @@ pub(crate) fn link(
         findings.add(code, pointer, message, expected);
         return;
     }
-    if let Some((said, digest_pointer)) = digest {
-        compare(href, RecordedValue::Digest(said), &digest_pointer, folder, findings);
+    if let Some(recorded) = digest {
+        compare(href, RecordedValue::Digest(recorded.digest), &recorded.pointer, folder, findings);
     }
     if !folder.is_manifest_checked_separately() {
-        for mark in folder.listed_values(href) {
-            compare(href, mark, pointer, folder, findings);
+        for recorded in folder.listed_values(href) {
+            compare(href, recorded, pointer, folder, findings);
         }
     }
 }
 
 /// Compares an existing file with a recorded size or digest.
-pub(crate) fn compare(href: &Href, mark: RecordedValue, pointer: &str, folder: &RunFolder, findings: &mut Findings) {
-    match mark {
+pub(crate) fn compare(
+    href: &Href,
+    recorded: RecordedValue,
+    pointer: &str,
+    folder: &RunFolder,
+    findings: &mut Findings,
+) {
+    match recorded {
         RecordedValue::Size(expected) => {
             if let Ok(size) = folder.measure(href)
                 && size != expected

@@ -57,7 +57,7 @@ pub(crate) fn check_folder(manifest: &Value, folder: &RunFolder, findings: &mut 
         if let Some(side) = folder.side() {
             names::side(&item["side"], &at("side"), side, "run", findings);
         }
-        let Some(href) = hrefs::written(&item["href"], &at("href"), findings) else { continue };
+        let Some(href) = hrefs::parse_asset(&item["href"], &at("href"), findings) else { continue };
         match folder.measure(&href) {
             Ok(_) => {
                 if let Some(size) = count(&item["size_bytes"]) {

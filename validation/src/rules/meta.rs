@@ -20,7 +20,7 @@ pub(crate) fn check(meta: &Value, findings: &mut Findings) -> bool {
     }
     names::case_id(&meta["case_id"], "/case_id", findings);
     let (written, total) = (count(&meta["bytes_written"]), count(&meta["bytes_total"]));
-    // A mask and its secret differ in length, thus the sizes of a redacted body do not show whether it was truncated.
+    // A mask and its secret differ in length, so the sizes of a redacted body do not show whether it was truncated.
     let is_redacted = meta["redactions_applied"].as_array().is_some_and(|rules| !rules.is_empty());
     if let (Some(written), Some(total), Some(truncated)) = (written, total, meta["truncated"].as_bool())
         && !is_redacted

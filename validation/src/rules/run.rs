@@ -52,8 +52,8 @@ pub(crate) fn check(run: &Value, place: &FolderNames, findings: &mut Findings) -
     names::time(&run["generated_at"], "/generated_at", findings);
     names::time(&run["accepted"]["at"], "/accepted/at", findings);
     names::run_id(&run["accepted"]["from_run_id"], "/accepted/from_run_id", findings);
-    hrefs::relative(&run["cases_path"], "/cases_path", findings);
-    hrefs::relative(&run["out_dir"], "/out_dir", findings);
+    hrefs::check_relative_path(&run["cases_path"], "/cases_path", findings);
+    hrefs::check_relative_path(&run["out_dir"], "/out_dir", findings);
 
     let mut keys: HashMap<String, usize> = HashMap::new();
     for (index, id) in items(run, "selected_case_ids") {

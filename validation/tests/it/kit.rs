@@ -1,4 +1,4 @@
-//! A small valid run folder in a temporary place, and ways to break it.
+//! A small valid run folder in a temporary folder, and functions that change it.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{AssetKind, Case, CaseId, Run, Sha256Digest, Side};
@@ -40,7 +40,7 @@ impl Kit {
         kit
     }
 
-    /// The temporary folder, which holds `runs`.
+    /// The temporary folder, the parent of `runs`.
     pub(crate) fn root(&self) -> &Utf8Path {
         Utf8Path::from_path(self.directory.path()).unwrap()
     }
@@ -77,7 +77,7 @@ impl Kit {
         validate_path(&self.folder).unwrap()
     }
 
-    /// What is found in the run folder: code, file, and pointer.
+    /// Returns the code, file and pointer of each finding in the run folder.
     pub(crate) fn found(&self) -> Vec<(Code, String, String)> {
         let place = |finding: Finding| {
             let file = finding.file.strip_prefix(&self.folder).map_or(finding.file.clone(), Utf8Path::to_owned);
@@ -125,7 +125,7 @@ pub(crate) fn answer_document() -> Value {
                 "type": "retrieval", "ts": 3, "query": "policy", "doc_ids": ["d1"],
                 "snippets_asset_href": "assets/snippets.json"
             },
-            {"type": "thought", "ts": 4, "text": "unknown types are kept", "nothing": null},
+            {"type": "thought", "ts": 4, "text": "unknown types are preserved", "nothing": null},
             {"type": "final_output", "ts": 5, "content_type": "text", "content": "done"}
         ],
         "final_output": {"content_type": "text", "content": "done", "later": [1]}

@@ -1,6 +1,6 @@
-//! Validation from outside: whole run folders, broken one rule at a time.
+//! Tests of validation through the public API, on complete run folders.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod bytes;
 mod documents;

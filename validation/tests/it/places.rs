@@ -1,4 +1,4 @@
-//! Paths as a user names them: files, run folders and trees, with everything that can lie about in them.
+//! Validation of files, run folders and folder trees, including unrelated files, links, pipes and devices.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ fn each_document_can_be_validated_alone() {
         let report = validate_path(&kit.path(name)).unwrap();
         assert_eq!((report.findings.as_slice(), report.files), (&[][..], 1), "{name}");
     }
-    // A file alone is held against its neighbours too.
+    // A single file is validated against the other files of its run folder too.
     kit.set("answer.json", "/version", json!("baseline"));
     kit.remove("assets/snippets.json");
     let report = validate_path(&kit.path("answer.json")).unwrap();
@@ -37,7 +37,7 @@ fn each_document_can_be_validated_alone() {
 }
 
 #[test]
-fn a_file_that_was_asked_for_has_to_be_a_document() {
+fn a_file_that_is_named_explicitly_must_be_a_document() {
     let kit = Kit::new();
     let path = kit.root().join("package.json");
     put(&path, b"{\"name\": \"x\"}");
@@ -77,7 +77,7 @@ fn artifacts_without_their_run_document_are_reported_once() {
 
 #[cfg(unix)]
 #[test]
-fn a_copied_folder_may_be_called_otherwise_outside_of_the_layout() {
+fn a_copied_folder_may_have_another_name_outside_of_the_layout() {
     let kit = Kit::new();
     let elsewhere = kit.root().join("download");
     std::fs::create_dir(&elsewhere).unwrap();
@@ -94,14 +94,14 @@ fn a_copied_folder_may_be_called_otherwise_outside_of_the_layout() {
 }
 
 #[test]
-fn what_is_not_there_is_no_finding_but_an_error() {
+fn a_missing_path_is_an_error_and_not_a_finding() {
     let kit = Kit::new();
     let error = validate_path(&kit.root().join("none")).unwrap_err();
     assert_eq!(error.to_string(), format!("failed to read `{}`", kit.root().join("none")));
 }
 
 #[test]
-fn a_byte_order_mark_is_a_finding_wherever_the_file_is_met() {
+fn a_byte_order_mark_is_reported_in_a_run_folder_in_a_tree_and_for_a_file() {
     let kit = Kit::new();
     let bytes = b"\xef\xbb\xbf{\"by\": \"hand\"}";
     kit.write("notes.json", bytes);
@@ -184,7 +184,7 @@ fn no_document_is_read_through_a_link_out_of_the_run_folder() {
 
 #[cfg(unix)]
 #[test]
-fn pipes_and_devices_in_a_run_folder_are_not_waited_for() {
+fn pipes_and_devices_in_a_run_folder_do_not_block() {
     for name in ["run.json", "answer.json", "assets/manifest.json", "evaluation.json", "later.json"] {
         let kit = Kit::new();
         let _ = std::fs::remove_file(kit.path(name));
@@ -202,10 +202,10 @@ fn pipes_and_devices_in_a_run_folder_are_not_waited_for() {
 #[test]
 fn links_within_a_run_folder_and_to_the_run_folder_are_followed() {
     let kit = Kit::new();
-    std::fs::create_dir(kit.path("kept")).unwrap();
-    kit.write("kept/answer.json", &std::fs::read(kit.path("answer.json")).unwrap());
+    std::fs::create_dir(kit.path("stored")).unwrap();
+    kit.write("stored/answer.json", &std::fs::read(kit.path("answer.json")).unwrap());
     kit.remove("answer.json");
-    std::os::unix::fs::symlink("kept/answer.json", kit.path("answer.json")).unwrap();
+    std::os::unix::fs::symlink("stored/answer.json", kit.path("answer.json")).unwrap();
     std::os::unix::fs::symlink(&kit.folder, kit.root().join("latest")).unwrap();
     assert_eq!(kit.found(), []);
     assert_eq!(codes(&validate_path(&kit.root().join("latest")).unwrap()), []);
@@ -214,7 +214,7 @@ fn links_within_a_run_folder_and_to_the_run_folder_are_followed() {
 }
 
 #[test]
-fn the_latest_run_is_found_by_its_time_and_broken_ones_are_told() {
+fn the_latest_run_is_found_by_its_time_and_broken_ones_are_reported() {
     let kit = Kit::new();
     let put_run = |id: &str, at: &str| {
         let mut run = run_document();
@@ -224,7 +224,7 @@ fn the_latest_run_is_found_by_its_time_and_broken_ones_are_told() {
     let out = kit.root().join("runs");
     let latest = || RunReader::open_latest(&out, Side::New).unwrap().run().run_id.to_string();
     put_run("half", "2026-01-31T12:00:00.5Z");
-    assert_eq!(latest(), "half", "a fraction is later than none");
+    assert_eq!(latest(), "half", "half a second is later than no fraction");
     put_run("offset", "2026-01-31T13:30:00+02:00");
     assert_eq!(latest(), "half", "half past eleven in UTC");
     put_run("words", "yesterday");
@@ -237,7 +237,7 @@ fn the_latest_run_is_found_by_its_time_and_broken_ones_are_told() {
 }
 
 #[test]
-fn beside_the_latest_run_stand_its_repeats_and_the_whole_runs_that_are_none() {
+fn the_latest_run_comes_with_its_repeats_and_the_other_complete_runs() {
     let kit = Kit::new();
     let put_run = |folder: &str, id: &str, day: u8, more: serde_json::Value| {
         let mut run = run_document();
@@ -262,11 +262,11 @@ fn beside_the_latest_run_stand_its_repeats_and_the_whole_runs_that_are_none() {
     let names = |runs: &[RunReader]| runs.iter().map(|run| run.run().run_id.to_string()).collect::<Vec<_>>();
     assert_eq!(found.run.run().run_id.as_str(), "g-r3");
     assert_eq!(names(&found.repeats), ["g-r1", "g-r2"]);
-    assert_eq!(names(&found.others), ["old", "h-r1", "g-r3"], "a copy of a run is no repeat of it");
+    assert_eq!(names(&found.others), ["old", "h-r1", "g-r3"], "a copy of a run is not a repeat");
 }
 
 #[test]
-fn two_hundred_megabytes_of_brackets_are_refused_at_once() {
+fn two_hundred_megabytes_of_brackets_are_rejected_quickly() {
     let kit = Kit::new();
     kit.write("answer.json", &vec![b'['; 200 << 20]);
     let start = Instant::now();
@@ -276,7 +276,7 @@ fn two_hundred_megabytes_of_brackets_are_refused_at_once() {
 }
 
 #[test]
-fn findings_come_in_the_same_order_every_time() {
+fn the_order_of_findings_is_deterministic() {
     let kit = Kit::new();
     for index in 0..40 {
         let mut document = answer_document();
@@ -292,7 +292,7 @@ fn findings_come_in_the_same_order_every_time() {
 }
 
 #[test]
-fn one_artifact_is_read_with_its_assets_for_other_programs() {
+fn a_single_artifact_is_read_and_checked_with_its_assets() {
     let kit = Kit::new();
     let reader = RunReader::open(&kit.folder).unwrap();
     let manifest: Option<Manifest> = reader.manifest().unwrap();
@@ -310,7 +310,7 @@ fn one_artifact_is_read_with_its_assets_for_other_programs() {
     };
     assert_eq!(codes_of(Side::Baseline), [Code::SideDiffers]);
     kit.write("assets/payload.json", b"{\"rows\": 2}");
-    // Once for the ref that no longer leads to what was meant, for the digest in the artifact, and for that in the manifest.
+    // One finding each for the evidence ref, the digest in the artifact, and the digest in the manifest.
     let codes = [Code::EvidenceUnresolved, Code::AssetDigestDiffers, Code::AssetDigestDiffers];
     assert_eq!(codes_of(Side::New), codes);
     kit.remove("answer.json");

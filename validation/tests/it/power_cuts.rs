@@ -1,4 +1,4 @@
-//! A run folder as the disk has it after a power cut: the journal as far as it was synced, the files as far as luck had it.
+//! Recovery after a power loss: the journal is on disk as far as it was synced, other files may be missing or torn.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{AssetKind, Case, Run, Sha256Digest, Side};
@@ -12,7 +12,7 @@ use crate::kit::{answer_document, run_document};
 const JOURNAL: &str = ".journal";
 const CASES: usize = 12;
 
-/// A run in the middle of its work: twelve cases with an asset each are complete.
+/// An unfinished run with twelve complete cases that have one asset each.
 struct Running {
     directory: tempfile::TempDir,
     writer: RunWriter,
@@ -37,7 +37,7 @@ impl Running {
         Self { directory, writer }
     }
 
-    /// A copy of the folder, as it would be found if the machine stopped now.
+    /// Copies the folder in its current state, as after a power loss.
     fn cut_off(&self) -> Utf8PathBuf {
         let copy = Utf8Path::from_path(self.directory.path()).unwrap().join("copies/new/r1");
         std::fs::create_dir_all(copy.join("assets")).unwrap();
@@ -75,7 +75,7 @@ fn cut(file: &Utf8Path, length: usize) {
     write::write(file, &bytes[..length], Durability::Cached).unwrap();
 }
 
-/// The number of cases and assets that are there as they were written.
+/// Counts the cases and the assets that are complete.
 fn whole(folder: &Utf8Path) -> (usize, usize) {
     let reader = RunReader::open(folder).unwrap();
     let is_whole = |number: &usize| {
@@ -89,13 +89,13 @@ fn whole(folder: &Utf8Path) -> (usize, usize) {
 }
 
 #[test]
-fn files_that_a_power_cut_took_are_restored_from_the_journal() {
+fn lost_and_torn_files_are_restored_from_the_journal() {
     let running = Running::start();
     let folder = running.cut_off();
     for number in 0..CASES {
         let (artifact, asset) = (folder.join(format!("c{number}.json")), folder.join("assets").join(asset(number)));
         match number % 4 {
-            // A name without its bytes, half of the bytes, no name at all.
+            // An empty file, a truncated file, missing files.
             0 => cut(&artifact, 0),
             1 => cut(&artifact, 40),
             2 => [&artifact, &asset].iter().for_each(|file| std::fs::remove_file(file).unwrap()),
@@ -109,7 +109,7 @@ fn files_that_a_power_cut_took_are_restored_from_the_journal() {
 }
 
 #[test]
-fn a_journal_with_a_torn_end_restores_what_is_whole_in_it() {
+fn the_complete_records_of_a_torn_journal_are_restored() {
     let running = Running::start();
     let folder = running.cut_off();
     let journal = std::fs::read(folder.join(JOURNAL)).unwrap();
@@ -129,7 +129,7 @@ fn a_journal_with_a_torn_end_restores_what_is_whole_in_it() {
 }
 
 #[test]
-fn at_the_end_of_a_run_the_journal_is_gone() {
+fn the_journal_is_removed_at_the_end_of_a_run() {
     let running = Running::start();
     assert!(running.writer.folder().join(JOURNAL).exists());
     running.writer.finish().unwrap();
@@ -153,12 +153,12 @@ fn a_file_that_is_too_large_for_the_journal_is_not_in_it() {
 }
 
 #[test]
-fn nothing_counts_as_done_behind_a_file_that_cannot_be_written() {
+fn no_case_is_complete_after_a_file_that_cannot_be_written() {
     let running = Running::start();
-    // A folder where the asset would stand.
+    // A folder at the path of the asset.
     std::fs::create_dir(running.writer.folder().join("assets/late.txt")).unwrap();
     let late = case(CASES);
-    // That the asset cannot be written is told with what comes after it.
+    // The error may be reported only with the next artifact.
     let _ = running.writer.write_asset("late.txt", AssetKind::Other, Some(&late.case_id), b"late");
     let error = running.writer.write_case(&late).unwrap_err();
     assert!(error.path.ends_with("assets/late.txt"), "{error}");
@@ -169,7 +169,7 @@ fn nothing_counts_as_done_behind_a_file_that_cannot_be_written() {
 }
 
 #[test]
-fn a_journal_that_names_other_files_than_a_run_has_is_refused() {
+fn a_journal_with_names_outside_of_a_run_is_rejected() {
     for name in [
         "../c0.json",
         "run.json",

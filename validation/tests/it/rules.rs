@@ -1,4 +1,4 @@
-//! Every rule, broken once: each entry takes the valid run folder, says what it is for, and breaks one thing.
+//! A fixture for every rule: each one breaks a valid run folder in one way.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,6 @@ use crate::kit::Kit;
 
 /// One way to break a run folder.
 struct Break {
-    /// What the fixture is for.
     purpose: &'static str,
     apply: fn(&Kit),
     code: Code,
@@ -50,7 +49,7 @@ fn breaks() -> Vec<Break> {
             });
         }),
         at(Code::UnknownSchemaVersion, "an artifact of a later contract", "answer.json", "/schema_version", |kit| kit.set("answer.json", "/schema_version", json!("case.v2"))),
-        at(Code::WrongDocument, "a manifest in an artifact's place", "answer.json", "/schema_version", |kit| {
+        at(Code::WrongDocument, "a manifest at the path of an artifact", "answer.json", "/schema_version", |kit| {
             let manifest = std::fs::read(kit.path("assets/manifest.json")).unwrap();
             kit.write("answer.json", &manifest);
         }),
@@ -61,16 +60,16 @@ fn breaks() -> Vec<Break> {
         at(Code::UnexpectedField, "an evidence ref with two identifiers", "answer.json", "/proposed_actions/0/evidence_refs/0/id", |kit| {
             kit.set("answer.json", "/proposed_actions/0/evidence_refs/0", json!({"kind": "tool_result", "call_id": "c1", "id": "x"}));
         }),
-        at(Code::WrongType, "null where the contract knows none", "answer.json", "/workflow_id", |kit| kit.set("answer.json", "/workflow_id", Value::Null)),
-        at(Code::WrongValue, "a risk level that is none", "answer.json", "/proposed_actions/0/risk_level", |kit| {
+        at(Code::WrongType, "null where the contract does not allow it", "answer.json", "/workflow_id", |kit| kit.set("answer.json", "/workflow_id", Value::Null)),
+        at(Code::WrongValue, "an unknown risk level", "answer.json", "/proposed_actions/0/risk_level", |kit| {
             kit.set("answer.json", "/proposed_actions/0/risk_level", json!("critical"));
         }),
-        at(Code::WrongValue, "metadata that deny a cut", "assets/failed.meta.json", "/truncated", |kit| {
+        at(Code::WrongValue, "metadata that deny the truncation", "assets/failed.meta.json", "/truncated", |kit| {
             kit.edit("assets/failed.meta.json", |meta| meta["bytes_total"] = json!(9));
             refresh_manifest(kit);
         }),
         // Ids and names.
-        at(Code::UnsafeCaseId, "an id that climbs out of the folder", "run.json", "/selected_case_ids/2", |kit| select(kit, "../x")),
+        at(Code::UnsafeCaseId, "an id that leaves the folder", "run.json", "/selected_case_ids/2", |kit| select(kit, "../x")),
         at(Code::UnsafeRunId, "an id that is a device on Windows", "run.json", "/run_id", |kit| kit.set("run.json", "/run_id", json!("con"))),
         at(Code::FileNameDiffers, "a renamed artifact", "answer.json", "/case_id", |kit| kit.set("answer.json", "/case_id", json!("other"))),
         at(Code::SideDiffers, "a baseline artifact in a new run", "answer.json", "/version", |kit| kit.set("answer.json", "/version", json!("baseline"))),
@@ -82,14 +81,14 @@ fn breaks() -> Vec<Break> {
             kit.set("assets/failed.meta.json", "/case_id", json!("other"));
             refresh_manifest(kit);
         }),
-        at(Code::DuplicateCaseId, "two ids that Windows and macOS take for one", "run.json", "/selected_case_ids/2", |kit| select(kit, "ANSWER")),
+        at(Code::DuplicateCaseId, "two ids that name one file on Windows and macOS", "run.json", "/selected_case_ids/2", |kit| select(kit, "ANSWER")),
         at(Code::BadTimestamp, "a date in words", "run.json", "/generated_at", |kit| kit.set("run.json", "/generated_at", json!("yesterday"))),
         // Links.
-        at(Code::AbsolutePath, "a run that knows its machine", "run.json", "/cases_path", |kit| kit.set("run.json", "/cases_path", json!("/Users/me/cases.json"))),
+        at(Code::AbsolutePath, "an absolute path of the cases file", "run.json", "/cases_path", |kit| kit.set("run.json", "/cases_path", json!("/Users/me/cases.json"))),
         at(Code::AbsolutePath, "a body outside of the folder", "failed.json", "/runner_failure/full_body_saved_to", |kit| {
             kit.set("failed.json", "/runner_failure/full_body_saved_to", json!("C:\\body.txt"));
         }),
-        at(Code::HrefEscapes, "an href that climbs", "answer.json", "/events/2/snippets_asset_href", |kit| {
+        at(Code::HrefEscapes, "an href that leaves the folder", "answer.json", "/events/2/snippets_asset_href", |kit| {
             kit.set("answer.json", "/events/2/snippets_asset_href", json!("assets/../../../../etc/passwd"));
         }),
         at(Code::HrefNotPortable, "an href with backslashes", "answer.json", "/events/2/snippets_asset_href", |kit| {
@@ -98,31 +97,31 @@ fn breaks() -> Vec<Break> {
         at(Code::HrefOutsideAssets, "an href to the run document", "answer.json", "/events/2/snippets_asset_href", |kit| {
             kit.set("answer.json", "/events/2/snippets_asset_href", json!("run.json"));
         }),
-        at(Code::AssetMissing, "an artifact whose payload is gone", "answer.json", "/events/1/payload_asset_href", |kit| {
+        at(Code::AssetMissing, "an artifact without its payload", "answer.json", "/events/1/payload_asset_href", |kit| {
             kit.remove("assets/payload.json");
         }),
-        at(Code::AssetSizeDiffers, "a body that was cut after the run", "assets/manifest.json", "/items/0/size_bytes", |kit| kit.write("assets/failed.body.txt", b"oo")),
+        at(Code::AssetSizeDiffers, "a body that was truncated after the run", "assets/manifest.json", "/items/0/size_bytes", |kit| kit.write("assets/failed.body.txt", b"oo")),
         at(Code::AssetDigestDiffers, "a body that was changed after the run", "assets/manifest.json", "/items/0/sha256", |kit| kit.write("assets/failed.body.txt", b"fine")),
-        at(Code::AssetDigestDiffers, "a payload that is not what the artifact says", "answer.json", "/events/1/payload_asset_sha256", |kit| {
+        at(Code::AssetDigestDiffers, "a payload with another digest than in the artifact", "answer.json", "/events/1/payload_asset_sha256", |kit| {
             kit.set("answer.json", "/events/1/payload_asset_sha256", json!("0".repeat(64)));
         }),
         // Within an artifact.
         at(Code::DuplicateCallId, "a call recorded twice", "answer.json", "/events/5/call_id", |kit| repeat(kit, "events")),
         at(Code::DuplicateActionId, "an action proposed twice", "answer.json", "/proposed_actions/1/action_id", |kit| repeat(kit, "proposed_actions")),
-        at(Code::ResultWithoutCall, "a result out of nowhere", "answer.json", "/events/1/call_id", |kit| kit.set("answer.json", "/events/0/call_id", json!("c9"))),
-        at(Code::EvidenceUnresolved, "a ref to a call that never was", "answer.json", "/proposed_actions/0/evidence_refs/0/call_id", |kit| {
+        at(Code::ResultWithoutCall, "a result without a call", "answer.json", "/events/1/call_id", |kit| kit.set("answer.json", "/events/0/call_id", json!("c9"))),
+        at(Code::EvidenceUnresolved, "a ref to a call that does not exist", "answer.json", "/proposed_actions/0/evidence_refs/0/call_id", |kit| {
             kit.set("answer.json", "/proposed_actions/0/evidence_refs/0/call_id", json!("c2"));
         }),
         at(Code::EvidenceUnresolved, "a ref to a document that was not found", "answer.json", "/proposed_actions/0/evidence_refs/1/doc_id", |kit| {
             kit.set("answer.json", "/proposed_actions/0/evidence_refs/1/doc_id", json!("d2"));
         }),
-        at(Code::EvidenceUnresolved, "a ref behind the last event", "answer.json", "/proposed_actions/0/evidence_refs/2/id", |kit| {
+        at(Code::EvidenceUnresolved, "a ref after the last event", "answer.json", "/proposed_actions/0/evidence_refs/2/id", |kit| {
             kit.set("answer.json", "/proposed_actions/0/evidence_refs/2/id", json!("events[5]"));
         }),
         at(Code::EvidenceUnresolved, "a ref to an asset that is not listed", "answer.json", "/proposed_actions/0/evidence_refs/3/id", |kit| {
             kit.set("answer.json", "/proposed_actions/0/evidence_refs/3/id", json!("other.json"));
         }),
-        at(Code::SnippetWithoutBody, "a snippet whose body was thrown away", "failed.json", "/runner_failure/full_body_saved_to", |kit| {
+        at(Code::SnippetWithoutBody, "a snippet without a saved body", "failed.json", "/runner_failure/full_body_saved_to", |kit| {
             kit.set("failed.json", "/runner_failure/full_body_saved_to", Value::Null);
         }),
         at(Code::MissingField, "an HTTP error without its status", "failed.json", failure, |kit| kit.edit("failed.json", |document| {
@@ -130,7 +129,7 @@ fn breaks() -> Vec<Break> {
         })),
         // Within a run folder.
         at(Code::CaseFileMissing, "a run that was not finished", "run.json", "/selected_case_ids/2", |kit| select(kit, "third")),
-        at(Code::FileNotRestored, "an artifact that only the journal still has whole", "answer.json", "", |kit| {
+        at(Code::FileNotRestored, "an artifact that is complete only in the journal", "answer.json", "", |kit| {
             let digest = Sha256Digest::from_bytes(b"answer.json\n{}");
             kit.write(".journal", format!("{{\"file\":\"answer.json\",\"bytes\":2,\"sha256\":\"{digest}\"}}\n{{}}\n").as_bytes());
         }),
@@ -139,11 +138,11 @@ fn breaks() -> Vec<Break> {
             third["case_id"] = json!("third");
             kit.write("third.json", third.to_string().as_bytes());
         }),
-        at(Code::StatsDiffer, "a total that is not the selection", "run.json", "/stats/cases_total", |kit| kit.set("run.json", "/stats/cases_total", json!(3))),
+        at(Code::StatsDiffer, "a total that differs from the selection", "run.json", "/stats/cases_total", |kit| kit.set("run.json", "/stats/cases_total", json!(3))),
         at(Code::StatsDiffer, "failures that were not counted", "run.json", "/stats/cases_failed", |kit| kit.set("run.json", "/stats/cases_failed", json!(0))),
-        at(Code::StatsDiffer, "answers that never came", "run.json", "/stats/cases_completed", |kit| kit.set("run.json", "/stats/cases_completed", json!(0))),
-        at(Code::ManifestEntryMissing, "a file that nobody listed", "assets/manifest.json", "/items", |kit| kit.write("assets/extra.bin", b"x")),
-        at(Code::ManifestEntryStale, "an entry whose file is gone", "assets/manifest.json", "/items/4/href", |kit| {
+        at(Code::StatsDiffer, "fewer completed cases than answers", "run.json", "/stats/cases_completed", |kit| kit.set("run.json", "/stats/cases_completed", json!(0))),
+        at(Code::ManifestEntryMissing, "a file that is not listed", "assets/manifest.json", "/items", |kit| kit.write("assets/extra.bin", b"x")),
+        at(Code::ManifestEntryStale, "an entry without its file", "assets/manifest.json", "/items/4/href", |kit| {
             kit.edit("assets/manifest.json", |manifest| {
                 let mut item = manifest["items"][0].clone();
                 item["href"] = json!("assets/gone.bin");
@@ -151,20 +150,20 @@ fn breaks() -> Vec<Break> {
                 manifest["items"].as_array_mut().unwrap().push(item);
             });
         }),
-        at(Code::DuplicateAsset, "two entries of one name", "assets/manifest.json", "/items/1/asset_id", |kit| {
+        at(Code::DuplicateAsset, "two entries with one name", "assets/manifest.json", "/items/1/asset_id", |kit| {
             let first = kit.read("assets/manifest.json")["items"][0]["asset_id"].clone();
             kit.set("assets/manifest.json", "/items/1/asset_id", first);
         }),
         at(Code::CountsDiffer, "counts of another comparison", "evaluation.json", "/counts/unchanged", |kit| kit.set("evaluation.json", "/counts/unchanged", json!(7))),
-        at(Code::WrongValue, "a gate that passed though it failed", "evaluation.json", "/gate/passed", |kit| kit.set("evaluation.json", "/gate/outcome", json!("failed"))),
-        at(Code::MoreFindings, "a file with more findings than anyone reads", "answer.json", "", |kit| kit.set("answer.json", "/events", vec![json!(1); 3000].into())),
+        at(Code::WrongValue, "a failed gate that is marked as passed", "evaluation.json", "/gate/passed", |kit| kit.set("evaluation.json", "/gate/outcome", json!("failed"))),
+        at(Code::MoreFindings, "a file with more findings than the limit", "answer.json", "", |kit| kit.set("answer.json", "/events", vec![json!(1); 3000].into())),
     ]
 }
 
-/// Rules that need more than an edit of the folder; they are broken in `places.rs`.
-const ELSEWHERE: [Code; 3] = [Code::Unreadable, Code::FileNameNotUtf8, Code::RunFileMissing];
+/// Codes whose fixtures are in `places.rs`, since they need more than an edit of a file.
+const IN_PLACES: [Code; 3] = [Code::Unreadable, Code::FileNameNotUtf8, Code::RunFileMissing];
 
-/// Selects one more case, and keeps the stats true.
+/// Selects one more case and updates the stats.
 fn select(kit: &Kit, id: &str) {
     kit.edit("run.json", |run| {
         run["selected_case_ids"].as_array_mut().unwrap().push(json!(id));
@@ -172,7 +171,7 @@ fn select(kit: &Kit, id: &str) {
     });
 }
 
-/// Appends the first element of a list once more.
+/// Appends a copy of the first element of a list.
 fn repeat(kit: &Kit, list: &str) {
     kit.edit("answer.json", |document| {
         let first = document[list][0].clone();
@@ -180,7 +179,7 @@ fn repeat(kit: &Kit, list: &str) {
     });
 }
 
-/// Makes the manifest true again after an asset was changed on purpose.
+/// Updates the manifest after an asset was changed.
 fn refresh_manifest(kit: &Kit) {
     kit.edit("assets/manifest.json", |manifest| {
         for item in manifest["items"].as_array_mut().unwrap() {
@@ -196,12 +195,12 @@ fn the_valid_run_folder_has_no_findings() {
     let kit = Kit::new();
     let report = kit.check();
     assert_eq!(report.findings, []);
-    // The run, two artifacts, the manifest, a body's metadata, the evaluation.
+    // The run, two artifacts, the manifest, the metadata of a body, the evaluation.
     assert_eq!((report.files, report.runs, report.skipped), (6, 1, 0));
 }
 
 #[test]
-fn each_break_is_found_where_it_is() {
+fn each_break_is_reported_at_its_position() {
     for Break { purpose, apply, code, file, pointer } in breaks() {
         let kit = Kit::new();
         apply(&kit);
@@ -212,7 +211,7 @@ fn each_break_is_found_where_it_is() {
         );
         for finding in kit.check().findings {
             let is_placed = finding.position.is_some() && finding.excerpt.is_some();
-            // These are about a file as a whole.
+            // These codes apply to a file as a whole.
             let is_whole = [Code::EmptyFile, Code::MoreFindings, Code::FileNotRestored].contains(&finding.code);
             assert!(is_placed || is_whole, "{purpose}: {finding:#?}");
             assert!(!finding.message.is_empty() && !finding.expected.is_empty() && !finding.remedy.is_empty());
@@ -221,8 +220,8 @@ fn each_break_is_found_where_it_is() {
 }
 
 #[test]
-fn most_breaks_have_no_finding_beside_their_own() {
-    // A break of one kind has others as its consequence: what is not there resolves to nothing and cannot be counted.
+fn most_breaks_have_exactly_one_finding() {
+    // These breaks violate other rules as well: a missing file, for example, leaves refs unresolved and stats wrong.
     let consequential = [
         Code::UnsafeCaseId,
         Code::UnsafeRunId,
@@ -245,13 +244,13 @@ fn most_breaks_have_no_finding_beside_their_own() {
 
 #[test]
 fn every_rule_is_broken_by_some_fixture() {
-    let broken: BTreeSet<Code> = breaks().iter().map(|it| it.code).chain(ELSEWHERE).collect();
+    let broken: BTreeSet<Code> = breaks().iter().map(|it| it.code).chain(IN_PLACES).collect();
     let missing: Vec<_> = Code::ALL.iter().filter(|code| !broken.contains(code)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]
-fn failures_may_be_counted_among_the_completed() {
+fn failures_may_count_as_completed() {
     let kit = Kit::new();
     kit.set("run.json", "/stats/cases_completed", json!(2));
     assert_eq!(kit.found(), []);
