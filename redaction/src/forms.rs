@@ -1,8 +1,8 @@
 //! Builds one regular expression for all forms that common encoders give a value.
 //!
-//! Encoders differ in the characters that they encode, thus each character of the value may occur in any form: literal,
+//! Encoders differ in the characters that they encode, so each character of the value may occur in any form: literal,
 //! escaped for JSON (possibly repeatedly), percent-encoded (possibly twice), or as an HTML entity. Base64 does not preserve
-//! byte boundaries, thus the value has three base64 forms, one for each alignment.
+//! byte boundaries, so the value has three base64 forms, one for each alignment.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ fn forms(value: &str, before: Before) -> String {
 enum Before {
     /// The character that encodes bits of the value and of the preceding byte.
     Any,
-    /// None: that character can be any, thus every text would end with a match.
+    /// None: that character can be any, so every text would end with a match.
     Nothing,
 }
 

@@ -7,9 +7,9 @@ pub struct KeyPattern {
     pub name: &'static str,
     /// A short description of the format.
     pub looks_like: &'static str,
-    /// The regular expression over bytes. The first group, or else the complete match, is masked.
+    /// A regular expression over bytes. Its first group is masked, or the complete match where it has no group.
     pub(super) regex: &'static str,
-    /// The regular expression of a key that is truncated at the end of the text. `None` where `regex` matches that too.
+    /// A regular expression for a key that is truncated at the end of the text. `None` where `regex` matches it as well.
     pub(super) begun: Option<&'static str>,
 }
 
@@ -18,7 +18,7 @@ pub const KEY_PATTERNS: [KeyPattern; 13] = [
     KeyPattern {
         name: "private_key",
         looks_like: "`-----BEGIN … PRIVATE KEY-----`",
-        // A truncated key has no end marker.
+        // The end marker is optional: a truncated key has none.
         regex: r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?",
         begun: None,
     },
@@ -30,7 +30,7 @@ pub const KEY_PATTERNS: [KeyPattern; 13] = [
     },
     KeyPattern {
         name: "bearer_token",
-        looks_like: "`Bearer …` with at least 20 characters behind it",
+        looks_like: "`Bearer …` with at least 20 characters after it",
         regex: r"(?i:bearer)(?: |\t|\+|%20){1,8}([A-Za-z0-9._~+/-]{20,}={0,2})",
         begun: Some(r"(?i:bearer)(?: |\t|\+|%20){1,8}([A-Za-z0-9._~+/-]+={0,2})"),
     },
@@ -67,7 +67,7 @@ pub const KEY_PATTERNS: [KeyPattern; 13] = [
     },
     KeyPattern {
         name: "slack_token",
-        looks_like: "`xoxb-…`, `xoxp-…` and their like",
+        looks_like: "`xoxb-…`, `xoxp-…` and similar",
         regex: r"xox[abeprs]-[A-Za-z0-9-]{10,}",
         begun: Some(r"xox[abeprs]-[A-Za-z0-9-]+"),
     },

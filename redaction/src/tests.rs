@@ -1,4 +1,4 @@
-//! Tests of matches and non-matches, in complete texts and in streams cut at any byte.
+//! Tests of matches and non-matches, in complete texts and in streams truncated at any byte.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -45,14 +45,14 @@ fn a_value_is_found_in_every_form() {
 }
 
 #[test]
-fn a_value_is_found_in_base64_wherever_it_begins() {
+fn a_value_is_found_in_base64_at_any_alignment() {
     for before in ["", "a", "ab", "abc", "user:"] {
         for after in ["", "z", "zz", "zzz"] {
             for alphabet in [STANDARD, FOR_URLS] {
                 let text = base64(format!("{before}{SECRET}{after}").as_bytes(), alphabet);
                 let masked = mask(SECRET, &text);
                 assert!(masked.contains(MASK) && masked.len() < text.len(), "{before}_{after}: {masked}");
-                // What is left stands for what was before and after.
+                // Only the characters of `before` and `after` remain.
                 assert!(masked.len() <= MASK.len() + 2 * (before.len() + after.len()), "{before}_{after}: {masked}");
             }
         }
@@ -60,7 +60,7 @@ fn a_value_is_found_in_base64_wherever_it_begins() {
 }
 
 #[test]
-fn keys_of_known_shapes_are_found_and_their_surroundings_left() {
+fn keys_of_known_formats_are_masked_and_their_surroundings_are_not() {
     let redactor = Redactor::new([]).unwrap();
     let long = "Ab1".repeat(20);
     for (text, masked, name) in [
@@ -91,7 +91,7 @@ fn keys_of_known_shapes_are_found_and_their_surroundings_left() {
 }
 
 #[test]
-fn the_docs_list_every_shape() {
+fn the_docs_list_every_key_pattern() {
     let docs = include_str!("../../docs/runner.md");
     for pattern in KEY_PATTERNS {
         let row = format!("| `{}` | {} |", pattern.name, pattern.looks_like);
@@ -100,7 +100,7 @@ fn the_docs_list_every_shape() {
 }
 
 #[test]
-fn ordinary_text_is_left_alone() {
+fn ordinary_text_is_not_masked() {
     let redactor = Redactor::new(["abc"]).unwrap();
     for text in [
         "task-refund-customer-order-number-seventeen",
@@ -115,52 +115,52 @@ fn ordinary_text_is_left_alone() {
     }
 }
 
-/// What is kept of a text that is cut behind each of its bytes, in one piece and as a stream: the same.
-fn cut_everywhere(redactor: &Redactor, text: &[u8]) -> Vec<(String, Applied)> {
+/// Truncates a text after each of its bytes and masks it, complete and as a stream. Both results must be equal.
+fn mask_truncated(redactor: &Redactor, text: &[u8]) -> Vec<(String, Applied)> {
     let cut = |length: usize| {
         let (mut applied, text) = (Applied::default(), &text[..length]);
-        let kept = redactor.cut_bytes(text, &mut applied).into_owned();
+        let masked = redactor.cut_bytes(text, &mut applied).into_owned();
         let mut stream = RedactingStream::new(redactor.clone());
         let mut streamed: Vec<u8> = text.chunks(7).flat_map(|piece| stream.push(piece)).collect();
-        let (rest, on_the_way) = stream.finish_cut();
+        let (rest, stream_applied) = stream.finish_cut();
         streamed.extend(rest);
-        assert_eq!((&kept, &applied), (&streamed, &on_the_way), "cut behind {length}");
-        (String::from_utf8_lossy(&kept).into_owned(), applied)
+        assert_eq!((&masked, &applied), (&streamed, &stream_applied), "truncated after {length}");
+        (String::from_utf8_lossy(&masked).into_owned(), applied)
     };
     (0..=text.len()).map(cut).collect()
 }
 
 #[test]
-fn wherever_a_text_is_cut_within_a_value_nothing_of_the_value_is_left() {
+fn a_value_truncated_at_any_byte_is_masked_completely() {
     let redactor = Redactor::new([SECRET]).unwrap();
     let json = serde_json::to_string(SECRET).unwrap().trim_matches('"').to_owned();
     let twice = serde_json::to_string(&json).unwrap().trim_matches('"').to_owned();
     let ascii = json.replace('ö', "\\u00f6").replace('/', "\\/");
     for form in [SECRET.to_owned(), json, twice, ascii, percent(SECRET), percent(&percent(SECRET))] {
         let text = format!("...{form}");
-        for (length, (kept, applied)) in cut_everywhere(&redactor, text.as_bytes()).into_iter().enumerate().skip(3) {
+        for (length, (masked, applied)) in mask_truncated(&redactor, text.as_bytes()).into_iter().enumerate().skip(3) {
             let begun = length - 3;
             let expected = if begun < SHORTEST { "..." } else { "...[redacted]" };
-            assert_eq!((kept.as_str(), applied.is_empty()), (expected, begun < SHORTEST), "{}", &text.len());
+            assert_eq!((masked.as_str(), applied.is_empty()), (expected, begun < SHORTEST), "{}", &text.len());
         }
     }
 }
 
 #[test]
-fn wherever_base64_is_cut_no_character_that_is_the_value_s_alone_is_left() {
+fn base64_of_a_value_truncated_at_any_byte_is_masked() {
     let redactor = Redactor::new([SECRET]).unwrap();
     for before in ["..", "...", "...."] {
         let (all, alone) =
             (base64(format!("{before}{SECRET}").as_bytes(), STANDARD), base64(before.as_bytes(), STANDARD));
-        for (length, (kept, _)) in cut_everywhere(&redactor, all.as_bytes()).into_iter().enumerate() {
-            // The last character of what stands before holds bits of both.
-            assert!(kept.strip_suffix(MASK).unwrap_or(&kept).len() <= alone.len(), "{before} {length}: {kept}");
+        for (length, (masked, _)) in mask_truncated(&redactor, all.as_bytes()).into_iter().enumerate() {
+            // The last character of the text before may hold bits of the value.
+            assert!(masked.strip_suffix(MASK).unwrap_or(&masked).len() <= alone.len(), "{before} {length}: {masked}");
         }
     }
 }
 
 #[test]
-fn a_short_value_does_not_hide_that_a_longer_one_has_begun() {
+fn a_truncated_long_value_is_masked_after_a_short_value_that_is_its_prefix() {
     let redactor = Redactor::new(["abcd", "abcd-efgh-ijkl"]).unwrap();
     let mut applied = Applied::default();
     assert_eq!(redactor.cut_bytes(b"x abcd-efgh-", &mut applied).as_ref(), b"x [redacted]");
@@ -168,7 +168,7 @@ fn a_short_value_does_not_hide_that_a_longer_one_has_begun() {
 }
 
 #[test]
-fn a_key_of_a_known_shape_is_recognised_once_its_prefix_is_there() {
+fn a_truncated_key_of_a_known_format_is_masked_after_its_prefix() {
     let redactor = Redactor::new([]).unwrap();
     let long = "Ab1".repeat(20);
     for (prefix, key) in [
@@ -187,16 +187,16 @@ fn a_key_of_a_known_shape_is_recognised_once_its_prefix_is_there() {
         ("postgres://app:", "hunter2"),
         ("-----BEGIN RSA PRIVATE KEY-----", &long),
     ] {
-        let kept = cut_everywhere(&redactor, format!("{prefix}{key}").as_bytes());
-        for (length, (kept, _)) in kept.into_iter().enumerate().skip(prefix.len()) {
-            let behind = kept.strip_suffix(MASK).unwrap_or(&kept);
-            assert!(prefix.starts_with(behind), "{prefix} cut behind {length}: {kept}");
+        let truncated = mask_truncated(&redactor, format!("{prefix}{key}").as_bytes());
+        for (length, (masked, _)) in truncated.into_iter().enumerate().skip(prefix.len()) {
+            let rest = masked.strip_suffix(MASK).unwrap_or(&masked);
+            assert!(prefix.starts_with(rest), "{prefix} truncated after {length}: {masked}");
         }
     }
 }
 
 #[test]
-fn a_text_that_was_cut_loses_nothing_else() {
+fn truncated_text_without_a_value_is_not_masked() {
     let redactor = Redactor::new([SECRET]).unwrap();
     for text in [
         "",
@@ -212,7 +212,7 @@ fn a_text_that_was_cut_loses_nothing_else() {
 }
 
 #[test]
-fn json_stays_json_and_loses_no_field() {
+fn masked_json_is_valid_and_has_every_field() {
     let redactor = Redactor::new(["12345678", "tok-a-9999"]).unwrap();
     let mut applied = Applied::default();
     let mut value = json!({
@@ -227,7 +227,7 @@ fn json_stays_json_and_loses_no_field() {
 }
 
 #[test]
-fn no_output_of_the_redactor_shows_a_value() {
+fn debug_output_of_the_redactor_contains_no_value() {
     assert!(!format!("{:?}", Redactor::new(["s3cret-s3cret"]).unwrap()).contains("s3cret"));
 }
 
@@ -235,7 +235,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_stream_gives_the_same_bytes_wherever_it_is_cut(
+    fn a_stream_in_any_pieces_gives_the_bytes_of_the_complete_text(
         places in prop::collection::vec(0..200_000_usize, 0..6), pieces in prop::collection::vec(1..70_000_usize, 1..12),
     ) {
         let mut text = vec![b'.'; 200_000];
@@ -259,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn no_value_makes_the_search_fail(value in "\\PC{4,40}", around in "[a-z]{0,5}") {
+    fn every_value_is_found(value in "\\PC{4,40}", around in "[a-z]{0,5}") {
         let masked = mask(&value, &format!("{around}{value}{around}"));
         prop_assert!(masked.contains(MASK));
     }

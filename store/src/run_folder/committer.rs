@@ -1,7 +1,7 @@
 //! Files that become durable in groups: one sync of the journal for all files that wait, then a rename for each.
 //!
 //! Two threads do the work (`commit_threads`). The first appends all waiting files to the journal and syncs it; meanwhile
-//! more files arrive, thus groups grow with the latency of the disk. The second renames the files of a group into place
+//! more files arrive, so groups grow with the latency of the disk. The second renames the files of a group into place
 //! and then reports each as committed. The files themselves are synced together, when the journal has grown long and at
 //! the end; then the journal is emptied or removed. Order is preserved: an artifact never precedes the assets it links to.
 

@@ -53,7 +53,7 @@ impl RunLock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             // The previous holder may have removed the file between our open and our lock. A lock on a removed file
-            // excludes no other process, thus try again.
+            // excludes no other process, so try again.
             if is_at(&file, &path).map_err(failed)? {
                 return Ok(Self { path, file: Some(file) });
             }

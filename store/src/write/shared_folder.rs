@@ -95,7 +95,7 @@ mod tests {
                                 Ok(())
                             })
                             .unwrap();
-                        // Syncs run one at a time, thus more have ended than had begun before this call.
+                        // Syncs run one at a time, so more have ended than had begun before this call.
                         assert!(syncs.load(Ordering::SeqCst) > before);
                     }
                 });

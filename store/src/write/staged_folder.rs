@@ -9,7 +9,7 @@ use super::{TEMPORARY_PREFIX, WriteError};
 
 /// A folder under construction, next to its target.
 ///
-/// Its temporary name starts with [`TEMPORARY_PREFIX`], which readers of run folders skip, thus one that remains after a
+/// Its temporary name starts with [`TEMPORARY_PREFIX`], which readers of run folders skip, so one that remains after a
 /// crash is harmless. Dropping it before [`StagedFolder::publish`] removes it.
 ///
 /// ```
