@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::RunId;
-use counterproof_runner::{Repeat, Rounds, RunShard, Settings, Shard, ShardError, Start};
+use counterproof_runner::{Repeat, RunShard, Settings, Shard, ShardError, Start, UntilDecidedPlan};
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
@@ -90,9 +90,9 @@ pub(crate) struct PlannedRun {
 
 impl PlannedRun {
     /// Returns the settings of this run as one round of a sequential test.
-    pub(crate) fn round_settings(&self, shared: &Settings, rounds: Rounds) -> Settings {
+    pub(crate) fn round_settings(&self, shared: &Settings, until_decided: UntilDecidedPlan) -> Settings {
         let mut settings = self.settings(shared);
-        settings.repeat = settings.repeat.map(|repeat| Repeat { until_decided: Some(rounds), ..repeat });
+        settings.repeat = settings.repeat.map(|repeat| Repeat { until_decided: Some(until_decided), ..repeat });
         settings
     }
 
@@ -170,12 +170,12 @@ impl PlanArgs {
                 Start::Resume { retry_errors: self.retry_errors, or_create: number.is_some_and(|number| number > 1) }
             }
         };
-        let mut part = None;
+        let mut run_shard = None;
         if let Some(shard) = shard {
-            part = Some(RunShard { run_id: run_id.clone(), shard });
+            run_shard = Some(RunShard { run_id: run_id.clone(), shard });
             run_id = with_suffix(&run_id, &format!("s{}of{}", shard.index(), shard.count()))?;
         }
-        Ok(PlannedRun { run_id, start, shard: part, repeat })
+        Ok(PlannedRun { run_id, start, shard: run_shard, repeat })
     }
 }
 

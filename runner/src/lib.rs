@@ -63,6 +63,6 @@ pub use reporter::{JsonLines, Plain, Silent};
 pub use run::{ResumeError, RunError, Summary, run};
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, Header, HeaderError, PhaseTimeouts, Repeat,
-    ResolveRule, ResolveRuleError, Rounds, Secret, Settings, Start, Target,
+    ResolveRule, ResolveRuleError, Secret, Settings, Start, Target, UntilDecidedPlan,
 };
 pub use system::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};

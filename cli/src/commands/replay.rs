@@ -180,7 +180,7 @@ impl Args {
         settings.headers = headers;
         settings.timeout = self.timeout;
         settings.retry.retries = 0;
-        settings.resend = Some(recorded.request.body.to_string().into_bytes());
+        settings.saved_request = Some(recorded.request.body.to_string().into_bytes());
         Ok(settings)
     }
 }

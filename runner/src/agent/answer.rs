@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::{self, bounded};
 use super::options::RiskTable;
-use super::{Answering, document::kind_of};
+use super::{AnswerContext, document::kind_of};
 use crate::failure::{Fault, Reason, Violation};
 use crate::system::whole_millis;
 
@@ -44,7 +44,7 @@ pub(super) enum ExecutedBy {
 }
 
 pub(super) struct Builder<'a> {
-    answering: Answering<'a>,
+    context: AnswerContext<'a>,
     risk: &'a RiskTable,
     ts: Value,
     actions: Vec<Value>,
@@ -54,13 +54,13 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// Creates a builder. `created` is the time of the answer in seconds; without it, the time of receipt is used.
-    pub(super) fn new(answering: Answering<'a>, risk: &'a RiskTable, created: Option<&Value>) -> Self {
+    pub(super) fn new(context: AnswerContext<'a>, risk: &'a RiskTable, created: Option<&Value>) -> Self {
         let created = created.and_then(Value::as_f64).filter(|seconds| (1.0..=LATEST_SECONDS).contains(seconds));
         let ts = match created {
             Some(seconds) => json!(whole_millis(Duration::from_secs_f64(seconds))),
-            None => json!(answering.received.as_millisecond()),
+            None => json!(context.received.as_millisecond()),
         };
-        Self { answering, risk, ts, actions: Vec::new(), events: Vec::new(), call_ids: HashSet::new() }
+        Self { context, risk, ts, actions: Vec::new(), events: Vec::new(), call_ids: HashSet::new() }
     }
 
     /// Adds a tool call, and the action that it proposes.
@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
 
     /// Returns the artifact. The additional fields follow those of the contract.
     pub(super) fn finish(self, output: Value, extra_fields: Map<String, Value>) -> Result<Case, Fault> {
-        let mut document = document::envelope(self.answering);
+        let mut document = document::envelope(self.context);
         document.insert("proposed_actions".to_owned(), self.actions.into());
         document.insert("events".to_owned(), self.events.into());
         document.insert("final_output".to_owned(), output);

@@ -4,7 +4,7 @@ use counterproof_artifact::Case;
 use counterproof_validation::{Code, validate_case};
 use serde_json::{Map, Value};
 
-use super::Answering;
+use super::AnswerContext;
 use crate::failure::{Fault, Reason, Violation};
 
 /// The nesting depth that every reader of an artifact supports.
@@ -29,11 +29,11 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
 }
 
 /// Returns the envelope of an answer, which the runner writes. The agent's fields follow it.
-pub(super) fn envelope(answering: Answering<'_>) -> Map<String, Value> {
+pub(super) fn envelope(context: AnswerContext<'_>) -> Map<String, Value> {
     let mut document = Map::new();
     document.insert("schema_version".to_owned(), "case.v1".into());
-    document.insert("case_id".to_owned(), answering.case_id.as_str().into());
-    document.insert("version".to_owned(), answering.side.as_str().into());
+    document.insert("case_id".to_owned(), context.case_id.as_str().into());
+    document.insert("version".to_owned(), context.side.as_str().into());
     document.insert("status".to_owned(), "ok".into());
     document
 }

@@ -1,7 +1,6 @@
 //! Protocols: conversion of cases into requests and of responses into artifacts, one file per protocol.
 
 mod answer;
-mod dialect;
 mod document;
 mod messages;
 mod native;
@@ -9,7 +8,8 @@ mod openai_chat;
 mod openai_responses;
 mod options;
 mod protocol;
+mod protocol_adapter;
 
-pub(crate) use dialect::{Answering, Asking, Dialect};
 pub use options::{AgentOptions, ReservedField, RiskTable};
 pub use protocol::{Protocol, ProtocolError};
+pub(crate) use protocol_adapter::{AnswerContext, ProtocolAdapter, RequestInput};

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::document::{self, bounded};
-use super::{Answering, Asking, Dialect};
+use super::{AnswerContext, ProtocolAdapter, RequestInput};
 use crate::failure::{Fault, Reason, Violation};
 
 /// Fields of the artifact that the runner writes itself. Values that an agent sends in them move to [`AGENT_FIELDS`].
@@ -33,21 +33,21 @@ struct RunMeta<'a> {
     run_id: &'a RunId,
 }
 
-impl Dialect for Native {
+impl ProtocolAdapter for Native {
     fn path(&self) -> &'static str {
         "run-case"
     }
 
-    fn request(&self, Asking { case, side, run_id }: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn request(&self, RequestInput { case, side, run_id }: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let run_meta = RunMeta { run_id };
         serde_json::to_vec(&RequestBody { case_id: &case.id, version: side, input: &case.input, run_meta })
     }
 
-    fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {
+    fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
         let fields = document::object(body)?;
-        expect_echo(&fields, "case_id", answering.case_id.as_str(), Reason::OtherCase)?;
-        expect_echo(&fields, "version", answering.side.as_str(), Reason::OtherSide)?;
-        let case = document::artifact(merge(fields, answering))?;
+        expect_echo(&fields, "case_id", context.case_id.as_str(), Reason::OtherCase)?;
+        expect_echo(&fields, "version", context.side.as_str(), Reason::OtherSide)?;
+        let case = document::artifact(merge(fields, context))?;
         reject_links(&case)?;
         Ok(case)
     }
@@ -72,14 +72,14 @@ fn expect_echo(fields: &Map<String, Value>, field: &str, expected: &str, reason:
 }
 
 /// Builds the document of the artifact: the runner's envelope, then the agent's fields.
-fn merge(mut fields: Map<String, Value>, answering: Answering<'_>) -> Map<String, Value> {
+fn merge(mut fields: Map<String, Value>, context: AnswerContext<'_>) -> Map<String, Value> {
     let mut set_aside = Map::new();
     for field in RUNNER_FIELDS {
         if let Some(value) = fields.shift_remove(field) {
             set_aside.insert(field.to_owned(), value);
         }
     }
-    let mut document = document::envelope(answering);
+    let mut document = document::envelope(context);
     for (field, value) in fields {
         document.entry(field).or_insert(value);
     }
@@ -123,8 +123,8 @@ mod tests {
 
     fn answer(body: &[u8]) -> Result<Case, Fault> {
         let case_id = "refund_001".parse().unwrap();
-        let answering = Answering { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
-        Native.answer(body, answering)
+        let context = AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
+        Native.answer(body, context)
     }
 
     fn ask(response: &Value) -> Result<Value, Fault> {

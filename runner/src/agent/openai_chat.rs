@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::options::AgentOptions;
-use super::{Answering, Asking, Dialect, document, messages};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, document, messages};
 use crate::failure::Fault;
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -25,20 +25,20 @@ pub(super) struct OpenaiChat {
     pub(super) options: AgentOptions,
 }
 
-impl Dialect for OpenaiChat {
+impl ProtocolAdapter for OpenaiChat {
     fn path(&self) -> &'static str {
         "chat/completions"
     }
 
-    fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        let input = &asking.case.input;
+    fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let input = &request_input.case.input;
         let system = self.options.system_prompt.iter().map(|text| json!({"role": "system", "content": text}));
         let list: Vec<_> = system.chain(messages::user_messages(input)).collect();
         let case_fields = Map::from_iter([("messages".to_owned(), list.into())]);
         self.options.request(input, case_fields)
     }
 
-    fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {
+    fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
         let fields = document::object(body)?;
         answer::reject_errors(&fields)?;
         let Some(Value::Object(choice)) = fields.get("choices").and_then(|choices| choices.get(0)) else {
@@ -48,7 +48,7 @@ impl Dialect for OpenaiChat {
             Some(Value::Object(message)) => message,
             other => return Err(unreadable("/choices/0/message", other.unwrap_or(&Value::Null), "a message")),
         };
-        let mut builder = Builder::new(answering, &self.options.risk, fields.get("created"));
+        let mut builder = Builder::new(context, &self.options.risk, fields.get("created"));
         calls(message, &mut builder)?;
         let output = self.output(message)?;
         if output["content"] != "" {
@@ -119,8 +119,8 @@ mod tests {
     fn read(chat: &OpenaiChat, response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
         let received = Timestamp::from_millisecond(1_767_600_000_123).unwrap();
-        let answering = Answering { case_id: &case_id, side: Side::New, received };
-        let case = chat.answer(response.to_string().as_bytes(), answering)?;
+        let context = AnswerContext { case_id: &case_id, side: Side::New, received };
+        let case = chat.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::options::AgentOptions;
-use super::{Answering, Asking, Dialect, document, messages};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, document, messages};
 use crate::failure::{Fault, Reason};
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -25,13 +25,13 @@ pub(super) struct OpenaiResponses {
     pub(super) options: AgentOptions,
 }
 
-impl Dialect for OpenaiResponses {
+impl ProtocolAdapter for OpenaiResponses {
     fn path(&self) -> &'static str {
         "responses"
     }
 
-    fn request(&self, asking: Asking<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        let input = &asking.case.input;
+    fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let input = &request_input.case.input;
         let mut case_fields = Map::new();
         if let Some(system) = &self.options.system_prompt {
             case_fields.insert("instructions".to_owned(), system.as_str().into());
@@ -40,7 +40,7 @@ impl Dialect for OpenaiResponses {
         self.options.request(input, case_fields)
     }
 
-    fn answer(&self, body: &[u8], answering: Answering<'_>) -> Result<Case, Fault> {
+    fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
         let fields = document::object(body)?;
         answer::reject_errors(&fields)?;
         if let Some(status @ ("failed" | "cancelled" | "queued" | "in_progress")) =
@@ -52,7 +52,7 @@ impl Dialect for OpenaiResponses {
             Some(Value::Array(items)) => items,
             other => return Err(unreadable("/output", other.unwrap_or(&Value::Null), "an array of items")),
         };
-        let mut builder = Builder::new(answering, &self.options.risk, fields.get("created_at"));
+        let mut builder = Builder::new(context, &self.options.risk, fields.get("created_at"));
         let mut received = Messages::default();
         for (index, item) in items.iter().enumerate() {
             add_item(index, item, &mut received, &mut builder)?;
@@ -138,9 +138,9 @@ mod tests {
 
     fn read(response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
-        let answering = Answering { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
+        let context = AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
         let responses = OpenaiResponses { options: AgentOptions::default() };
-        let case = responses.answer(response.to_string().as_bytes(), answering)?;
+        let case = responses.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Dialect;
+use super::ProtocolAdapter;
 use super::native::Native;
 use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
@@ -39,7 +39,8 @@ impl Protocol {
         }
     }
 
-    pub(crate) fn dialect(self, options: &AgentOptions) -> Box<dyn Dialect> {
+    /// Returns the implementation of the protocol.
+    pub(crate) fn adapter(self, options: &AgentOptions) -> Box<dyn ProtocolAdapter> {
         let options = options.clone();
         match self {
             Protocol::Native => Box::new(Native),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::duplicate_keys::reject_duplicate_keys;
 use super::failure_document::RecordedFailure;
 use super::large_payload;
-use crate::agent::{Answering, Dialect, Protocol};
+use crate::agent::{AnswerContext, Protocol, ProtocolAdapter};
 use crate::attempt::FinishedAttempt;
 use crate::failure::{Fault, Reason};
 use crate::response::BodyBytes;
@@ -27,7 +27,7 @@ pub(crate) struct AttemptRecorder {
     pub(crate) timeout_ms: u64,
     pub(crate) limits: ByteLimits,
     pub(crate) redactor: Redactor,
-    pub(crate) dialect: Arc<dyn Dialect>,
+    pub(crate) adapter: Arc<dyn ProtocolAdapter>,
     pub(crate) protocol: Protocol,
     pub(crate) header_names: Vec<String>,
 }
@@ -74,8 +74,8 @@ impl AttemptRecorder {
         match (&exchange.fault, &exchange.response, body) {
             (Some(fault), _, _) => Err(fault.clone()),
             (None, Some(_), BodyBytes::Memory(bytes)) => {
-                let answering = Answering { case_id, side: self.run.side(), received: attempt.ended.at };
-                let answer = self.read_answer(bytes, answering);
+                let context = AnswerContext { case_id, side: self.run.side(), received: attempt.ended.at };
+                let answer = self.read_answer(bytes, context);
                 if exchange.program.is_some() { answer.map_err(Fault::in_program_output) } else { answer }
             }
             (None, _, _) => Err(Fault::new(Reason::RequestFailed, "there was no response")),
@@ -84,14 +84,14 @@ impl AttemptRecorder {
 
     /// Parses a body as an answer, with secrets masked. They are masked inside the JSON value, so that the result is valid
     /// JSON no matter which characters a secret contains.
-    fn read_answer(&self, bytes: &[u8], answering: Answering<'_>) -> Result<(Case, Applied), Fault> {
+    fn read_answer(&self, bytes: &[u8], context: AnswerContext<'_>) -> Result<(Case, Applied), Fault> {
         let mut applied = Applied::default();
         let masked = serde_json::from_slice(bytes).ok().and_then(|mut value: Value| {
             self.redactor.json(&mut value, &mut applied);
             (!applied.is_empty()).then(|| value.to_string())
         });
         let masked = masked.as_ref().map_or(bytes, |text| text.as_bytes());
-        let case = self.dialect.answer(masked, answering)?;
+        let case = self.adapter.answer(masked, context)?;
         // Checked on the original bytes, because a JSON parser silently drops one of two equal keys. Checked last, because
         // other faults explain more.
         reject_duplicate_keys(bytes)?;

@@ -11,7 +11,7 @@ use crate::agent::Protocol;
 use crate::event::Counts;
 use crate::folder::{absolute, relative};
 use crate::policy::Concurrency;
-use crate::settings::{PhaseTimeouts, Rounds, Settings, Target};
+use crate::settings::{PhaseTimeouts, Settings, Target, UntilDecidedPlan};
 use crate::system::{Checkout, Moment, whole_millis};
 
 /// The field that marks a run that was stopped before its end.
@@ -71,8 +71,8 @@ impl NewRun<'_> {
     }
 }
 
-fn until_decided(rounds: &Rounds) -> UntilDecided {
-    UntilDecided { against: rounds.against.clone(), full_rounds: u64::from(rounds.full).into(), extra: Extra::new() }
+fn until_decided(plan: &UntilDecidedPlan) -> UntilDecided {
+    UntilDecided { against: plan.against.clone(), full_rounds: u64::from(plan.full_rounds).into(), extra: Extra::new() }
 }
 
 /// Returns the protocol, the agent's options and the header names, as far as they differ from the defaults.

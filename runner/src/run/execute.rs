@@ -16,7 +16,7 @@ use super::case_runner::CaseRunner;
 use super::error::RunError;
 use super::scheduler::{Inbox, Scheduler};
 use super::started_run::{RunInputs, StartedRun};
-use crate::agent::Dialect;
+use crate::agent::ProtocolAdapter;
 use crate::attempt::Transport;
 use crate::event::{Counts, EventKind, Reporter};
 use crate::http::ClientError;
@@ -52,8 +52,8 @@ pub fn run(
     environment: Environment,
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
-    let dialect: Arc<dyn Dialect> = settings.protocol.dialect(&settings.agent).into();
-    let transport = Transport::new(settings, dialect.path())?;
+    let adapter: Arc<dyn ProtocolAdapter> = settings.protocol.adapter(&settings.agent).into();
+    let transport = Transport::new(settings, adapter.path())?;
     let redactor = redactor(settings)?;
     reject_secret_names(settings, cases)?;
     let runtime = runtime()?;
@@ -63,7 +63,7 @@ pub fn run(
     let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
     let StartedRun { folder, document, cases, counts, reruns, earlier } = StartedRun::open(&inputs)?;
 
-    let recorder = Arc::new(recorder(settings, redactor, dialect, folder.with_journal()?));
+    let recorder = Arc::new(recorder(settings, redactor, adapter, folder.with_journal()?));
     let (events, received) = mpsc::channel(QUEUED_EVENTS);
     let (committed, commits) = mpsc::unbounded_channel();
     let case_runner = CaseRunner {
@@ -128,13 +128,18 @@ fn runtime() -> Result<Runtime, RunError> {
         .map_err(RunError::Start)
 }
 
-fn recorder(settings: &Settings, redactor: Redactor, dialect: Arc<dyn Dialect>, run: RunWriter) -> AttemptRecorder {
+fn recorder(
+    settings: &Settings,
+    redactor: Redactor,
+    adapter: Arc<dyn ProtocolAdapter>,
+    run: RunWriter,
+) -> AttemptRecorder {
     AttemptRecorder {
         url: redactor.text(&settings.recorded_url(), &mut Applied::default()),
         timeout_ms: whole_millis(settings.timeout),
         limits: settings.limits,
         redactor,
-        dialect,
+        adapter,
         protocol: settings.protocol,
         header_names: settings.headers.iter().map(|header| header.name().to_string()).collect(),
         run,

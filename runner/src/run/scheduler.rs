@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 use super::case_runner::{CaseOutcome, CaseRunner, Committed};
-use crate::agent::Asking;
+use crate::agent::RequestInput;
 use crate::event::{Counts, EventKind, Reporter, RunEvent};
 use crate::policy::CircuitBreaker;
 use crate::settings::Settings;
@@ -139,10 +139,10 @@ impl<'run> Scheduler<'run> {
                 return;
             }
         }
-        let asking = Asking { case, side: self.settings.side, run_id: &self.settings.run_id };
-        let request = match &self.settings.resend {
+        let request_input = RequestInput { case, side: self.settings.side, run_id: &self.settings.run_id };
+        let request = match &self.settings.saved_request {
             Some(body) => Ok(body.clone()),
-            None => self.case_runner.recorder.dialect.request(asking),
+            None => self.case_runner.recorder.adapter.request(request_input),
         };
         match request {
             Ok(request) => {

@@ -58,7 +58,7 @@ pub struct Settings {
     /// Saves the request of each case as an asset, so that it can be sent again.
     pub save_requests: bool,
     /// A saved request body to send instead of the one that the protocol creates.
-    pub resend: Option<Vec<u8>>,
+    pub saved_request: Option<Vec<u8>>,
     /// How long attempts in flight may continue after the run was asked to stop.
     pub grace: Duration,
     /// Whether to create the run folder or to resume a run.
@@ -94,16 +94,16 @@ pub struct Repeat {
     /// The number of repeats; the maximum if the group stops once everything is decided.
     pub of: u32,
     /// The design of a group whose repeats run only the cases that are still undecided.
-    pub until_decided: Option<Rounds>,
+    pub until_decided: Option<UntilDecidedPlan>,
 }
 
 /// The design of a group whose repeats run only the cases that earlier repeats left undecided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rounds {
+pub struct UntilDecidedPlan {
     /// The baseline runs that the repeats are compared with.
     pub against: Vec<RunId>,
-    /// How many of the first repeats run every case.
-    pub full: u32,
+    /// The number of rounds at the start that run every case.
+    pub full_rounds: u32,
 }
 
 impl Settings {
@@ -129,7 +129,7 @@ impl Settings {
             secrets: Vec::new(),
             resolve: Vec::new(),
             save_requests: false,
-            resend: None,
+            saved_request: None,
             grace: Duration::from_secs(5),
             start: Start::New,
             shard: None,
@@ -142,7 +142,7 @@ impl Settings {
     /// Returns the URL of requests as files and messages show it.
     pub fn recorded_url(&self) -> String {
         match &self.target {
-            Target::Http(base) => base.recorded_request_url(self.protocol.dialect(&self.agent).path()),
+            Target::Http(base) => base.recorded_request_url(self.protocol.adapter(&self.agent).path()),
             command @ Target::Command(_) => command.recorded(),
         }
     }

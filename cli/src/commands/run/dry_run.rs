@@ -17,8 +17,8 @@ pub(super) fn print(
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
     let side = shared.side;
-    let part = plan.runs.first().and_then(|run| run.shard.as_ref());
-    let in_shard = |case: &&CaseSpec| part.is_none_or(|part| part.shard.contains(&case.id));
+    let run_shard = plan.runs.first().and_then(|run| run.shard.as_ref());
+    let in_shard = |case: &&CaseSpec| run_shard.is_none_or(|run_shard| run_shard.shard.contains(&case.id));
     streams.print_line(format_args!(
         "would run {} as side {side} against {}, with up to {} each",
         text::count(cases.iter().filter(in_shard).count(), "case", "cases"),

@@ -90,11 +90,12 @@ pub(super) fn log_next_steps(args: &Args, shared: &Settings, plan: &RunPlan, str
         streams.log(format_args!("{prefix}counterproof validate {}", side.join(run.run_id.as_str())));
     }
     let other = shared.side.other();
-    if let Some(part) = plan.runs.first().and_then(|run| run.shard.as_ref()) {
-        let whole = side.join(part.run_id.as_str());
-        let count = part.shard.count();
-        streams
-            .log(format_args!("      after all {count} shards: counterproof merge {whole}-s*of{count} --out {whole}"));
+    if let Some(run_shard) = plan.runs.first().and_then(|run| run.shard.as_ref()) {
+        let merged = side.join(run_shard.run_id.as_str());
+        let count = run_shard.shard.count();
+        streams.log(format_args!(
+            "      after all {count} shards: counterproof merge {merged}-s*of{count} --out {merged}"
+        ));
     } else if RunReader::open_latest(&args.out, other).is_ok() {
         streams.log(format_args!("      counterproof compare --runs {} --cases {}", args.out, args.cases));
     } else {

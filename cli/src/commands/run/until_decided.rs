@@ -36,10 +36,11 @@ pub(super) fn run_until_decided(
     }
     let max = plan.runs.len();
     let judge = RoundJudge::new(&args.plan.against, cases, thresholds, max, session.streams)?;
-    let rounds = counterproof_runner::Rounds { against: judge.baseline_ids(), full: judge.full_rounds() };
+    let until_decided =
+        counterproof_runner::UntilDecidedPlan { against: judge.baseline_ids(), full_rounds: judge.full_rounds() };
     let (mut open, mut folders, mut undecided) = (cases.to_vec(), Vec::new(), 0);
     for (round, planned) in (1..).zip(&plan.runs) {
-        let settings = planned.round_settings(shared, rounds.clone());
+        let settings = planned.round_settings(shared, until_decided.clone());
         if session.run(&settings, &open, max - round)? == RunEnd::Interrupted {
             return Ok(Exit::Interrupted);
         }
@@ -48,7 +49,7 @@ pub(super) fn run_until_decided(
         log_round(round, max, &round_statuses, session.streams);
         undecided = round_statuses.iter().filter(|case| is_undecided(case.standing)).count();
         // Full rounds run every case, since the tests over the whole suite need all of them.
-        if round >= rounds.full as usize {
+        if round >= until_decided.full_rounds as usize {
             open = open_cases(cases, &round_statuses);
         }
         if open.is_empty() {
