@@ -52,11 +52,14 @@ mod system;
 pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
-pub use folder::{AcceptError, Acceptance, Baseline, Changes, MergeError, Merged, ShardMismatch, accept, merge};
+pub use folder::{
+    AcceptError, Acceptance, Baseline, Changes, Incompleteness, MergeError, Merged, RepeatProblem, ShardMismatch,
+    accept, merge,
+};
 pub use http::ClientError;
 pub use policy::{
-    Concurrency, ConcurrencyError, Rate, RateError, RetryBudget, RetryBudgetError, RetryPolicy, RunShard, Shard,
-    ShardDetectionError, ShardError, detect_shard,
+    Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryPolicy, RunShard,
+    Shard, ShardDetectionError, ShardError, detect_shard,
 };
 pub use record::{REQUEST_HREF, SavedRequest};
 pub use reporter::{JsonLines, Plain, Silent};

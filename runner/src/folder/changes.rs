@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use counterproof_artifact::Run;
+use counterproof_artifact::{CaseId, Run};
 use serde_json::Value;
 
 /// Fields of `run.json` that do not affect artifacts: time, place, pace and statistics. A run may be resumed with other values.
@@ -34,9 +34,31 @@ const IGNORED_FIELDS: [&str; 20] = [
 /// A message lists at most this many changes, and counts the rest.
 const MAX_LISTED: usize = 10;
 
-/// The differences as text. A run can be resumed if there are none.
+/// A message quotes values up to this length, in bytes of JSON.
+const MAX_VALUE_BYTES: usize = 120;
+
+/// The differences between two run documents. A run can be resumed if there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changes(Vec<String>);
+pub struct Changes(Vec<Change>);
+
+/// One difference between two run documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Change {
+    CaseAdded(CaseId),
+    CaseInputChanged(CaseId),
+    CaseRemoved(CaseId),
+    /// The run has no digests of its cases, so the cases cannot be compared.
+    NoDigests,
+    /// The values of a field differ. They are too long for a message.
+    LongField {
+        path: String,
+    },
+    Field {
+        path: String,
+        before: Value,
+        after: Value,
+    },
+}
 
 impl Changes {
     /// Reports whether there is no difference.
@@ -47,11 +69,26 @@ impl Changes {
 
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let listed = self.0.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join("; ");
-        f.write_str(&listed)?;
+        for (index, change) in self.0.iter().take(MAX_LISTED).enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{change}")?;
+        }
         match self.0.len().saturating_sub(MAX_LISTED) {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CaseAdded(case) => write!(f, "the case `{case}` was added"),
+            Self::CaseInputChanged(case) => write!(f, "the input of the case `{case}` changed"),
+            Self::CaseRemoved(case) => write!(f, "the case `{case}` was removed"),
+            Self::NoDigests => f.write_str("its run.json has no digests of its cases"),
+            Self::LongField { path } => write!(f, "`{path}` differs"),
+            Self::Field { path, before, after } => write!(f, "`{path}` changed from {before} to {after}"),
         }
     }
 }
@@ -63,15 +100,15 @@ pub(crate) fn changes(started: &Run, now: &Run) -> Changes {
         (Some(before), Some(after)) => {
             for (case, digest) in after {
                 match before.get(case) {
-                    None => found.push(format!("the case `{case}` was added")),
-                    Some(known) if known != digest => found.push(format!("the input of the case `{case}` changed")),
+                    None => found.push(Change::CaseAdded(case.clone())),
+                    Some(known) if known != digest => found.push(Change::CaseInputChanged(case.clone())),
                     Some(_) => {}
                 }
             }
             let gone = before.keys().filter(|case| !after.contains_key(*case));
-            found.extend(gone.map(|case| format!("the case `{case}` was removed")));
+            found.extend(gone.cloned().map(Change::CaseRemoved));
         }
-        _ => found.push("its run.json has no digests of its cases".to_owned()),
+        _ => found.push(Change::NoDigests),
     }
     let (before, after) = (fields(started), fields(now));
     let cases_differ = !found.is_empty();
@@ -117,7 +154,7 @@ fn fields(run: &Run) -> serde_json::Map<String, Value> {
     }
 }
 
-fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
+fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<Change>) {
     if let (Value::Object(before), Value::Object(after)) = (before, after) {
         let mut names: Vec<&String> = after.keys().collect();
         names.extend(before.keys().filter(|name| !after.contains_key(*name)));
@@ -130,12 +167,13 @@ fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String
     if before == after {
         return;
     }
-    let (before, after) = (before.to_string(), after.to_string());
+    let path = path.to_owned();
     // Long values and digests would make the message unreadable.
-    if before.len().max(after.len()) > 120 || path.starts_with("cases_digest") {
-        found.push(format!("`{path}` differs"));
+    let is_long = before.to_string().len().max(after.to_string().len()) > MAX_VALUE_BYTES;
+    if is_long || path.starts_with("cases_digest") {
+        found.push(Change::LongField { path });
     } else {
-        found.push(format!("`{path}` changed from {before} to {after}"));
+        found.push(Change::Field { path, before: before.clone(), after: after.clone() });
     }
 }
 

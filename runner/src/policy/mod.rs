@@ -20,4 +20,4 @@ pub(crate) use retry::{Decision, FailedAttempt, retry_after};
 pub(crate) use retry_budget::RetryTokens;
 pub use retry_budget::{RetryBudget, RetryBudgetError};
 pub use shard::{RunShard, Shard, ShardError};
-pub use shard_detection::{ShardDetectionError, detect_shard};
+pub use shard_detection::{InvalidValue, ShardDetectionError, detect_shard};

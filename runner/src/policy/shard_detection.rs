@@ -70,13 +70,13 @@ pub enum ShardDetectionError {
     },
     /// The value of a variable is not a valid index or count.
     #[error("invalid environment variable {variable}=`{value}`: {reason}")]
-    Value {
+    InvalidVariable {
         /// The name of the variable.
         variable: &'static str,
         /// The invalid value.
         value: String,
-        /// The reason.
-        reason: String,
+        /// Why it is invalid.
+        reason: InvalidValue,
     },
     /// The number of shards differs from the requested one.
     #[error("{platform} runs {actual} shards, but {requested} were requested")]
@@ -115,6 +115,22 @@ pub enum ShardDetectionError {
     /// The numbers are out of range.
     #[error(transparent)]
     Shard(#[from] ShardError),
+}
+
+/// Why the value of an environment variable is not a valid index or count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidValue {
+    /// The value is not an unsigned integer.
+    #[error("not a whole number")]
+    NotANumber,
+    /// The index is not one of the Slurm array.
+    #[error("expected one of {first}, {second}, …")]
+    NotInArray {
+        /// The first index of the array.
+        first: u32,
+        /// The second index of the array.
+        second: u32,
+    },
 }
 
 /// Detects the shard of this process. `count` is the number of shards if the user specified it.
@@ -172,10 +188,10 @@ fn slurm(
     let step = number(environment, "SLURM_ARRAY_TASK_STEP")?.filter(|&step| step > 0).unwrap_or(1);
     let last = number(environment, "SLURM_ARRAY_TASK_MAX")?;
     let Some(offset) = id.checked_sub(first).filter(|offset| offset % step == 0) else {
-        return Err(ShardDetectionError::Value {
+        return Err(ShardDetectionError::InvalidVariable {
             variable: "SLURM_ARRAY_TASK_ID",
             value: id.to_string(),
-            reason: format!("expected one of {first}, {}, …", first.saturating_add(step)),
+            reason: InvalidValue::NotInArray { first, second: first.saturating_add(step) },
         });
     };
     let counted = last.and_then(|last| Some(last.checked_sub(first)? / step + 1));
@@ -195,7 +211,7 @@ fn number(
     let Some(value) = environment(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
     match value.parse() {
         Ok(number) => Ok(Some(number)),
-        Err(_) => Err(ShardDetectionError::Value { variable, value, reason: "not a whole number".to_owned() }),
+        Err(_) => Err(ShardDetectionError::InvalidVariable { variable, value, reason: InvalidValue::NotANumber }),
     }
 }
 

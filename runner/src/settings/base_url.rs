@@ -18,7 +18,7 @@ pub struct BaseUrl {
 pub enum BaseUrlError {
     /// The text is not a URL.
     #[error("invalid base URL: {0}")]
-    Syntax(String),
+    Syntax(<Url as FromStr>::Err),
     /// The scheme is not http or https.
     #[error("unsupported scheme `{0}` in the base URL; use http or https")]
     Scheme(String),
@@ -28,7 +28,7 @@ impl FromStr for BaseUrl {
     type Err = BaseUrlError;
 
     fn from_str(text: &str) -> Result<Self, BaseUrlError> {
-        let mut full = Url::parse(text).map_err(|error| BaseUrlError::Syntax(error.to_string()))?;
+        let mut full = Url::parse(text).map_err(BaseUrlError::Syntax)?;
         if !matches!(full.scheme(), "http" | "https") {
             return Err(BaseUrlError::Scheme(full.scheme().to_owned()));
         }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Accepted, Outcome, Run, RunId, Side, escape_invisible};
-use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
-use counterproof_store::{EVALUATION_FILE, LockError, RUN_FILE, ReadError, RunLock, RunReader};
-use counterproof_validation::{Code, PathError, validate_path};
+use counterproof_store::write::{self, Durability, StagedFolder};
+use counterproof_store::{EVALUATION_FILE, LockError, RUN_FILE, RunLock, RunReader};
+use counterproof_validation::{Code, validate_path};
 
+use super::accept_error::{AcceptError, Incompleteness, RepeatProblem};
 use crate::folder::{absolute, rebase_path};
 
 /// An error message quotes at most this many findings.
@@ -28,78 +29,6 @@ pub struct Acceptance {
     pub allow_failures: bool,
 }
 
-/// Why a run cannot be the baseline.
-#[derive(Debug, thiserror::Error)]
-pub enum AcceptError {
-    /// A file could not be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// The run folder could not be validated.
-    #[error(transparent)]
-    Path(#[from] PathError),
-    /// Another process is writing to the run folder.
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    /// A file could not be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The id of the baseline is invalid.
-    #[error("invalid baseline id `{name}`: {message}")]
-    Name {
-        /// The invalid id.
-        name: String,
-        /// Why it is invalid.
-        message: String,
-    },
-    /// The run is a baseline run.
-    #[error("`{0}` is a run of side `baseline` already")]
-    IsBaseline(Utf8PathBuf),
-    /// The run is a shard.
-    #[error("`{0}` is a shard, and only a complete run can be the baseline")]
-    IsShard(Utf8PathBuf),
-    /// The run is not complete.
-    #[error("`{folder}` is not complete: {what}")]
-    Incomplete {
-        /// The run folder.
-        folder: Utf8PathBuf,
-        /// What is missing.
-        what: String,
-    },
-    /// The run violates the contract.
-    #[error("`{folder}` violates the contract in {count} places: {first}")]
-    Invalid {
-        /// The run folder.
-        folder: Utf8PathBuf,
-        /// The number of findings.
-        count: usize,
-        /// The first findings.
-        first: String,
-    },
-    /// Cases of the run have no answer.
-    #[error("`{folder}` has no answer for {failed} of {cases} cases, and regressions in them could never be detected")]
-    Failures {
-        /// The run folder.
-        folder: Utf8PathBuf,
-        /// The number of cases without an answer.
-        failed: usize,
-        /// The number of all cases.
-        cases: usize,
-    },
-    /// Repeats of the run's group are missing or duplicate.
-    #[error("the group `{group}` must have each of its {of} repeats once: {what}")]
-    Repeats {
-        /// The group.
-        group: RunId,
-        /// The number of repeats.
-        of: u64,
-        /// Which repeats are missing or duplicate.
-        what: String,
-    },
-    /// A baseline with this id exists.
-    #[error("there is a baseline `{0}` already")]
-    Exists(Utf8PathBuf),
-}
-
 /// An accepted baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
@@ -114,7 +43,7 @@ pub struct Baseline {
 /// A run that passed all checks.
 struct Candidate {
     reader: RunReader,
-    /// Kept until all is copied, so that no runner changes it meanwhile; not on a disk where nobody can write anyway.
+    /// Prevents changes by a runner until the copy is complete. `None` on a read-only disk, where no runner can write.
     _lock: Option<RunLock>,
     unresolved: usize,
     /// The document of the copy.
@@ -169,17 +98,16 @@ fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
     };
     let missing: Vec<_> = (1..=last).filter(|number| !found.contains_key(number)).take(10).collect();
     let several = found.iter().find(|(_, readers)| readers.len() > 1);
-    let what = match (missing.as_slice(), several) {
-        ([], None) => return Ok(found.into_values().flatten().collect()),
-        ([], Some((number, readers))) => {
-            format!("`{}` and `{}` are both repeat {number}", readers[0].folder(), readers[1].folder())
-        }
-        (missing, _) => {
-            let missing: Vec<_> = missing.iter().map(u64::to_string).collect();
-            format!("missing in `{}`: {}", run.parent_folder(), missing.join(", "))
-        }
+    let problem = match several {
+        _ if !missing.is_empty() => RepeatProblem::Missing { folder: run.parent_folder(), numbers: missing },
+        Some((number, readers)) => RepeatProblem::Duplicate {
+            first: readers[0].folder().to_owned(),
+            second: readers[1].folder().to_owned(),
+            number: *number,
+        },
+        None => return Ok(found.into_values().flatten().collect()),
     };
-    Err(AcceptError::Repeats { group, of: last, what })
+    Err(AcceptError::Repeats { group, of: last, problem })
 }
 
 /// Checks whether a run can be the baseline, and builds the document of the copy.
@@ -196,17 +124,20 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
         Err(error @ LockError::Held(_)) => return Err(error.into()),
         Err(LockError::Io { .. }) => None,
     };
-    let incomplete = |what: String| AcceptError::Incomplete { folder: folder.clone(), what };
+    let incomplete = |problem| AcceptError::Incomplete { folder: folder.clone(), problem };
     if run.selected_case_ids.is_empty() {
-        return Err(incomplete("it has no cases".to_owned()));
+        return Err(incomplete(Incompleteness::NoCases));
     }
     if run.stats.is_none() || run.extra.get("interrupted").is_some_and(|value| value == true) {
-        return Err(incomplete("it was stopped before its end".to_owned()));
+        return Err(incomplete(Incompleteness::Stopped));
     }
     let missing: Vec<_> = run.selected_case_ids.iter().filter(|case| !reader.case_path(case).exists()).collect();
     if let Some(first) = missing.first() {
-        let count = run.selected_case_ids.len();
-        return Err(incomplete(format!("{} of {count} cases have no artifact, such as `{first}`", missing.len())));
+        return Err(incomplete(Incompleteness::NoArtifact {
+            missing: missing.len(),
+            cases: run.selected_case_ids.len(),
+            first: (*first).clone(),
+        }));
     }
     let unresolved = check_contract(&folder)?;
     let mut failed = 0;
@@ -265,7 +196,7 @@ fn run_id(run: &Run, acceptance: &Acceptance) -> Result<RunId, AcceptError> {
         Some(repeat) => format!("{chosen}-r{}", repeat.get()),
         None => chosen.to_string(),
     };
-    name.parse().map_err(|error| AcceptError::Name { name, message: format!("{error}") })
+    name.parse().map_err(|error| AcceptError::Name { name, error })
 }
 
 /// Reports whether an earlier call published this copy. Any other folder of that name is an error.

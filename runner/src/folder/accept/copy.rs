@@ -11,7 +11,7 @@ use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader};
 use counterproof_validation::locate;
 use serde_json::Value;
 
-use super::acceptance::AcceptError;
+use super::accept_error::AcceptError;
 
 /// Metadata of bodies is far smaller. A larger asset is copied without a look at its content.
 const META_UP_TO_BYTES: usize = 1024 * 1024;
@@ -33,8 +33,8 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
         .collect();
     let mut changed = BTreeMap::new();
     for href in files_below(from, ASSETS_FOLDER)? {
-        let place = to.join(&href);
-        if let Some(folder) = place.parent() {
+        let target = to.join(&href);
+        if let Some(folder) = target.parent() {
             write::create_folder(folder)?;
         }
         if href == MANIFEST_FILE {
@@ -48,7 +48,7 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
             changed.insert(href, (Sha256Digest::from_bytes(copied.as_bytes()), copied.len()));
         } else {
             let source = confined_path::resolve(from, &href).map_err(|error| failed(from, &href, error))?;
-            write::copy(&source, &place, Durability::Synced)?;
+            write::copy(&source, &target, Durability::Synced)?;
         }
     }
     if from.join(MANIFEST_FILE).exists() {

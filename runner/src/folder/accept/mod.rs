@@ -1,6 +1,8 @@
 //! Accepting a new run as the baseline.
 
+mod accept_error;
 mod acceptance;
 mod copy;
 
-pub use acceptance::{AcceptError, Acceptance, Baseline, accept};
+pub use accept_error::{AcceptError, Incompleteness, RepeatProblem};
+pub use acceptance::{Acceptance, Baseline, accept};
