@@ -188,7 +188,7 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
       ✓ compared                     6   at least 1
       ✗ regressed, risk high         2   at most 0
       ✓ broken, suite robustness     3   at most 3
-      ✓ regressed, tag mony          0   at most 0; there was no such case
+      ✓ regressed, tag mony          0   at most 0; no case is in this scope
     ");
     insta::assert_snapshot!(finished.stderr, @"warning: the rules of `[gate.tag.mony]` are always met: no case of the cases file has this tag; the tags are advice, delivery, email, json, loyalty, money, order, orders, policy, privacy, refund, retrieval and 1 more");
     let rules = sandbox.json("report/evaluation.json")["gate"]["rules"].clone();
