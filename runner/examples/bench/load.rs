@@ -1,4 +1,4 @@
-//! The ceiling: the same request over so many connections, as fast as the server answers, with nothing read or kept.
+//! The upper bound: one request over many connections, as fast as the server answers, without parsing or saving answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,15 +8,15 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::server::read_message;
-use crate::{Outcome, say};
+use crate::{Outcome, print_line};
 
-/// How long the load lasts.
+/// The duration of the load.
 const SPAN: Duration = Duration::from_secs(2);
 
 const BODY: &str =
     r#"{"case_id":"case_00001","version":"new","input":{"user":"Where is my money?"},"run_meta":{"run_id":"r1"}}"#;
 
-/// Says requests per second.
+/// Generates load, and prints the requests per second.
 pub(crate) fn generate(url: &str, connections: usize) -> Outcome {
     let address = url.trim_start_matches("http://").to_owned();
     let request = format!(
@@ -29,7 +29,7 @@ pub(crate) fn generate(url: &str, connections: usize) -> Outcome {
     let start = Instant::now();
     runtime.block_on(async {
         let workers: Vec<_> = (0..connections)
-            .map(|_| tokio::spawn(ask(address.clone(), request.clone(), answers.clone(), over.clone())))
+            .map(|_| tokio::spawn(send_requests(address.clone(), request.clone(), answers.clone(), over.clone())))
             .collect();
         tokio::time::sleep(SPAN).await;
         over.store(true, Ordering::Relaxed);
@@ -39,10 +39,10 @@ pub(crate) fn generate(url: &str, connections: usize) -> Outcome {
         Outcome::Ok(())
     })?;
     let rate = answers.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64();
-    say(&format!("{rate:.0}"))
+    print_line(&format!("{rate:.0}"))
 }
 
-async fn ask(
+async fn send_requests(
     address: String,
     request: Arc<str>,
     answers: Arc<AtomicU64>,

@@ -1,8 +1,8 @@
-//! What this process took, as far as Linux says; elsewhere less is known.
+//! Memory of this process, read from `/proc`. Not available on systems other than Linux.
 
 use std::fs;
 
-/// Peak memory of this process in MiB.
+/// Returns the peak memory of this process in MiB.
 pub(crate) fn peak_memory() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let kib: f64 = field(&status, "VmHWM")?.trim_end_matches(" kB").parse().ok()?;

@@ -1,7 +1,7 @@
-//! Measures the runner against a trivial local server: `cargo xtask bench-runner`. Not a test: it holds nothing against a
-//! limit, and its figures mean something only beside each other.
+//! Measures the runner against a trivial local server: `cargo xtask bench-runner`. Not a test: it checks no limit, and its
+//! figures are only comparable with each other.
 //!
-//! Server, load generator and runner are processes of their own, so that each has its own memory; all are this program.
+//! Server, load generator and runner are separate processes of this program, so that each has its own memory.
 //! Only loopback is used.
 
 mod load;
@@ -24,27 +24,27 @@ fn main() -> Outcome {
         ["run", url, folder, cases, concurrency] => {
             measure::run(url, camino::Utf8Path::new(folder), cases.parse()?, concurrency.parse()?)
         }
-        // Cargo itself passes `--bench` to benches, and nothing to examples.
+        // Cargo passes `--bench` to benches, but no argument to examples.
         [] => measure::all(),
         _ => Err("unknown arguments".into()),
     }
 }
 
-/// Starts this program as another process with a role of its own.
+/// Starts this program as another process with the given role.
 fn role(arguments: &[&str]) -> Outcome<Child> {
     let program = std::env::current_exe()?;
     Ok(Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
 }
 
-/// The first line that a process says.
+/// Returns the first line of a process's output.
 fn first_line(child: &mut Child) -> Outcome<String> {
     let out = child.stdout.take().ok_or("no output")?;
     let mut line = String::new();
     BufReader::new(out).read_line(&mut line)?;
-    if line.is_empty() { Err("a process of the bench said nothing".into()) } else { Ok(line.trim().to_owned()) }
+    if line.is_empty() { Err("a benchmark process printed nothing".into()) } else { Ok(line.trim().to_owned()) }
 }
 
-/// Runs a process to its end, and gives the line that it said.
+/// Runs a process to its end, and returns its first line of output.
 fn answer(arguments: &[&str]) -> Outcome<String> {
     let mut child = role(arguments)?;
     let line = first_line(&mut child);
@@ -52,8 +52,8 @@ fn answer(arguments: &[&str]) -> Outcome<String> {
     if status.success() { line } else { Err(format!("{arguments:?} ended with {status}").into()) }
 }
 
-/// Says a line on standard output.
-fn say(line: &str) -> Outcome {
+/// Prints a line to standard output.
+fn print_line(line: &str) -> Outcome {
     writeln!(std::io::stdout().lock(), "{line}")?;
     Ok(())
 }

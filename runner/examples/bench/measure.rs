@@ -1,4 +1,4 @@
-//! What is measured, and the table that comes of it.
+//! The measurements, and the tables of their results.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -9,37 +9,37 @@ use counterproof_runner::{Environment, Settings, Silent};
 use counterproof_store::write::{self, Durability};
 
 use crate::machine::peak_memory;
-use crate::{Outcome, answer, first_line, role, say};
+use crate::{Outcome, answer, first_line, print_line, role};
 
-/// So many cases at once, and so many of them that a measurement takes a few seconds.
+/// Concurrency and number of cases of each measurement. Each takes a few seconds.
 const POINTS: [(usize, usize); 4] = [(1, 2_000), (16, 10_000), (64, 15_000), (256, 15_000)];
 
-/// The points at which memory is measured.
+/// The numbers of cases for which memory is measured.
 const MEMORY: [usize; 2] = [1_000, 50_000];
 
-/// A file system in memory, where a sync costs nothing: the difference is what syncing costs.
+/// A file system in memory, where a sync is free: the difference to a disk is the cost of syncing.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// The whole bench.
+/// Runs all measurements, and prints the tables.
 pub(crate) fn all() -> Outcome {
     let mut server = role(&["serve"])?;
     let url = first_line(&mut server)?;
-    // In the build folder and not in the system's, which is often no disk.
+    // In the build folder, because the temporary folder of the system is often in memory.
     let here = Utf8PathBuf::try_from(std::env::current_exe()?)?;
-    let disk = tempfile::tempdir_in(here.parent().ok_or("this program is nowhere")?)?;
+    let disk = tempfile::tempdir_in(here.parent().ok_or("this program has no folder")?)?;
     let memory = tempfile::tempdir_in(IN_MEMORY).ok();
     let path = |folder: &tempfile::TempDir| Utf8PathBuf::try_from(folder.path().to_owned());
 
-    say("")?;
-    say(
+    print_line("")?;
+    print_line(
         "| at once | ceiling, requests/s | runner, cases/s | of the ceiling | time with a sync under way | without a disk, cases/s | lost to the disk |",
     )?;
-    say("|---|---|---|---|---|---|---|")?;
+    print_line("|---|---|---|---|---|---|---|")?;
     for (concurrency, cases) in POINTS {
         let ceiling: f64 = answer(&["load", &url, &concurrency.to_string()])?.parse()?;
-        let durable = Measured::of(&url, &path(&disk)?, cases, concurrency)?;
+        let durable = Measured::run(&url, &path(&disk)?, cases, concurrency)?;
         let volatile = match &memory {
-            Some(folder) => Some(Measured::of(&url, &path(folder)?, cases, concurrency)?),
+            Some(folder) => Some(Measured::run(&url, &path(folder)?, cases, concurrency)?),
             None => None,
         };
         let (share, syncing) = (100.0 * durable.rate / ceiling, 100.0 * durable.syncing);
@@ -51,26 +51,26 @@ pub(crate) fn all() -> Outcome {
             }
             None => row.push_str(" unknown | unknown |"),
         }
-        say(&row)?;
+        print_line(&row)?;
     }
-    say("")?;
-    say("| cases, 64 at once | memory once loaded, MiB | peak memory, MiB | cases/s |")?;
-    say("|---|---|---|---|")?;
+    print_line("")?;
+    print_line("| cases, 64 at once | memory once loaded, MiB | peak memory, MiB | cases/s |")?;
+    print_line("|---|---|---|---|")?;
     for cases in MEMORY {
-        let measured = Measured::of(&url, &path(&disk)?, cases, 64)?;
-        say(&format!("| {cases} | {:.0} | {:.0} | {:.0} |", measured.loaded, measured.peak, measured.rate))?;
+        let measured = Measured::run(&url, &path(&disk)?, cases, 64)?;
+        print_line(&format!("| {cases} | {:.0} | {:.0} | {:.0} |", measured.loaded, measured.peak, measured.rate))?;
     }
-    // Its standard input closes, and it ends.
+    // The server ends when its standard input closes.
     drop(server.stdin.take());
     server.wait()?;
     Ok(())
 }
 
-/// What one run of the runner says of itself.
+/// The figures of one run.
 struct Measured {
-    /// Cases per second, to the last sync.
+    /// Cases per second, including the last sync.
     rate: f64,
-    /// The share of the run's time in which a sync was under way; cases are asked meanwhile.
+    /// The share of the run's time in which a sync was in progress. Cases run meanwhile.
     syncing: f64,
     /// Peak memory in MiB once the cases file is loaded.
     loaded: f64,
@@ -79,17 +79,17 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(url: &str, root: &Utf8Path, cases: usize, concurrency: usize) -> Outcome<Self> {
+    fn run(url: &str, root: &Utf8Path, cases: usize, concurrency: usize) -> Outcome<Self> {
         let folder = tempfile::tempdir_in(root)?;
         let folder = Utf8Path::from_path(folder.path()).ok_or("the folder's name is not UTF-8")?;
         let line = answer(&["run", url, folder.as_str(), &cases.to_string(), &concurrency.to_string()])?;
         let figures: Vec<f64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-        let [rate, syncing, loaded, peak] = figures[..] else { return Err("the run said something else".into()) };
+        let [rate, syncing, loaded, peak] = figures[..] else { return Err("unexpected output of the run".into()) };
         Ok(Self { rate, syncing, loaded, peak })
     }
 }
 
-/// One run; says cases per second, the share of syncing, and peak memory after loading and at the end.
+/// Makes one run; prints cases per second, the share of syncing, and peak memory after loading and at the end.
 pub(crate) fn run(url: &str, folder: &Utf8Path, cases: usize, concurrency: usize) -> Outcome {
     let cases_path = folder.join("cases.jsonl");
     let mut lines = String::new();
@@ -104,7 +104,7 @@ pub(crate) fn run(url: &str, folder: &Utf8Path, cases: usize, concurrency: usize
     let suite = counterproof_cases::load(&cases_path)?;
     let loaded = peak_memory().unwrap_or(f64::NAN);
     let settings = Settings {
-        // As the program does unless it is told otherwise: two files a case.
+        // The default of the program: two files per case.
         save_requests: true,
         concurrency: concurrency.to_string().parse()?,
         ..Settings::new("r1".parse()?, Side::New, url.parse()?, cases_path, folder.join("runs"))
@@ -116,5 +116,5 @@ pub(crate) fn run(url: &str, folder: &Utf8Path, cases: usize, concurrency: usize
     if summary.counts.answered != cases {
         return Err(format!("not every case was answered: {:?}", summary.counts).into());
     }
-    say(&format!("{rate:.1} {syncing:.3} {loaded:.1} {:.1}", peak_memory().unwrap_or(f64::NAN)))
+    print_line(&format!("{rate:.1} {syncing:.3} {loaded:.1} {:.1}", peak_memory().unwrap_or(f64::NAN)))
 }

@@ -1,4 +1,4 @@
-//! An agent that does nothing: HTTP/1.1 with connections kept alive, and one answer for all. It lives as long as its
+//! A minimal agent: HTTP/1.1 with keep-alive, and one answer for all requests. It runs as long as its
 //! standard input is open.
 
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::io::Read;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{Outcome, say};
+use crate::{Outcome, print_line};
 
 const BODY: &str = concat!(
     r#"{"proposed_actions":[{"action_id":"a1","action_type":"create_ticket","tool_name":"create_ticket","#,
@@ -17,21 +17,21 @@ const BODY: &str = concat!(
 );
 
 pub(crate) fn serve() -> Outcome {
-    // Whoever started this holds the other end; when it is gone, so are we.
+    // The parent process holds the other end, so this server ends with it.
     let parent = std::thread::spawn(|| std::io::stdin().read_to_end(&mut Vec::new()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
-    say(&format!("http://{}", listener.local_addr()?))?;
+    print_line(&format!("http://{}", listener.local_addr()?))?;
     runtime.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(converse(stream));
+            tokio::spawn(serve_connection(stream));
         }
     });
     let _ = parent.join();
     Ok(())
 }
 
-async fn converse(mut stream: TcpStream) {
+async fn serve_connection(mut stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let response =
         format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{BODY}", BODY.len());
@@ -43,7 +43,7 @@ async fn converse(mut stream: TcpStream) {
     }
 }
 
-/// Reads one message with its body, as far as `Content-Length` says, and drops it; false at the end of the connection.
+/// Reads and discards one message with the body length from `Content-Length`. Returns false at the end of the connection.
 pub(crate) async fn read_message(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<bool> {
     loop {
         if let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! The lines of the table, in the order of the docs.
+//! The rows of the table, in the order of the docs.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime};
@@ -7,32 +7,32 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use serde_json::{Value, json};
 
-use super::places::Place;
+use super::request_target::RequestTarget;
 use super::{Body, Line};
 use crate::kit::{Reaction, answer, gzip, noise, ok, response};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n";
 const MIB: u64 = 1024 * 1024;
 
-fn line(what: &'static str, place: Place, class: &'static str, name: &'static str, body: Body) -> Line {
+fn line(what: &'static str, target: RequestTarget, class: &'static str, name: &'static str, body: Body) -> Line {
     let again = matches!(class, "timeout" | "network_error") || matches!(name, "rate_limited" | "server_error");
-    Line { what, place, class, name, attempts: 1 + usize::from(again), body, change: |_| {}, wait_ms: None }
+    Line { what, target, class, name, attempts: 1 + usize::from(again), body, change: |_| {}, wait_ms: None }
 }
 
-fn sends(bytes: impl Into<Vec<u8>>) -> Place {
-    Place::Agent(Reaction::Send(bytes.into()))
+fn responds_with_bytes(bytes: impl Into<Vec<u8>>) -> RequestTarget {
+    RequestTarget::Agent(Reaction::Send(bytes.into()))
 }
 
-fn says(status: &str, headers: &str, body: &[u8]) -> Place {
-    sends(response(status, headers, body))
+fn responds(status: &str, headers: &str, body: &[u8]) -> RequestTarget {
+    responds_with_bytes(response(status, headers, body))
 }
 
 fn half(rest: &[u8]) -> Vec<u8> {
     [HEAD, rest].concat()
 }
 
-fn whole(body: &Value) -> Place {
-    sends(ok(body))
+fn responds_ok(body: &Value) -> RequestTarget {
+    responds_with_bytes(ok(body))
 }
 
 pub(super) fn all() -> Vec<Line> {
@@ -40,17 +40,23 @@ pub(super) fn all() -> Vec<Line> {
 }
 
 fn timeouts() -> Vec<Line> {
-    let t = |what, place, name, body, change| Line { change, ..line(what, place, "timeout", name, body) };
-    let stall = |bytes: &[u8]| Place::Agent(Reaction::Stall(bytes.to_vec()));
+    let t = |what, target, name, body, change| Line { change, ..line(what, target, "timeout", name, body) };
+    let stall = |bytes: &[u8]| RequestTarget::Agent(Reaction::Stall(bytes.to_vec()));
     let silent = |settings: &mut counterproof_runner::Settings| settings.phases.idle = Duration::from_millis(200);
     let drip = Reaction::Drip(HEAD.to_vec(), vec![b'.'; 50], Duration::from_millis(50));
     vec![
-        t("the host accepts no connection", Place::FullQueue, "connect_timeout", Body::None, |settings| {
+        t("the host accepts no connection", RequestTarget::FullQueue, "connect_timeout", Body::None, |settings| {
             settings.phases.connect = Duration::from_millis(200);
         }),
-        t("a connection without a TLS handshake", Place::SilentTls, "connect_timeout", Body::None, |settings| {
-            settings.phases.connect = Duration::from_millis(200);
-        }),
+        t(
+            "a connection without a TLS handshake",
+            RequestTarget::SilentTls,
+            "connect_timeout",
+            Body::None,
+            |settings| {
+                settings.phases.connect = Duration::from_millis(200);
+            },
+        ),
         t("silence after the request", stall(b""), "response_timeout", Body::None, |settings| {
             settings.phases.first_byte = Some(Duration::from_millis(200));
         }),
@@ -65,7 +71,7 @@ fn timeouts() -> Vec<Line> {
         ),
         t("headers, then silence", stall(HEAD), "idle_timeout", Body::None, silent),
         t("half a body, then silence", stall(&half(b"{\"half\": 1")), "idle_timeout", Body::Cut("txt"), silent),
-        t("a slow body without a pause", Place::Agent(drip), "body_timeout", Body::Cut("txt"), |settings| {
+        t("a slow body without a pause", RequestTarget::Agent(drip), "body_timeout", Body::Cut("txt"), |settings| {
             settings.timeout = Duration::from_millis(900);
             settings.phases.idle = Duration::from_millis(800);
         }),
@@ -73,35 +79,41 @@ fn timeouts() -> Vec<Line> {
 }
 
 fn connections() -> Vec<Line> {
-    let n = |what, place, name, body| line(what, place, "network_error", name, body);
-    let reset = |bytes: &[u8]| Place::Agent(Reaction::Reset(bytes.to_vec()));
+    let n = |what, target, name, body| line(what, target, "network_error", name, body);
+    let reset = |bytes: &[u8]| RequestTarget::Agent(Reaction::Reset(bytes.to_vec()));
     vec![
-        n("the name does not resolve", Place::NoSuchName, "dns", Body::None),
-        n("no server listens", Place::Nobody, "connection_refused", Body::None),
+        n("the name does not resolve", RequestTarget::NoSuchName, "dns", Body::None),
+        n("no server listens", RequestTarget::NoListener, "connection_refused", Body::None),
         n("a reset before the response", reset(b""), "connection_reset", Body::None),
         n("a reset within the head", reset(b"HTTP/1.1 200 OK\r\nx-a: "), "connection_reset", Body::None),
         n("a reset within the body", reset(&half(b"{\"half\": 1")), "connection_reset", Body::Cut("txt")),
-        n("closed before the response", sends(""), "connection_closed", Body::None),
-        n("closed within the head", sends("HTTP/1.1 200 OK\r\nx-a: "), "connection_closed", Body::None),
-        n("plain HTTP where TLS is expected", Place::PlainHttpForTls, "tls", Body::None),
-        n("an untrusted certificate", Place::UntrustedTls, "tls", Body::None),
+        n("closed before the response", responds_with_bytes(""), "connection_closed", Body::None),
+        n("closed within the head", responds_with_bytes("HTTP/1.1 200 OK\r\nx-a: "), "connection_closed", Body::None),
+        n("plain HTTP where TLS is expected", RequestTarget::PlainHttpForTls, "tls", Body::None),
+        n("an untrusted certificate", RequestTarget::UntrustedTls, "tls", Body::None),
     ]
 }
 
 fn framing() -> Vec<Line> {
-    let n = |what, place, name, body| line(what, place, "network_error", name, body);
-    let chunked = |chunks: &str| sends(format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunks}"));
+    let n = |what, target, name, body| line(what, target, "network_error", name, body);
+    let chunked =
+        |chunks: &str| responds_with_bytes(format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunks}"));
     let headers = "x-many: 1\r\n".repeat(10_000);
     vec![
-        n("not HTTP at all", sends("SSH-2.0-OpenSSH_9.6\r\n"), "malformed_response", Body::None),
+        n("not HTTP at all", responds_with_bytes("SSH-2.0-OpenSSH_9.6\r\n"), "malformed_response", Body::None),
         n(
             "two values for `Content-Length`",
-            sends("HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 9\r\n\r\n{}"),
+            responds_with_bytes("HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 9\r\n\r\n{}"),
             "malformed_response",
             Body::None,
         ),
-        n("ten thousand headers", says("200 OK", &headers, b"{}"), "head_too_large", Body::None),
-        n("a `Content-Length` beyond the body", sends(half(b"{\"half\": 1")), "body_incomplete", Body::Cut("txt")),
+        n("ten thousand headers", responds("200 OK", &headers, b"{}"), "head_too_large", Body::None),
+        n(
+            "a `Content-Length` beyond the body",
+            responds_with_bytes(half(b"{\"half\": 1")),
+            "body_incomplete",
+            Body::Cut("txt"),
+        ),
         n("chunks that end early", chunked("5\r\n{\"a\":\r\n9\r\n1"), "body_incomplete", Body::Cut("txt")),
         n("chunks without the last one", chunked("5\r\n{\"a\":\r\n"), "body_incomplete", Body::Cut("txt")),
         n("a chunk without a size", chunked("5\r\n{\"a\":\r\nzz\r\n"), "body_incomplete", Body::Cut("txt")),
@@ -111,14 +123,14 @@ fn framing() -> Vec<Line> {
                 let encoded = gzip(noise().as_bytes());
                 let head =
                     format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", encoded.len());
-                sends([head.as_bytes(), &encoded[..encoded.len() / 2]].concat())
+                responds_with_bytes([head.as_bytes(), &encoded[..encoded.len() / 2]].concat())
             },
             "body_incomplete",
             Body::Cut("txt"),
         ),
         line(
             "a `Content-Length` short of the body",
-            sends(format!("HTTP/1.1 200 OK\r\ncontent-length: 30\r\n\r\n{}", answer())),
+            responds_with_bytes(format!("HTTP/1.1 200 OK\r\ncontent-length: 30\r\n\r\n{}", answer())),
             "invalid_json",
             "not_json",
             Body::Whole("txt"),
@@ -129,7 +141,7 @@ fn framing() -> Vec<Line> {
 fn statuses() -> Vec<Line> {
     let page = b"<h1>no</h1>";
     let h = |what, status, headers: &str, name| {
-        line(what, says(status, headers, page), "http_error", name, Body::Whole("txt"))
+        line(what, responds(status, headers, page), "http_error", name, Body::Whole("txt"))
     };
     let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_hours(24));
     let again = |line| Line { attempts: 2, ..line };
@@ -172,14 +184,14 @@ fn statuses() -> Vec<Line> {
         h("status 500", "500 Internal Server Error", "", "server_error"),
         line(
             "status 500 without a body",
-            says("500 Internal Server Error", "", b""),
+            responds("500 Internal Server Error", "", b""),
             "http_error",
             "server_error",
             Body::None,
         ),
         line(
             "status 502 and a body that breaks off",
-            sends("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 50\r\n\r\n<h1>"),
+            responds_with_bytes("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 50\r\n\r\n<h1>"),
             "http_error",
             "server_error",
             Body::Cut("txt"),
@@ -189,46 +201,50 @@ fn statuses() -> Vec<Line> {
 }
 
 fn texts() -> Vec<Line> {
-    let j = |what, place, name, body| line(what, place, "invalid_json", name, body);
+    let j = |what, target, name, body| line(what, target, "invalid_json", name, body);
     let page = "<html>We are back soon</html>";
     vec![
         j(
             "200 with an error page",
-            says("200 OK", "content-type: text/html\r\n", page.as_bytes()),
+            responds("200 OK", "content-type: text/html\r\n", page.as_bytes()),
             "not_json",
             Body::Whole("txt"),
         ),
         j(
             "200 with JSON that ends early",
-            says("200 OK", "", b"{\"proposed_actions\": ["),
+            responds("200 OK", "", b"{\"proposed_actions\": ["),
             "not_json",
             Body::Whole("txt"),
         ),
         j(
             "200 with JSON nested too deep",
-            says("200 OK", "", "[".repeat(100_000).as_bytes()),
+            responds("200 OK", "", "[".repeat(100_000).as_bytes()),
             "not_json",
             Body::Whole("txt"),
         ),
         j(
             "200 with bytes that are not UTF-8",
-            says("200 OK", "", b"{\"a\": \"\xff\xfe\"}"),
+            responds("200 OK", "", b"{\"a\": \"\xff\xfe\"}"),
             "invalid_utf8",
             Body::Whole("bin"),
         ),
         j(
             "200 with a duplicate key",
-            sends(response("200 OK", "", format!("{{\"events\": 1, {}", &answer().to_string()[1..]).as_bytes())),
+            responds_with_bytes(response(
+                "200 OK",
+                "",
+                format!("{{\"events\": 1, {}", &answer().to_string()[1..]).as_bytes(),
+            )),
             "duplicate_key",
             Body::Whole("txt"),
         ),
-        j("200 without a body", says("200 OK", "", b""), "empty_body", Body::None),
-        j("204", sends("HTTP/1.1 204 No Content\r\n\r\n"), "empty_body", Body::None),
+        j("200 without a body", responds("200 OK", "", b""), "empty_body", Body::None),
+        j("204", responds_with_bytes("HTTP/1.1 204 No Content\r\n\r\n"), "empty_body", Body::None),
     ]
 }
 
 fn shapes() -> Vec<Line> {
-    let s = |what, body: &Value, name| line(what, whole(body), "schema_mismatch", name, Body::Whole("txt"));
+    let s = |what, body: &Value, name| line(what, responds_ok(body), "schema_mismatch", name, Body::Whole("txt"));
     let with = |field: &str, value: Value| {
         let mut body = answer();
         body[field] = value;
@@ -250,12 +266,12 @@ fn shapes() -> Vec<Line> {
 }
 
 fn sizes() -> Vec<Line> {
-    let o = |what, place, name, body| line(what, place, "other", name, body);
+    let o = |what, target, name, body| line(what, target, "other", name, body);
     let flood = |status: &str, piece: &[u8], total| {
         let head = format!("HTTP/1.1 {status}\r\ncontent-length: {total}\r\n\r\n");
-        Place::Agent(Reaction::Flood(head.into_bytes(), piece.repeat(64 * 1024 / piece.len()), total))
+        RequestTarget::Agent(Reaction::Flood(head.into_bytes(), piece.repeat(64 * 1024 / piece.len()), total))
     };
-    let encoded = |encoding: &str, body: &[u8]| says("200 OK", &format!("content-encoding: {encoding}\r\n"), body);
+    let encoded = |encoding: &str, body: &[u8]| responds("200 OK", &format!("content-encoding: {encoding}\r\n"), body);
     vec![
         o("1 GiB of a body", flood("200 OK", b"{\"a\": 1}", 1024 * MIB), "body_too_large", Body::Cut("txt")),
         Line {
@@ -325,7 +341,7 @@ fn sizes() -> Vec<Line> {
     ]
 }
 
-/// 64 MiB of spaces, never in memory at once.
+/// Compresses 64 MiB of spaces without holding them in memory.
 fn bomb<E: Write>(mut encoder: E, finish: impl FnOnce(E) -> Vec<u8>) -> Vec<u8> {
     let spaces = vec![b' '; 1024 * 1024];
     for _ in 0..64 {

@@ -13,31 +13,31 @@ use crate::kit::{Finished, cases, run_with};
 #[path = "../it/kit.rs"]
 mod kit;
 mod lines;
-mod places;
+mod request_target;
 
-use places::Place;
+use request_target::RequestTarget;
 
 /// The saved part of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Body {
     None,
-    /// The whole of it.
+    /// The complete body.
     Whole(&'static str),
-    /// The start of it.
+    /// The start of the body.
     Cut(&'static str),
 }
 
 /// One line of the table.
 struct Line {
     what: &'static str,
-    place: Place,
+    target: RequestTarget,
     class: &'static str,
     name: &'static str,
     /// With one retry.
     attempts: usize,
     body: Body,
     change: fn(&mut Settings),
-    /// The wait before the second attempt, where the agent asked for one and gets at most a second.
+    /// The wait before the second attempt if the agent sent `Retry-After`; at most one second.
     wait_ms: Option<u64>,
 }
 
@@ -66,8 +66,8 @@ fn every_fault_is_classified_as_documented_in_bounded_memory() {
 }
 
 fn check(line: &Line) {
-    let standing = line.place.stand();
-    let run = run_with(&standing.url, &cases(["c1"]), |settings| {
+    let started = line.target.start();
+    let run = run_with(&started.url, &cases(["c1"]), |settings| {
         settings.retry.retries = 1;
         settings.retry.retry_after_cap = Duration::from_secs(1);
         (line.change)(settings);

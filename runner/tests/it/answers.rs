@@ -1,13 +1,13 @@
-//! Answers: what goes over the wire, and what becomes of a response that is one.
+//! Answers: the request on the wire, and the artifact of a valid response.
 
 use serde_json::{Value, json};
 
-use crate::kit::{Agent, answer, ask_once, cases, ok, run_with};
+use crate::kit::{Agent, answer, cases, ok, run_once, run_with};
 
 #[test]
-fn the_request_has_the_wire_format_that_agents_speak_today() {
+fn the_request_has_the_documented_wire_format() {
     let agent = Agent::sending(ok(&answer()));
-    ask_once(&agent);
+    run_once(&agent);
     let requests = agent.requests();
     assert_eq!(requests.len(), 1);
     assert!(requests[0].head.starts_with("POST /run-case HTTP/1.1\r\n"), "{}", requests[0].head);
@@ -25,7 +25,7 @@ fn the_request_has_the_wire_format_that_agents_speak_today() {
 
 #[test]
 fn an_answer_becomes_an_artifact_with_its_attempt_and_its_hash() {
-    let run = ask_once(&Agent::sending(ok(&answer())));
+    let run = run_once(&Agent::sending(ok(&answer())));
     let case = run.case();
     assert_eq!((&case["schema_version"], &case["status"]), (&json!("case.v1"), &json!("ok")));
     assert_eq!(case["attempts"][0]["outcome"], "ok");
@@ -36,13 +36,13 @@ fn an_answer_becomes_an_artifact_with_its_attempt_and_its_hash() {
 }
 
 #[test]
-fn evidence_that_does_not_resolve_is_kept_for_the_evaluator() {
+fn unresolved_evidence_is_preserved_for_the_evaluator() {
     let mut response = answer();
     response["proposed_actions"] = json!([{
         "action_id": "a1", "action_type": "refund", "tool_name": "refund", "params": {}, "risk_level": "high",
         "risk_tags": [], "evidence_refs": [{"kind": "tool_result", "call_id": "nowhere"}]
     }]);
-    let run = ask_once(&Agent::sending(ok(&response)));
+    let run = run_once(&Agent::sending(ok(&response)));
     assert_eq!(run.case()["status"], "ok");
     assert_eq!(run.case()["proposed_actions"][0]["evidence_refs"][0]["call_id"], "nowhere");
 }
@@ -59,7 +59,7 @@ fn a_large_payload_moves_into_an_asset() {
     };
     let mut response = answer();
     response["events"] = [result("c1", &json!("small")), result("c2", &payload)].concat().into();
-    let run = ask_once(&Agent::sending(ok(&response)));
+    let run = run_once(&Agent::sending(ok(&response)));
 
     let case = run.case();
     assert_eq!(case["events"][1]["payload_summary"], "small");
@@ -74,7 +74,7 @@ fn a_large_payload_moves_into_an_asset() {
 
 #[test]
 fn json_of_another_shape_is_a_schema_mismatch_with_its_violations() {
-    let run = ask_once(&Agent::sending(ok(&json!({"final_output": {"content_type": "text", "content": 7}}))));
+    let run = run_once(&Agent::sending(ok(&json!({"final_output": {"content_type": "text", "content": 7}}))));
     let failure = run.failure("schema_mismatch", "contract_violated");
     let violations = failure["violations"].as_array().unwrap();
     let at = |pointer: &str| violations.iter().any(|violation| violation["pointer"] == pointer);
@@ -82,7 +82,7 @@ fn json_of_another_shape_is_a_schema_mismatch_with_its_violations() {
     assert!(violations.len() >= 3, "the two missing lists are named too: {violations:#?}");
 
     for body in [json!(null), json!([]), json!("done")] {
-        ask_once(&Agent::sending(ok(&body))).failure("schema_mismatch", "not_an_object");
+        run_once(&Agent::sending(ok(&body))).failure("schema_mismatch", "not_an_object");
     }
 }
 
@@ -90,23 +90,23 @@ fn json_of_another_shape_is_a_schema_mismatch_with_its_violations() {
 fn many_violations_are_counted_and_not_all_listed() {
     let mut response = answer();
     response["events"] = vec![json!({"type": "tool_call"}); 50].into();
-    let failure = ask_once(&Agent::sending(ok(&response))).failure("schema_mismatch", "contract_violated");
+    let failure = run_once(&Agent::sending(ok(&response))).failure("schema_mismatch", "contract_violated");
     assert_eq!(failure["violations"].as_array().unwrap().len(), 20);
     assert!(failure["violations_omitted"].as_u64().unwrap() >= 30);
 }
 
 #[test]
-fn the_answer_to_another_case_is_no_answer() {
+fn an_answer_to_another_case_is_rejected() {
     let mut response = answer();
     response["case_id"] = json!("c2");
-    ask_once(&Agent::sending(ok(&response))).failure("schema_mismatch", "other_case");
+    run_once(&Agent::sending(ok(&response))).failure("schema_mismatch", "other_case");
     response["case_id"] = json!("c1");
     response["version"] = json!("baseline");
-    ask_once(&Agent::sending(ok(&response))).failure("schema_mismatch", "other_side");
+    run_once(&Agent::sending(ok(&response))).failure("schema_mismatch", "other_side");
 }
 
 #[test]
-fn cases_are_asked_side_by_side_up_to_the_bound() {
+fn cases_run_concurrently_up_to_the_limit() {
     let agent = Agent::sending(ok(&answer()));
     let cases = cases(["c1", "c2", "c3", "c4", "c5", "c6", "c7"]);
     let run = run_with(&agent.url(), &cases, |settings| settings.concurrency = "3".parse().unwrap());

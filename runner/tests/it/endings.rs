@@ -1,4 +1,4 @@
-//! How a run begins and ends: its document, interruption, the same bytes again, and a disk that says no.
+//! The start and end of a run: the run document, interruption, reproducible bytes, and write errors.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::kit::{Agent, Finished, Reaction, answer, cases, ok, response, run_in, run_with};
 
 #[test]
-fn the_run_document_tells_all_that_is_known() {
+fn the_run_document_records_settings_and_statistics() {
     let run = run_with(&Agent::sending(ok(&answer())).url(), &cases(["c1"]), |_| {});
     let document = run.json("run.json");
     assert_eq!(document["schema_version"], "run.v1");
@@ -27,7 +27,7 @@ fn the_run_document_tells_all_that_is_known() {
 }
 
 #[test]
-fn events_tell_of_a_case_from_its_start_to_its_end() {
+fn events_cover_a_case_from_start_to_end() {
     let agent = Agent::new([Reaction::Send(response("500 Oops", "", b"")), Reaction::Send(ok(&answer()))]);
     let run = run_with(&agent.url(), &cases(["c1"]), |_| {});
     let kinds: Vec<_> = run
@@ -84,7 +84,7 @@ fn with_a_stepping_clock_the_same_run_writes_the_same_bytes() {
 }
 
 #[test]
-fn an_interrupted_run_ends_soon_and_says_so() {
+fn an_interrupted_run_ends_soon_and_is_marked_as_interrupted() {
     let environment = Environment::from_system();
     let interrupt = environment.interrupt.clone();
     let agent = Agent::new([Reaction::Send(ok(&answer())), Reaction::Stall(Vec::new())]);
@@ -106,14 +106,14 @@ fn an_interrupted_run_ends_soon_and_says_so() {
     assert!(run.events.iter().any(|kind| matches!(kind, EventKind::RunInterrupted { in_flight: 1 })));
 }
 
-/// A run that goes below this folder.
+/// Returns the settings of a run in this folder.
 fn below(agent: &Agent, runs: &camino::Utf8Path) -> Settings {
     let (id, url) = ("r1".parse().unwrap(), agent.url().parse().unwrap());
     Settings::new(id, counterproof_artifact::Side::New, url, "cases.json".into(), runs.to_owned())
 }
 
 #[test]
-fn a_run_is_never_written_over() {
+fn an_existing_run_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let out = camino::Utf8Path::from_path(folder.path()).unwrap();
     let agent = Agent::sending(ok(&answer()));
@@ -126,7 +126,7 @@ fn a_run_is_never_written_over() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_cannot_be_written_ends_the_run() {
+fn a_write_error_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = camino::Utf8Path::from_path(folder.path()).unwrap().join("runs");
     counterproof_store::write::write(&file, b"", counterproof_store::write::Durability::Cached).unwrap();

@@ -1,11 +1,11 @@
-//! Statuses other than 2xx, and what follows them.
+//! Statuses other than 2xx, and the retries after them.
 
 use serde_json::json;
 
-use crate::kit::{Agent, Reaction, answer, ask_once, cases, ok, response, run_with};
+use crate::kit::{Agent, Reaction, answer, cases, ok, response, run_once, run_with};
 
 #[test]
-fn each_status_has_its_name_and_its_body_is_kept() {
+fn each_status_has_a_reason_and_its_body_is_saved() {
     let named = [
         ("302 Found", "redirect"),
         ("400 Bad Request", "client_error"),
@@ -16,7 +16,7 @@ fn each_status_has_its_name_and_its_body_is_kept() {
         ("503 Service Unavailable", "server_error"),
     ];
     for (status, name) in named {
-        let run = ask_once(&Agent::sending(response(status, "content-type: text/html\r\n", b"<h1>no</h1>")));
+        let run = run_once(&Agent::sending(response(status, "content-type: text/html\r\n", b"<h1>no</h1>")));
         let failure = run.failure("http_error", name);
         assert_eq!(failure["status"].to_string(), status[..3]);
         assert_eq!(failure["status_text"], status[4..]);
@@ -29,24 +29,24 @@ fn each_status_has_its_name_and_its_body_is_kept() {
 
 #[test]
 fn a_failure_without_a_body_has_neither_snippet_nor_assets() {
-    let run = ask_once(&Agent::sending(response("500 Internal Server Error", "", b"")));
+    let run = run_once(&Agent::sending(response("500 Internal Server Error", "", b"")));
     let failure = run.failure("http_error", "server_error");
     assert_eq!(failure["body_snippet"], json!(null));
     assert!(!run.path("assets").exists());
 }
 
 #[test]
-fn a_redirect_is_not_followed_and_its_target_is_kept_without_its_query() {
+fn a_redirect_is_not_followed_and_its_target_is_recorded_without_the_query() {
     let elsewhere = Agent::sending(ok(&answer()));
     let location = format!("location: {}/login?token=s3cret\r\n", elsewhere.url());
-    let run = ask_once(&Agent::sending(response("307 Temporary Redirect", &location, b"moved")));
+    let run = run_once(&Agent::sending(response("307 Temporary Redirect", &location, b"moved")));
     run.failure("http_error", "redirect");
     assert_eq!(run.meta()["headers"]["location"], format!("{}/login", elsewhere.url()));
     assert!(elsewhere.requests().is_empty());
 }
 
 #[test]
-fn an_attempt_that_failed_before_a_good_one_is_kept_with_its_body() {
+fn a_failed_attempt_before_a_success_is_recorded_with_its_body() {
     let agent = Agent::new([
         Reaction::Send(response("429 Too Many Requests", "retry-after: 1\r\n", b"slow down")),
         Reaction::Send(response("502 Bad Gateway", "", b"")),
@@ -68,7 +68,7 @@ fn an_attempt_that_failed_before_a_good_one_is_kept_with_its_body() {
 }
 
 #[test]
-fn attempts_end_when_the_retries_are_used_up() {
+fn attempts_stop_when_the_retries_are_exhausted() {
     let agent = Agent::sending(response("503 Service Unavailable", "", b"busy"));
     let run = run_with(&agent.url(), &cases(["c1"]), |_| {});
     let failure = run.failure("http_error", "server_error");
@@ -77,7 +77,7 @@ fn attempts_end_when_the_retries_are_used_up() {
 }
 
 #[test]
-fn what_would_fail_again_is_not_tried_again() {
+fn permanent_failures_are_not_retried() {
     for response in [response("401 Unauthorized", "", b"no"), response("200 OK", "", b"<html>"), ok(&json!({}))] {
         let agent = Agent::sending(response);
         run_with(&agent.url(), &cases(["c1"]), |_| {});
@@ -86,7 +86,7 @@ fn what_would_fail_again_is_not_tried_again() {
 }
 
 #[test]
-fn the_time_outs_and_limits_of_a_run_are_on_record() {
+fn the_timeouts_and_limits_of_a_run_are_recorded() {
     let run = run_with(&Agent::sending(ok(&answer())).url(), &cases(["c1"]), |settings| {
         settings.phases.first_byte = Some(std::time::Duration::from_secs(7));
         settings.limits.answer = 5000;

@@ -1,4 +1,4 @@
-//! An agent on loopback whose every word is scripted, and runs against it.
+//! A scripted agent on loopback, and runs against it.
 
 #![allow(dead_code, reason = "each test binary uses a part of the kit")]
 
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What an agent does with one request.
+/// The reaction of an agent to one request.
 #[derive(Clone)]
 pub(crate) enum Reaction {
     /// Sends these bytes, then closes.
@@ -27,20 +27,20 @@ pub(crate) enum Reaction {
     Stall(Vec<u8>),
     /// Sends these bytes, then resets the connection.
     Reset(Vec<u8>),
-    /// Sends the first bytes at once and the second one by one, with this long between two.
+    /// Sends the first bytes at once and the second bytes one by one, with this delay between two.
     Drip(Vec<u8>, Vec<u8>, Duration),
-    /// Sends the first bytes, then the second again and again until so many were sent, or the client has gone.
+    /// Sends the first bytes, then repeats the second until this many bytes are sent or the client disconnects.
     Flood(Vec<u8>, Vec<u8>, u64),
 }
 
-/// A request as the agent got it.
+/// A request as the agent received it.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) head: String,
     pub(crate) body: Value,
 }
 
-/// An agent that reacts to its first request with the first reaction, and to all after the last with the last.
+/// An agent that plays its reactions in order, and repeats the last one.
 pub(crate) struct Agent {
     pub(crate) address: SocketAddr,
     requests: Receiver<Request>,
@@ -119,7 +119,7 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, requests: std::sync::m
         }
         Reaction::Reset(bytes) => {
             let _ = stream.write_all(&bytes).await;
-            // Long enough for the client to have read what was sent: a reset throws unread bytes away.
+            // Gives the client time to read the sent bytes: a reset discards unread bytes.
             tokio::time::sleep(Duration::from_millis(100)).await;
             let _ = stream.set_zero_linger();
         }
@@ -144,8 +144,8 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, requests: std::sync::m
     }
 }
 
-/// A whole response. The agent closes the connection after it and says so: a client that thought it could use it again
-/// would fail now and then.
+/// Returns a complete response. It announces that the connection closes: a client that tried to reuse the connection
+/// would fail occasionally.
 pub(crate) fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes =
         format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n", body.len())
@@ -158,7 +158,7 @@ pub(crate) fn ok(body: &Value) -> Vec<u8> {
     response("200 OK", "content-type: application/json\r\n", body.to_string().as_bytes())
 }
 
-/// The least that is an answer.
+/// Returns a minimal answer.
 pub(crate) fn answer() -> Value {
     json!({"proposed_actions": [], "events": [], "final_output": {"content_type": "text", "content": "done"}})
 }
@@ -181,7 +181,7 @@ pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
     })
 }
 
-/// Text that compresses to about half of its size, so that half of the encoded bytes hold about half of it.
+/// Returns text that compresses to about half of its size, so that half of the encoded bytes decode to about half of it.
 pub(crate) fn noise() -> String {
     (0..40_000_u64).fold(String::new(), |text, n| text + &format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
 }
@@ -201,14 +201,14 @@ impl Reporter for Events {
     }
 }
 
-/// A run and what it left behind.
+/// A finished run and its folder.
 pub(crate) struct Finished {
     pub(crate) summary: Summary,
     pub(crate) events: Vec<EventKind>,
     _folder: TempDir,
 }
 
-/// A run with waits between attempts too short to notice, changed by `change`.
+/// Runs cases with very short waits between attempts, and with the settings changed by `change`.
 pub(crate) fn run_with(url: &str, cases: &[CaseSpec], change: impl FnOnce(&mut Settings)) -> Finished {
     run_in(url, cases, Environment::from_system(), change)
 }
@@ -238,7 +238,7 @@ pub(crate) fn run_in(
     Finished { summary, events: events.0, _folder: folder }
 }
 
-/// The example `supervisor`, which `cargo test` builds. A test program cannot supervise, because its `main` is not its own.
+/// Returns the example `supervisor`, which `cargo test` builds. A test binary cannot supervise, because libtest provides its `main`.
 fn supervisor() -> std::path::PathBuf {
     // Tests are in `<target>/<profile>/deps/`, examples in `<target>/<profile>/examples/`.
     let test = std::env::current_exe().unwrap();
@@ -246,8 +246,8 @@ fn supervisor() -> std::path::PathBuf {
     profile.join("examples").join(format!("supervisor{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// One case against an agent, without another attempt.
-pub(crate) fn ask_once(agent: &Agent) -> Finished {
+/// Runs one case against an agent, without retries.
+pub(crate) fn run_once(agent: &Agent) -> Finished {
     run_with(&agent.url(), &cases(["c1"]), |settings| settings.retry.retries = 0)
 }
 
@@ -281,7 +281,7 @@ impl Finished {
         self.json("c1.json")
     }
 
-    /// Holds the failure of case `c1` against its class and name, and the folder against the contract; gives the failure.
+    /// Checks the failure of case `c1` and its saved body, and returns the failure.
     #[track_caller]
     pub(crate) fn failure(&self, class: &str, name: &str) -> Value {
         let case = self.case();
@@ -296,7 +296,7 @@ impl Finished {
         failure.clone()
     }
 
-    /// The body is kept whole with its metadata where there is a snippet, and nothing is where there is none.
+    /// Checks that a body and its metadata are saved if there is a snippet, and that neither is saved otherwise.
     #[track_caller]
     fn check_body(&self, failure: &Value) {
         if failure["body_snippet"].is_null() {
@@ -319,7 +319,7 @@ impl Finished {
         self.json(self.case()["runner_failure"]["full_body_meta_saved_to"].as_str().unwrap())
     }
 
-    /// Every file below the run folder, with its relative path, sorted.
+    /// Returns every file below the run folder with its relative path, sorted.
     pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
         let mut files = Vec::new();
         collect(self.summary.folder.as_std_path(), "", &mut files);
@@ -328,7 +328,7 @@ impl Finished {
     }
 }
 
-/// The digest and the size of a file that may be larger than what should be in memory.
+/// Returns the digest and the size of a file, which may be too large for memory.
 fn digest(path: &Utf8Path) -> (String, u64) {
     let mut hasher = counterproof_artifact::canonical::Sha256Hasher::default();
     let mut file = std::fs::File::open(path).unwrap();
@@ -355,7 +355,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) {
     }
 }
 
-/// The address of a server that speaks HTTP where TLS is expected.
+/// Returns the HTTPS URL of a server that answers in plain HTTP.
 pub(crate) fn plain_http_for_tls() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! How hard a run presses an agent: its retry budget, its limits, its pace, and when it gives up.
+//! The load that a run puts on an agent: retry budget, limits, rate, and the circuit breaker.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
@@ -19,13 +19,13 @@ fn fine() -> Reaction {
 }
 
 #[track_caller]
-fn holds_to_the_contract(run: &Finished) {
+fn assert_valid(run: &Finished) {
     let report = validate_path(&run.summary.folder).unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
 }
 
 #[test]
-fn the_retry_budget_is_one_for_all_cases() {
+fn the_retry_budget_is_shared_by_all_cases() {
     let agent = Agent::new([unavailable()]);
     let run = run_with(&agent.url(), &cases(["c1", "c2", "c3"]), |settings| {
         settings.retry.budget = RetryBudget::Retries(3);
@@ -36,11 +36,11 @@ fn the_retry_budget_is_one_for_all_cases() {
     let document = run.json("run.json");
     assert_eq!(document["retry_policy"]["budget"], "3");
     assert_eq!(document["stats"]["cases_over_retry_budget"], 2);
-    holds_to_the_contract(&run);
+    assert_valid(&run);
 }
 
 #[test]
-fn a_rate_limit_can_be_left_alone() {
+fn retries_of_rate_limited_attempts_can_be_disabled() {
     let agent = Agent::sending(response("429 Slow down", "retry-after: 1\r\n", b""));
     let run = run_with(&agent.url(), &cases(["c1"]), |settings| settings.retry.rate_limited = false);
     assert_eq!(agent.requests().len(), 1);
@@ -49,7 +49,7 @@ fn a_rate_limit_can_be_left_alone() {
 }
 
 #[test]
-fn cases_after_an_agent_was_given_up_are_written_as_not_run() {
+fn cases_after_the_agent_looks_down_are_written_as_not_run() {
     let agent = Agent::new([fine(), unavailable(), fine(), unavailable(), unavailable(), fine()]);
     let run = run_with(&agent.url(), &cases(["c1", "c2", "c3", "c4", "c5", "c6", "c7"]), |settings| {
         settings.retry.retries = 0;
@@ -70,12 +70,12 @@ fn cases_after_an_agent_was_given_up_are_written_as_not_run() {
     assert_eq!((&document["fail_fast"], &document["stats"]["cases_not_run"]), (&json!(2), &json!(2)));
     assert_eq!(document["stats"]["cases_failed"], 5);
     assert!(run.events.contains(&EventKind::AgentDown { consecutive_failures: 2, skipped: 2 }), "{:?}", run.events);
-    holds_to_the_contract(&run);
+    assert_valid(&run);
 }
 
 #[test]
-fn a_case_that_waits_for_another_attempt_ends_when_the_agent_is_given_up() {
-    // The first to come has to wait for a quarter of an hour; the other brings the agent down.
+fn a_case_that_waits_for_a_retry_ends_when_the_agent_looks_down() {
+    // The first case waits 15 minutes for its retry; the other one makes the agent look down.
     let agent = Agent::new([Reaction::Send(response("429 Slow down", "retry-after: 900\r\n", b"")), unavailable()]);
     let run = run_with(&agent.url(), &cases(["c1", "c2", "c3"]), |settings| {
         settings.retry.retries = 1;
@@ -89,7 +89,7 @@ fn a_case_that_waits_for_another_attempt_ends_when_the_agent_is_given_up() {
     let attempts = limited["attempts"].as_array().unwrap();
     assert_eq!((attempts.len(), attempts[0].get("retry_delay_ms")), (1, None), "{limited:#}");
     assert_eq!(run.json("c3.json")["runner_failure"]["error_name"], "not_run");
-    holds_to_the_contract(&run);
+    assert_valid(&run);
 }
 
 #[test]
@@ -105,11 +105,11 @@ fn a_case_that_waits_for_its_turn_is_skipped_once_the_agent_looks_down() {
     let names = ["c1", "c2", "c3"].map(|id| run.json(&format!("{id}.json"))["runner_failure"]["error_name"].clone());
     assert_eq!(names.iter().filter(|name| *name == "not_run").count(), 2, "{names:?}");
     assert_eq!(run.summary.counts.skipped, 2);
-    holds_to_the_contract(&run);
+    assert_valid(&run);
 }
 
 #[test]
-fn an_agent_that_answers_badly_is_not_given_up() {
+fn invalid_answers_do_not_make_the_agent_look_down() {
     let agent = Agent::sending(response("500 Oops", "", b""));
     let run = run_with(&agent.url(), &cases(["c1", "c2", "c3"]), |settings| {
         settings.retry.retries = 0;
@@ -119,7 +119,7 @@ fn an_agent_that_answers_badly_is_not_given_up() {
 }
 
 #[test]
-fn an_adaptive_limit_backs_off_and_says_so() {
+fn an_adaptive_limit_decreases_and_reports_it() {
     let agent = Agent::new([unavailable(), fine()]);
     let run = run_with(&agent.url(), &cases(["c1", "c2", "c3", "c4", "c5", "c6"]), |settings| {
         settings.concurrency = "auto:8".parse().unwrap();

@@ -1,4 +1,4 @@
-//! Secrets in every field of a request and of an answer, and at the end of what was cut: in no byte of a run folder.
+//! Secrets in every field of a request and of an answer, and at the end of truncated bodies: no byte of a run folder contains them.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::kit::{Agent, Finished, Reaction, case, cases, ok, response, run_with};
 use crate::secrets::{KEYS, NAMED, PASSWORD, QUERY, TOKEN, all, assert_clean, forms, run_with_secrets};
 
-/// A text that holds every secret in every form in which it is looked for.
+/// Returns a text with every secret in every searched form.
 fn every() -> String {
     let named = [TOKEN, NAMED, PASSWORD, QUERY].into_iter().flat_map(forms);
     named.chain(KEYS.map(str::to_owned)).collect::<Vec<_>>().join(" ; ")
 }
 
-/// A case that holds a secret in each of its fields.
+/// Returns a case with a secret in each of its fields.
 fn planted() -> CaseSpec {
     let mut planted = case("c1");
     planted.title = Some(NAMED.to_owned());
@@ -26,7 +26,7 @@ fn planted() -> CaseSpec {
     planted
 }
 
-/// Everything that an OpenAI form lets a project say, with a secret in it.
+/// Sets every option of the OpenAI protocols to a value with a secret.
 fn plant_options(settings: &mut Settings) {
     settings.agent.model = Some(format!("model-{NAMED}"));
     settings.agent.system_prompt = Some(every());
@@ -36,12 +36,12 @@ fn plant_options(settings: &mut Settings) {
     settings.agent.risk = [(format!("tool-{NAMED}"), RiskLevel::High)].into_iter().collect();
 }
 
-fn kept_request(run: &Finished) -> Value {
+fn saved_request_document(run: &Finished) -> Value {
     run.json("assets/c1.request.json")
 }
 
 #[test]
-fn a_request_is_kept_without_the_secrets_in_its_fields() {
+fn a_saved_request_has_no_secrets_in_its_fields() {
     for protocol in Protocol::ALL {
         let agent = Agent::sending(response("500 No", "", b""));
         let run = run_with_secrets(&agent, &[planted()], |settings| {
@@ -50,14 +50,14 @@ fn a_request_is_kept_without_the_secrets_in_its_fields() {
             plant_options(settings);
         });
         let sent = agent.requests().remove(0).body.to_string();
-        assert!(sent.contains("s3cret"), "{protocol} sends what it was told to");
-        assert_eq!(kept_request(&run)["masked"], true);
+        assert!(sent.contains("s3cret"), "{protocol} sends the secrets");
+        assert_eq!(saved_request_document(&run)["masked"], true);
         assert_clean(&run);
     }
 }
 
 #[test]
-fn an_answer_of_an_openai_form_is_kept_without_the_secrets_in_its_fields() {
+fn an_openai_answer_is_saved_without_the_secrets_in_its_fields() {
     let arguments = json!({(TOKEN): every()}).to_string();
     let chat = json!({
         "id": TOKEN, "object": NAMED, "created": 1, "model": PASSWORD, "service_tier": QUERY, "system_fingerprint": KEYS[0],
@@ -87,7 +87,7 @@ fn an_answer_of_an_openai_form_is_kept_without_the_secrets_in_its_fields() {
         });
         assert_eq!(run.case()["status"], "ok", "{protocol}: {:#}", run.case());
         assert_clean(&run);
-        // An error within a status of success, which is quoted nowhere either.
+        // An error in a response with a successful status must not be quoted either.
         let error = json!({"error": {"message": every(), "code": KEYS[0], "type": TOKEN}});
         let run = run_with_secrets(&Agent::sending(ok(&error)), &[planted()], |settings| settings.protocol = protocol);
         run.failure("other", "agent_error");
@@ -97,7 +97,7 @@ fn an_answer_of_an_openai_form_is_kept_without_the_secrets_in_its_fields() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_is_kept_without_the_secrets_that_it_was_given_and_that_it_tells() {
+fn a_program_run_has_no_secrets_from_its_input_or_output() {
     let answers = r#"request=$(cat); echo "$@" "$request" >&2; printf '{"proposed_actions": [], "events": [], "final_output": {"content_type": "json", "content": %s}}' "$request""#;
     let fails = r#"request=$(cat); echo "$@" "$request" | tee /dev/stderr; exit 3"#;
     let hangs = r#"request=$(cat); echo "$@" "$request" | tee /dev/stderr; sleep 5"#;
@@ -105,7 +105,7 @@ fn a_program_is_kept_without_the_secrets_that_it_was_given_and_that_it_tells() {
         let words = ["sh", "-c", script, "agent"].into_iter().chain(all());
         let command: AgentCommand = shell_words::join(words).parse().unwrap();
         let run = run_with_secrets(&Agent::sending(""), &[planted()], |settings| {
-            // What a server's URL and headers imply is not implied for a program: here they are named.
+            // The URL and headers of a server are secrets implicitly. A program has neither, so its secrets are named here.
             settings.secrets.extend([TOKEN, PASSWORD, QUERY].map(|secret| Secret::from(secret.to_owned())));
             settings.target = command.into();
             settings.save_requests = true;
@@ -118,7 +118,7 @@ fn a_program_is_kept_without_the_secrets_that_it_was_given_and_that_it_tells() {
 }
 
 #[test]
-fn an_id_that_holds_a_named_secret_is_refused_before_anything_is_written() {
+fn an_id_that_contains_a_named_secret_is_rejected_before_any_write() {
     let folder = tempfile::tempdir().unwrap();
     let out = camino::Utf8Path::from_path(folder.path()).unwrap();
     for (run_id, case_id) in [("r1", "refund-s3cret-001"), ("nightly-s3cret", "c1")] {
@@ -138,19 +138,19 @@ fn an_id_that_holds_a_named_secret_is_refused_before_anything_is_written() {
     }
 }
 
-/// How many bytes of a body come, in the test below.
+/// The number of received body bytes in the test below.
 const COME: usize = 100;
 
-/// A body of which so many bytes of the token come before it is cut, and what should be kept of it.
-fn cut_behind(of_token: usize) -> (String, String) {
+/// Returns a body that is truncated after this many bytes of the token, and its expected saved form.
+fn truncated_after(of_token: usize) -> (String, String) {
     let before = ".".repeat(COME - of_token);
     let kept = if of_token < 4 { before.clone() } else { format!("{before}[redacted]") };
     (format!("{before}{TOKEN} and more"), kept)
 }
 
-/// Runs a case for each number of bytes of the token that may come, and holds what is kept of each body against what should be.
+/// Runs a case for each possible number of received token bytes, and checks each saved body.
 fn assert_cut(what: &str, reaction: impl Fn(&str) -> Reaction, change: impl FnOnce(&mut Settings)) {
-    let (bodies, kept): (Vec<_>, Vec<_>) = (1..=TOKEN.len()).map(cut_behind).unzip();
+    let (bodies, kept): (Vec<_>, Vec<_>) = (1..=TOKEN.len()).map(truncated_after).unzip();
     let cases: Vec<_> = (1..=TOKEN.len()).map(|of_token| case(&format!("c{of_token}"))).collect();
     let agent = Agent::new(bodies.iter().map(|body| reaction(body)).collect::<Vec<_>>());
     let run = run_with(&agent.url(), &cases, |settings| {
@@ -169,17 +169,17 @@ fn assert_cut(what: &str, reaction: impl Fn(&str) -> Reaction, change: impl FnOn
 }
 
 #[test]
-fn a_body_that_is_cut_within_a_secret_keeps_nothing_of_it_wherever_it_is_cut() {
+fn a_body_truncated_anywhere_within_a_secret_contains_no_part_of_it() {
     for status in ["200 OK", "500 No"] {
         let start =
             |body: &str| format!("HTTP/1.1 {status}\r\ncontent-length: 999\r\n\r\n{}", &body[..COME]).into_bytes();
         let whole = |body: &str| Reaction::Send(response(status, "", body.as_bytes()));
-        assert_cut("the connection is lost", |body| Reaction::Send(start(body)), |_| ());
+        assert_cut("the connection closes", |body| Reaction::Send(start(body)), |_| ());
         assert_cut("the limit of bodies", whole, |settings| settings.limits.body = COME);
-        // On disk from the first byte on.
+        // Streamed to disk from the first byte.
         assert_cut("the limit, on disk", whole, |settings| (settings.limits.body, settings.limits.answer) = (COME, 0));
         assert_cut(
-            "the time is over",
+            "a timeout",
             |body| Reaction::Stall(start(body)),
             |settings| {
                 settings.phases.idle = Duration::from_millis(100);
@@ -190,7 +190,7 @@ fn a_body_that_is_cut_within_a_secret_keeps_nothing_of_it_wherever_it_is_cut() {
 
 #[cfg(unix)]
 #[test]
-fn output_that_is_cut_within_a_secret_keeps_nothing_of_it() {
+fn output_truncated_within_a_secret_contains_no_part_of_it() {
     let script = format!("printf '%s' 'the key is: {}' | tee /dev/stderr; sleep 5", &TOKEN[..9]);
     let command: AgentCommand = shell_words::join(["sh", "-c", &script]).parse().unwrap();
     let run = run_with("http://unused.example", &cases(["c1"]), |settings| {

@@ -1,4 +1,4 @@
-//! Agents that are programs: real processes that answer, fail, hang, and leave others behind.
+//! Agents that are programs: real processes that answer, fail, hang, or leave background processes.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::kit::{Finished, cases, run_with};
 
-/// The answer of a script that gives one.
+/// The answer of a successful script.
 const ANSWER: &str =
     r#"{"proposed_actions": [], "events": [], "final_output": {"content_type": "text", "content": "done"}}"#;
 
@@ -23,7 +23,7 @@ fn ask(script: &str, change: impl FnOnce(&mut Settings)) -> Finished {
     let report = validate_path(&run.summary.folder).unwrap();
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
     for (name, bytes) in run.files() {
-        assert!(!String::from_utf8_lossy(&bytes).contains("s3cret-argument"), "{name} holds an argument");
+        assert!(!String::from_utf8_lossy(&bytes).contains("s3cret-argument"), "{name} contains an argument");
     }
     run
 }
@@ -38,8 +38,8 @@ fn alive(marker: &str) -> bool {
 }
 
 #[test]
-fn a_program_is_asked_on_its_input_and_read_from_its_output() {
-    // The answer holds what came in, so that the request is seen too.
+fn a_program_reads_the_request_from_stdin_and_answers_on_stdout() {
+    // The answer contains the input, so that the request can be checked too.
     let script = r#"request=$(cat); printf '{"proposed_actions": [], "events": [], "final_output": {"content_type": "json", "content": %s}}' "$request""#;
     let run = ask(script, |_| ());
     let case = run.case();
@@ -52,12 +52,12 @@ fn a_program_is_asked_on_its_input_and_read_from_its_output() {
 }
 
 #[test]
-fn a_program_that_reads_nothing_can_answer() {
+fn a_program_that_does_not_read_its_input_can_answer() {
     assert_eq!(ask(&format!("exec 0<&-; echo '{ANSWER}'"), |_| ()).case()["status"], "ok");
 }
 
 #[test]
-fn an_exit_code_is_a_failure_with_both_outputs_kept() {
+fn a_nonzero_exit_code_is_a_failure_with_both_outputs_saved() {
     let run = ask("echo half; echo broken >&2; exit 7", |_| ());
     let failure = run.failure("other", "agent_exit");
     assert_eq!((&failure["exit_code"], &failure["url"]), (&json!(7), &json!("cmd:sh")));
@@ -67,12 +67,12 @@ fn an_exit_code_is_a_failure_with_both_outputs_kept() {
 }
 
 #[test]
-fn a_signal_is_a_failure_of_its_own() {
+fn a_signal_is_a_separate_failure() {
     assert_eq!(ask("kill -SEGV $$", |_| ()).failure("other", "agent_signal")["signal"], 11);
 }
 
 #[test]
-fn unparsable_output_has_reasons_of_its_own() {
+fn unparsable_output_has_separate_reasons() {
     let failure = ask("echo hello", |_| ()).failure("invalid_json", "not_json");
     let message = failure["error_message"].as_str().unwrap();
     assert!(message.ends_with("; standard output must contain the answer only"), "{message}");
@@ -93,7 +93,7 @@ fn a_program_that_cannot_be_started_was_not_reached() {
 }
 
 #[test]
-fn a_time_out_kills_the_whole_group() {
+fn a_timeout_kills_the_process_group() {
     let start = Instant::now();
     let run = ask("echo half; sleep 4711 & sleep 4711", |settings| settings.timeout = Duration::from_millis(400));
     let failure = run.failure("timeout", "response_timeout");
@@ -104,7 +104,7 @@ fn a_time_out_kills_the_whole_group() {
 }
 
 #[test]
-fn what_a_program_leaves_running_does_not_hold_its_answer_back() {
+fn background_processes_do_not_delay_the_answer() {
     let start = Instant::now();
     let run = ask(&format!("sleep 4712 & echo '{ANSWER}'"), |_| ());
     assert_eq!(run.case()["status"], "ok");
@@ -113,14 +113,14 @@ fn what_a_program_leaves_running_does_not_hold_its_answer_back() {
 }
 
 #[test]
-fn output_over_the_limit_is_cut_and_the_program_is_stopped() {
+fn output_over_the_limit_is_truncated_and_the_program_is_stopped() {
     let run = ask("yes", |settings| settings.limits.body = 10_000);
     let failure = run.failure("other", "body_too_large");
     assert_eq!(run.bytes(failure["full_body_saved_to"].as_str().unwrap()).len(), 10_000);
 }
 
 #[test]
-fn output_that_is_too_long_for_an_answer_goes_to_disk_whole() {
+fn output_too_long_for_an_answer_is_saved_in_full() {
     let script = "head -c 3000000 /dev/zero | tr '\\0' x";
     let run = ask(script, |settings| (settings.limits.body, settings.limits.answer) = (4_000_000, 1_000_000));
     let failure = run.failure("other", "body_too_large");
@@ -139,20 +139,20 @@ fn a_program_may_be_silent_for_as_long_as_an_attempt_takes() {
 }
 
 #[test]
-fn much_on_standard_error_holds_nobody_up() {
+fn a_large_standard_error_does_not_block_the_program() {
     let script = format!("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo '{ANSWER}'");
     assert_eq!(ask(&script, |_| ()).case()["status"], "ok");
 }
 
 #[test]
-fn what_a_program_sends_into_a_session_of_its_own_ends_too() {
+fn processes_in_another_session_are_killed_too() {
     let run = ask(&format!("setsid sleep 4713 & sleep 0.2; echo '{ANSWER}'"), |_| ());
     assert_eq!(run.case()["status"], "ok");
     assert!(!alive("4713"));
 }
 
 #[test]
-fn a_request_that_nobody_reads_holds_nobody_up() {
+fn an_unread_request_does_not_block_the_run() {
     let long = "x".repeat(1_000_000);
     let mut case = cases(["c1"]);
     case[0].input.user = long;
@@ -164,7 +164,7 @@ fn a_request_that_nobody_reads_holds_nobody_up() {
 }
 
 #[test]
-fn a_program_that_cannot_supervise_itself_starts_nothing() {
+fn no_program_starts_without_a_supervisor() {
     let run = ask("true", |settings| settings.supervisor = None);
     let failure = run.failure("other", "agent_not_started");
     assert!(failure["error_message"].as_str().unwrap().contains("counterproof_safe_run::enter"), "{failure:#}");

@@ -1,4 +1,4 @@
-//! The OpenAI forms over a real socket: what goes out, and what an answer becomes on disk.
+//! The OpenAI protocols over a real socket: the sent request, and the artifact of the answer.
 
 use counterproof_artifact::RiskLevel;
 use counterproof_runner::{AgentOptions, Protocol, Settings};
@@ -42,7 +42,7 @@ fn only_request(agent: &Agent) -> (String, Value) {
 }
 
 #[test]
-fn chat_completions_are_asked_and_read() {
+fn a_chat_completion_becomes_an_artifact() {
     let call =
         json!({"id": "call_a", "type": "function", "function": {"name": "issue_refund", "arguments": "{\"n\": 1}"}});
     let agent = Agent::sending(ok(&json!({
@@ -75,7 +75,7 @@ fn chat_completions_are_asked_and_read() {
 }
 
 #[test]
-fn responses_are_asked_and_read() {
+fn a_response_of_the_responses_api_becomes_an_artifact() {
     let agent = Agent::sending(ok(&json!({
         "id": "resp_1", "object": "response", "created_at": 1_767_600_000, "status": "completed", "error": null,
         "output": [
@@ -102,7 +102,7 @@ fn an_error_with_a_status_of_success_is_a_failure_with_its_body() {
 }
 
 #[test]
-fn an_answer_of_another_shape_names_the_place() {
+fn a_schema_violation_names_its_location() {
     let agent = Agent::sending(ok(&json!({"choices": [{"message": {"tool_calls": [{"id": "a", "function": {}}]}}]})));
     let failure = ask(&agent, Protocol::OpenaiChat).failure("schema_mismatch", "protocol_violated");
     assert_eq!(failure["violations"][0]["pointer"], "/choices/0/message/tool_calls/0/function/name");

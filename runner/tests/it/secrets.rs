@@ -1,4 +1,4 @@
-//! Secrets: in no byte of a run folder, whatever the agent does with them.
+//! Secrets: no byte of a run folder contains them, wherever the agent repeats them.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) fn run_with_secrets(agent: &Agent, cases: &[CaseSpec], change: impl F
     })
 }
 
-/// Every form in which a text may come back.
+/// Returns every form in which an agent may repeat a text.
 pub(crate) fn forms(secret: &str) -> Vec<String> {
     let json = serde_json::to_string(secret).unwrap().trim_matches('"').to_owned();
     let twice = serde_json::to_string(&json).unwrap().trim_matches('"').to_owned();
@@ -59,8 +59,8 @@ fn base64(bytes: &[u8]) -> String {
     })
 }
 
-/// What of a secret must be nowhere: its forms; base64 without what depends on its neighbours. Keys of known shapes are only
-/// found as they are.
+/// Returns the texts that no file may contain: each form of each secret. Base64 omits the characters that depend on adjacent bytes.
+/// Keys of known shapes are only found verbatim.
 fn needles() -> Vec<String> {
     let named = [TOKEN, NAMED, PASSWORD, QUERY].into_iter().flat_map(|secret| {
         let encoded = ["", "a", "ab"].map(|before| {
@@ -72,7 +72,7 @@ fn needles() -> Vec<String> {
     named.chain(KEYS.map(str::to_owned)).chain(["s3cret".to_owned()]).collect()
 }
 
-/// Scans every byte and every name below the run folder, which holds to the contract all the same.
+/// Checks that no file content and no file name contains a secret, and that the run folder is valid.
 #[track_caller]
 pub(crate) fn assert_clean(run: &Finished) {
     let needles = needles();
@@ -86,7 +86,7 @@ pub(crate) fn assert_clean(run: &Finished) {
     assert!(report.findings.is_empty(), "{:#?}", report.findings);
 }
 
-/// A page that holds every secret in every form, and then enough else for a body that breaks off to do so behind them.
+/// Returns a page with every secret in every form, followed by enough text that a truncated body is cut after the secrets.
 fn page() -> String {
     let named = [TOKEN, NAMED, PASSWORD, QUERY].into_iter().flat_map(forms);
     let page =
@@ -94,7 +94,7 @@ fn page() -> String {
     (0..200).fold(page, |page, number| page + &format!("<p>{number}</p>"))
 }
 
-/// Response headers with a secret in each that is kept, and in some that are not.
+/// Returns response headers with a secret in each recorded header, and in some that are not recorded.
 fn headers() -> String {
     let key = KEYS[0];
     format!(
@@ -104,7 +104,7 @@ fn headers() -> String {
 }
 
 #[test]
-fn headers_go_out_and_stay_out_of_every_file() {
+fn headers_are_sent_and_appear_in_no_file() {
     let agent = Agent::sending(ok(&answer()));
     let run = run_with_secrets(&agent, &cases(["c1"]), |_| {});
     let request = agent.requests().remove(0);
@@ -116,7 +116,7 @@ fn headers_go_out_and_stay_out_of_every_file() {
 }
 
 #[test]
-fn an_answer_is_kept_without_secrets_and_stays_an_answer() {
+fn an_answer_without_its_secrets_is_still_valid() {
     let every =
         || all().into_iter().flat_map(|secret| forms(secret).into_iter().take(2)).collect::<Vec<_>>().join(" ; ");
     let mut echo = answer();
@@ -125,7 +125,7 @@ fn an_answer_is_kept_without_secrets_and_stays_an_answer() {
         "action_id": "a1", "action_type": "call", "tool_name": every(), "params": {(TOKEN): [every()]},
         "risk_level": "low", "risk_tags": [NAMED], "evidence_refs": [],
     }]);
-    // One payload is small enough to stay, the other becomes an asset.
+    // One payload is small enough to stay in the artifact, the other becomes an asset.
     let call =
         |id: &str| json!({"type": "tool_call", "ts": 1, "call_id": id, "tool": KEYS[2], "args": {"url": every()}});
     let result = |id: &str, payload: Value| json!({"type": "tool_result", "ts": 2, "call_id": id, "status": "ok", "latency_ms": 1, "payload_summary": payload});
@@ -142,7 +142,7 @@ fn an_answer_is_kept_without_secrets_and_stays_an_answer() {
 }
 
 #[test]
-fn every_kind_of_failure_is_kept_without_secrets() {
+fn every_kind_of_failure_is_saved_without_secrets() {
     let (page, headers) = (page(), headers());
     let status = |status: &str| Reaction::Send(response(status, &headers, page.as_bytes()));
     let mut echo = answer();
@@ -168,7 +168,7 @@ fn every_kind_of_failure_is_kept_without_secrets() {
     ];
     for (name, reaction) in reactions {
         let reaction = match reaction {
-            // Two lengths are no HTTP; the second is the one that is meant here.
+            // Two lengths are invalid HTTP; the second is the intended one.
             Reaction::Stall(bytes) => {
                 let text = String::from_utf8(bytes).unwrap();
                 let length = format!("content-length: {}\r\n", page.len());
@@ -191,9 +191,9 @@ fn every_kind_of_failure_is_kept_without_secrets() {
 }
 
 #[test]
-fn a_secret_that_is_split_over_chunks_is_found_wherever_it_is_split() {
+fn a_secret_split_over_chunks_is_found_at_every_split() {
     let page = page();
-    // Single bytes, each a chunk of its own: every secret is split at every place.
+    // Each byte is a separate chunk, so every secret is split at every position.
     let chunks: Vec<u8> = page.bytes().flat_map(|byte| [b"1\r\n".as_slice(), &[byte], b"\r\n"].concat()).collect();
     for status in ["200 OK", "500 Internal Server Error"] {
         let head = format!("HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -203,8 +203,8 @@ fn a_secret_that_is_split_over_chunks_is_found_wherever_it_is_split() {
 }
 
 #[test]
-fn a_secret_in_a_body_that_goes_to_disk_as_it_comes_is_found() {
-    // Long enough for several blocks, and shifted so that the blocks' borders fall elsewhere in the secrets each time.
+fn a_secret_in_a_body_streamed_to_disk_is_found() {
+    // Long enough for several blocks, and shifted so that the block boundaries split the secrets at different positions.
     let page = page();
     let body = (0..300).fold(String::new(), |body, shift| body + &".".repeat(shift * 7 % 97) + &page);
     let agent = Agent::new([

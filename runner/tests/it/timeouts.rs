@@ -1,10 +1,10 @@
-//! Agents that take too long, at every stage.
+//! Timeouts at every stage of a request.
 
 use std::time::{Duration, Instant};
 
 use crate::kit::{Agent, Finished, Reaction, cases, run_with};
 
-fn ask_in(reaction: Reaction) -> Finished {
+fn run_with_timeouts(reaction: Reaction) -> Finished {
     let agent = Agent::new([reaction]);
     let start = Instant::now();
     let run = run_with(&agent.url(), &cases(["c1"]), |settings| {
@@ -20,27 +20,27 @@ fn ask_in(reaction: Reaction) -> Finished {
 }
 
 #[test]
-fn silence_is_a_response_that_does_not_come() {
-    let failure = ask_in(Reaction::Stall(Vec::new())).failure("timeout", "response_timeout");
+fn silence_is_a_response_timeout() {
+    let failure = run_with_timeouts(Reaction::Stall(Vec::new())).failure("timeout", "response_timeout");
     assert!(failure["body_snippet"].is_null());
 }
 
 #[test]
-fn half_a_head_and_silence_is_no_response_either() {
-    ask_in(Reaction::Stall(b"HTTP/1.1 200 OK\r\n".to_vec())).failure("timeout", "response_timeout");
+fn an_incomplete_head_is_a_response_timeout() {
+    run_with_timeouts(Reaction::Stall(b"HTTP/1.1 200 OK\r\n".to_vec())).failure("timeout", "response_timeout");
 }
 
 #[test]
-fn headers_and_then_silence_is_a_body_that_does_not_come() {
+fn silence_after_the_headers_is_a_body_failure() {
     let head = b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n".to_vec();
-    let failure = ask_in(Reaction::Stall(head)).failure("timeout", "body_timeout");
+    let failure = run_with_timeouts(Reaction::Stall(head)).failure("timeout", "body_timeout");
     assert!(failure["body_snippet"].is_null());
 }
 
 #[test]
-fn half_a_body_is_kept() {
+fn the_received_start_of_a_stalled_body_is_saved() {
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{\"half\": 1".to_vec();
-    let run = ask_in(Reaction::Stall(half));
+    let run = run_with_timeouts(Reaction::Stall(half));
     let failure = run.failure("timeout", "body_timeout");
     assert_eq!(failure["body_snippet"], "{\"half\": 1");
     assert_eq!(run.meta()["truncated"], true);

@@ -1,4 +1,4 @@
-//! Where a request ends up: a scripted agent, or an address where there is none.
+//! The targets of requests: a scripted agent, or an address without a usable server.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,59 +9,59 @@ use tokio::net::TcpSocket;
 
 use crate::kit::{Agent, Reaction, plain_http_for_tls};
 
-/// A place to send requests to.
-pub(super) enum Place {
-    /// An agent that reacts so to every request.
+/// A target of requests.
+pub(super) enum RequestTarget {
+    /// An agent that reacts to every request in the same way.
     Agent(Reaction),
-    /// An agent that accepts a connection and then never says a word, asked over TLS.
+    /// An agent that accepts TLS connections and then sends nothing.
     SilentTls,
-    /// An agent that answers in plain HTTP, asked over TLS.
+    /// An agent that answers TLS connections in plain HTTP.
     PlainHttpForTls,
-    /// An agent whose certificate nobody has signed but itself.
+    /// An agent with a self-signed certificate.
     UntrustedTls,
-    /// An address that takes no connection and refuses none.
+    /// An address that neither accepts nor refuses connections.
     FullQueue,
-    /// An address where nobody listens.
-    Nobody,
+    /// An address without a listener.
+    NoListener,
     /// A name that does not resolve.
     NoSuchName,
 }
 
-/// A place as it stands; gone when dropped.
-pub(super) struct Standing {
+/// A started target. Stops when dropped.
+pub(super) struct StartedTarget {
     pub(super) url: String,
     _held: Box<dyn std::any::Any>,
 }
 
-impl Place {
-    pub(super) fn stand(&self) -> Standing {
-        let standing = |url: String, held: Box<dyn std::any::Any>| Standing { url, _held: held };
+impl RequestTarget {
+    pub(super) fn start(&self) -> StartedTarget {
+        let started = |url: String, held: Box<dyn std::any::Any>| StartedTarget { url, _held: held };
         match self {
-            Place::Agent(reaction) => {
+            RequestTarget::Agent(reaction) => {
                 let agent = Agent::new([reaction.clone()]);
-                standing(agent.url(), Box::new(agent))
+                started(agent.url(), Box::new(agent))
             }
-            Place::SilentTls => {
+            RequestTarget::SilentTls => {
                 let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-                standing(format!("https://{}", listener.local_addr().unwrap()), Box::new(listener))
+                started(format!("https://{}", listener.local_addr().unwrap()), Box::new(listener))
             }
-            Place::PlainHttpForTls => standing(plain_http_for_tls(), Box::new(())),
-            Place::UntrustedTls => standing(untrusted_tls(), Box::new(())),
-            Place::FullQueue => {
+            RequestTarget::PlainHttpForTls => started(plain_http_for_tls(), Box::new(())),
+            RequestTarget::UntrustedTls => started(untrusted_tls(), Box::new(())),
+            RequestTarget::FullQueue => {
                 let (listener, waiting) = full_queue();
-                standing(format!("http://{}", listener.local_addr().unwrap()), Box::new((listener, waiting)))
+                started(format!("http://{}", listener.local_addr().unwrap()), Box::new((listener, waiting)))
             }
-            Place::Nobody => {
+            RequestTarget::NoListener => {
                 let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-                standing(format!("http://{address}"), Box::new(()))
+                started(format!("http://{address}"), Box::new(()))
             }
-            Place::NoSuchName => standing("http://no-such-agent.invalid".to_owned(), Box::new(())),
+            RequestTarget::NoSuchName => started("http://no-such-agent.invalid".to_owned(), Box::new(())),
         }
     }
 }
 
-/// A server of TLS with a certificate for this address that it has signed itself, and that is good until 2126. The key guards
-/// nothing.
+/// Starts a TLS server with a self-signed certificate for this address, valid until 2126. The key protects
+/// nothing and is public.
 fn untrusted_tls() -> String {
     let certificate = include_bytes!("untrusted/certificate.der").as_slice().into();
     let key = PrivateKeyDer::Pkcs8(include_bytes!("untrusted/key.der").as_slice().into());
@@ -73,14 +73,14 @@ fn untrusted_tls() -> String {
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let mut session = ServerConnection::new(config.clone()).unwrap();
-            // The client breaks the handshake off, which is an error on this side.
+            // The client aborts the handshake, which is an error on this side.
             let _ = session.complete_io(&mut stream);
         }
     });
     url
 }
 
-/// A listener whose queue of connections is full: the system drops what else comes.
+/// Returns a listener with a full connection queue: the system drops further connections.
 fn full_queue() -> (TcpListener, Vec<TcpStream>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let listener = runtime.block_on(async {
@@ -89,9 +89,9 @@ fn full_queue() -> (TcpListener, Vec<TcpStream>) {
         socket.listen(1).unwrap().into_std().unwrap()
     });
     let address = listener.local_addr().unwrap();
-    let patience = std::time::Duration::from_millis(100);
+    let timeout = std::time::Duration::from_millis(100);
     let mut waiting = Vec::new();
-    while let Ok(stream) = TcpStream::connect_timeout(&address, patience) {
+    while let Ok(stream) = TcpStream::connect_timeout(&address, timeout) {
         waiting.push(stream);
         assert!(waiting.len() < 64, "the queue never fills");
     }
