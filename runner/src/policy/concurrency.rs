@@ -153,6 +153,7 @@ impl AdaptiveLimit {
     pub(crate) fn ended(&mut self, signal: Signal) -> Option<NonZeroUsize> {
         let before = self.limit;
         self.in_flight = self.in_flight.saturating_sub(1);
+        // Counting these would punish the new limit for a queue that the old one built up.
         if self.stale > 0 {
             self.stale -= 1;
             return None;
@@ -183,6 +184,7 @@ impl AdaptiveLimit {
             // A little less than half, so that the queue drains completely.
             self.decrease_to(self.limit.get() * 2 / 5);
         } else if round.peak >= self.limit.get() {
+            // Only a limit that was reached is known to be safe, so an unused one does not grow.
             let step = if self.starting { self.limit.get() } else { 1 };
             self.limit = self.limit.saturating_add(step).min(self.max);
         }

@@ -87,6 +87,7 @@ impl<'run> Scheduler<'run> {
                 let Some(case) = waiting.next() else { break };
                 self.start(case);
             }
+            // A finished task is not enough: its artifact may still wait for a sync of the journal.
             if self.tasks.is_empty() && self.uncommitted == 0 {
                 break;
             }
@@ -109,6 +110,7 @@ impl<'run> Scheduler<'run> {
                 }
             }
         }
+        // The loop ends on tasks and commits, so events that the last task sent may still be in the channel.
         while let Ok(event) = self.inbox.events.try_recv() {
             self.forward(event);
         }

@@ -238,7 +238,8 @@ pub(crate) fn run_in(
     Finished { summary, events: events.0, _folder: folder }
 }
 
-/// Returns the example `supervisor`, which `cargo test` builds. A test binary cannot supervise, because libtest provides its `main`.
+/// Returns the example `supervisor`, which `cargo test` builds. A test binary cannot supervise, because libtest provides its
+/// `main`.
 fn supervisor() -> std::path::PathBuf {
     // Tests are in `<target>/<profile>/deps/`, examples in `<target>/<profile>/examples/`.
     let test = std::env::current_exe().unwrap();
