@@ -12,8 +12,8 @@ use crate::streams::Streams;
 /// Make a new run the baseline for later comparisons.
 ///
 /// Copies the run folder to RUNS/baseline, where `counterproof compare` uses it as the latest baseline, and records the reason in its
-/// run.json. The copy is complete or absent; the run and earlier baselines do not change. All repeats of a group are accepted
-/// together, whichever of them is named.
+/// run.json. The copy is complete or absent; the run and earlier baselines do not change. If you name one run of a repeat
+/// group, the whole group is accepted.
 ///
 /// Rejects a run that was stopped, lacks artifacts, is a shard, violates the contract, or has cases without an answer.
 ///

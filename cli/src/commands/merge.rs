@@ -7,7 +7,7 @@ use counterproof_runner::MergeError;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// Join the runs of all shards into one run folder.
+/// Merge the runs of all shards into one run folder.
 ///
 /// Rejects shards of different runs (other cases, settings, side, commit or number of shards), and a shard that is missing,
 /// duplicate or incomplete. The new folder is complete or absent; the shards do not change.

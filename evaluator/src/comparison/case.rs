@@ -205,7 +205,7 @@ fn differs_beyond_runs(context: CaseContext<'_>, examination: &Examination<'_>, 
 /// The decision on a case that some runs have no artifact of. The missing artifacts could contain a regression, so they
 /// decide, unless the others already do.
 fn with_missing_artifacts(mut decision: Decision, mut missing: Decision) -> Decision {
-    if gate::is_convicted(decision.verdict) {
+    if gate::fails_by_default(decision.verdict) {
         decision.reasons.append(&mut missing.reasons);
         return decision;
     }

@@ -81,7 +81,8 @@ pub fn besides(evaluation: &Evaluation) -> String {
     let stays = |verdict: Verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy | Verdict::StillBroken);
     let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
     let total = evaluation.cases.len();
-    let moved = format!("{moved} of {} differ", text::count(total, "case", "cases"));
+    let verb = if moved == 1 { "differs" } else { "differ" };
+    let moved = format!("{moved} of {} {verb}", text::count(total, "case", "cases"));
     let expectations = match (judged, unmet.len()) {
         // The gate's qualifications already have it.
         (0, _) if gate::lacks_expectations(evaluation) => return moved,

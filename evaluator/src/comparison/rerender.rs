@@ -35,7 +35,7 @@ pub struct RerenderRequest<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum RunMismatch {
     /// A folder of another run.
-    #[error("`{folder}` holds the run {run_id}, and the evaluation's {side} is {expected}")]
+    #[error("`{folder}` contains the run {run_id}, but the {side} of the evaluation is {expected}")]
     NotCompared {
         /// The folder.
         folder: Utf8PathBuf,

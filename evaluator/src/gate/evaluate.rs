@@ -85,7 +85,7 @@ const fn is_compared(verdict: Verdict) -> bool {
 }
 
 /// Whether a verdict fails the gate by default.
-pub(crate) const fn is_convicted(verdict: Verdict) -> bool {
+pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing | Verdict::Added)
 }
 

@@ -6,7 +6,7 @@ mod headline;
 mod limits;
 
 pub(crate) use evaluate::{GateCase, counts, judge};
-pub(crate) use evaluate::{UNDECIDED, at_most, is_convicted};
+pub(crate) use evaluate::{UNDECIDED, at_most, fails_by_default};
 pub use evaluate::{UnknownScope, unknown_scopes};
 pub(crate) use headline::lacks_expectations;
 pub use headline::{headline, qualifications};

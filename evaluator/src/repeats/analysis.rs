@@ -149,7 +149,7 @@ impl RepeatAnalysis {
             let tier = matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
             tier && reasons::is_lower(measure)
         };
-        let is_decided = |case: &CaseEvaluation| gate::is_convicted(case.verdict);
+        let is_decided = |case: &CaseEvaluation| gate::fails_by_default(case.verdict);
         let open = |case: &&CaseEvaluation| {
             !is_decided(case) && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(is_open)
         };

@@ -187,7 +187,7 @@ fn a_run_that_asked_only_some_cases_makes_the_others_neither_missing_nor_added()
 }
 
 #[test]
-fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_case_is_convicted() {
+fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_case_fails_by_default() {
     let expected = json!({"must_include": ["50"]});
     let night = |is_bad: &dyn Fn(usize) -> bool| -> RunOf {
         let said = |number| saying(if is_bad(number) { "40" } else { "50" });

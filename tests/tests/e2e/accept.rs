@@ -74,7 +74,7 @@ fn an_accepted_run_is_what_the_next_one_is_compared_with() {
     insta::assert_snapshot!(again, @"
     exit code: 2
     --- stderr
-    error: there is a baseline `runs/baseline/good` already
+    error: the baseline `runs/baseline/good` already exists
     hint: choose another ID with `--run-id`
     ");
     assert_eq!(accept(&sandbox, &["runs/new/good", "--run-id", "better"]).code, Some(0));

@@ -113,7 +113,7 @@ fn other_files_than_the_evaluation_and_its_runs_are_refused() {
     insta::assert_snapshot!(other, @"
     exit code: 2
     --- stderr
-    error: `runs/new/sample-new` holds the run sample-new, and the evaluation's baseline is sample-baseline
+    error: `runs/new/sample-new` contains the run sample-new, but the baseline of the evaluation is sample-baseline
     hint: pass the run folders that were compared; to compare others, use `counterproof compare`
     ");
     let document = sandbox.run(["report", "cases.json", "--out", "x"]);

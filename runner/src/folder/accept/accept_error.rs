@@ -74,7 +74,7 @@ pub enum AcceptError {
         problem: RepeatProblem,
     },
     /// A baseline with this id exists.
-    #[error("there is a baseline `{0}` already")]
+    #[error("the baseline `{0}` already exists")]
     Exists(Utf8PathBuf),
 }
 
