@@ -11,7 +11,7 @@ use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
 use crate::diff::json::{ChangeKind, JsonChange};
 use crate::diff::pointers::row_pointers;
-use crate::diff::steps;
+use crate::diff::steps::EventKind;
 use crate::grounding::Holder;
 use crate::judge::ReasonCode;
 use crate::load::LoadedAnswer;
@@ -175,7 +175,7 @@ fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<CauseDescription> {
     let answer = &inquiry.new.loaded.answer;
     let tool = match holder {
         Holder::Action(index) => answer.proposed_actions[index].tool_name.as_str(),
-        Holder::Call(index) => steps::kind(inquiry.new.loaded, index).1,
+        Holder::Call(index) => EventKind::new(inquiry.new.loaded, index).tool,
     };
     let pointer = finding.pointers.last().map_or("", |place| &place.pointer);
     Some(CauseDescription {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use counterproof_artifact::ProposedAction;
+use counterproof_artifact::{ProposedAction, Side, Sides};
 
 use super::align::Row;
 use super::compared::Compared;
@@ -75,25 +75,21 @@ const COST: CostRange = CostRange { least: 1_000, most: 15_000 };
 
 /// The proposed actions of both sides, prepared for comparison.
 pub(crate) struct PreparedActions<'a> {
-    baseline: Actions<'a>,
-    new: Actions<'a>,
-    old_parts: Vec<Part<'a>>,
-    new_parts: Vec<Part<'a>>,
+    actions: Sides<Actions<'a>>,
+    parts: Sides<Vec<Part<'a>>>,
 }
 
 impl<'a> PreparedActions<'a> {
     /// Prepares the actions, and records which rules apply to each side.
-    pub(crate) fn of(baseline: Actions<'a>, new: Actions<'a>, rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
-        let parts = |actions: &'a [ProposedAction], notes: &mut Notes| {
+    pub(crate) fn new(actions: Sides<Actions<'a>>, rules: &'a Rules, notes: &mut Sides<Notes>) -> Self {
+        let parts = |(side, notes): (Actions<'a>, &mut Notes)| {
             let part = |action: &'a ProposedAction| {
                 let subject = Subject { event: None, tool: Some(&action.tool_name) };
                 Part::new(Compared::Action(action), rules.scope(subject), notes)
             };
-            actions.iter().map(part).collect::<Vec<_>>()
+            side.actions.iter().map(part).collect::<Vec<_>>()
         };
-        let [old_notes, new_notes] = notes;
-        let (old_parts, new_parts) = (parts(baseline.actions, old_notes), parts(new.actions, new_notes));
-        Self { baseline, new, old_parts, new_parts }
+        Self { actions, parts: actions.zip(notes.as_mut()).map(parts) }
     }
 
     /// Matches the actions. The flag is false if the lists were too long for the cheapest matching. `meaning` returns the
@@ -103,25 +99,26 @@ impl<'a> PreparedActions<'a> {
         meaning: impl Fn(&FollowedRef) -> u64,
         renaming: &mut Renaming,
     ) -> (Vec<ActionRow>, bool) {
-        let (old, new) = (&self.old_parts, &self.new_parts);
+        let Sides { baseline, new: other } = self.actions;
+        let Sides { baseline: old, new } = &self.parts;
         let keys = |parts: &[Part<'_>]| parts.iter().map(|part| part.key).collect::<Vec<_>>();
         let order = || order::of_lists(old, new, Part::order);
         // Pairing two actions of one tool always costs less than a removal plus an addition. Different tools are never paired.
         let pair = |i: usize, j: usize| {
-            let same_tool = self.baseline.actions[i].tool_name == self.new.actions[j].tool_name;
+            let same_tool = baseline.actions[i].tool_name == other.actions[j].tool_name;
             same_tool.then(|| old[i].cost(&new[j], COST))
         };
         let found =
             sets::pair_off(&Sets { baseline_keys: &keys(old), new_keys: &keys(new), pair: &pair, order: &order });
-        let turned = order() == Ordering::Greater;
-        let read = rows::in_reading_order((old.len(), new.len()), &found.pairs, |_| false, turned);
+        let preferred = if order() == Ordering::Greater { Side::New } else { Side::Baseline };
+        let read = rows::in_reading_order(Sides::new(old.len(), new.len()), &found.pairs, |_| false, preferred);
         let compare = |row: Row| match row {
             Row::Both { baseline: i, new: j } => ActionRow {
                 row,
                 changes: old[i]
                     .changes(&new[j], renaming)
                     .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}")),
-                evidence: compare_evidence(&self.baseline.evidence[i], &self.new.evidence[j], &meaning),
+                evidence: compare_evidence(&baseline.evidence[i], &other.evidence[j], &meaning),
                 noise: false,
             },
             row => ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same, noise: false },

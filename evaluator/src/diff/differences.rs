@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use counterproof_artifact::Sides;
+
 use super::fast_equal;
 use crate::diff::actions::{ActionRow, Actions, PreparedActions};
 use crate::diff::align::Row;
@@ -53,21 +55,20 @@ impl Differences {
     /// Compares two answers without the fast path.
     pub fn aligned(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
         let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
-        let mut notes = [Notes::default(), Notes::default()];
-        let events = Events::of([baseline.loaded, new.loaded], rules, &mut notes);
-        let actions = PreparedActions::of(
-            Actions { actions: &old.proposed_actions, evidence: baseline.evidence },
-            Actions { actions: &other.proposed_actions, evidence: new.evidence },
-            rules,
-            &mut notes,
-        );
+        let sides = Sides { baseline, new };
+        let mut notes = Sides::<Notes>::default();
+        let events = Events::new(sides.map(|side| side.loaded), rules, &mut notes);
+        let actions =
+            sides.map(|side| Actions { actions: &side.loaded.answer.proposed_actions, evidence: side.evidence });
+        let actions = PreparedActions::new(actions, rules, &mut notes);
         let output_scope = output::scope(rules);
-        for (answer, notes) in [old, other].into_iter().zip(&mut notes) {
-            output::note(&answer.final_output, &output_scope, notes);
-        }
+        output::note(&old.final_output, &output_scope, &mut notes.baseline);
+        output::note(&other.final_output, &output_scope, &mut notes.new);
         // Ids are renamed in reading order: events, actions, output.
-        let mut renaming = Renaming::new(&notes[0].ids, &notes[1].ids);
+        let mut renaming = Renaming::new(&notes.baseline.ids, &notes.new.ids);
         let AlignedEvents { rows, cost, exact, recovery } = events.align(&mut renaming);
+        // A ref of new is compared by the call of the baseline that is equal under the rules, so that a difference which the
+        // rules ignore in the call does not appear as changed evidence.
         let paired = if rules.is_empty() { HashMap::new() } else { unchanged_calls(&rows) };
         let meaning = |followed: &FollowedRef| {
             let counterpart = evidence::call_of(new.loaded, followed).and_then(|call| paired.get(&call));
@@ -75,7 +76,7 @@ impl Differences {
         };
         let (actions, exact_actions) = actions.diff(meaning, &mut renaming);
         let output = output::diff(&old.final_output, &other.final_output, &output_scope, &mut renaming);
-        let [mut all, of_new] = notes;
+        let Sides { baseline: mut all, new: of_new } = notes;
         all.add(&of_new.matched);
         Self {
             actions,

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 
+use counterproof_artifact::Sides;
 use serde_json::Value;
 use similar::{Algorithm, DiffOp};
 
@@ -33,22 +34,24 @@ pub(super) fn matched(baseline: &[Value], new: &[Value], scope: &Scope<'_>) -> C
         if is_reordered(&old, &other) {
             return Compared::Reordered;
         }
-        return Compared::InPairs(in_order(&old, &other, false));
+        return Compared::InPairs(in_order(&old, &other, EqualPairs::Omit));
     }
     let here = scope.here();
     let (old, other) = (viewed(baseline, scope), viewed(new, scope));
     Compared::InPairs(match here.key {
         Some(field) => as_sets(&old, &other, Some(field)),
         None if here.unordered => as_sets(&old, &other, None),
-        None => in_order(&old, &other, true),
+        None => in_order(&old, &other, EqualPairs::Include),
     })
 }
 
 /// Returns the elements of each array that are out of order, for two arrays with the same elements.
-pub(crate) fn out_of_order<'v>(baseline: &'v [Value], new: &'v [Value]) -> [Vec<&'v Value>; 2] {
-    let pairs = in_order(&unviewed(baseline), &unviewed(new), false);
-    let left = pairs.iter().filter_map(|(i, _)| Some(&baseline[(*i)?])).collect();
-    [left, pairs.iter().filter_map(|(_, j)| Some(&new[(*j)?])).collect()]
+pub(crate) fn out_of_order<'v>(baseline: &'v [Value], new: &'v [Value]) -> Sides<Vec<&'v Value>> {
+    let pairs = in_order(&unviewed(baseline), &unviewed(new), EqualPairs::Omit);
+    Sides {
+        baseline: pairs.iter().filter_map(|(i, _)| Some(&baseline[(*i)?])).collect(),
+        new: pairs.iter().filter_map(|(_, j)| Some(&new[(*j)?])).collect(),
+    }
 }
 
 /// A simple reordering of an array. Indexes count from 0.
@@ -64,6 +67,7 @@ pub(crate) enum Moved {
 pub(crate) fn moved(baseline: &[Value], new: &[Value]) -> Option<Moved> {
     let keys = |values: &[Value]| values.iter().map(meaning_hash).collect::<Vec<_>>();
     let (old, new) = (keys(baseline), keys(new));
+    // Only the stretch between the equal ends can have moved.
     let first = old.iter().zip(&new).position(|(a, b)| a != b)?;
     let last = old.iter().zip(&new).rposition(|(a, b)| a != b)?;
     let (old, new) = (old.get(first..=last)?, new.get(first..=last)?);
@@ -83,6 +87,7 @@ pub(crate) fn moved(baseline: &[Value], new: &[Value]) -> Option<Moved> {
 
 /// True if two arrays have the same elements with the same counts, in a different order.
 fn is_reordered(old: &[Element<'_>], new: &[Element<'_>]) -> bool {
+    // Sorting the hashes of the meaning is cheaper than sorting documents.
     let in_turn = |elements: &[Element<'_>]| elements.iter().map(|element| element.key).collect::<Vec<_>>();
     let (mut keys, mut new_keys) = (in_turn(old), in_turn(new));
     if keys.len() != new_keys.len() || keys == new_keys {
@@ -122,21 +127,31 @@ fn viewed<'a>(values: &'a [Value], scope: &Scope<'_>) -> Vec<Element<'a>> {
     elements.collect()
 }
 
-fn in_order(old: &[Element<'_>], new: &[Element<'_>], equal_too: bool) -> Vec<Matched> {
+/// Whether equal elements are listed as pairs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EqualPairs {
+    Include,
+    Omit,
+}
+
+fn in_order(old: &[Element<'_>], new: &[Element<'_>], equal_pairs: EqualPairs) -> Vec<Matched> {
     let keys = |elements: &[Element<'_>]| elements.iter().map(|element| element.key).collect::<Vec<_>>();
     let (keys_before, keys_after) = (keys(old), keys(new));
-    if keys_before == keys_after && !equal_too {
+    if keys_before == keys_after && equal_pairs == EqualPairs::Omit {
         return Vec::new();
     }
+    // Myers' algorithm finds one of several longest subsequences, depending on the order of its arguments. The lesser list
+    // always comes first, so that swapped sides give the same pairs.
     let by_view = |a: &Element<'_>, b: &Element<'_>| order::of_values(a.view(), b.view());
     let turned = order::of_lists(old, new, by_view) == Ordering::Greater;
     let (first, second) = if turned { (&keys_after, &keys_before) } else { (&keys_before, &keys_after) };
     let mut matched = Vec::new();
     for op in lcs::operations(Algorithm::Myers, first, second) {
-        if matches!(op, DiffOp::Equal { .. }) && !equal_too {
+        if matches!(op, DiffOp::Equal { .. }) && equal_pairs == EqualPairs::Omit {
             continue;
         }
         let (left, right) = if turned { (op.new_range(), op.old_range()) } else { (op.old_range(), op.new_range()) };
+        // The elements of a replaced stretch are paired by offset; the longer side has the rest alone.
         let index = |elements: &[Element<'_>], at: usize, end: usize| (at < end).then(|| elements[at].index);
         let pair =
             |offset: usize| (index(old, left.start + offset, left.end), index(new, right.start + offset, right.end));
@@ -186,19 +201,20 @@ fn take_equal<'e, 'v>(
     key: impl Fn(&Element<'v>) -> Option<u64>,
     pairs: &mut Vec<(&'e Element<'v>, &'e Element<'v>)>,
 ) -> (Elements<'e, 'v>, Elements<'e, 'v>) {
+    // A queue for each key, so that equal elements are paired in the order of the list, in linear time.
     let mut waiting: HashMap<u64, VecDeque<usize>> = HashMap::new();
-    for (place, element) in new.iter().enumerate() {
+    for (position, element) in new.iter().enumerate() {
         if let Some(key) = key(element) {
-            waiting.entry(key).or_default().push_back(place);
+            waiting.entry(key).or_default().push_back(position);
         }
     }
     let mut taken = vec![false; new.len()];
     let mut left = Vec::new();
     for element in old {
         match key(element).and_then(|key| waiting.get_mut(&key)?.pop_front()) {
-            Some(place) => {
-                taken[place] = true;
-                pairs.push((element, new[place]));
+            Some(position) => {
+                taken[position] = true;
+                pairs.push((element, new[position]));
             }
             None => left.push(element),
         }

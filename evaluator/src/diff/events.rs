@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 
-use counterproof_artifact::EventBody;
+use counterproof_artifact::{EventBody, Side, Sides};
 
 use super::align::{self, List, Lists, Row};
 use super::assign::{Cost, LEFT_OUT};
@@ -70,31 +70,27 @@ pub(crate) struct AlignedEvents {
 
 /// The events of both sides, prepared for comparison.
 pub(crate) struct Events<'a> {
-    old: Vec<Step<'a>>,
-    new: Vec<Step<'a>>,
-    lengths: (usize, usize),
+    steps: Sides<Vec<Step<'a>>>,
+    /// The number of events.
+    lengths: Sides<usize>,
     /// The indexes of the final outputs among the events, in ascending order.
-    old_outputs: Vec<usize>,
-    new_outputs: Vec<usize>,
+    outputs: Sides<Vec<usize>>,
 }
 
 impl<'a> Events<'a> {
     /// Prepares the events, and records which rules apply to each side.
-    pub(crate) fn of(sides: [&'a LoadedAnswer; 2], rules: &'a Rules, notes: &mut [Notes; 2]) -> Self {
-        let [old_notes, new_notes] = notes;
-        let [baseline, new] = sides;
+    pub(crate) fn new(sides: Sides<&'a LoadedAnswer>, rules: &'a Rules, notes: &mut Sides<Notes>) -> Self {
         Self {
-            lengths: (baseline.answer.events.len(), new.answer.events.len()),
-            old_outputs: final_outputs(baseline),
-            new_outputs: final_outputs(new),
-            old: steps::prepare(baseline, rules, old_notes),
-            new: steps::prepare(new, rules, new_notes),
+            lengths: sides.map(|loaded| loaded.answer.events.len()),
+            outputs: sides.map(final_outputs),
+            steps: sides.zip(notes.as_mut()).map(|(loaded, notes)| steps::prepare(loaded, rules, notes)),
         }
     }
 
     /// Aligns them.
     pub(crate) fn align(&self, renaming: &mut Renaming) -> AlignedEvents {
-        let (old, other, lengths) = (&self.old, &self.new, self.lengths);
+        let Sides { baseline: old, new: other } = &self.steps;
+        // Both are expensive, and equal lists need neither.
         let (known_order, known_effort) = (OnceCell::new(), OnceCell::new());
         let order = || *known_order.get_or_init(|| order::of_lists(old, other, Step::order));
         let leaves = || old.iter().chain(other).map(Step::size).sum::<usize>();
@@ -109,11 +105,13 @@ impl<'a> Events<'a> {
             order: &order,
         });
         let moves = moves(old, other, &alignment.pairs, &order);
-        let pairs = PairedEvents::of(self, &alignment.pairs, &moves.pairs);
+        let pairs = PairedEvents::new(self, &alignment.pairs, &moves.pairs);
 
-        let turned = alignment.cost > 0 && order() == Ordering::Greater;
-        let read = rows::in_reading_order(lengths, &pairs.events, |i| pairs.moved[i], turned);
-        let (overlapping, new_overlapping) = (overlapping(old, lengths.0), overlapping(other, lengths.1));
+        // Without a cost all steps are equal, which spares the comparison of their contents.
+        let is_greater = alignment.cost > 0 && order() == Ordering::Greater;
+        let preferred = if is_greater { Side::New } else { Side::Baseline };
+        let read = rows::in_reading_order(self.lengths, &pairs.events, |i| pairs.moved[i], preferred);
+        let overlapping = self.steps.as_ref().zip(self.lengths).map(|(steps, events)| overlapping(steps, events));
         let row = |row: Row| {
             let (i, j) = match row {
                 Row::Both { baseline, new } => (Some(baseline), Some(new)),
@@ -124,7 +122,7 @@ impl<'a> Events<'a> {
                 row,
                 changes: i.zip(j).map(|(i, j)| pairs.changes(i, j, renaming)).unwrap_or_default(),
                 moved: i.is_some_and(|i| pairs.moved[i]),
-                concurrent: i.is_some_and(|i| overlapping[i]) || j.is_some_and(|j| new_overlapping[j]),
+                concurrent: i.is_some_and(|i| overlapping.baseline[i]) || j.is_some_and(|j| overlapping.new[j]),
                 noise: false,
             }
         };
@@ -139,8 +137,10 @@ impl Events<'_> {
     /// runs with the same steps, and it is compared separately.
     fn recovery(&self, rows: &[EventRow]) -> Option<usize> {
         let is_step = |row: &EventRow| match row.row {
-            Row::Both { baseline, .. } | Row::Removed(baseline) => self.old_outputs.binary_search(&baseline).is_err(),
-            Row::Added(new) => self.new_outputs.binary_search(&new).is_err(),
+            Row::Both { baseline, .. } | Row::Removed(baseline) => {
+                self.outputs.baseline.binary_search(&baseline).is_err()
+            }
+            Row::Added(new) => self.outputs.new.binary_search(&new).is_err(),
         };
         let steps: Vec<_> = rows.iter().enumerate().filter(|(_, row)| is_step(row)).collect();
         let operations: Vec<_> = steps.iter().map(|(_, row)| (row.row, row.operation())).collect();
@@ -156,6 +156,7 @@ fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &d
     }
     let left = |paired: &[bool]| (0..paired.len()).filter(|index| !paired[*index]).collect::<Vec<_>>();
     let (removed, added) = (left(&paired), left(&new_paired));
+    // The alignment pairs steps up to twice this cost. Moves need a stricter bound, because no order supports the pair.
     let near = |i: usize, j: usize| old[removed[i]].cost(&new[added[j]]).filter(|cost| *cost < LEFT_OUT);
     let found = sets::pair_off(&Sets {
         baseline_keys: &removed.iter().map(|i| old[*i].key).collect::<Vec<_>>(),
@@ -176,12 +177,12 @@ struct PairedEvents<'a> {
 }
 
 impl<'a> PairedEvents<'a> {
-    fn of(events: &'a Events<'a>, pairs: &[(usize, usize)], moves: &[(usize, usize)]) -> Self {
-        let length = events.lengths.0;
+    fn new(events: &'a Events<'a>, pairs: &[(usize, usize)], moves: &[(usize, usize)]) -> Self {
+        let length = events.lengths.baseline;
         let mut all = Self { events: Vec::new(), parts: vec![None; length], moved: vec![false; length] };
         let pairs = pairs.iter().map(|pair| (false, pair));
         for (moved, (i, j)) in pairs.chain(moves.iter().map(|pair| (true, pair))) {
-            let (step, other) = (&events.old[*i], &events.new[*j]);
+            let (step, other) = (&events.steps.baseline[*i], &events.steps.new[*j]);
             let indexes = [(Some(step.event), Some(other.event)), (step.result, other.result)];
             for ((i, j), parts) in indexes.into_iter().zip(step.parts().iter().zip(other.parts())) {
                 if let (Some(i), Some(j), (Some(part), Some(other))) = (i, j, parts) {

@@ -1,5 +1,9 @@
 //! Matched lists as rows in reading order, and the row from which both sides are equal again.
 
+use std::cmp::Ordering;
+
+use counterproof_artifact::{Side, Sides};
+
 use super::align::Row;
 
 /// How an element changed from the baseline to new.
@@ -20,22 +24,23 @@ pub enum Operation {
 /// Arranges the elements of both lists in rows, so that each list keeps its order as far as the pairs allow.
 ///
 /// At the same position, removed elements come before added ones. A crossing pair comes at its first element. Of two
-/// crossing pairs, the one that `moved` comes first, then the one nearer to the top, then the one that `turned` selects.
+/// crossing pairs, the one that `moved` comes first, then the one nearer to the top, then
+/// the next one in the list of the side `preferred`.
 pub(crate) fn in_reading_order(
-    lengths: (usize, usize),
+    lengths: Sides<usize>,
     pairs: &[(usize, usize)],
     moved: impl Fn(usize) -> bool,
-    turned: bool,
+    preferred: Side,
 ) -> Vec<Row> {
-    let (mut to_new, mut to_baseline) = (vec![None; lengths.0], vec![None; lengths.1]);
+    let (mut to_new, mut to_baseline) = (vec![None; lengths.baseline], vec![None; lengths.new]);
     for (i, j) in pairs {
         (to_new[*i], to_baseline[*j]) = (Some(*j), Some(*i));
     }
     let (mut i, mut j) = (0, 0);
-    let mut rows = Vec::with_capacity(lengths.0.max(lengths.1));
+    let mut rows = Vec::with_capacity(lengths.baseline.max(lengths.new));
     // A crossing pair is placed at its first element, and skipped when the other list reaches its second.
-    let (mut read, mut read_new) = (vec![false; lengths.0], vec![false; lengths.1]);
-    while i < lengths.0 || j < lengths.1 {
+    let (mut read, mut read_new) = (vec![false; lengths.baseline], vec![false; lengths.new]);
+    while i < lengths.baseline || j < lengths.new {
         if read.get(i) == Some(&true) {
             i += 1;
             continue;
@@ -58,9 +63,13 @@ pub(crate) fn in_reading_order(
             }
             (Some(Some(new)), Some(Some(baseline))) => {
                 let (top, other) = ((i, new), (baseline, j));
+                // `i + j` and the preference are symmetric, so swapped sides give mirrored rows.
                 let rank = |(i, j): (usize, usize)| (!moved(i), i + j);
-                let first = rank(top).cmp(&rank(other)).then(turned.cmp(&false));
-                if first.is_le() { top } else { other }
+                match rank(top).cmp(&rank(other)) {
+                    Ordering::Less => top,
+                    Ordering::Equal if preferred == Side::Baseline => top,
+                    Ordering::Equal | Ordering::Greater => other,
+                }
             }
             (Some(Some(new)), None) => (i, new),
             (None, Some(Some(baseline))) => (baseline, j),
@@ -101,21 +110,21 @@ mod tests {
 
     #[test]
     fn each_list_is_read_in_its_own_order() {
-        let rows = in_reading_order((3, 3), &[(0, 0), (2, 2)], |_| false, false);
+        let rows = in_reading_order(Sides::new(3, 3), &[(0, 0), (2, 2)], |_| false, Side::Baseline);
         assert_eq!(rows, [both(0, 0), Row::Removed(1), Row::Added(1), both(2, 2)]);
     }
 
     #[test]
     fn a_moved_pair_comes_at_its_first_element() {
-        let rows = in_reading_order((3, 3), &[(0, 1), (1, 2), (2, 0)], |i| i == 2, false);
+        let rows = in_reading_order(Sides::new(3, 3), &[(0, 1), (1, 2), (2, 0)], |i| i == 2, Side::Baseline);
         assert_eq!(rows, [both(2, 0), both(0, 1), both(1, 2)]);
-        let rows = in_reading_order((3, 3), &[(0, 2), (1, 0), (2, 1)], |i| i == 0, false);
+        let rows = in_reading_order(Sides::new(3, 3), &[(0, 2), (1, 0), (2, 1)], |i| i == 0, Side::Baseline);
         assert_eq!(rows, [both(0, 2), both(1, 0), both(2, 1)]);
     }
 
     #[test]
     fn every_crossing_pair_is_one_row() {
-        let mut rows = in_reading_order((4, 4), &[(0, 3), (1, 2), (2, 1), (3, 0)], |_| false, false);
+        let mut rows = in_reading_order(Sides::new(4, 4), &[(0, 3), (1, 2), (2, 1), (3, 0)], |_| false, Side::Baseline);
         rows.sort_by_key(|row| if let Row::Both { baseline, .. } = row { *baseline } else { usize::MAX });
         assert_eq!(rows, [both(0, 3), both(1, 2), both(2, 1), both(3, 0)]);
     }

@@ -22,6 +22,15 @@ const RESULT: CostRange = CostRange { least: 500, most: 2_500 };
 /// The cost to pair two other events of one type.
 const OTHER: CostRange = CostRange { least: 1_000, most: 15_000 };
 
+/// The type of an event, and the tool of a call or a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct EventKind<'a> {
+    /// The event type.
+    pub event: &'a str,
+    /// The tool; empty for an event without one.
+    pub tool: &'a str,
+}
+
 /// A step, prepared for comparison.
 pub(super) struct Step<'a> {
     /// The index of its event, or of its call.
@@ -32,8 +41,8 @@ pub(super) struct Step<'a> {
     pub(super) group: usize,
     /// A hash that is equal for equal steps.
     pub(super) key: u64,
-    /// The event type, and the tool for calls and results. Steps of different kinds are never paired.
-    kind: (&'a str, &'a str),
+    /// Steps of different kinds are never paired.
+    kind: EventKind<'a>,
     /// The compared parts: the event, and the result.
     parts: [Option<Part<'a>>; 2],
 }
@@ -46,7 +55,7 @@ impl<'a> Step<'a> {
 
     /// Returns the cost of pairing two steps. `None` if they cannot be paired.
     pub(super) fn cost(&self, other: &Step<'_>) -> Option<Cost> {
-        let bounds = if self.kind.0 == "tool_call" { [CALL, RESULT] } else { [OTHER, RESULT] };
+        let bounds = if self.kind.event == "tool_call" { [CALL, RESULT] } else { [OTHER, RESULT] };
         let parts = self.parts.iter().zip(&other.parts).zip(bounds);
         (self.kind == other.kind)
             .then(|| parts.map(|((part, other), bounds)| part_cost(part.as_ref(), other.as_ref(), bounds)).sum())
@@ -131,10 +140,10 @@ pub(super) fn prepare<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mu
     let events = &loaded.answer.events;
     let mut steps = Vec::with_capacity(events.len());
     for Start { event: index, result, group } in starts(loaded) {
-        let kind = kind(loaded, index);
+        let kind = EventKind::new(loaded, index);
         let mut part = |event: usize| {
-            let subject =
-                Subject { event: Some(events[event].kind()), tool: Some(kind.1).filter(|tool| !tool.is_empty()) };
+            // The result has the tool of its call, but an event type of its own.
+            let subject = EventKind { event: events[event].kind(), ..kind }.subject();
             Part::new(Compared::Event(loaded, event), rules.scope(subject), notes)
         };
         let parts = [Some(part(index)), result.map(&mut part)];
@@ -159,15 +168,22 @@ fn results(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
     results
 }
 
-/// Returns the type of an event, and the tool for calls and results.
-pub(crate) fn kind(loaded: &LoadedAnswer, index: usize) -> (&str, &str) {
-    let event = &loaded.answer.events[index];
-    let tool = match &event.body {
-        EventBody::ToolCall(call) => call.tool.as_str(),
-        EventBody::ToolResult(result) => {
-            loaded.index.call(&loaded.answer.events, &result.call_id).map_or("", |call| &call.tool)
-        }
-        _ => "",
-    };
-    (event.kind(), tool)
+impl<'a> EventKind<'a> {
+    /// Returns the kind of the event with this index.
+    pub(crate) fn new(loaded: &'a LoadedAnswer, index: usize) -> Self {
+        let event = &loaded.answer.events[index];
+        let tool = match &event.body {
+            EventBody::ToolCall(call) => call.tool.as_str(),
+            EventBody::ToolResult(result) => {
+                loaded.index.call(&loaded.answer.events, &result.call_id).map_or("", |call| &call.tool)
+            }
+            _ => "",
+        };
+        Self { event: event.kind(), tool }
+    }
+
+    /// Returns what the rules of comparison select by.
+    pub(crate) fn subject(self) -> Subject<'a> {
+        Subject { event: Some(self.event), tool: Some(self.tool).filter(|tool| !tool.is_empty()) }
+    }
 }

@@ -320,7 +320,7 @@ fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
                     Some(LocatedValue { value: Value::Array(new), .. }),
                 ) => {
                     let moved = elements::out_of_order(old, new);
-                    return moved.iter().flatten().map(|value| leaves_of(value)).sum::<usize>() as f64;
+                    return moved.baseline.iter().chain(&moved.new).map(|value| leaves_of(value)).sum::<usize>() as f64;
                 }
                 (Some(old), Some(new)) => grounding::distance_of_values(&old.value, &new.value),
                 _ => 1.0,

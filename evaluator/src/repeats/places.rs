@@ -9,7 +9,8 @@ use std::fmt;
 use counterproof_artifact::EventBody;
 use serde_json::{Map, Value, json};
 
-use crate::diff::{compared, output, steps};
+use crate::diff::steps::{self, EventKind};
+use crate::diff::{compared, output};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{self, Rules, Scope, Subject};
@@ -152,9 +153,10 @@ impl Visited<'_> {
     /// Shows the places of an event, but not its place among the others.
     pub(super) fn event(self, index: usize, see: See<'_>) {
         let Self { loaded, rules, .. } = self;
-        let (kind, tool) = steps::kind(loaded, index);
-        let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
-        let Some(mut fields) = as_seen(compared::event_value(loaded, index), &rules.scope(subject)) else { return };
+        let kind = EventKind::new(loaded, index);
+        let scope = rules.scope(kind.subject());
+        let EventKind { event: kind, tool } = kind;
+        let Some(mut fields) = as_seen(compared::event_value(loaded, index), &scope) else { return };
         match &loaded.answer.events[index].body {
             EventBody::ToolCall(_) => {
                 fields.shift_remove("tool");
@@ -186,7 +188,7 @@ impl Visited<'_> {
 
     /// The place of actions that name the tool of an event, where it has one.
     pub(super) fn proposed_by(self, index: usize) -> Option<u64> {
-        let (_, tool) = steps::kind(self.loaded, index);
+        let EventKind { tool, .. } = EventKind::new(self.loaded, index);
         (!tool.is_empty()).then(|| Place::Proposed { tool }.key())
     }
 
@@ -223,7 +225,7 @@ impl Visited<'_> {
 /// What a ref leads to, where that is a call by what the rules see of it.
 fn meaning(loaded: &LoadedAnswer, followed: &FollowedRef, rules: &Rules) -> u64 {
     let Some(call) = evidence::call_of(loaded, followed).filter(|_| !rules.is_empty()) else { return followed.meaning };
-    let (kind, tool) = steps::kind(loaded, call);
+    let EventKind { event: kind, tool } = EventKind::new(loaded, call);
     let fields =
         as_seen(compared::event_value(loaded, call), &rules.scope(Subject { event: Some(kind), tool: Some(tool) }));
     meaning_hash(&json!([kind, tool, fields.and_then(|mut fields| fields.shift_remove("args"))]))

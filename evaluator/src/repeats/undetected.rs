@@ -7,7 +7,7 @@ use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::json::{JsonChange, JsonChanges};
 use crate::diff::output::{self, OutputChange};
-use crate::diff::steps;
+use crate::diff::steps::EventKind;
 use crate::load::LoadedAnswer;
 use crate::rules::{self, Rules, Scope, Subject};
 
@@ -24,9 +24,8 @@ pub(crate) fn is_any(found: &Differences, sides: [&LoadedAnswer; 2], rules: &Rul
 /// The same of two events.
 pub(super) fn in_event(row: &EventRow, new: &LoadedAnswer, rules: &Rules) -> bool {
     let Row::Both { new: index, .. } = row.row else { return false };
-    let (kind, tool) = steps::kind(new, index);
-    let subject = Subject { event: Some(kind), tool: Some(tool).filter(|tool| !tool.is_empty()) };
-    among(&row.changes, &format!("/events/{index}"), &rules.scope(subject))
+    let scope = rules.scope(EventKind::new(new, index).subject());
+    among(&row.changes, &format!("/events/{index}"), &scope)
 }
 
 /// The same of two actions.
