@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::RiskLevel;
-use counterproof_evaluator::{GateLimits, Rules, Thresholds, WrittenRules};
+use counterproof_evaluator::{GateRules, Rules, Thresholds, WrittenRules};
 use counterproof_validation::Position;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ const DEFAULT_PATH: &str = "counterproof.toml";
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
     /// The rules of the gate: the allowed number of cases per verdict.
-    pub(crate) gate: GateLimits,
+    pub(crate) gate: GateRules,
     /// The thresholds for comparisons with several runs per side.
     pub(crate) statistics: Thresholds,
     /// Request fields that are the same for all cases.

@@ -72,7 +72,7 @@ pub use diff::{
 // Judging, the gate, and statistics over repeated runs.
 pub use cause::CauseCode;
 pub use gate::{
-    GateLimits, Limit, Measure, ScopeLimits, UnknownScope, headline as gate_headline,
+    GateRules, Limit, Measure, ScopeRules, UnknownScope, headline as gate_headline,
     qualifications as gate_qualifications, unknown_scopes,
 };
 pub use judge::{Expectations, ReasonCode, SchemaError, SeverityPart};

@@ -58,7 +58,7 @@ pub(super) fn failed_on_one_side(inquiry: &Inquiry<'_>) -> HashSet<usize> {
     if !outcomes::any_failed(old) && !outcomes::any_failed(new) {
         return HashSet::new();
     }
-    let (before, after) = (Outcomes::of(old), Outcomes::of(new));
+    let (before, after) = (Outcomes::new(old), Outcomes::new(new));
     let (old, new) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
     let rows = inquiry.differences.actions.iter().enumerate();
     let failed_on_one_side = rows.filter(|(_, row)| match row.row {

@@ -96,7 +96,7 @@ impl Walk<'_, '_> {
         for (side, holder) in effect.holders(self.inquiry) {
             let loaded = self.inquiry.side(side).loaded;
             if let Holder::Action(index) = holder {
-                let outcomes = Outcomes::of(loaded);
+                let outcomes = Outcomes::new(loaded);
                 for result in outcomes.results(&loaded.answer.proposed_actions[index]) {
                     self.visit(side, *result, None);
                 }

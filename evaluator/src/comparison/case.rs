@@ -17,7 +17,7 @@ use crate::judge::verdict::{self, Compared, Decision};
 use crate::load::case_input::CaseInput;
 use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
-use crate::repeats::{CaseAnalysis, RepeatAnalysis, ShownPair, undetected};
+use crate::repeats::{CaseAnalysis, RepeatAnalysis, undetected};
 
 /// Everything about one case while it is compared.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct CaseComparison<'a> {
     /// The case in the cases file, where it is known.
     pub spec: Option<&'a CaseSpec>,
     /// The pair of runs that the artifacts and everything below come from.
-    pub shown: ShownPair,
+    pub shown: Sides<usize>,
     /// The baseline's artifact.
     pub baseline: Artifact,
     /// New's artifact.
@@ -89,7 +89,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
 
 /// The artifacts of one run per side, with their evidence refs resolved.
 struct LoadedPair {
-    shown: ShownPair,
+    shown: Sides<usize>,
     artifacts: Sides<Artifact>,
     evidence: Sides<Vec<Vec<evidence::FollowedRef>>>,
 }
@@ -115,7 +115,7 @@ impl LoadedPair {
     fn load(context: CaseContext<'_>) -> Self {
         let shown = context.repeats.map(|repeats| repeats.case.shown).unwrap_or_default();
         let load = |side| {
-            let run = context.request.runs(side).get(shown.of(side));
+            let run = context.request.runs(side).get(*shown.get(side));
             run.map_or(Artifact::Absent, |run| run.load(context.case_id))
         };
         let artifacts = Sides::from_fn(load);
@@ -133,7 +133,7 @@ impl LoadedPair {
         let expectations = request.expectations.judge(case_id, judged(Side::Baseline), judged(Side::New));
         let inputs = Sides::from_fn(|side| {
             let runs = request.runs(side);
-            let run = runs.get(self.shown.of(side)).unwrap_or_else(|| runs.first());
+            let run = runs.get(*self.shown.get(side)).unwrap_or_else(|| runs.first());
             CaseInput::new(case_id, spec, run, self.artifacts.get(side).envelope())
         });
         let answers = Sides::from_fn(|side| {
@@ -146,7 +146,7 @@ impl LoadedPair {
         let mut differences = Differences::between(sides.baseline, sides.new, &request.rules);
         // Noise is marked before the causes and the findings are looked for, since both skip it.
         if let Some(repeats) = context.repeats {
-            repeats.case.mark_noise(&mut differences, sides.into_array(), &request.rules);
+            repeats.case.mark_noise(&mut differences, sides, &request.rules);
         }
         let provenance = Provenance::trace(sides, &differences, inputs.as_ref());
         let suspects = &provenance.suspects;
@@ -196,7 +196,7 @@ fn differs_beyond_runs(context: CaseContext<'_>, examination: &Examination<'_>, 
         Verdict::Unchanged => !answers.differences.is_empty() || examination.findings.fresh().next().is_some(),
         Verdict::Noisy => {
             let loaded = answers.sides.map(|side| side.loaded);
-            undetected::is_any(&answers.differences, loaded.into_array(), &context.request.rules)
+            undetected::is_undetected_in_pair(&answers.differences, loaded, &context.request.rules)
         }
         _ => false,
     }

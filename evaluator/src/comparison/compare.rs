@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
 use crate::cause;
-use crate::gate::{self, GateCase, GateLimits};
+use crate::gate::{self, GateCase, GateRules};
 use crate::grounding::{Coverage, UsualValues};
 use crate::judge::Expectations;
 use crate::judge::findings::BaselineValues;
@@ -37,7 +37,7 @@ pub struct Request<'a> {
     /// The rules of comparison.
     pub rules: Rules,
     /// The gate's limits.
-    pub limits: GateLimits,
+    pub limits: GateRules,
     /// The statistical thresholds, for several runs per side.
     pub thresholds: Thresholds,
 }
@@ -51,7 +51,7 @@ impl Request<'_> {
             cases: &[],
             expectations: Expectations::default(),
             rules: Rules::default(),
-            limits: GateLimits::default(),
+            limits: GateRules::default(),
             thresholds: Thresholds::default(),
         }
     }
@@ -96,12 +96,12 @@ pub fn compare<E: Send>(
         rules: &request.rules,
         thresholds: &request.thresholds,
     };
-    let repeated = is_repeated.then(|| RepeatAnalysis::of(&inputs, &ids));
+    let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
     let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values: &UsualValues::default() };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
     let (cases, matched): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
 
-    let judged: Vec<_> = cases.iter().map(|case| GateCase::of(case, specs.get(&case.case_id).copied())).collect();
+    let judged: Vec<_> = cases.iter().map(|case| GateCase::new(case, specs.get(&case.case_id).copied())).collect();
     let of_repeats = repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
-use counterproof_artifact::{RunId, Side};
+use counterproof_artifact::{RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
 
@@ -14,7 +14,6 @@ use crate::diff::{Differences, WithEvidence};
 use crate::load::SideRuns;
 use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
-use crate::repeats::ShownPair;
 use crate::rules::Rules;
 use crate::values::text;
 
@@ -105,14 +104,16 @@ fn show_case<'a>(
     row: &CaseEvaluation,
     spec: Option<&'a CaseSpec>,
 ) -> CaseComparison<'a> {
-    // The evaluation is a file like any other: a run that there is not is no reason to stop.
-    let place = |index: u64, runs: &SideRuns| usize::try_from(index).unwrap_or(usize::MAX).min(runs.iter().len() - 1);
+    // The evaluation is a file and may name a run that does not exist. The last run is then shown instead.
+    let index_of =
+        |index: u64, runs: &SideRuns| usize::try_from(index).unwrap_or(usize::MAX).min(runs.iter().len() - 1);
     let stored = row.repeats.as_ref().map(|repeats| repeats.shown);
-    let shown = stored.map_or_else(ShownPair::default, |stored| ShownPair {
-        baseline: place(stored.baseline, &request.baseline),
-        new: place(stored.new, &request.new),
+    let shown = stored.map_or_else(Sides::default, |stored| Sides {
+        baseline: index_of(stored.baseline, &request.baseline),
+        new: index_of(stored.new, &request.new),
     });
-    let load = |runs: &SideRuns, side| runs.get(shown.of(side)).map_or(Artifact::Absent, |run| run.load(&row.case_id));
+    let load =
+        |runs: &SideRuns, side| runs.get(*shown.get(side)).map_or(Artifact::Absent, |run| run.load(&row.case_id));
     let (baseline, new) = (load(&request.baseline, Side::Baseline), load(&request.new, Side::New));
     let follow = |artifact: &Artifact| artifact.answer().map(evidence::follow).unwrap_or_default();
     let (baseline_evidence, new_evidence) = (follow(&baseline), follow(&new));

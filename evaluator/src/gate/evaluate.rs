@@ -4,7 +4,7 @@ use counterproof_artifact::RiskLevel;
 use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, Verdict};
 use counterproof_cases::CaseSpec;
 
-use super::limits::{GateLimits, Limit, Measure, ScopeLimits};
+use super::rules::{GateRules, Limit, Measure, ScopeRules};
 
 /// The rule that counts the cases with a lower pass rate on new and too few runs to rule out chance.
 pub(crate) const UNDECIDED: &str = "undecided";
@@ -26,7 +26,7 @@ pub(crate) struct GateCase<'a> {
 
 impl<'a> GateCase<'a> {
     /// A case that was compared, and what the cases file says of it.
-    pub(crate) fn of(case: &CaseEvaluation, spec: Option<&'a CaseSpec>) -> Self {
+    pub(crate) fn new(case: &CaseEvaluation, spec: Option<&'a CaseSpec>) -> Self {
         let judged = case.is_judged_on_new();
         Self {
             verdict: case.verdict,
@@ -90,7 +90,7 @@ pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
 }
 
 /// Evaluates all rules. `of_repeats` are the rules that need several runs per side.
-pub(crate) fn judge(cases: &[GateCase<'_>], of_repeats: Vec<GateRule>, limits: &GateLimits) -> Gate {
+pub(crate) fn judge(cases: &[GateCase<'_>], of_repeats: Vec<GateRule>, limits: &GateRules) -> Gate {
     let mut rules = rules(cases, limits);
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
@@ -105,10 +105,10 @@ pub(crate) fn at_most(code: &str, limit: Limit, actual: u64, of: u64) -> GateRul
 }
 
 /// Every configured rule: those over all cases first.
-pub(crate) fn rules(cases: &[GateCase<'_>], limits: &GateLimits) -> Vec<GateRule> {
+pub(crate) fn rules(cases: &[GateCase<'_>], limits: &GateRules) -> Vec<GateRule> {
     let mut rules: Vec<_> =
         limits.overall().iter().map(|(measure, limit)| rule(cases, None, *measure, *limit)).collect();
-    for ScopeLimits { scope, limits } in limits.scopes() {
+    for ScopeRules { scope, limits } in limits.scopes() {
         let within: Vec<_> = cases.iter().filter(|case| case.is_in(scope)).copied().collect();
         rules.extend(limits.iter().map(|(measure, limit)| rule(&within, Some(scope), *measure, *limit)));
     }
@@ -174,8 +174,8 @@ pub struct UnknownScope {
 }
 
 /// The scopes that have rules but no case: for tags and suites no case of the cases file, for risks no compared case.
-pub fn unknown_scopes(limits: &GateLimits, specs: &[CaseSpec], cases: &[CaseEvaluation]) -> Vec<UnknownScope> {
-    let unknown = limits.scopes().iter().filter_map(|ScopeLimits { scope, .. }| {
+pub fn unknown_scopes(limits: &GateRules, specs: &[CaseSpec], cases: &[CaseEvaluation]) -> Vec<UnknownScope> {
+    let unknown = limits.scopes().iter().filter_map(|ScopeRules { scope, .. }| {
         let (name, mut known): (&str, Vec<&str>) = match scope {
             GateScope::Risk(level) => {
                 (level.as_str(), cases.iter().filter_map(|case| case.risk_level).map(RiskLevel::as_str).collect())
@@ -206,11 +206,11 @@ mod tests {
         counts.iter().flat_map(|(verdict, count)| vec![case(*verdict); *count]).collect()
     }
 
-    fn outcome(counts: &[(Verdict, usize)], limits: &GateLimits) -> GateOutcome {
+    fn outcome(counts: &[(Verdict, usize)], limits: &GateRules) -> GateOutcome {
         judge(&cases(counts), Vec::new(), limits).outcome
     }
 
-    fn limits(text: &str) -> GateLimits {
+    fn limits(text: &str) -> GateRules {
         toml::from_str(text).unwrap()
     }
 
@@ -222,7 +222,7 @@ mod tests {
     fn a_clean_comparison_passes_and_lists_every_rule() {
         let mut cases = cases(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)]);
         cases[0].met = Some(false);
-        let gate = judge(&cases, Vec::new(), &GateLimits::default());
+        let gate = judge(&cases, Vec::new(), &GateRules::default());
         assert!(gate.passed);
         assert_eq!(gate.rules.len(), 8);
         assert!(gate.rules.iter().all(|rule| rule.passed));
@@ -234,14 +234,14 @@ mod tests {
     fn each_kind_of_trouble_fails_it() {
         for verdict in [Verdict::Regressed, Verdict::Broken, Verdict::Invalid, Verdict::Missing, Verdict::Added] {
             let counts = [(Verdict::Unchanged, 9), (verdict, 1)];
-            assert_eq!(outcome(&counts, &GateLimits::default()), GateOutcome::Failed, "{verdict}");
+            assert_eq!(outcome(&counts, &GateRules::default()), GateOutcome::Failed, "{verdict}");
         }
     }
 
     #[test]
     fn every_verdict_but_unchanged_can_have_a_limit_of_its_own() {
         let none =
-            Measure::ALL.into_iter().fold(GateLimits::default(), |limits, measure| limits.with(measure, Limit::None));
+            Measure::ALL.into_iter().fold(GateRules::default(), |limits, measure| limits.with(measure, Limit::None));
         for verdict in Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::Unchanged) {
             let measure = Measure::ALL.into_iter().find(|measure| measure.code() == verdict.as_str()).unwrap();
             let only = none.clone().with(measure, Limit::Count(1));
@@ -252,14 +252,14 @@ mod tests {
 
     #[test]
     fn nothing_compared_is_an_answer_of_its_own() {
-        assert_eq!(outcome(&[], &GateLimits::default()), GateOutcome::NotEnoughData);
-        assert_eq!(outcome(&[(Verdict::StillBroken, 4)], &GateLimits::default()), GateOutcome::NotEnoughData);
+        assert_eq!(outcome(&[], &GateRules::default()), GateOutcome::NotEnoughData);
+        assert_eq!(outcome(&[(Verdict::StillBroken, 4)], &GateRules::default()), GateOutcome::NotEnoughData);
     }
 
     #[test]
     fn unpaired_cases_pass_only_when_told_so() {
         let counts = [(Verdict::Unchanged, 1), (Verdict::Missing, 1), (Verdict::Added, 1)];
-        let told = |limit| outcome(&counts, &GateLimits::default().with(Measure::Unpaired, limit));
+        let told = |limit| outcome(&counts, &GateRules::default().with(Measure::Unpaired, limit));
         assert_eq!((told(Limit::None), told(Limit::Count(1))), (GateOutcome::Passed, GateOutcome::Failed));
     }
 

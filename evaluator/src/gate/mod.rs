@@ -3,11 +3,11 @@
 
 mod evaluate;
 mod headline;
-mod limits;
+mod rules;
 
 pub(crate) use evaluate::{GateCase, counts, judge};
 pub(crate) use evaluate::{UNDECIDED, at_most, fails_by_default};
 pub use evaluate::{UnknownScope, unknown_scopes};
 pub(crate) use headline::lacks_expectations;
 pub use headline::{headline, qualifications};
-pub use limits::{GateLimits, Limit, Measure, ScopeLimits};
+pub use rules::{GateRules, Limit, Measure, ScopeRules};

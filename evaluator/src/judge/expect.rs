@@ -21,7 +21,7 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn of(loaded: &LoadedAnswer) -> Self {
+    pub(super) fn new(loaded: &LoadedAnswer) -> Self {
         let answer = &loaded.answer;
         // Types of ours, which always serialise.
         let mut events = serde_json::to_value(&answer.events).unwrap_or_default();

@@ -209,7 +209,7 @@ impl Check {
             Check::JsonSchema(validator) => judge_schema(validator, &answer.final_output.content),
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
             Check::Expect { expect, input } => {
-                super::expect::judge(expect, view.get_or_init(|| View::of(judged.answer)), input)
+                super::expect::judge(expect, view.get_or_init(|| View::new(judged.answer)), input)
             }
         }
     }

@@ -56,7 +56,7 @@ pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[
     if rows.is_empty() || !any_failed(new) {
         return Vec::new();
     }
-    let (before, after) = (Outcomes::of(baseline), Outcomes::of(new));
+    let (before, after) = (Outcomes::new(baseline), Outcomes::new(new));
     let rows = rows.iter().enumerate().filter(|(_, row)| !row.noise);
     let newly = rows.filter_map(|(number, row)| {
         let Row::Both { baseline: old, new: other } = row.row else { return None };
@@ -70,7 +70,7 @@ pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[
 
 impl<'a> Outcomes<'a> {
     /// How the calls of an answer ended.
-    pub(crate) fn of(loaded: &'a LoadedAnswer) -> Self {
+    pub(crate) fn new(loaded: &'a LoadedAnswer) -> Self {
         let events = &loaded.answer.events;
         let results = events.iter().enumerate().filter_map(|(index, event)| match &event.body {
             EventBody::ToolResult(result) => Some((index, result)),

@@ -4,7 +4,7 @@
 //! wording weighs least, since it is mostly noise. `docs/verdicts.md` has the details.
 
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Severity, SeverityShare};
-use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel};
+use counterproof_artifact::{Content, EventBody, FinalOutput, ProposedAction, RiskLevel, Sides};
 use serde_json::Value;
 
 use super::{ReasonCode, SeverityPart};
@@ -58,28 +58,28 @@ pub(crate) struct SeverityInput<'a> {
     pub differences: Option<&'a Differences>,
     /// How they did on the expectations.
     pub expectations: &'a [ExpectationResult],
-    /// What is wrong with new by itself.
+    /// The problems of new that do not depend on a comparison.
     pub findings: &'a Findings,
-    /// What several runs say; `None` where the pair says all there is to say.
+    /// The rates over several runs; `None` if the pair of answers decides alone.
     pub runs: Option<RepeatRates>,
 }
 
-/// What several runs a side say of a case, each from 0 to 1.
+/// The rates of a case over several runs per side, each from 0 to 1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatRates {
-    /// How much of the difference the baseline also has with itself.
+    /// The share of the differences that the baseline also has with itself.
     pub noise: f64,
-    /// By how much the share of runs fell that have an answer.
+    /// The fall of the share of runs with an answer.
     pub answered_fell: f64,
-    /// By how much the share of runs fell that meet every expectation.
+    /// The fall of the share of runs that meet every expectation.
     pub met_fell: f64,
-    /// By how much the share of runs fell whose evidence holds.
+    /// The fall of the share of runs whose evidence holds.
     pub evidence_fell: f64,
 }
 
 /// The severity of a case.
 pub(crate) fn of(input: SeverityInput<'_>) -> Severity {
-    // What runs count is no difference between two of them, so noise takes nothing from it.
+    // Rates over runs already account for noise, so only the differences between the two answers are reduced by it.
     let counted = match &input.runs {
         Some(runs) => counted_over(runs),
         None => counted_once(&input),
@@ -97,7 +97,7 @@ pub(crate) fn of(input: SeverityInput<'_>) -> Severity {
     Severity { score: rounded(score), parts }
 }
 
-/// The part, where it has a share.
+/// The part; `None` for a share of 0.
 fn part(part: SeverityPart, share: f64) -> Option<SeverityShare> {
     (share > 0.0).then(|| SeverityShare { code: part.as_str().to_owned(), share: rounded(share.min(1.0)) })
 }
@@ -106,7 +106,7 @@ fn shares(parts: &[SeverityShare]) -> impl Iterator<Item = f64> + '_ {
     parts.iter().map(|part| part.share)
 }
 
-/// What several runs count.
+/// The parts that are measured by rates over several runs.
 fn counted_over(runs: &RepeatRates) -> Vec<SeverityShare> {
     let parts = [
         part(SeverityPart::NoAnswer, NO_ANSWER * runs.answered_fell),
@@ -116,7 +116,7 @@ fn counted_over(runs: &RepeatRates) -> Vec<SeverityShare> {
     parts.into_iter().flatten().collect()
 }
 
-/// The same of the only run a side.
+/// The same parts for one run per side.
 fn counted_once(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let fell = |result: &&ExpectationResult| {
         let (held, fails) = (result.baseline.as_ref(), result.new.as_ref());
@@ -140,18 +140,18 @@ fn counted_once(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     parts.into_iter().flatten().collect()
 }
 
-/// In what the two answers that are shown differ.
+/// The parts for the differences between the two shown answers.
 fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let (Some(old), Some(new), Some(differences)) = (input.baseline.answer(), input.new.answer(), input.differences)
     else {
         return Vec::new();
     };
-    let (before, after) = (Outcomes::of(old), Outcomes::of(new));
+    let (before, after) = (Outcomes::new(old), Outcomes::new(new));
     let invented = input.findings.fresh().filter(|found| found.code == ReasonCode::UngroundedArgument).map(|found| {
         let each = if found.is_kept || all_calls_failed(new, &after, found.holder) { UNSEEN } else { INVENTED };
         each * weight(risk(new, found.holder))
     });
-    let distances = ActionDistances::of((old, &before), (new, &after), differences);
+    let distances = ActionDistances::new(Sides::new(old, new), Sides::new(&before, &after), differences);
     let (code, share) = output(&old.answer.final_output, &new.answer.final_output, &differences.output);
     let parts = [
         part(SeverityPart::UngroundedArgument, any(invented)),
@@ -227,7 +227,7 @@ impl Sum {
     }
 }
 
-/// What was done, and the steps on the way.
+/// The distances between the actions, and between the steps, of both sides.
 #[derive(Debug, Default)]
 struct ActionDistances {
     high: Sum,
@@ -236,11 +236,8 @@ struct ActionDistances {
 }
 
 impl ActionDistances {
-    fn of(
-        (old, before): (&LoadedAnswer, &Outcomes<'_>),
-        (new, after): (&LoadedAnswer, &Outcomes<'_>),
-        differences: &Differences,
-    ) -> Self {
+    fn new(answers: Sides<&LoadedAnswer>, outcomes: Sides<&Outcomes<'_>>, differences: &Differences) -> Self {
+        let (Sides { baseline: old, new }, Sides { baseline: before, new: after }) = (answers, outcomes);
         let mut distances = Self::default();
         let (old_actions, new_actions) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
         for row in &differences.actions {

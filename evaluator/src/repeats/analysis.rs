@@ -6,7 +6,7 @@ use counterproof_artifact::evaluation::{
     CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, ShownRuns,
     SuiteMeasure, Tier, Verdict,
 };
-use counterproof_artifact::{CaseId, RiskLevel, Side};
+use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
 
 use super::design::Design;
@@ -16,9 +16,9 @@ use super::noise::{self, DifferingPlace};
 use super::noise_marks;
 use super::observations::{CaseObservations, Criteria, MissingArtifacts};
 use super::reasons;
-use super::shown_pair::{self, ShownPair};
+use super::shown_pair;
 use crate::diff::{Differences, WithEvidence};
-use crate::gate::{self, GateLimits};
+use crate::gate::{self, GateRules};
 use crate::judge::Expectations;
 use crate::judge::severity::RepeatRates;
 use crate::judge::verdict::Decision;
@@ -55,27 +55,27 @@ pub(crate) struct RepeatAnalysis {
 /// The result for one case.
 #[derive(Debug)]
 pub(crate) struct CaseAnalysis {
-    /// The pair of runs to be shown.
-    pub shown: ShownPair,
+    /// The shown pair: an index into the runs of each side.
+    pub shown: Sides<usize>,
     measures: Vec<CaseMeasure>,
     places: Vec<DifferingPlace>,
     /// The highest risk of an action in any run.
     pub risk: Option<RiskLevel>,
     /// The number of runs of each side without an artifact of the case.
-    missing: [MissingArtifacts; 2],
+    missing: Sides<MissingArtifacts>,
     /// Whether both sides have answers, so that the runs decide the verdict and not the pair that is shown.
     runs_decide: bool,
 }
 
 impl RepeatAnalysis {
     /// Analyses all runs of the cases. Deterministic: the same runs give the same result.
-    pub(crate) fn of(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
+    pub(crate) fn new(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
         let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules };
-        let survey = |id: &CaseId| CaseObservations::of(inputs.baseline, inputs.new, criteria, id);
+        let survey = |id: &CaseId| CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id);
         let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let names = learnt.into_iter().fold(Names::default(), Names::and);
-        let design = Design::of(inputs.baseline, inputs.new);
-        let Measures { by_case, suite, .. } = Measures::of(&observed, &design, inputs.thresholds);
+        let design = Design::from_runs(inputs.baseline, inputs.new);
+        let Measures { by_case, suite, .. } = Measures::new(&observed, &design, inputs.thresholds);
         let places = noise::differing(&observed, &names, inputs.thresholds.alpha.value());
         let decide = |((case, measures), places): ((&CaseObservations, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
@@ -84,13 +84,13 @@ impl RepeatAnalysis {
             } else {
                 shown_pair::of_states(case)
             };
-            let missing = [MissingArtifacts::of(&case.baseline), MissingArtifacts::of(&case.new)];
+            let missing = Sides::new(&case.baseline, &case.new).map(|runs| MissingArtifacts::count(runs));
             CaseAnalysis { shown, measures, places, risk: case.highest_risk(), missing, runs_decide }
         };
         Self { cases: observed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
     }
 
-    /// What is decided of the case at this place, with its reasons.
+    /// The result for the case at this index.
     pub(crate) fn case(&self, index: usize) -> Option<&CaseAnalysis> {
         self.cases.get(index)
     }
@@ -126,7 +126,7 @@ impl RepeatAnalysis {
         Some(Decision::new(verdict, counted.chain(places).collect()))
     }
 
-    /// What the evaluation tells of a case, and of the pair that is shown of it.
+    /// The record of a case and its shown pair in the evaluation.
     pub(crate) fn to_record(&self, case: &CaseAnalysis, found: Option<&Differences>) -> CaseRepeats {
         let mut places = self.places(case);
         let omitted = places.len().saturating_sub(PLACES_LISTED);
@@ -143,7 +143,7 @@ impl RepeatAnalysis {
     }
 
     /// The gate rules that need several runs per side.
-    pub(crate) fn gate_rules(&self, cases: &[CaseEvaluation], limits: &GateLimits) -> Vec<GateRule> {
+    pub(crate) fn gate_rules(&self, cases: &[CaseEvaluation], limits: &GateRules) -> Vec<GateRule> {
         let fell = self.suite.iter().filter(|measure| measure.fell).count() as u64;
         let is_open = |measure: &CaseMeasure| {
             let tier = matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
@@ -161,22 +161,22 @@ impl RepeatAnalysis {
     }
 
     fn places(&self, case: &CaseAnalysis) -> Vec<PlaceNoise> {
-        let told = |place: &DifferingPlace| PlaceNoise {
+        let record = |place: &DifferingPlace| PlaceNoise {
             place: self.names.get(place.place).unwrap_or("a place without a name").to_owned(),
             baseline: place.baseline,
             new: place.new,
             noise: place.noise,
             basis: place.basis,
         };
-        case.places.iter().map(told).collect()
+        case.places.iter().map(record).collect()
     }
 }
 
 impl CaseAnalysis {
-    /// What is said of a case that some of the runs which set out to ask it have no artifact of: one that is lost may be the
-    /// one that failed. `None` where there is one of each.
+    /// The decision on a case that some runs selected but have no artifact of: the lost artifact could be a failure. `None` if
+    /// all artifacts exist.
     pub(crate) fn missing_artifacts(&self) -> Option<Decision> {
-        let [baseline, new] = self.missing;
+        let Sides { baseline, new } = self.missing;
         match () {
             () if new.runs > 0 => Some(Decision::new(Verdict::Missing, vec![reasons::missing_reason(Side::New, new)])),
             () if baseline.runs > 0 => {
@@ -187,14 +187,14 @@ impl CaseAnalysis {
     }
 
     /// Marks the noise in the shown pair, unless everything in it is noise.
-    pub(crate) fn mark_noise(&self, found: &mut Differences, sides: [WithEvidence<'_>; 2], rules: &Rules) {
+    pub(crate) fn mark_noise(&self, found: &mut Differences, sides: Sides<WithEvidence<'_>>, rules: &Rules) {
         if self.runs_decide && self.places.iter().any(|place| place.noise) {
             let noise: HashMap<u64, bool> = self.places.iter().map(|place| (place.place, place.noise)).collect();
             noise_marks::mark(found, sides, rules, &|place| noise.get(&place).copied());
         }
     }
 
-    /// What the runs say for the severity; `None` where the pair that is shown says all there is to say.
+    /// The rates for the severity; `None` if the shown pair decides alone.
     pub(crate) fn for_severity(&self) -> Option<RepeatRates> {
         let fell = |code: MeasureCode| {
             let measure = self.measures.iter().find(|measure| measure.code == code);

@@ -26,18 +26,18 @@ pub(super) struct Rounds {
 }
 
 impl Design {
-    pub(super) fn of(baseline: &SideRuns, new: &SideRuns) -> Self {
+    pub(super) fn from_runs(baseline: &SideRuns, new: &SideRuns) -> Self {
         let documents = |side: &SideRuns| side.iter().map(|run| run.reader().run().clone()).collect::<Vec<_>>();
-        Self::of_documents(&documents(baseline), &documents(new))
+        Design::from_documents(&documents(baseline), &documents(new))
     }
 
-    fn of_documents(baseline: &[Run], new: &[Run]) -> Self {
+    fn from_documents(baseline: &[Run], new: &[Run]) -> Self {
         // After the full rounds, how often a case runs depends on its results, so counting these runs would bias the baseline.
         let counts = |run: &Run| match (&run.until_decided, run.repeat) {
             (Some(until), Some(repeat)) => repeat.get() <= until.full_rounds.get(),
             _ => true,
         };
-        Self { baseline: baseline.iter().map(counts).collect(), rounds: Rounds::of(new) }
+        Self { baseline: baseline.iter().map(counts).collect(), rounds: Rounds::from_runs(new) }
     }
 
     /// Whether the outcomes of a run of baseline are counted.
@@ -47,7 +47,7 @@ impl Design {
 }
 
 impl Rounds {
-    fn of(runs: &[Run]) -> Option<Self> {
+    fn from_runs(runs: &[Run]) -> Option<Self> {
         let until = runs.iter().filter_map(|run| run.until_decided.as_ref());
         let full = until.map(|until| until.full_rounds.get()).min()?;
         let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
@@ -81,14 +81,14 @@ mod tests {
     #[test]
     fn rounds_are_counted_in_the_order_in_which_they_were_made() {
         // As a shell sorts the folders.
-        let rounds = Design::of_documents(&[planned(1)], &[round(1), round(10), round(2)]).rounds.unwrap();
+        let rounds = Design::from_documents(&[planned(1)], &[round(1), round(10), round(2)]).rounds.unwrap();
         assert_eq!((rounds.order, rounds.max, rounds.full), (vec![0, 2, 1], 20, 2));
-        assert!(Design::of_documents(&[round(1)], &[planned(1), planned(2)]).rounds.is_none());
+        assert!(Design::from_documents(&[round(1)], &[planned(1), planned(2)]).rounds.is_none());
     }
 
     #[test]
     fn of_a_baseline_that_was_made_in_rounds_only_the_full_ones_count() {
-        let design = Design::of_documents(&[planned(9), round(1), round(2), round(3)], &[planned(1)]);
+        let design = Design::from_documents(&[planned(9), round(1), round(2), round(3)], &[planned(1)]);
         assert_eq!([0, 1, 2, 3].map(|run| design.counts(run)), [true, true, true, false]);
     }
 }

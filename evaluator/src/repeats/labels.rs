@@ -15,7 +15,7 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Labels an answer, and adds the names of its places to `names`.
-    pub(super) fn of(answer: Visited<'_>, names: &mut Names) -> Self {
+    pub(super) fn from_answer(answer: Visited<'_>, names: &mut Names) -> Self {
         let mut by_place: HashMap<u64, u64> = HashMap::new();
         answer.all(&mut |place: Place<'_>, value| {
             let key = place.key();

@@ -24,7 +24,7 @@ const CODES: [MeasureCode; 3] = [MeasureCode::Answered, MeasureCode::Expectation
 
 impl Measures {
     /// Judges all cases. The false alarm rate in `thresholds` applies to all measures together.
-    pub(super) fn of(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
+    pub(super) fn new(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
         match &design.rounds {
             Some(rounds) => Self::over_rounds(cases, design, rounds, thresholds),
             None => Self::of_planned(cases, design, thresholds),
@@ -37,7 +37,8 @@ impl Measures {
 
     /// Judges runs whose number was planned in advance.
     fn of_planned(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
-        let counted: Vec<Counted> = CODES.into_iter().filter_map(|code| Counted::of(code, cases, design)).collect();
+        let counted: Vec<Counted> =
+            CODES.into_iter().filter_map(|code| Counted::from_cases(code, cases, design)).collect();
         // A measure that always or never passes cannot raise an alarm, so it needs no share of the rate.
         let moving = counted.iter().filter(|measure| measure.varies()).count().max(1);
         let thresholds = shared_out(thresholds, moving);
@@ -62,7 +63,7 @@ impl Measures {
 
     /// Judges rounds that each include only the open cases: results are tested after every round, and stop the case.
     fn over_rounds(cases: &[CaseObservations], design: &Design, rounds: &Rounds, thresholds: &Thresholds) -> Self {
-        let counted = CODES.into_iter().filter_map(|code| RoundsCounted::of(code, cases, design, rounds));
+        let counted = CODES.into_iter().filter_map(|code| RoundsCounted::from_cases(code, cases, design, rounds));
         let counted: Vec<RoundsCounted> = counted.collect();
         // Whether a measure varies is only known after the last round, so using it would change earlier decisions.
         let thresholds = Thresholds { full_rounds: rounds.full, ..shared_out(thresholds, counted.len().max(1)) };
@@ -97,7 +98,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(code: MeasureCode, cases: &[CaseObservations], design: &Design) -> Option<Self> {
+    fn from_cases(code: MeasureCode, cases: &[CaseObservations], design: &Design) -> Option<Self> {
         let found = cases.iter().enumerate().filter_map(|(index, case)| Some((index, tallies(code, case, design)?)));
         let (indexes, tallies): (Vec<_>, Vec<_>) = found.unzip();
         (!indexes.is_empty()).then_some(Self { code, indexes, tallies })
@@ -122,7 +123,7 @@ struct RoundsCounted {
 
 impl RoundsCounted {
     /// `None` where no case has anything to count on both sides. A case that new was not asked yet is among the others.
-    fn of(code: MeasureCode, cases: &[CaseObservations], design: &Design, rounds: &Rounds) -> Option<Self> {
+    fn from_cases(code: MeasureCode, cases: &[CaseObservations], design: &Design, rounds: &Rounds) -> Option<Self> {
         let count = |(index, case): (usize, &CaseObservations)| {
             let baseline = baseline_tally(code, case, design);
             let outcomes: Vec<_> = rounds.order.iter().map(|run| outcome(code, case.new.get(*run)?)).collect();

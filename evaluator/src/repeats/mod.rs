@@ -19,4 +19,3 @@ pub(crate) mod undetected;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
 pub use round_status::{CaseStatus, RoundStatus, round_statuses};
-pub(crate) use shown_pair::ShownPair;

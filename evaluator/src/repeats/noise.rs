@@ -41,7 +41,12 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
             let judged = statistics::judge_place(&values);
             let cases = indexes.into_iter().zip(&judged.cases).filter(|(_, case)| case.across.disagree > 0);
             let of_actions = names.of_actions(place);
-            cases.map(|(index, case)| (index, decide((place, of_actions), case, &judged.pooled, alpha))).collect()
+            let differing_place = |case: &Disagreement| {
+                let (noise, basis) = decide(of_actions, case, &judged.pooled, alpha);
+                let pairs = |pairs: statistics::RunPairs| DifferingPairs { differ: pairs.disagree, of: pairs.all };
+                DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
+            };
+            cases.map(|(index, case)| (index, differing_place(case))).collect()
         })
         .collect();
     let mut differing: Vec<Vec<DifferingPlace>> = cases.iter().map(|_| Vec::new()).collect();
@@ -55,21 +60,17 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
     differing
 }
 
-/// Decides whether a difference is noise. Noise in other cases never explains a proposed action, which may be harmless there and
+/// Decides whether a difference is noise, and on which basis. Noise in other cases never explains a proposed action, which may be harmless there and
 /// harmful here. It explains parameters only where this case has no two baseline runs with the action.
-fn decide(
-    (place, of_actions): (u64, Option<OfActions>),
-    case: &Disagreement,
-    pooled: &Disagreement,
-    alpha: f64,
-) -> DifferingPlace {
-    let says_more = |test: &Disagreement| test.p.is_some_and(|p| p <= alpha);
+fn decide(of_actions: Option<OfActions>, case: &Disagreement, pooled: &Disagreement, alpha: f64) -> (bool, NoiseBasis) {
+    let differs_more = |test: &Disagreement| test.p.is_some_and(|p| p <= alpha);
     let differs_from_itself = case.baseline.disagree > 0;
-    let (noise, basis) = if says_more(case) {
+    // The case itself is stronger evidence than all cases together, and a test is stronger than a single observation.
+    if differs_more(case) {
         (false, NoiseBasis::CaseTest)
     } else if differs_from_itself {
         (true, NoiseBasis::CaseSeen)
-    } else if says_more(pooled) {
+    } else if differs_more(pooled) {
         (false, NoiseBasis::PooledTest)
     } else if of_actions.is_some() && case.baseline.all > 0 {
         (false, NoiseBasis::CaseNeverSeen)
@@ -81,9 +82,7 @@ fn decide(
         (false, NoiseBasis::NeverSeen)
     } else {
         (false, NoiseBasis::NotKnown)
-    };
-    let pairs = |pairs: statistics::RunPairs| DifferingPairs { differ: pairs.disagree, of: pairs.all };
-    DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
+    }
 }
 
 /// The values at each place that any run has; empty where a side has no answer. A run without the call or action that a place

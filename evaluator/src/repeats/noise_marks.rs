@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::SidePointer;
 
 use super::labels;
@@ -23,15 +24,15 @@ const MAX_POINTERS: usize = 200;
 /// `is_noise` returns `None` for places at which no runs differ.
 pub(super) fn mark(
     found: &mut Differences,
-    [baseline, new]: [WithEvidence<'_>; 2],
+    sides: Sides<WithEvidence<'_>>,
     rules: &Rules,
     is_noise: &dyn Fn(u64) -> Option<bool>,
 ) {
-    let [baseline, new] = [baseline, new].map(|side| Visited { loaded: side.loaded, evidence: side.evidence, rules });
+    let Sides { baseline, new } = sides.map(|side| Visited { loaded: side.loaded, evidence: side.evidence, rules });
     let output = touched(|places| baseline.output(places), |places| new.output(places));
     found.output_is_noise = found.output != OutputChange::Same
         && are_noise(&output, is_noise)
-        && !undetected::in_output(&found.output, [baseline.loaded, new.loaded], rules);
+        && !undetected::in_output(&found.output, Sides::new(baseline.loaded, new.loaded), rules);
     for row in &mut found.events {
         let (old, other) = indexes(row.row);
         let mut places = touched(
@@ -80,10 +81,10 @@ pub(super) fn pointers(found: &Differences) -> (Vec<SidePointer>, u64) {
     let actions = found.actions.iter().filter(|row| row.noise).map(|row| ("/proposed_actions", row.row));
     let output = found.output_is_noise.then(pointers::output_pointers).into_iter().flatten();
     let rows = actions.chain(events).flat_map(|(list, row)| pointers::row_pointers(list, row));
-    let mut told: Vec<_> = output.chain(rows).collect();
-    let omitted = told.len().saturating_sub(MAX_POINTERS);
-    told.truncate(MAX_POINTERS);
-    (told, omitted as u64)
+    let mut listed: Vec<_> = output.chain(rows).collect();
+    let omitted = listed.len().saturating_sub(MAX_POINTERS);
+    listed.truncate(MAX_POINTERS);
+    (listed, omitted as u64)
 }
 
 /// Whether runs differ at some of these places, and only by noise.

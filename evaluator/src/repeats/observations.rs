@@ -56,10 +56,15 @@ pub(super) struct Answered {
 
 impl CaseObservations {
     /// Loads a case in every run, and collects the names of its places.
-    pub(super) fn of(baseline: &SideRuns, new: &SideRuns, criteria: Criteria<'_>, case_id: &CaseId) -> (Self, Names) {
+    pub(super) fn from_runs(
+        baseline: &SideRuns,
+        new: &SideRuns,
+        criteria: Criteria<'_>,
+        case_id: &CaseId,
+    ) -> (Self, Names) {
         let mut names = Names::default();
         let mut side = |runs: &SideRuns| -> Vec<RunOutcome> {
-            runs.iter().map(|run| RunOutcome::of(run, criteria, case_id, &mut names)).collect()
+            runs.iter().map(|run| RunOutcome::from_run(run, criteria, case_id, &mut names)).collect()
         };
         let survey = Self { baseline: side(baseline), new: side(new) };
         (survey, names)
@@ -81,7 +86,7 @@ pub(super) struct MissingArtifacts {
 }
 
 impl MissingArtifacts {
-    pub(super) fn of(outcomes: &[RunOutcome]) -> Self {
+    pub(super) fn count(outcomes: &[RunOutcome]) -> Self {
         let count = |is: fn(&RunOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         Self {
             runs: count(|outcome| matches!(outcome, RunOutcome::Absent)),
@@ -99,7 +104,7 @@ impl CaseObservations {
 }
 
 impl RunOutcome {
-    fn of(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
+    fn from_run(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
         match run.load(case_id) {
             Artifact::Absent if run.selects(case_id) => RunOutcome::Absent,
             Artifact::Absent => RunOutcome::NotSelected,
@@ -109,7 +114,10 @@ impl RunOutcome {
                 let evidence = evidence::follow(&answer);
                 let judged = criteria.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
                 RunOutcome::Answered(Answered {
-                    labels: Labels::of(Visited { loaded: &answer, evidence: &evidence, rules: criteria.rules }, names),
+                    labels: Labels::from_answer(
+                        Visited { loaded: &answer, evidence: &evidence, rules: criteria.rules },
+                        names,
+                    ),
                     met: met(&judged),
                     highest_risk: verdict::highest_risk([&*answer]),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),

@@ -50,9 +50,9 @@ pub fn round_statuses(
     // Only pass rates matter here, and rules of comparison do not affect them.
     let rules = Rules::default();
     let criteria = Criteria { expectations, rules: &rules };
-    let survey = |id: &CaseId| CaseObservations::of(baseline, new, criteria, id).0;
+    let survey = |id: &CaseId| CaseObservations::from_runs(baseline, new, criteria, id).0;
     let observed: Vec<CaseObservations> = case_ids.par_iter().map(survey).collect();
-    let Measures { by_case, undecidable, .. } = Measures::of(&observed, &Design::of(baseline, new), thresholds);
+    let Measures { by_case, undecidable, .. } = Measures::new(&observed, &Design::from_runs(baseline, new), thresholds);
     let cases = case_ids.iter().zip(&observed).zip(by_case.iter().zip(&undecidable));
     let stand =
         |((case_id, survey), (measures, undecidable)): ((&CaseId, _), (&Vec<CaseMeasure>, &Vec<MeasureCode>))| {

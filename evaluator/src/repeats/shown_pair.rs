@@ -1,6 +1,7 @@
 //! Chooses the pair of runs that the report shows for a case: one in which the deciding difference is visible.
+//! A pair is an index into the runs of each side.
 
-use counterproof_artifact::Side;
+use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
 
 use super::measures::outcome;
@@ -8,27 +9,8 @@ use super::noise::DifferingPlace;
 use super::observations::{CaseObservations, RunOutcome};
 use super::reasons;
 
-/// The run of each side that is shown for a case, as an index into the runs of the side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ShownPair {
-    /// The baseline's.
-    pub baseline: usize,
-    /// New's.
-    pub new: usize,
-}
-
-impl ShownPair {
-    /// The run of a side.
-    pub const fn of(self, side: Side) -> usize {
-        match side {
-            Side::Baseline => self.baseline,
-            Side::New => self.new,
-        }
-    }
-}
-
 /// The pair for a case that is decided by the state of its artifacts: invalid before answer, answer before failure.
-pub(super) fn of_states(case: &CaseObservations) -> ShownPair {
+pub(super) fn of_states(case: &CaseObservations) -> Sides<usize> {
     let weight = |run: &RunOutcome| match run {
         RunOutcome::Invalid => 0,
         RunOutcome::Answered(_) => 1,
@@ -40,12 +22,12 @@ pub(super) fn of_states(case: &CaseObservations) -> ShownPair {
         let runs = runs.iter().enumerate();
         runs.min_by_key(|(index, run)| (weight(run), *index)).map_or(0, |(index, _)| index)
     };
-    ShownPair { baseline: first(&case.baseline), new: first(&case.new) }
+    Sides { baseline: first(&case.baseline), new: first(&case.new) }
 }
 
 /// The pair for a case with answers on both sides: the first pair that shows the change of the deciding measure; else the first
 /// that differs at the first listed place; else the first run of each side.
-pub(super) fn of_answers(case: &CaseObservations, measures: &[CaseMeasure], places: &[DifferingPlace]) -> ShownPair {
+pub(super) fn of_answers(case: &CaseObservations, measures: &[CaseMeasure], places: &[DifferingPlace]) -> Sides<usize> {
     let by_tier = |tier: Tier| {
         let moved = measures.iter().filter(move |measure| measure.tier == tier);
         moved.filter(move |measure| tier != Tier::Unknown || reasons::is_lower(measure))
@@ -54,7 +36,7 @@ pub(super) fn of_answers(case: &CaseObservations, measures: &[CaseMeasure], plac
     let by_measure = tiers.into_iter().flat_map(by_tier).find_map(|measure| {
         let held_before = measure.tier != Tier::Improvement;
         let find = |runs: &[RunOutcome], held: bool| first_with(runs, measure.code, held);
-        Some(ShownPair { baseline: find(&case.baseline, held_before)?, new: find(&case.new, !held_before)? })
+        Some(Sides { baseline: find(&case.baseline, held_before)?, new: find(&case.new, !held_before)? })
     });
     by_measure
         .or_else(|| places.first().and_then(|place| differing(case, place.place)))
@@ -65,11 +47,11 @@ fn first_with(runs: &[RunOutcome], code: MeasureCode, held: bool) -> Option<usiz
     runs.iter().position(|run| outcome(code, run) == Some(held))
 }
 
-fn differing(case: &CaseObservations, place: u64) -> Option<ShownPair> {
+fn differing(case: &CaseObservations, place: u64) -> Option<Sides<usize>> {
     let label = |run: &RunOutcome| run.answered().map(|answered| answered.labels.at(place));
     case.new.iter().enumerate().find_map(|(new, other)| {
         let other = label(other)?;
         let baseline = case.baseline.iter().position(|run| label(run).is_some_and(|label| label != other))?;
-        Some(ShownPair { baseline, new })
+        Some(Sides { baseline, new })
     })
 }

@@ -1,6 +1,8 @@
 //! Differences of a pair of answers that have no place. Values at places are compared by hash, which cannot see a number with a
 //! tolerance or an id that may be renamed; such differences are only visible in a pair.
 
+use counterproof_artifact::Sides;
+
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
@@ -12,31 +14,31 @@ use crate::load::LoadedAnswer;
 use crate::rules::{self, Rules, Scope, Subject};
 
 /// Whether the pair differs in a value that has the same hash on both sides.
-pub(crate) fn is_any(found: &Differences, sides: [&LoadedAnswer; 2], rules: &Rules) -> bool {
+pub(crate) fn is_undetected_in_pair(found: &Differences, sides: Sides<&LoadedAnswer>, rules: &Rules) -> bool {
     if rules.is_empty() {
         return false;
     }
-    found.events.iter().any(|row| in_event(row, sides[1], rules))
-        || found.actions.iter().any(|row| in_action(row, sides[1], rules))
+    found.events.iter().any(|row| in_event(row, sides.new, rules))
+        || found.actions.iter().any(|row| in_action(row, sides.new, rules))
         || in_output(&found.output, sides, rules)
 }
 
-/// The same of two events.
+/// Like [`is_undetected_in_pair`], for two events.
 pub(super) fn in_event(row: &EventRow, new: &LoadedAnswer, rules: &Rules) -> bool {
     let Row::Both { new: index, .. } = row.row else { return false };
     let scope = rules.scope(EventKind::new(new, index).subject());
     among(&row.changes, &format!("/events/{index}"), &scope)
 }
 
-/// The same of two actions.
+/// Like [`is_undetected_in_pair`], for two actions.
 pub(super) fn in_action(row: &ActionRow, new: &LoadedAnswer, rules: &Rules) -> bool {
     let Row::Both { new: index, .. } = row.row else { return false };
     let subject = Subject { event: None, tool: Some(new.answer.proposed_actions[index].tool_name.as_str()) };
     among(&row.changes, &format!("/proposed_actions/{index}"), &rules.scope(subject))
 }
 
-/// The same of the outputs.
-pub(super) fn in_output(change: &OutputChange, [baseline, new]: [&LoadedAnswer; 2], rules: &Rules) -> bool {
+/// Like [`is_undetected_in_pair`], for the final outputs.
+pub(super) fn in_output(change: &OutputChange, Sides { baseline, new }: Sides<&LoadedAnswer>, rules: &Rules) -> bool {
     let scope = output::scope(rules);
     match change {
         OutputChange::Json(changes) => among(changes, output::POINTER, &scope),
@@ -49,7 +51,7 @@ pub(super) fn in_output(change: &OutputChange, [baseline, new]: [&LoadedAnswer; 
     }
 }
 
-/// Looks among changes whose pointers of new start with `root`, at which the rules of `scope` act.
+/// Whether one of the changes is undetected. `root` is the prefix of their pointers in new, to which `scope` belongs.
 fn among(changes: &JsonChanges, root: &str, scope: &Scope<'_>) -> bool {
     !scope.is_empty() && changes.iter().any(|change| is_undetected(change, root, scope))
 }

@@ -9,7 +9,7 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
-    ComparedRun, Differences, Expectations, GateLimits, ReportError, ReportWriter, Request, Rules, Thresholds,
+    ComparedRun, Differences, Expectations, GateRules, ReportError, ReportWriter, Request, Rules, Thresholds,
     WrittenRules,
 };
 use counterproof_store::write::{self, Durability};
@@ -133,7 +133,7 @@ impl Pair {
             cases: &self.cases,
             expectations: Expectations::compile(&self.cases).unwrap(),
             rules: self.rules.clone(),
-            limits: GateLimits::default(),
+            limits: GateRules::default(),
             thresholds: Thresholds::default(),
         }
     }

@@ -6,7 +6,7 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{
     CaseEvaluation, DifferingPairs, DivergenceKind, Evaluation, NoiseBasis, Tier, Verdict,
 };
-use counterproof_evaluator::{Expectations, GateLimits, Request, Rules, SideRuns, Thresholds, evaluation_text};
+use counterproof_evaluator::{Expectations, GateRules, Request, Rules, SideRuns, Thresholds, evaluation_text};
 use counterproof_store::RunWriter;
 use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn under(rules: Rules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> E
         cases: &cases,
         expectations: Expectations::compile(&cases).unwrap(),
         rules,
-        limits: GateLimits::default(),
+        limits: GateRules::default(),
         thresholds: Thresholds::default(),
     };
     counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()

@@ -1,7 +1,7 @@
 //! What a comparison needs: the arguments of `counterproof compare`, resolved with the configuration.
 
 use camino::Utf8PathBuf;
-use counterproof_evaluator::{GateLimits, Limit, Measure, PageSelection, ReportUrl, Rules, Thresholds};
+use counterproof_evaluator::{GateRules, Limit, Measure, PageSelection, ReportUrl, Rules, Thresholds};
 
 use super::args::Args;
 use crate::command_error::CommandError;
@@ -15,7 +15,7 @@ pub(crate) struct CompareOptions {
     pub(crate) new: RunSelection,
     /// The cases of the runs. Without them, expectations are not checked.
     pub(crate) cases: Option<Utf8PathBuf>,
-    pub(crate) limits: GateLimits,
+    pub(crate) limits: GateRules,
     pub(crate) rules: Rules,
     pub(crate) thresholds: Thresholds,
     /// The report folder.

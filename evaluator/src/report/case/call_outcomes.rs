@@ -84,7 +84,7 @@ impl CallOutcomes {
 }
 
 fn of_side(loaded: &LoadedAnswer) -> Vec<CallOutcome> {
-    let outcomes = Outcomes::of(loaded);
+    let outcomes = Outcomes::new(loaded);
     let outcome = |action| {
         let results = outcomes.results(action);
         let failed = results.iter().filter(|event| outcomes::is_error(&loaded.answer.events[**event])).count();

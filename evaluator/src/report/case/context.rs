@@ -44,7 +44,7 @@ impl<'a> CaseContext<'a> {
 
     /// The files of the run that the page shows for a side.
     pub(crate) fn files(&self, side: Side) -> &RunFiles<'_> {
-        &self.site.files(side)[self.case.shown.of(side)]
+        &self.site.files(side)[*self.case.shown.get(side)]
     }
 
     /// The link to the artifact of a side.

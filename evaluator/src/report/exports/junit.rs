@@ -112,7 +112,7 @@ fn visible(text: &str) -> String {
 
 /// The outcome of a case with regard to the gate.
 fn outcome(case: &CaseEvaluation, evaluation: &Evaluation) -> Outcome {
-    let judged = GateCase::of(case, None);
+    let judged = GateCase::new(case, None);
     let counts = |rule: &&GateRule| rule.bound == Bound::AtMost && gate::counts(rule, &judged);
     let violated = evaluation.gate.rules.iter().filter(|rule| !rule.passed).find(counts);
     let word = verdict::show(case.verdict).word;

@@ -106,25 +106,25 @@ pub enum Limit {
 
 /// The `[gate]` table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GateLimits {
+pub struct GateRules {
     /// Measures that fell over all cases together, where a side has several runs.
     pub suite_fell: Limit,
     /// Cases in which something held less often on new, and too few runs say whether that is chance.
     pub undecided: Limit,
     overall: BTreeMap<Measure, Limit>,
-    scopes: Vec<ScopeLimits>,
+    scopes: Vec<ScopeRules>,
 }
 
 /// The rules for some of the cases, such as `[gate.tag.money]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScopeLimits {
+pub struct ScopeRules {
     /// Which cases.
     pub scope: GateScope,
     /// The limits by measure; other measures have no rule in this scope.
     pub limits: BTreeMap<Measure, Limit>,
 }
 
-impl Default for GateLimits {
+impl Default for GateRules {
     fn default() -> Self {
         let zero = Limit::Count(0);
         let overall = [
@@ -142,7 +142,7 @@ impl Default for GateLimits {
     }
 }
 
-impl GateLimits {
+impl GateRules {
     /// The same with another limit for all cases.
     #[must_use]
     pub fn with(mut self, measure: Measure, limit: Limit) -> Self {
@@ -156,7 +156,7 @@ impl GateLimits {
     }
 
     /// The limits for some of the cases: in the order in which the file's reader gives its tables, by name.
-    pub fn scopes(&self) -> &[ScopeLimits] {
+    pub fn scopes(&self) -> &[ScopeRules] {
         &self.scopes
     }
 
@@ -262,19 +262,19 @@ impl<'de> Deserialize<'de> for Measure {
     }
 }
 
-impl<'de> Deserialize<'de> for GateLimits {
+impl<'de> Deserialize<'de> for GateRules {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Table;
 
         impl<'de> Visitor<'de> for Table {
-            type Value = GateLimits;
+            type Value = GateRules;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a table of gate rules")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GateLimits, A::Error> {
-                let mut limits = GateLimits::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GateRules, A::Error> {
+                let mut limits = GateRules::default();
                 while let Some(key) = map.next_key()? {
                     match key {
                         Key::Measure(measure) => {
@@ -301,8 +301,8 @@ impl<'de> Deserialize<'de> for GateLimits {
 struct Scopes<K>(Vec<(K, BTreeMap<Measure, Limit>)>);
 
 impl<K> Scopes<K> {
-    fn with(self, scope: impl Fn(K) -> GateScope) -> impl Iterator<Item = ScopeLimits> {
-        self.0.into_iter().map(move |(name, limits)| ScopeLimits { scope: scope(name), limits })
+    fn with(self, scope: impl Fn(K) -> GateScope) -> impl Iterator<Item = ScopeRules> {
+        self.0.into_iter().map(move |(name, limits)| ScopeRules { scope: scope(name), limits })
     }
 }
 
@@ -334,7 +334,7 @@ impl<'de, K: Deserialize<'de>> Deserialize<'de> for Scopes<K> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<GateLimits, String> {
+    fn read(text: &str) -> Result<GateRules, String> {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn what_is_not_named_keeps_its_default() {
         let limits = read("regressed = \"2 %\"\nunmet = 3\nbroken = \"none\"").unwrap();
-        let expected = GateLimits::default()
+        let expected = GateRules::default()
             .with(Measure::Regressed, share("2 %"))
             .with(Measure::Unmet, Limit::Count(3))
             .with(Measure::Broken, Limit::None);
@@ -362,8 +362,8 @@ mod tests {
         let limits =
             read("[risk.high]\nregressed = 0\n[tag.money]\nmin_compared = \"90 %\"\n[suite.\"a b\"]\nunmet = 1");
         let limits = limits.unwrap();
-        let of = |scope, measure, limit| ScopeLimits { scope, limits: BTreeMap::from([(measure, limit)]) };
-        assert_eq!(limits.overall(), GateLimits::default().overall());
+        let of = |scope, measure, limit| ScopeRules { scope, limits: BTreeMap::from([(measure, limit)]) };
+        assert_eq!(limits.overall(), GateRules::default().overall());
         let expected = [
             of(GateScope::Risk(RiskLevel::High), Measure::Regressed, Limit::Count(0)),
             of(GateScope::Suite("a b".to_owned()), Measure::Unmet, Limit::Count(1)),
