@@ -1,7 +1,5 @@
 //! The tables of codes in `docs/verdicts.md` list exactly the codes of the enums, in their order and with their meanings.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use counterproof_evaluator::{CauseCode, ReasonCode, SeverityPart};
 
 const DOCS: &str = include_str!("../../../docs/verdicts.md");
