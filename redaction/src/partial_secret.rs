@@ -16,7 +16,7 @@ pub(super) struct PartialSecret {
     /// The longest form of a value, in bytes.
     longest: usize,
     /// The patterns of keys, each anchored to the end of the text.
-    shapes: Vec<(&'static str, Regex)>,
+    keys: Vec<(&'static str, Regex)>,
 }
 
 impl PartialSecret {
@@ -40,31 +40,31 @@ impl PartialSecret {
                 .ok()?;
             Some(dfa)
         };
-        let shapes = KEY_PATTERNS.iter().filter_map(|pattern| Some((pattern.name, pattern.begun?)));
-        let shapes = shapes.map(|(name, source)| Some((name, compile(&format!("(?:{source})\\z"))?)));
-        Some(Self { values, longest, shapes: shapes.collect::<Option<_>>()? })
+        let keys = KEY_PATTERNS.iter().filter_map(|pattern| Some((pattern.name, pattern.truncated?)));
+        let keys = keys.map(|(name, source)| Some((name, compile(&format!("(?:{source})\\z"))?)));
+        Some(Self { values, longest, keys: keys.collect::<Option<_>>()? })
     }
 
     /// Returns the start of a partial secret at the end of the text, and the name of its rule.
     pub(super) fn find(&self, text: &[u8]) -> Option<(usize, &'static str)> {
         let value = self.value(text).map(|start| (start, CONFIGURED));
-        let shapes = self.shapes.iter().filter_map(|(name, shape)| {
-            let found = shape.captures(text)?;
+        let keys = self.keys.iter().filter_map(|(name, key)| {
+            let found = key.captures(text)?;
             Some((found.get(1).or(found.get(0))?.start(), *name))
         });
-        value.into_iter().chain(shapes).min_by_key(|(start, _)| *start)
+        value.into_iter().chain(keys).min_by_key(|(start, _)| *start)
     }
 
     fn value(&self, text: &[u8]) -> Option<usize> {
         let dfa = self.values.as_ref()?;
         let mut cache = dfa.create_cache();
         let first = text.len().saturating_sub(self.longest);
-        (first..text.len()).find(|&start| may_go_on(dfa, &mut cache, &text[start..]))
+        (first..text.len()).find(|&start| may_continue(dfa, &mut cache, &text[start..]))
     }
 }
 
-/// True where the text is the start of a match, and where the automaton gives up: masking too much is the safe side.
-fn may_go_on(dfa: &DFA, cache: &mut Cache, text: &[u8]) -> bool {
+/// True where the text is the start of a match, and where the automaton gives up: to mask too much is safer than to mask too little.
+fn may_continue(dfa: &DFA, cache: &mut Cache, text: &[u8]) -> bool {
     let Ok(mut state) = dfa.start_state_forward(cache, &Input::new(text).anchored(Anchored::Yes)) else { return true };
     for &byte in text {
         let Ok(next) = dfa.next_state(cache, state, byte) else { return true };

@@ -57,19 +57,19 @@ pub struct Redactor {
     rules: Vec<Rule>,
     /// Matches wherever any rule matches: one pass finds all candidates.
     pub(crate) any: Regex,
-    begun: PartialSecret,
+    partial: PartialSecret,
     pub(crate) longest: usize,
     /// True where a mask is followed by the line breaks of the secret.
-    keeps_lines: bool,
+    preserves_lines: bool,
 }
 
 /// Whether a text is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// The text is complete.
-    Whole,
+    Complete,
     /// The text is truncated, possibly inside a secret.
-    Cut,
+    Truncated,
 }
 
 #[derive(Clone)]
@@ -103,20 +103,20 @@ impl Redactor {
         let any = sources.iter().map(|(_, source)| format!("(?:{source})")).collect::<Vec<_>>().join("|");
         let longest = values.first().map_or(0, |value| forms::longest(value));
         let beginnings: Vec<String> = values.iter().map(|value| forms::beginnings(value)).collect();
-        let begun = PartialSecret::new(&beginnings, longest, COMPILED_LIMIT, |source| compile(source).ok());
+        let partial = PartialSecret::new(&beginnings, longest, COMPILED_LIMIT, |source| compile(source).ok());
         Ok(Self {
             rules: rules.collect::<Result<_, _>>()?,
             any: compile(&any)?,
-            begun: begun.ok_or(RedactError { bytes })?,
+            partial: partial.ok_or(RedactError { bytes })?,
             longest,
-            keeps_lines: false,
+            preserves_lines: false,
         })
     }
 
     /// Preserves the number of lines: a mask is followed by the line breaks of the secret.
     #[must_use]
-    pub fn keeping_lines(self) -> Self {
-        Self { keeps_lines: true, ..self }
+    pub fn with_line_breaks(self) -> Self {
+        Self { preserves_lines: true, ..self }
     }
 
     /// Masks every secret in a text.
@@ -129,18 +129,18 @@ impl Redactor {
 
     /// Masks every secret in complete bytes. For chunks, use [`RedactingStream`](crate::RedactingStream).
     pub fn bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
-        self.up_to(bytes, End::Whole, applied)
+        self.mask(bytes, End::Complete, applied)
     }
 
     /// Masks every secret in truncated bytes, including one that is cut off at the end. A remainder shorter than [`SHORTEST`]
     /// is removed without a mask, because it is rarely the start of a secret.
-    pub fn cut_bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
-        self.up_to(bytes, End::Cut, applied)
+    pub fn truncated_bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
+        self.mask(bytes, End::Truncated, applied)
     }
 
-    pub(crate) fn up_to<'a>(&self, bytes: &'a [u8], end: End, applied: &mut Applied) -> Cow<'a, [u8]> {
-        let begun = self.begun_at(bytes, end);
-        let limit = begun.map_or(bytes.len(), |(start, _)| start);
+    pub(crate) fn mask<'a>(&self, bytes: &'a [u8], end: End, applied: &mut Applied) -> Cow<'a, [u8]> {
+        let partial = self.partial_secret(bytes, end);
+        let limit = partial.map_or(bytes.len(), |(start, _)| start);
         let mut masked = Vec::new();
         let mut done = 0;
         for found in self.any.find_iter(bytes).take_while(|found| found.start() < limit) {
@@ -148,23 +148,23 @@ impl Redactor {
             self.mask_one(found.as_bytes(), &mut masked, applied);
             done = found.end();
         }
-        if done == 0 && begun.is_none() {
+        if done == 0 && partial.is_none() {
             return Cow::Borrowed(bytes);
         }
         masked.extend_from_slice(&bytes[done.min(limit)..limit]);
-        if let Some((start, name)) = begun {
-            Self::mask_begun(bytes.len() - start.max(done).min(bytes.len()), name, &mut masked, applied);
+        if let Some((start, name)) = partial {
+            Self::mask_partial(bytes.len() - start.max(done).min(bytes.len()), name, &mut masked, applied);
         }
         Cow::Owned(masked)
     }
 
     /// Returns the start of a truncated secret and the name of its rule.
-    fn begun_at(&self, bytes: &[u8], end: End) -> Option<(usize, &'static str)> {
-        if end == End::Cut { self.begun.find(bytes) } else { None }
+    fn partial_secret(&self, bytes: &[u8], end: End) -> Option<(usize, &'static str)> {
+        if end == End::Truncated { self.partial.find(bytes) } else { None }
     }
 
     /// Writes the mask for the first `length` bytes of a secret, if they are long enough.
-    fn mask_begun(length: usize, name: &'static str, masked: &mut Vec<u8>, applied: &mut Applied) {
+    fn mask_partial(length: usize, name: &'static str, masked: &mut Vec<u8>, applied: &mut Applied) {
         if length >= SHORTEST {
             applied.0.insert(name);
             masked.extend_from_slice(MASK.as_bytes());
@@ -223,13 +223,13 @@ impl Redactor {
 
     pub(crate) fn mask_bytes(&self, secret: &[u8], masked: &mut Vec<u8>) {
         masked.extend_from_slice(MASK.as_bytes());
-        self.keep_lines(secret, masked);
+        self.push_line_breaks(secret, masked);
     }
 
     /// Writes the line breaks of removed text, if lines are preserved.
-    pub(crate) fn keep_lines(&self, left_out: &[u8], masked: &mut Vec<u8>) {
-        if self.keeps_lines {
-            masked.extend(left_out.iter().filter(|byte| **byte == b'\n'));
+    pub(crate) fn push_line_breaks(&self, removed: &[u8], masked: &mut Vec<u8>) {
+        if self.preserves_lines {
+            masked.extend(removed.iter().filter(|byte| **byte == b'\n'));
         }
     }
 }

@@ -35,19 +35,19 @@ impl RedactingStream {
 
     /// Ends the stream. Returns the remaining bytes, and the rules that were applied.
     pub fn finish(self) -> (Vec<u8>, Applied) {
-        self.end(End::Whole)
+        self.end(End::Complete)
     }
 
-    /// Ends a truncated stream; see [`Redactor::cut_bytes`].
-    pub fn finish_cut(self) -> (Vec<u8>, Applied) {
-        self.end(End::Cut)
+    /// Ends a truncated stream; see [`Redactor::truncated_bytes`].
+    pub fn finish_truncated(self) -> (Vec<u8>, Applied) {
+        self.end(End::Truncated)
     }
 
     fn end(mut self, end: End) -> (Vec<u8>, Applied) {
         let dropped = self.drop_rest_of_key();
         let mut rest = Vec::new();
-        self.redactor.keep_lines(&self.waiting[..dropped], &mut rest);
-        rest.extend_from_slice(&self.redactor.up_to(&self.waiting[dropped..], end, &mut self.applied));
+        self.redactor.push_line_breaks(&self.waiting[..dropped], &mut rest);
+        rest.extend_from_slice(&self.redactor.mask(&self.waiting[dropped..], end, &mut self.applied));
         (rest, self.applied)
     }
 
@@ -64,7 +64,7 @@ impl RedactingStream {
     fn take(&mut self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.waiting.len());
         let mut done = self.drop_rest_of_key();
-        self.redactor.keep_lines(&self.waiting[..done], &mut out);
+        self.redactor.push_line_breaks(&self.waiting[..done], &mut out);
         let length = self.waiting.len();
         let mut safe = length.saturating_sub(self.held).max(done);
         let redactor = &self.redactor;
@@ -108,11 +108,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_kept_where_they_are_to_be() {
+    fn line_breaks_of_masked_keys_are_preserved() {
         let key = format!("-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----", "MIIEvQ\n".repeat(20_000));
         let text = format!("one\n{key}\n\"last\"\n");
         for size in [7, 100_000, text.len()] {
-            let mut stream = RedactingStream::new(Redactor::new([]).unwrap().keeping_lines());
+            let mut stream = RedactingStream::new(Redactor::new([]).unwrap().with_line_breaks());
             let mut out: Vec<u8> = text.as_bytes().chunks(size).flat_map(|piece| stream.push(piece)).collect();
             out.extend(stream.finish().0);
             let out = String::from_utf8(out).unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_longer_than_all_memory_is_dropped_to_its_end() {
+    fn a_key_longer_than_the_buffer_is_dropped_to_its_end() {
         let mut stream = RedactingStream::new(Redactor::new([]).unwrap());
         let mut out = stream.push(b"before sk-");
         for _ in 0..100 {

@@ -119,10 +119,10 @@ fn ordinary_text_is_not_masked() {
 fn mask_truncated(redactor: &Redactor, text: &[u8]) -> Vec<(String, Applied)> {
     let cut = |length: usize| {
         let (mut applied, text) = (Applied::default(), &text[..length]);
-        let masked = redactor.cut_bytes(text, &mut applied).into_owned();
+        let masked = redactor.truncated_bytes(text, &mut applied).into_owned();
         let mut stream = RedactingStream::new(redactor.clone());
         let mut streamed: Vec<u8> = text.chunks(7).flat_map(|piece| stream.push(piece)).collect();
-        let (rest, stream_applied) = stream.finish_cut();
+        let (rest, stream_applied) = stream.finish_truncated();
         streamed.extend(rest);
         assert_eq!((&masked, &applied), (&streamed, &stream_applied), "truncated after {length}");
         (String::from_utf8_lossy(&masked).into_owned(), applied)
@@ -163,8 +163,8 @@ fn base64_of_a_value_truncated_at_any_byte_is_masked() {
 fn a_truncated_long_value_is_masked_after_a_short_value_that_is_its_prefix() {
     let redactor = Redactor::new(["abcd", "abcd-efgh-ijkl"]).unwrap();
     let mut applied = Applied::default();
-    assert_eq!(redactor.cut_bytes(b"x abcd-efgh-", &mut applied).as_ref(), b"x [redacted]");
-    assert_eq!(redactor.cut_bytes(b"abcd abcd-", &mut applied).as_ref(), b"[redacted] [redacted]");
+    assert_eq!(redactor.truncated_bytes(b"x abcd-efgh-", &mut applied).as_ref(), b"x [redacted]");
+    assert_eq!(redactor.truncated_bytes(b"abcd abcd-", &mut applied).as_ref(), b"[redacted] [redacted]");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn truncated_text_without_a_value_is_not_masked() {
         "p4ss is how it begins, but it goes on otherwise",
     ] {
         let mut applied = Applied::default();
-        assert_eq!(redactor.cut_bytes(text.as_bytes(), &mut applied).as_ref(), text.as_bytes());
+        assert_eq!(redactor.truncated_bytes(text.as_bytes(), &mut applied).as_ref(), text.as_bytes());
         assert!(applied.is_empty());
     }
 }

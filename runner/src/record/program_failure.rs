@@ -25,7 +25,7 @@ pub(super) fn save(
     if !program.stderr.is_empty() {
         let bytes = match program.stderr_extent {
             Extent::Complete => recorder.redactor.bytes(&program.stderr, applied),
-            Extent::Truncated => recorder.redactor.cut_bytes(&program.stderr, applied),
+            Extent::Truncated => recorder.redactor.truncated_bytes(&program.stderr, applied),
         };
         let extension = if std::str::from_utf8(&bytes).is_ok() { "txt" } else { "bin" };
         let name = format!("{case_id}.attempt{number}.stderr.{extension}");

@@ -103,7 +103,7 @@ impl AttemptRecorder {
             BodyBytes::Memory(bytes) => {
                 let bytes: Cow<'_, [u8]> = match extent {
                     Extent::Complete => self.redactor.bytes(&bytes, applied),
-                    Extent::Truncated => self.redactor.cut_bytes(&bytes, applied),
+                    Extent::Truncated => self.redactor.truncated_bytes(&bytes, applied),
                 };
                 let file = name(std::str::from_utf8(&bytes).is_ok());
                 let item = self.run.write_asset(&file, AssetKind::FullBody, Some(attempt.case_id), &bytes)?;

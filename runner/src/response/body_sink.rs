@@ -122,7 +122,7 @@ impl<'run> BodySink<'run> {
         let redacting = std::mem::replace(&mut file.redacting, RedactingStream::new(self.destination.redactor.clone()));
         let (rest, applied) = match extent {
             Extent::Complete => redacting.finish(),
-            Extent::Truncated => redacting.finish_cut(),
+            Extent::Truncated => redacting.finish_truncated(),
         };
         file.write(&rest, self.limits.snippet).map_err(|source| self.assets_error(source))?;
         let RedactedFile { asset, start, text, .. } = file;

@@ -15,7 +15,7 @@ impl Record {
     /// that arrived in several chunks, only the time of the last chunk remains.
     pub fn redacted(self, redactor: &Redactor) -> io::Result<Self> {
         // Events are numbered by line, so a secret of several lines must not merge them.
-        let redactor = redactor.clone().keeping_lines();
+        let redactor = redactor.clone().with_line_breaks();
         let end = if self.capture_error.is_some() { StreamEnd::Cut } else { StreamEnd::Complete };
         let mut capture = Capture::default();
         for stream in Stream::ALL {
@@ -54,7 +54,7 @@ fn redact_stream(from: &SpillBuffer, to: &mut SpillBuffer, redactor: &Redactor, 
     }
     let (rest, _applied) = match end {
         StreamEnd::Complete => stream.finish(),
-        StreamEnd::Cut => stream.finish_cut(),
+        StreamEnd::Cut => stream.finish_truncated(),
     };
     to.write_all(&rest)
 }
