@@ -105,7 +105,7 @@ fn run_folder_of(path: &Utf8Path) -> Option<(&Utf8Path, &str)> {
 enum Item {
     Run(Utf8PathBuf),
     File(Utf8PathBuf),
-    Broken(Finding),
+    Unreadable(Finding),
 }
 
 fn tree(root: &Utf8Path) -> Report {
@@ -116,14 +116,14 @@ fn tree(root: &Utf8Path) -> Report {
             Ok(entry) => entry,
             Err(error) => {
                 let path = error.path().map_or_else(|| root.as_str().into(), |path| path.to_string_lossy());
-                items.push(Item::Broken(unreadable(Utf8Path::new(&path), &error.to_string())));
+                items.push(Item::Unreadable(unreadable(Utf8Path::new(&path), &error.to_string())));
                 continue;
             }
         };
         let path = match Utf8Path::from_path(entry.path()) {
             Some(path) => path,
             None if entry.file_type().is_dir() || entry.path().extension().is_some_and(|it| it == "json") => {
-                items.push(Item::Broken(not_utf8(entry.path())));
+                items.push(Item::Unreadable(not_utf8(entry.path())));
                 if entry.file_type().is_dir() {
                     walk.skip_current_dir();
                 }
@@ -133,8 +133,8 @@ fn tree(root: &Utf8Path) -> Report {
         };
         let name = entry.file_name().to_string_lossy();
         if entry.file_type().is_dir() {
-            let passed_by = entry.depth() > 0 && (name.starts_with('.') || name == "node_modules");
-            if passed_by {
+            let is_excluded = entry.depth() > 0 && (name.starts_with('.') || name == "node_modules");
+            if is_excluded {
                 walk.skip_current_dir();
             } else if has_run_document(path) {
                 items.push(Item::Run(path.to_owned()));
@@ -145,12 +145,12 @@ fn tree(root: &Utf8Path) -> Report {
         }
     }
     let reports: Vec<Report> = items.into_par_iter().map(Item::check).collect();
-    let mut whole = Report::default();
+    let mut total = Report::default();
     for report in reports {
-        whole.merge(report);
+        total.merge(report);
     }
-    deduplicate(&mut whole.findings, Code::RunFileMissing);
-    whole
+    deduplicate(&mut total.findings, Code::RunFileMissing);
+    total
 }
 
 impl Item {
@@ -158,12 +158,12 @@ impl Item {
         match self {
             Item::Run(folder) => validate_run::check(&folder),
             Item::File(path) => file(&path, Origin::Walked),
-            Item::Broken(finding) => Report { findings: vec![finding], files: 1, ..Report::default() },
+            Item::Unreadable(finding) => Report { findings: vec![finding], files: 1, ..Report::default() },
         }
     }
 }
 
-/// A finding about a whole folder is made by each of its files; one of them is enough.
+/// Removes repeated findings about a folder: each of its files adds one.
 fn deduplicate(findings: &mut Vec<Finding>, code: Code) {
     let mut seen = HashSet::new();
     findings.retain(|finding| finding.code != code || seen.insert(finding.file.clone()));

@@ -33,44 +33,54 @@ use counterproof_store::{JOURNAL_FILE, JournalRecord};
 /// The result of checking one artifact.
 struct Checked {
     stem: String,
-    ended: ArtifactStatus,
-    /// The metadata of a saved body, and the body itself.
-    meta: Option<(Href, Option<Href>)>,
+    status: ArtifactStatus,
+    saved_body: Option<SavedBody>,
     /// `None` where the file is not a document of the contract.
     findings: Option<Vec<Finding>>,
+}
+
+/// The links of a runner failure to the metadata of the saved body and to the body.
+struct SavedBody {
+    meta: Href,
+    body: Option<Href>,
 }
 
 /// Validates a folder that has a `run.json`.
 pub(crate) fn check(path: &Utf8Path) -> Report {
     let mut report = Report { runs: 1, ..Report::default() };
-    let place = FolderNames::from_path(path);
+    let folder_names = FolderNames::from_path(path);
     let (names, broken) = artifact_names(path);
     let (assets, broken_assets) = asset_files(path);
 
     let mut run = Document::read_in_folder(path, RUN_FILE);
-    let is_run = run.is_json && run::check(&run.value, &place, &mut run.findings);
-    let mut listing = path.join(MANIFEST_FILE).exists().then(|| Document::read_in_folder(path, MANIFEST_FILE));
-    let is_listing = listing
-        .as_mut()
-        .is_some_and(|listing| listing.is_json && manifest::check(&listing.value, &mut listing.findings));
+    let is_run = run.is_json && run::check(&run.value, &folder_names, &mut run.findings);
+    let mut manifest_document =
+        path.join(MANIFEST_FILE).exists().then(|| Document::read_in_folder(path, MANIFEST_FILE));
+    let is_manifest = manifest_document.as_mut().is_some_and(|manifest_document| {
+        manifest_document.is_json && manifest::check(&manifest_document.value, &mut manifest_document.findings)
+    });
 
-    let side = run.value["version"].as_str().and_then(|side| side.parse::<Side>().ok()).or(place.side);
-    let listed = listing.as_mut().map(|listing| std::mem::take(&mut listing.value)).unwrap_or_default();
+    let side = run.value["version"].as_str().and_then(|side| side.parse::<Side>().ok()).or(folder_names.side);
+    let listed = manifest_document
+        .as_mut()
+        .map(|manifest_document| std::mem::take(&mut manifest_document.value))
+        .unwrap_or_default();
     let folder = RunFolder::from_manifest_value(path, side, Some(&listed));
-    let folder = if is_listing { folder.with_manifest_checked_separately() } else { folder };
+    let folder = if is_manifest { folder.with_manifest_checked_separately() } else { folder };
     let selection = is_run.then(|| Selection::new(&run.value, &names));
     let checked: Vec<Checked> =
         names.par_iter().map(|name| check_artifact(name, &folder, selection.as_ref())).collect();
 
     if is_run {
-        let ended = checked.iter().filter(|it| it.findings.is_some()).map(|it| (it.stem.as_str(), it.ended)).collect();
-        run::check_folder(&run.value, &ended, &mut run.findings);
+        let statuses =
+            checked.iter().filter(|it| it.findings.is_some()).map(|it| (it.stem.as_str(), it.status)).collect();
+        run::check_folder(&run.value, &statuses, &mut run.findings);
     }
-    if let Some(listing) = &mut listing
-        && is_listing
+    if let Some(manifest_document) = &mut manifest_document
+        && is_manifest
     {
-        manifest::check_folder(&listed, &folder, &mut listing.findings);
-        manifest::check_files(&listed, &assets, &mut listing.findings);
+        manifest::check_folder(&listed, &folder, &mut manifest_document.findings);
+        manifest::check_files(&listed, &assets, &mut manifest_document.findings);
     }
     let metas = check_metas(&checked, &listed, &folder);
 
@@ -81,8 +91,8 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
             None => report.skipped += 1,
         }
     }
-    if let Some(listing) = listing {
-        report.add(listing.finish());
+    if let Some(manifest_document) = manifest_document {
+        report.add(manifest_document.finish());
     }
     for findings in metas {
         report.add(findings);
@@ -200,24 +210,31 @@ fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'
     let bytes = document::read(folder.path(), name, &mut findings);
     let text = bytes.as_deref().filter(|_| is_selected).and_then(parse::text);
     if text.is_some_and(|text| fast_parse::parse_answer(text, stem, folder).is_some()) {
-        return Checked { stem: stem.to_owned(), ended: ArtifactStatus::Ok, meta: None, findings: Some(Vec::new()) };
+        return Checked {
+            stem: stem.to_owned(),
+            status: ArtifactStatus::Ok,
+            saved_body: None,
+            findings: Some(Vec::new()),
+        };
     }
     let mut document = Document::from_bytes(&path, bytes, findings);
-    let mut checked = Checked { stem: stem.to_owned(), ended: ArtifactStatus::Unknown, meta: None, findings: None };
+    let mut checked =
+        Checked { stem: stem.to_owned(), status: ArtifactStatus::Unknown, saved_body: None, findings: None };
     if !is_selected && document.is_json && schema::declared(&document.value) == Declared::Foreign {
         // Violations of JSON itself are reported for unrelated files too.
         checked.findings = (!document.findings.is_empty()).then(|| document.finish());
         return checked;
     }
     if document.is_json && validate_case::check_in(&document.value, stem, folder, &mut document.findings) {
-        checked.ended = match document.value["status"].as_str() {
+        checked.status = match document.value["status"].as_str() {
             Some("ok") => ArtifactStatus::Ok,
             Some("runner_error") => ArtifactStatus::RunnerError,
             _ => ArtifactStatus::Unknown,
         };
         let failure = &document.value["runner_failure"];
         let href = |field: &str| failure[field].as_str().and_then(|text| text.parse::<Href>().ok());
-        checked.meta = href("full_body_meta_saved_to").map(|meta| (meta, href("full_body_saved_to")));
+        checked.saved_body =
+            href("full_body_meta_saved_to").map(|meta| SavedBody { meta, body: href("full_body_saved_to") });
     }
     if let Some(selection) = selection.filter(|_| !is_selected) {
         let message = format!("the case {} is not among the run's `selected_case_ids`", quote(stem));
@@ -242,7 +259,7 @@ fn check_metas(checked: &[Checked], listed: &Value, folder: &RunFolder) -> Vec<V
         }
     }
     for case in checked {
-        if let Some((meta, body)) = &case.meta {
+        if let Some(SavedBody { meta, body }) = &case.saved_body {
             metas.insert(meta.to_string(), (Some(&case.stem), body.as_ref()));
         }
     }
