@@ -96,6 +96,7 @@ pub(crate) fn align(lists: &Lists<'_>) -> Alignment {
 }
 
 fn align_bounded(lists: &Lists<'_>, work: usize) -> Alignment {
+    // Equal ends are free, so matching them first never makes an alignment more expensive.
     let (left, right) = (groups(lists.baseline.groups), groups(lists.new.groups));
     let mut found = Alignment { pairs: Vec::new(), cost: 0, exact: true };
     let equal = |a: &Range<usize>, b: &Range<usize>| equal_groups(lists, a, b);
@@ -153,6 +154,8 @@ fn middle(lists: &Lists<'_>, left: &[Range<usize>], right: &[Range<usize>], mut 
         table.solve(found);
         return;
     }
+    // Too large for one table. The matches of equal elements divide the lists into stretches, which share the work in
+    // reading order.
     found.exact = false;
     let (all_left, all_right) = (span(left), span(right));
     let keys = |list: List<'_>, span: &Range<usize>| list.keys[span.clone()].to_vec();

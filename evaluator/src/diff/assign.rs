@@ -60,6 +60,7 @@ struct Matching<F> {
 
 impl<F: Fn(usize, usize) -> Option<Cost>> Matching<F> {
     fn new(rows: usize, columns: usize, pair: F) -> Self {
+        // With a slot of its own for each row, leaving any number of rows out is always possible.
         let slots = columns + rows;
         Self {
             pair,
@@ -87,6 +88,7 @@ impl<F: Fn(usize, usize) -> Option<Cost>> Matching<F> {
         let mut came_from = vec![start; self.slots];
         let mut seen = vec![false; self.slots + 1];
         let mut slot = start;
+        // Dijkstra over the slots: each round fixes the nearest unseen slot, until that slot is free.
         while let Some(row) = self.row_at[slot] {
             seen[slot] = true;
             let (mut step, mut next) = (Balance::MAX, slot);
@@ -102,6 +104,7 @@ impl<F: Fn(usize, usize) -> Option<Cost>> Matching<F> {
                     (step, next) = (least[candidate], candidate);
                 }
             }
+            // Shifting the potentials along with the search keeps every slack non-negative and makes the next edge tight.
             for (other, seen) in seen.iter().enumerate() {
                 if *seen {
                     if let Some(row) = self.row_at[other] {

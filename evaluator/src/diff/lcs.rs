@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use counterproof_artifact::{Side, Sides};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// The product of both list lengths up to which the longest subsequence is computed.
@@ -21,13 +22,16 @@ fn bounded(algorithm: Algorithm, old: &[u64], new: &[u64], mut work: usize) -> V
     if affordable(old.len(), new.len(), &mut work) {
         return capture_diff_slices(algorithm, old, new);
     }
+    // Equal ends first: they need no bound, and usually leave a short middle.
     let mut matches = Matches { old, new, found: Vec::new() };
     let whole = matches.ends(0..old.len(), 0..new.len());
     let anchors = anchors(&old[whole.0.clone()], &new[whole.1.clone()]);
     let (mut i, mut j) = (whole.0.start, whole.1.start);
     let anchors = anchors.into_iter().map(|(a, b)| (whole.0.start + a, whole.1.start + b));
+    // The end of both lists is the last anchor, so that the gap after the last match is searched too.
     for (a, b) in anchors.chain([(whole.0.end, whole.1.end)]) {
         let gap = matches.ends(i..a, j..b);
+        // A gap that needs more than the remaining work keeps only its equal ends.
         if affordable(gap.0.len(), gap.1.len(), &mut work) {
             for op in capture_diff_slices(algorithm, &old[gap.0.clone()], &new[gap.1.clone()]) {
                 if let DiffOp::Equal { old_index, new_index, len } = op {
@@ -40,6 +44,7 @@ fn bounded(algorithm: Algorithm, old: &[u64], new: &[u64], mut work: usize) -> V
         }
         (i, j) = (a + 1, b + 1);
     }
+    // `ends` adds the pairs of a suffix from its end, so the pairs are not in order yet.
     matches.found.sort_unstable();
     matches.into_operations()
 }
@@ -55,17 +60,17 @@ fn affordable(old: usize, new: usize, work: &mut usize) -> bool {
 
 /// Returns the longest series of elements that are unique in both lists and keep their order.
 fn anchors(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
-    let mut places: HashMap<u64, [Option<usize>; 2]> = HashMap::new();
+    let mut positions: HashMap<u64, Sides<Option<usize>>> = HashMap::new();
     let mut several = std::collections::HashSet::new();
-    for (side, list) in [old, new].into_iter().enumerate() {
+    for (side, list) in [(Side::Baseline, old), (Side::New, new)] {
         for (index, key) in list.iter().enumerate() {
-            if places.entry(*key).or_default()[side].replace(index).is_some() {
+            if positions.entry(*key).or_default().get_mut(side).replace(index).is_some() {
                 several.insert(*key);
             }
         }
     }
     let single = old.iter().enumerate().filter(|(_, key)| !several.contains(*key));
-    longest_increasing(&single.filter_map(|(i, key)| Some((i, places[key][1]?))).collect::<Vec<_>>())
+    longest_increasing(&single.filter_map(|(i, key)| Some((i, positions[key].new?))).collect::<Vec<_>>())
 }
 
 /// Returns the longest subsequence with increasing second parts, of pairs sorted by their first part (Schensted 1961).

@@ -19,14 +19,14 @@ const RUN_UP_TO: usize = 2;
 struct Axis {
     groups: Vec<Range<usize>>,
     /// All positions; the last one is after the last group.
-    places: Vec<Place>,
+    positions: Vec<Position>,
     /// The first position of each group, and the position after the last group.
     starts: Vec<usize>,
 }
 
 /// A position in a list.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     group: usize,
     /// A bit for each consumed element of the group.
     taken: usize,
@@ -34,31 +34,31 @@ struct Place {
 
 impl Axis {
     fn new(groups: &[Range<usize>]) -> Self {
-        let mut axis = Self { groups: groups.to_vec(), places: Vec::new(), starts: Vec::new() };
+        let mut axis = Self { groups: groups.to_vec(), positions: Vec::new(), starts: Vec::new() };
         for (group, elements) in groups.iter().enumerate() {
-            axis.starts.push(axis.places.len());
-            axis.places.extend((0..subsets(elements.len())).map(|taken| Place { group, taken }));
+            axis.starts.push(axis.positions.len());
+            axis.positions.extend((0..subsets(elements.len())).map(|taken| Position { group, taken }));
         }
-        axis.starts.push(axis.places.len());
-        axis.places.push(Place { group: groups.len(), taken: 0 });
+        axis.starts.push(axis.positions.len());
+        axis.positions.push(Position { group: groups.len(), taken: 0 });
         axis
     }
 
-    fn group(&self, place: usize) -> Option<&Range<usize>> {
-        self.groups.get(self.places[place].group)
+    fn group(&self, position: usize) -> Option<&Range<usize>> {
+        self.groups.get(self.positions[position].group)
     }
 
     /// True if the group can only be consumed as a whole.
-    fn is_closed(&self, place: usize) -> bool {
-        self.group(place).is_some_and(|group| group.len() > OPEN_UP_TO)
+    fn is_closed(&self, position: usize) -> bool {
+        self.group(position).is_some_and(|group| group.len() > OPEN_UP_TO)
     }
 
     /// Returns the elements that can be consumed one at a time, each with the position after it.
-    fn next(&self, place: usize) -> impl Iterator<Item = (usize, usize)> + Clone {
-        let taken = self.places[place].taken;
-        let open = self.group(place).filter(|group| group.len() <= OPEN_UP_TO).cloned().unwrap_or_default();
+    fn next(&self, position: usize) -> impl Iterator<Item = (usize, usize)> + Clone {
+        let taken = self.positions[position].taken;
+        let open = self.group(position).filter(|group| group.len() <= OPEN_UP_TO).cloned().unwrap_or_default();
         let elements = open.enumerate().filter(move |(bit, _)| taken & (1 << bit) == 0);
-        elements.map(move |(bit, element)| (element, place + (1 << bit)))
+        elements.map(move |(bit, element)| (element, position + (1 << bit)))
     }
 
     /// Counts the elements that can be consumed one at a time, summed over all positions.
@@ -66,18 +66,44 @@ impl Axis {
         self.groups.iter().filter(|group| group.len() <= OPEN_UP_TO).map(|group| group.len() << (group.len() - 1)).sum()
     }
 
-    /// Returns the runs that start with a group, each as the position after it and its number of elements. The first run is
-    /// the group alone.
-    fn runs(&self, first: usize, most: usize) -> Vec<(usize, usize)> {
+    /// Returns the runs that start with a group and have at most `most` elements. The first run is the group alone, however
+    /// large it is.
+    fn runs(&self, first: usize, most: usize) -> Vec<Run> {
         let start = self.groups[first].start;
         let groups = self.groups[first..].iter().enumerate();
-        let runs = groups.map(|(offset, group)| (self.starts[first + offset + 1], group.end - start));
-        runs.enumerate().take_while(|(offset, (_, count))| *offset == 0 || *count <= most).map(|(_, run)| run).collect()
+        let runs =
+            groups.map(|(offset, group)| Run { after: self.starts[first + offset + 1], count: group.end - start });
+        runs.enumerate().take_while(|(offset, run)| *offset == 0 || run.count <= most).map(|(_, run)| run).collect()
     }
 }
 
 const fn subsets(elements: usize) -> usize {
     if elements > OPEN_UP_TO { 1 } else { (1 << elements) - 1 }
+}
+
+/// Consecutive groups of a list.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The position after the last group.
+    after: usize,
+    /// The number of elements of all groups.
+    count: usize,
+}
+
+/// A position of one of the two lists.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    axis: &'a Axis,
+    position: usize,
+}
+
+/// A large group matched with a run of the other list.
+struct RunMatch {
+    cost: Cost,
+    /// The position after the run.
+    after: usize,
+    /// The elements of the run.
+    elements: Range<usize>,
 }
 
 /// A step from one position of the table to a later one.
@@ -118,20 +144,22 @@ impl Table {
         let length = |groups: &[Range<usize>]| groups.iter().map(Range::len).sum::<usize>();
         let (rows, columns) = (length(left), length(right));
         let cells = rows.saturating_mul(columns).saturating_mul((lists.effort)().max(1));
+        // Checked before the axes are built, because a list has up to 2^k - 1 positions per group.
         if cells > *work || !can_be_listed(left, *work) || !can_be_listed(right, *work) {
             return None;
         }
         let (left, right) = (Axis::new(left), Axis::new(right));
         let steps = left.openings().saturating_mul(right.openings());
-        let places = left.places.len().saturating_mul(right.places.len());
+        let positions = left.positions.len().saturating_mul(right.positions.len());
         let whole = whole_effort(&left, &right).saturating_add(whole_effort(&right, &left));
-        let needed = cells.max(steps).max(places).saturating_add(whole);
+        let needed = cells.max(steps).max(positions).saturating_add(whole);
         if needed > *work {
             return None;
         }
         *work -= needed;
         let start = |axis: &Axis| axis.groups.first().map_or(0, |group| group.start);
         let (i, j) = (start(&left), start(&right));
+        // Every pair is compared once, here. The cells look up its cost once per subset of its groups.
         let cost = |row, column| lists.cost(i + row, j + column).and_then(|cost| u32::try_from(cost).ok());
         let pairs = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
         let pairs = pairs.map(|(row, column)| cost(row, column).unwrap_or(NEVER)).collect();
@@ -145,9 +173,10 @@ impl Table {
 
     /// Adds the cheapest alignment of the two stretches to `found`.
     pub(super) fn solve(&self, found: &mut Alignment) {
-        let width = self.right.places.len();
-        let mut rest: Vec<Cost> = vec![0; self.left.places.len() * width];
-        for i in (0..self.left.places.len()).rev() {
+        let width = self.right.positions.len();
+        // From the end, because the cost of a cell depends on the cells of later positions only.
+        let mut rest: Vec<Cost> = vec![0; self.left.positions.len() * width];
+        for i in (0..self.left.positions.len()).rev() {
             for j in (0..width).rev() {
                 if let Some((cost, _)) = self.cheapest(i, j, &rest) {
                     rest[i * width + j] = cost;
@@ -155,6 +184,7 @@ impl Table {
             }
         }
         found.cost += rest.first().copied().unwrap_or(0);
+        // Computing the steps on the cheapest path a second time takes less memory than storing a step in each cell.
         let mut at = (0, 0);
         while let Some((_, step)) = self.cheapest(at.0, at.1, &rest) {
             match step.taken {
@@ -169,7 +199,7 @@ impl Table {
     /// Returns the cheapest next step and the cost of the rest with it. `None` at the end. Among steps of equal cost, one
     /// with a pair comes first.
     fn cheapest(&self, i: usize, j: usize, rest: &[Cost]) -> Option<(Cost, Step)> {
-        let width = self.right.places.len();
+        let width = self.right.positions.len();
         let mut best: Option<(Cost, Step)> = None;
         let mut consider = |cost: Cost, to: (usize, usize), taken: Taken| {
             let cost = cost + rest[to.0 * width + to.1];
@@ -177,31 +207,33 @@ impl Table {
                 best = Some((cost, Step { to, taken }));
             }
         };
-        for (element, behind) in self.left.next(i) {
-            for (other, right_behind) in self.right.next(j) {
+        for (element, after) in self.left.next(i) {
+            for (other, right_after) in self.right.next(j) {
                 if let Some(cost) = self.pair(element, other) {
-                    consider(cost, (behind, right_behind), Taken::Pair(element, other));
+                    consider(cost, (after, right_after), Taken::Pair(element, other));
                 }
             }
         }
-        if self.left.is_closed(i) && self.right.places[j].taken == 0 {
-            for (cost, behind, run) in runs((&self.left, i), (&self.right, j), |row, column| self.pair(column, row)) {
+        let (left, right) = (At { axis: &self.left, position: i }, At { axis: &self.right, position: j });
+        // A run consists of complete groups, so it cannot start in a group that is partly consumed.
+        if self.left.is_closed(i) && self.right.positions[j].taken == 0 {
+            for run in run_matches(left, right, |row, column| self.pair(column, row)) {
                 let group = self.left.group(i).cloned().unwrap_or_default();
-                consider(cost, (i + 1, behind), Taken::Whole(group, run));
+                consider(run.cost, (i + 1, run.after), Taken::Whole(group, run.elements));
             }
         }
-        if self.right.is_closed(j) && self.left.places[i].taken == 0 {
-            for (cost, behind, run) in runs((&self.right, j), (&self.left, i), |row, column| self.pair(row, column)) {
+        if self.right.is_closed(j) && self.left.positions[i].taken == 0 {
+            for run in run_matches(right, left, |row, column| self.pair(row, column)) {
                 let group = self.right.group(j).cloned().unwrap_or_default();
-                consider(cost, (behind, j + 1), Taken::Whole(run, group));
+                consider(run.cost, (run.after, j + 1), Taken::Whole(run.elements, group));
             }
         }
         // Elements of a group can be left out in any order, so only one order is tried.
-        if let Some((count, behind)) = left_out(&self.left, i) {
-            consider(count * LEFT_OUT, (behind, j), Taken::LeftOut);
+        if let Some((count, after)) = left_out(&self.left, i) {
+            consider(count * LEFT_OUT, (after, j), Taken::LeftOut);
         }
-        if let Some((count, behind)) = left_out(&self.right, j) {
-            consider(count * LEFT_OUT, (i, behind), Taken::LeftOut);
+        if let Some((count, after)) = left_out(&self.right, j) {
+            consider(count * LEFT_OUT, (i, after), Taken::LeftOut);
         }
         best
     }
@@ -213,27 +245,30 @@ impl Table {
     }
 }
 
-/// Returns the cost of the large group at `place` with each run of the other list, the position after the run, and its
-/// elements. The first parameter of `pair` is the element of the run.
-fn runs(
-    (axis, place): (&Axis, usize),
-    (other, start): (&Axis, usize),
-    pair: impl Fn(usize, usize) -> Option<Cost>,
-) -> Vec<(Cost, usize, Range<usize>)> {
-    let (Some(group), Some(first)) = (axis.group(place), other.group(start)) else { return Vec::new() };
-    let runs = other.runs(other.places[start].group, RUN_UP_TO * group.len());
-    let longest = runs.last().map_or(0, |(_, count)| *count);
+/// Matches the large group at a position with each run of the other list. The first parameter of `pair` is the element of
+/// the run.
+fn run_matches(large: At<'_>, other: At<'_>, pair: impl Fn(usize, usize) -> Option<Cost>) -> Vec<RunMatch> {
+    let (Some(group), Some(first)) = (large.axis.group(large.position), other.axis.group(other.position)) else {
+        return Vec::new();
+    };
+    let runs = other.axis.runs(other.axis.positions[other.position].group, RUN_UP_TO * group.len());
+    // Each run extends the one before, so one assignment that grows row by row gives the costs of all of them.
+    let longest = runs.last().map_or(0, |run| run.count);
     let costs = assign::growing(longest, group.len(), |row, column| pair(first.start + row, group.start + column));
-    let run = |(behind, count): (usize, usize)| (costs[count - 1], behind, first.start..first.start + count);
-    runs.into_iter().map(run).collect()
+    let matched = |run: Run| RunMatch {
+        cost: costs[run.count - 1],
+        after: run.after,
+        elements: first.start..first.start + run.count,
+    };
+    runs.into_iter().map(matched).collect()
 }
 
 /// Returns the number of elements to leave out next, and the position after them.
-fn left_out(axis: &Axis, place: usize) -> Option<(Cost, usize)> {
-    if axis.is_closed(place) {
-        return axis.group(place).map(|group| (group.len() as Cost, place + 1));
+fn left_out(axis: &Axis, position: usize) -> Option<(Cost, usize)> {
+    if axis.is_closed(position) {
+        return axis.group(position).map(|group| (group.len() as Cost, position + 1));
     }
-    axis.next(place).next().map(|(_, behind)| (1, behind))
+    axis.next(position).next().map(|(_, after)| (1, after))
 }
 
 /// True if the list has no more positions than the remaining work.
@@ -244,12 +279,12 @@ fn can_be_listed(groups: &[Range<usize>], work: usize) -> bool {
 /// Estimates the steps of matching each large group of one list with every run of the other.
 fn whole_effort(axis: &Axis, other: &Axis) -> usize {
     let large = axis.groups.iter().filter(|group| group.len() > OPEN_UP_TO);
-    let of = |group: &Range<usize>| {
+    let effort = |group: &Range<usize>| {
         let runs = (0..other.groups.len()).map(|first| {
-            let longest = other.runs(first, RUN_UP_TO * group.len()).last().map_or(0, |(_, count)| *count);
+            let longest = other.runs(first, RUN_UP_TO * group.len()).last().map_or(0, |run| run.count);
             assign::effort(longest, group.len())
         });
         runs.fold(0, usize::saturating_add)
     };
-    large.map(of).fold(0, usize::saturating_add)
+    large.map(effort).fold(0, usize::saturating_add)
 }

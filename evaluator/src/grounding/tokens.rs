@@ -100,6 +100,7 @@ impl Reader {
         let dotted = |at: usize| bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
         let is_behind_a_dot = start >= 2 && bytes[start - 1] == b'.' && bytes[start - 2].is_ascii_digit();
         let fraction = fraction.filter(|after| !dotted(*after) && !is_behind_a_dot);
+        // Digits alone can be a date part, the start of an id, or a number with a unit.
         if end == whole && fraction.is_none() {
             let letters = whole + bytes[whole..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
             let after = bytes.get(letters);
@@ -112,6 +113,7 @@ impl Reader {
             self.emit_number(&text[start..whole], take);
             return if time { letters } else { whole };
         }
+        // The normal form has no separators and no trailing zeros, so that 1,250.00 and 1250 are equal.
         let mut plain: String = text[start..end].chars().filter(|c| *c != ',').collect();
         if let Some(after) = fraction {
             let fraction = text[end + 1..after].trim_end_matches('0');
@@ -126,6 +128,7 @@ impl Reader {
     }
 
     fn emit_number(&mut self, number: &str, take: &mut impl FnMut(Token)) {
+        // Only numbers of at most four digits can be a year, a month or a day.
         let part = match number.len() {
             1..=4 => number.parse().map_or(Part::Other, |value| Part::Number(value, number.len())),
             _ => Part::Other,
@@ -144,6 +147,7 @@ impl Reader {
             end += c.len_utf8();
             length += 1;
             digits |= c.is_numeric();
+            // The common case; `to_lowercase` consults the Unicode tables.
             if c.is_ascii() {
                 self.word.push(c.to_ascii_lowercase());
             } else {
@@ -184,6 +188,7 @@ fn dates(parts: [Part; 3], take: &mut impl FnMut(Token)) {
     match parts {
         [Number(year, 4), Number(month, 1..=2), Number(day, 1..=2)] => whole(year, month, day),
         [Number(first, 1..=2), Number(second, 1..=2), Number(year, 4)] => {
+            // Day and month can be in either order; both readings are emitted.
             whole(year, first, second);
             if first != second {
                 whole(year, second, first);
