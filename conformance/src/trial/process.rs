@@ -25,7 +25,6 @@ pub(super) struct ProcessOptions<'a> {
     pub(super) stdin: Option<&'a str>,
     /// The signal to send, and the file whose existence means that the process is ready for it.
     pub(super) signal: Option<(Signal, &'a Utf8Path)>,
-    /// The time limit.
     pub(super) time_limit: Duration,
     /// Kills the process when it is cancelled.
     pub(super) cancellation: &'a CancellationFlag,

@@ -24,7 +24,6 @@ pub(crate) struct ReadyPage<P> {
     pub(crate) previous: Option<usize>,
     /// The nearest case with a page after it.
     pub(crate) next: Option<usize>,
-    /// The page.
     pub(crate) page: P,
 }
 

@@ -20,7 +20,6 @@ const COPIED_FIELDS: [(&str, &str); 6] = [
     ("status", "response_status"),
 ];
 
-/// Responses.
 pub(super) struct OpenaiResponses {
     pub(super) options: AgentOptions,
 }

@@ -11,7 +11,6 @@ use crate::response::{BodyDestination, Exchange};
 use crate::settings::AttemptLimits;
 use crate::system::{Clock, Moment};
 
-/// A finished attempt.
 #[derive(Debug)]
 pub(crate) struct FinishedAttempt {
     /// The number of the attempt, counted from 1.

@@ -102,7 +102,6 @@ pub(crate) enum Signal {
     NotReached,
 }
 
-/// The adaptive limit.
 #[derive(Debug, Clone)]
 pub(crate) struct AdaptiveLimit {
     limit: NonZeroUsize,

@@ -32,7 +32,6 @@ pub(crate) struct AttemptRecorder {
     pub(crate) header_names: Vec<String>,
 }
 
-/// A recorded attempt.
 pub(crate) struct RecordedAttempt {
     /// The attempt's entry in the artifact.
     pub(crate) entry: Attempt,

@@ -17,7 +17,6 @@ use crate::response::BodyBytes;
 /// An artifact lists at most this many violations, and counts the rest.
 const MAX_VIOLATIONS: usize = 20;
 
-/// A recorded failure.
 pub(crate) struct RecordedFailure {
     pub(crate) document: RunnerFailure,
     /// The input of the retry policy.

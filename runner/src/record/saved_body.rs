@@ -33,7 +33,6 @@ const MAX_HEADER_CHARS: usize = 400;
 /// The field with the names of the redaction rules that masked something. The contract allows it as an extra field.
 pub(super) const REDACTIONS_APPLIED: &str = "redactions_applied";
 
-/// A saved body.
 pub(super) struct SavedBody {
     pub(crate) body: Href,
     pub(crate) meta: Href,

@@ -24,7 +24,6 @@ impl Exchange {
     }
 }
 
-/// A response.
 #[derive(Debug)]
 pub(crate) struct AgentResponse {
     /// The HTTP status. `None` for a program.

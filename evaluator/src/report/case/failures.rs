@@ -14,7 +14,6 @@ const LONGEST_SNIPPET: usize = 16 * 1024;
 /// A runner error.
 #[derive(Debug, Clone)]
 pub(crate) struct FailureView {
-    /// The side.
     pub(crate) side: &'static str,
     /// The id of the section.
     pub(crate) anchor: String,
@@ -28,10 +27,8 @@ pub(crate) struct FailureView {
     pub(crate) files: Vec<(&'static str, FileLink)>,
 }
 
-/// An attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct AttemptView {
-    /// The side.
     pub(crate) side: &'static str,
     /// The number, counted from 1.
     pub(crate) number: u64,
@@ -41,7 +38,6 @@ pub(crate) struct AttemptView {
     pub(crate) took: String,
     /// Whether the attempt returned an answer.
     pub(crate) ok: bool,
-    /// The outcome.
     pub(crate) outcome: String,
 }
 

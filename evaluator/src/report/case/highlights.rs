@@ -55,7 +55,6 @@ pub(crate) struct Highlights<'a> {
 /// A part of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HighlightedPart {
-    /// The text.
     pub(crate) text: String,
     /// Whether the part changed.
     pub(crate) marked: bool,

@@ -47,9 +47,7 @@ impl OutputView {
 /// The output of one side.
 #[derive(Debug, Clone)]
 pub(crate) struct SideOutputView {
-    /// The side.
     pub(crate) side: &'static str,
-    /// The content type.
     pub(crate) content_type: &'static str,
     /// The output.
     pub(crate) content: DisplayText,

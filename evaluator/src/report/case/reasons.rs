@@ -13,7 +13,6 @@ use crate::report::view::display;
 pub(crate) struct ReasonView {
     /// The stable code.
     pub(crate) code: String,
-    /// The message.
     pub(crate) message: String,
     /// Links to the evidence.
     pub(crate) links: Vec<AnchorLink>,

@@ -32,7 +32,6 @@ pub(crate) struct MeasureView {
     pub(crate) new: String,
     /// The p-value and the corrected p-value.
     pub(crate) p_value: String,
-    /// The conclusion.
     pub(crate) conclusion: String,
 }
 

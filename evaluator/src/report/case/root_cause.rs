@@ -28,7 +28,6 @@ pub(crate) struct RootCauseView {
 pub(crate) struct FindingView {
     /// The stable code.
     pub(crate) code: String,
-    /// The message.
     pub(crate) message: String,
     /// Links to the evidence.
     pub(crate) links: Vec<AnchorLink>,
@@ -36,7 +35,6 @@ pub(crate) struct FindingView {
     pub(crate) note: &'static str,
 }
 
-/// A severity.
 #[derive(Debug, Clone)]
 pub(crate) struct SeverityView {
     /// The score, with two digits.
@@ -67,7 +65,6 @@ impl RootCauseView {
     }
 }
 
-/// The findings.
 pub(crate) fn findings(context: &CaseContext<'_>) -> Vec<FindingView> {
     let view = |finding: &CaseFinding| FindingView {
         code: finding.code.clone(),

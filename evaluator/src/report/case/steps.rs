@@ -37,7 +37,6 @@ pub(crate) struct StepsView {
 pub(crate) struct StepStretch {
     /// The summary of a folded stretch; empty for an open one.
     pub(crate) summary: String,
-    /// The rows.
     pub(crate) rows: Vec<RowView>,
 }
 

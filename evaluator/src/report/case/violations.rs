@@ -14,28 +14,23 @@ const MOST_VIOLATIONS: usize = 200;
 /// An artifact that violates the contract.
 #[derive(Debug, Clone)]
 pub(crate) struct InvalidArtifactView {
-    /// The side.
     pub(crate) side: &'static str,
     /// The id of the section.
     pub(crate) anchor: String,
-    /// The violations.
     pub(crate) violations: Vec<ViolationView>,
     /// What is not listed; empty where everything is.
     pub(crate) more: String,
 }
 
-/// A violation.
 #[derive(Debug, Clone)]
 pub(crate) struct ViolationView {
     /// The stable code of the rule.
     pub(crate) code: String,
     /// File, line and column, and the pointer.
     pub(crate) location: String,
-    /// The message.
     pub(crate) message: String,
     /// The expected value.
     pub(crate) expected: String,
-    /// The remedy.
     pub(crate) remedy: String,
     /// The lines around the violation.
     pub(crate) excerpt: Option<ExcerptView>,

@@ -40,7 +40,6 @@ pub(crate) struct FileCopy {
 /// A reference to a run file: the link for a page, and the copy that makes the link work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileRef {
-    /// The link.
     pub(crate) link: FileLink,
     /// The copy; `None` for a missing file.
     pub(crate) copy: Option<FileCopy>,
@@ -67,7 +66,6 @@ impl<'a> RunFiles<'a> {
         runs.iter().enumerate().map(files).collect()
     }
 
-    /// The run folder.
     pub(crate) const fn run_folder(&self) -> &Utf8Path {
         self.run_folder
     }

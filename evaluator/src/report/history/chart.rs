@@ -21,7 +21,6 @@ const LEAST: u64 = 24;
 /// The height of the gate marks.
 const MARK: u64 = 24;
 
-/// The chart.
 #[derive(Debug)]
 pub(crate) struct Chart {
     pub(crate) width: usize,

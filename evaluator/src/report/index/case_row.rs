@@ -12,11 +12,8 @@ use crate::values::text;
 pub(crate) struct CaseRow {
     /// The link to the case page, relative to the report folder; `None` for a case without a page.
     pub(crate) href: Option<String>,
-    /// The id.
     pub(crate) case_id: String,
-    /// The title.
     pub(crate) title: Option<String>,
-    /// The verdict.
     pub(crate) verdict: VerdictView,
     /// The risk; empty for an unknown one.
     pub(crate) risk: &'static str,

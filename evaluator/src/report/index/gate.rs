@@ -27,7 +27,6 @@ pub(crate) struct GateHeadlineView {
     pub(crate) qualifications: Vec<String>,
 }
 
-/// A gate rule.
 #[derive(Debug, Clone)]
 pub(crate) struct GateRuleView {
     /// What the rule counts.
@@ -42,10 +41,8 @@ pub(crate) struct GateRuleView {
     pub(crate) result: &'static str,
 }
 
-/// A comparison rule.
 #[derive(Debug, Clone)]
 pub(crate) struct ComparisonRuleView {
-    /// The rule.
     pub(crate) rule: String,
     /// The number of matches.
     pub(crate) matches: String,
@@ -56,13 +53,11 @@ pub(crate) struct ComparisonRuleView {
 /// The part of the bar for a verdict.
 #[derive(Debug, Clone)]
 pub(crate) struct BarPart {
-    /// The verdict.
     pub(crate) verdict: VerdictView,
     /// The number of cases.
     pub(crate) count: String,
     /// The start.
     pub(crate) x: u64,
-    /// The width.
     pub(crate) width: u64,
     /// The first page of the list of these cases.
     pub(crate) list: String,
@@ -99,7 +94,6 @@ pub(crate) fn rules(evaluation: &Evaluation) -> Vec<GateRuleView> {
     rules.collect()
 }
 
-/// The comparison rules.
 pub(crate) fn comparison_rules(evaluation: &Evaluation) -> Vec<ComparisonRuleView> {
     let rules = evaluation.rules.iter().map(|used| ComparisonRuleView {
         rule: display::visible(&used.rule),

@@ -20,7 +20,6 @@ pub(crate) const CASES_SHOWN: usize = 12;
 /// Cases with the same root cause, worst first. A group is never empty.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
-    /// The cases.
     pub(crate) cases: Vec<&'a CaseEvaluation>,
 }
 

@@ -28,7 +28,6 @@ const NOT_SETTINGS: [&str; 13] = [
 /// A fact of both runs.
 #[derive(Debug, Clone)]
 pub(crate) struct FactView {
-    /// The name.
     pub(crate) name: &'static str,
     /// The baseline value.
     pub(crate) baseline: String,

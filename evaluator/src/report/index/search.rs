@@ -34,9 +34,7 @@ pub(crate) struct Choice {
 pub(crate) struct Filter {
     /// The name in the address.
     pub(crate) name: &'static str,
-    /// The label.
     pub(crate) label: &'static str,
-    /// The choices.
     pub(crate) choices: Vec<Choice>,
 }
 

@@ -29,7 +29,6 @@ pub(crate) struct ChangesView {
     pub(crate) more: String,
 }
 
-/// A change.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeView {
     /// The location within the pair.

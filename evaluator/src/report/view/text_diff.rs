@@ -25,11 +25,9 @@ pub(crate) struct Stretch {
     pub(crate) summary: String,
     /// The id of an open stretch; may be empty.
     pub(crate) id: String,
-    /// The lines.
     pub(crate) lines: Vec<LineView>,
 }
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineView {
     /// The CSS class: `same`, `removed`, `added` or `changed`.
@@ -45,7 +43,6 @@ pub(crate) struct LineView {
 /// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartView {
-    /// The text.
     pub(crate) text: String,
     /// Whether only baseline has the part.
     pub(crate) removed: bool,

@@ -3,14 +3,12 @@
 use counterproof_artifact::RiskLevel;
 use counterproof_artifact::evaluation::Verdict;
 
-/// A verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VerdictView {
     /// The CSS class, also used in file names and filters.
     pub(crate) class: &'static str,
     /// The sign next to the word.
     pub(crate) sign: &'static str,
-    /// The word.
     pub(crate) word: &'static str,
 }
 
