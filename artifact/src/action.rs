@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::take_value;
 use crate::{EvidenceRef, Extra};
 
 /// An action that the agent proposes, with its evidence.
@@ -28,16 +27,6 @@ pub struct ProposedAction {
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
-}
-
-impl ProposedAction {
-    /// Converts an action from its object; moves the parameters instead of copying them.
-    pub(crate) fn from_value(mut value: Value) -> Result<Self, serde_json::Error> {
-        let params = value.as_object_mut().and_then(|fields| take_value::object(fields, "params"));
-        let mut action: Self = serde_json::from_value(value)?;
-        action.params = params.unwrap_or(action.params);
-        Ok(action)
-    }
 }
 
 /// How much harm an action could do.

@@ -1,10 +1,8 @@
 //! `<caseId>.json`: the result of one case, either the agent's answer or a runner failure.
 
-use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::take_value;
 use crate::{CaseId, Count, Event, Extra, FailureClass, Millis, ProposedAction, RunnerFailure, Sha256Digest, Side};
 
 /// The version of the case document.
@@ -165,38 +163,6 @@ struct CaseWire {
     runner_failure: Option<RunnerFailure>,
     #[serde(flatten)]
     extra: Extra,
-}
-
-impl Case {
-    /// Converts a parsed document, moving its values. Deserialising the same document gives an equal result.
-    pub fn from_document(mut document: Value) -> Result<Self, serde_json::Error> {
-        let (mut events, mut actions, mut content) = (None, None, None);
-        if let Value::Object(fields) = &mut document {
-            events = take_value::array(fields, "events");
-            actions = take_value::array(fields, "proposed_actions");
-            let output = fields.get_mut("final_output").and_then(Value::as_object_mut);
-            content = output.and_then(|output| take_value::content(output, "content"));
-        }
-        let mut wire: CaseWire = serde_json::from_value(document)?;
-        if let Some(events) = events {
-            wire.events = Some(events.into_iter().map(event).collect::<Result<_, _>>()?);
-        }
-        if let Some(actions) = actions {
-            wire.proposed_actions =
-                Some(actions.into_iter().map(ProposedAction::from_value).collect::<Result<_, _>>()?);
-        }
-        if let (Some(output), Some(content)) = (&mut wire.final_output, content) {
-            output.content = content;
-        }
-        Case::try_from(wire).map_err(serde_json::Error::custom)
-    }
-}
-
-fn event(value: Value) -> Result<Event, serde_json::Error> {
-    match value {
-        Value::Object(fields) => Event::from_fields(fields),
-        other => serde_json::from_value(other),
-    }
 }
 
 /// A `status` without the fields that it requires.

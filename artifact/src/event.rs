@@ -4,7 +4,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::take_value;
 use crate::{Content, ContentType, Extra, Href, Millis, RiskLevel, Sha256Digest};
 
 /// One step of the agent.
@@ -159,7 +158,7 @@ impl Event {
 }
 
 impl Event {
-    /// Converts an event from the fields of its object; moves large values instead of copying them.
+    /// Converts an event from the fields of its object.
     pub(crate) fn from_fields(mut fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
         let kind = match fields.shift_remove("type") {
             Some(Value::String(kind)) => kind,
@@ -169,25 +168,10 @@ impl Event {
         let ts = fields.shift_remove("ts").ok_or_else(|| serde_json::Error::missing_field("ts"))?;
         let ts = serde_json::from_value(ts)?;
         let body = match kind.as_str() {
-            "tool_call" => {
-                let args = take_value::object(&mut fields, "args");
-                let mut call: ToolCall = serde_json::from_value(Value::Object(fields))?;
-                call.args = args.unwrap_or(call.args);
-                EventBody::ToolCall(call)
-            }
-            "tool_result" => {
-                let payload = take_value::content(&mut fields, "payload_summary");
-                let mut result: ToolResult = serde_json::from_value(Value::Object(fields))?;
-                result.payload_summary = payload.or(result.payload_summary);
-                EventBody::ToolResult(result)
-            }
+            "tool_call" => EventBody::ToolCall(serde_json::from_value(Value::Object(fields))?),
+            "tool_result" => EventBody::ToolResult(serde_json::from_value(Value::Object(fields))?),
             "retrieval" => EventBody::Retrieval(serde_json::from_value(Value::Object(fields))?),
-            "final_output" => {
-                let content = take_value::content(&mut fields, "content");
-                let mut output: FinalOutputEvent = serde_json::from_value(Value::Object(fields))?;
-                output.content = content.unwrap_or(output.content);
-                EventBody::FinalOutput(output)
-            }
+            "final_output" => EventBody::FinalOutput(serde_json::from_value(Value::Object(fields))?),
             _ => EventBody::Unknown { kind, fields },
         };
         Ok(Event { ts, body })

@@ -35,7 +35,6 @@ mod run;
 mod share;
 mod side;
 mod sides;
-mod take_value;
 mod visible_text;
 
 pub use action::{ProposedAction, RiskLevel};

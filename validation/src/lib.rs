@@ -28,7 +28,6 @@ mod json_value;
 mod parse;
 mod rules;
 mod run_folder;
-mod schema_fast_path;
 mod validate_case;
 mod validate_path;
 mod validate_run;

@@ -78,7 +78,7 @@ impl RunFolder {
 /// Converts a valid document to its type. A document that passes schema and rules always converts; an error would be a gap
 /// in the rules, so it is reported.
 fn typed(document: Value, findings: &mut Findings) -> Option<Case> {
-    match Case::from_document(document) {
+    match serde_json::from_value::<Case>(document) {
         Ok(case) => Some(case),
         Err(error) => {
             if findings.is_empty() {

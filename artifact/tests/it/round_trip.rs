@@ -41,7 +41,7 @@ proptest! {
     fn cases(case in case()) {
         assert_round_trip(Kind::Case, &case)?;
         // The conversion that moves the values instead of copying them.
-        prop_assert_eq!(&Case::from_document(serde_json::to_value(&case).unwrap()).unwrap(), &case);
+        prop_assert_eq!(&serde_json::from_value::<Case>(serde_json::to_value(&case).unwrap()).unwrap(), &case);
     }
 
     #[test]

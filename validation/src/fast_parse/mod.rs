@@ -29,4 +29,6 @@ fn read(text: &str) -> Option<Case> {
 }
 
 #[cfg(test)]
+mod sample_answers;
+#[cfg(test)]
 mod tests;

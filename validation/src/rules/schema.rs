@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::Code;
 use crate::excerpt::quote;
 use crate::finding::Findings;
-use crate::schema_fast_path;
 use counterproof_artifact::schema::Kind;
 
 /// Parts of schemas that a rule checks under its own code.
@@ -71,9 +70,6 @@ fn older_shape(document: &Value) -> Option<&'static str> {
 /// Checks a document against the schema of the expected kind. Returns false where it is another kind of document, to which
 /// no further rule applies.
 pub(crate) fn check(expected: Kind, document: &Value, findings: &mut Findings) -> bool {
-    if expected == Kind::Case && schema_fast_path::is_answer(document) {
-        return true;
-    }
     let wanted = || format!("`schema_version` `{expected}`");
     let version = || quote(document["schema_version"].as_str().unwrap_or_default());
     match declared(document) {
