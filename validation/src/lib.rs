@@ -18,12 +18,12 @@
 
 pub mod locate;
 
-mod code;
 mod compiled_schema;
 mod document;
 mod excerpt;
 mod fast_parse;
 mod finding;
+mod finding_code;
 mod json_value;
 mod parse;
 mod rules;
@@ -32,9 +32,9 @@ mod validate_case;
 mod validate_path;
 mod validate_run;
 
-pub use code::Code;
 pub use excerpt::Excerpt;
 pub use finding::{Finding, MAX_FINDINGS};
+pub use finding_code::Code;
 pub use locate::Position;
 pub use run_folder::RunFolder;
 pub use validate_case::{CheckedCase, validate_case};
