@@ -223,8 +223,7 @@ mod tests {
     }
 
     impl Given {
-        /// The list of these groups.
-        fn of(groups: &[Vec<u64>]) -> Self {
+        fn from_groups(groups: &[Vec<u64>]) -> Self {
             let numbered =
                 groups.iter().enumerate().flat_map(|(number, group)| group.iter().map(move |key| (number, *key)));
             let (groups, keys) = numbered.unzip();
@@ -299,7 +298,7 @@ mod tests {
                 left -= group.len();
             }
             groups.retain(|group| !group.is_empty());
-            Given::of(&groups)
+            Given::from_groups(&groups)
         })
     }
 
@@ -316,9 +315,10 @@ mod tests {
 
     #[test]
     fn a_group_has_no_order_and_matches_sequential_elements() {
-        let (apart, at_once) = (Given::singles(&[1, 11, 21]), Given::of(&[vec![11, 1], vec![21]]));
+        let (apart, at_once) = (Given::singles(&[1, 11, 21]), Given::from_groups(&[vec![11, 1], vec![21]]));
         assert_eq!(run(&apart, &at_once, WORK).pairs, [(0, 1), (1, 0), (2, 2)]);
-        let (a, b) = (Given::of(&[vec![1, 11], vec![2, 12]]), Given::of(&[vec![1], vec![2, 11], vec![12]]));
+        let (a, b) =
+            (Given::from_groups(&[vec![1, 11], vec![2, 12]]), Given::from_groups(&[vec![1], vec![2, 11], vec![12]]));
         assert_eq!(run(&a, &b, WORK).cost, 0, "parts of several groups");
     }
 
@@ -326,13 +326,15 @@ mod tests {
     fn a_large_group_is_matched_by_assignment_with_a_group_and_with_a_run() {
         let many: Vec<_> = (0..40).map(|n| n * 10).collect();
         let mut turned: Vec<_> = many.iter().rev().map(|key| key + 1).collect();
-        let (group, other) =
-            (Given::of(&[vec![5], many.clone(), vec![7]]), Given::of(&[vec![6], turned.clone(), vec![8]]));
+        let (group, other) = (
+            Given::from_groups(&[vec![5], many.clone(), vec![7]]),
+            Given::from_groups(&[vec![6], turned.clone(), vec![8]]),
+        );
         let found = run(&group, &other, WORK);
         assert_eq!((found.pairs.len(), found.exact), (42, true));
         turned.truncate(20);
         let singles = Given::singles(&turned);
-        let found = run(&Given::of(&[many]), &singles, WORK);
+        let found = run(&Given::from_groups(&[many]), &singles, WORK);
         assert_eq!((found.pairs.len(), found.exact), (20, true));
     }
 

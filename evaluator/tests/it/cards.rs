@@ -19,7 +19,7 @@ fn paying_back(statuses: &[&str]) -> Value {
 
 /// The section of the page that shows the actions, or the events.
 fn section(id: &str, baseline: &Value, new: &Value) -> String {
-    let pair = Pair::of(baseline, new);
+    let pair = Pair::with_answers(baseline, new);
     let page = std::fs::read_to_string(pair.report().join(format!("cases/{CASE}.html"))).unwrap();
     let (_, behind) = page.split_once(&format!("<h2 id=\"{id}\">")).unwrap();
     behind.split_once("</section>").unwrap().0.to_owned()

@@ -20,7 +20,7 @@ fn codes(pair: &Pair) -> (Verdict, Vec<String>) {
 #[test]
 fn an_asset_that_is_listed_but_gone_is_lost_evidence() {
     let both = || {
-        let pair = Pair::of(&resting_on("policy.txt"), &resting_on("policy.txt"));
+        let pair = Pair::with_answers(&resting_on("policy.txt"), &resting_on("policy.txt"));
         pair.with_asset(Side::Baseline, "policy.txt", b"p").with_asset(Side::New, "policy.txt", b"p")
     };
     both().is(Verdict::Unchanged, &[]);
@@ -31,7 +31,7 @@ fn an_asset_that_is_listed_but_gone_is_lost_evidence() {
 
 #[test]
 fn an_asset_that_is_not_the_one_that_was_recorded_is_lost_evidence() {
-    let pair = Pair::of(&resting_on("policy.txt"), &resting_on("policy.txt"))
+    let pair = Pair::with_answers(&resting_on("policy.txt"), &resting_on("policy.txt"))
         .with_asset(Side::Baseline, "policy.txt", b"refunds in full")
         .with_asset(Side::New, "policy.txt", b"refunds in full");
     pair.request();
@@ -44,7 +44,7 @@ fn an_asset_that_is_not_the_one_that_was_recorded_is_lost_evidence() {
 
 #[test]
 fn an_asset_needs_no_manifest() {
-    let pair = Pair::of(&resting_on("assets/policy.txt"), &resting_on("assets/policy.txt"));
+    let pair = Pair::with_answers(&resting_on("assets/policy.txt"), &resting_on("assets/policy.txt"));
     for side in Side::BOTH {
         let assets = pair.folder(side).join("assets");
         write::create_folder(&assets).unwrap();
@@ -55,14 +55,14 @@ fn an_asset_needs_no_manifest() {
 
 #[test]
 fn a_manifest_that_cannot_be_read_makes_what_needs_it_invalid() {
-    let pair = Pair::of(&resting_on("policy.txt"), &resting_on("policy.txt"));
+    let pair = Pair::with_answers(&resting_on("policy.txt"), &resting_on("policy.txt"));
     for side in Side::BOTH {
         let assets = pair.folder(side).join("assets");
         write::create_folder(&assets).unwrap();
         write::write(&assets.join("manifest.json"), b"{", Durability::Cached).unwrap();
     }
     assert_eq!(codes(&pair).0, Verdict::Invalid);
-    let other = Pair::of(&answer(), &answer());
+    let other = Pair::with_answers(&answer(), &answer());
     write::create_folder(&other.folder(Side::New).join("assets")).unwrap();
     write::write(&other.folder(Side::New).join("assets/manifest.json"), b"{", Durability::Cached).unwrap();
     other.is(Verdict::Unchanged, &[]);
@@ -77,7 +77,7 @@ fn a_ref_that_held_and_no_longer_does_is_lost_whatever_the_others_do() {
         answer["proposed_actions"][0]["evidence_refs"] =
             json!([{"kind": "retrieval_doc", "doc_id": "policy_v1"}, {"kind": "tool_result", "call_id": "c1"}]);
     });
-    let (verdict, codes) = codes(&Pair::of(&old, &new));
+    let (verdict, codes) = codes(&Pair::with_answers(&old, &new));
     assert_eq!((verdict, codes[0].as_str()), (Verdict::Regressed, "evidence-lost"));
 }
 
@@ -98,7 +98,7 @@ fn the_order_of_actions_does_not_decide_whether_a_risk_rose() {
         })
     };
     for before in [["unknown", "low"], ["low", "unknown"]] {
-        let (verdict, _) = codes(&Pair::of(&with(&before), &with(&[before[0], before[1], "high"])));
+        let (verdict, _) = codes(&Pair::with_answers(&with(&before), &with(&[before[0], before[1], "high"])));
         assert_eq!(verdict, Verdict::Regressed, "{before:?}");
     }
 }
@@ -106,22 +106,20 @@ fn the_order_of_actions_does_not_decide_whether_a_risk_rose() {
 #[test]
 fn other_snippets_are_another_retrieval() {
     let hashes = |hash: &str| answer_with(|answer| answer["events"][2]["snippets_hashes"] = json!([hash]));
-    assert_eq!(codes(&Pair::of(&hashes("a"), &hashes("b"))).1, ["retrieval-changed"]);
+    assert_eq!(codes(&Pair::with_answers(&hashes("a"), &hashes("b"))).1, ["retrieval-changed"]);
     let linked = answer_with(|answer| answer["events"][2]["snippets_asset_href"] = json!("assets/s.json"));
-    let pair = Pair::of(&linked, &linked).with_asset(Side::Baseline, "s.json", b"[\"refunded in part\"]").with_asset(
-        Side::New,
-        "s.json",
-        b"[\"refunded in whole\"]",
-    );
+    let pair = Pair::with_answers(&linked, &linked)
+        .with_asset(Side::Baseline, "s.json", b"[\"refunded in part\"]")
+        .with_asset(Side::New, "s.json", b"[\"refunded in whole\"]");
     assert_eq!(codes(&pair).1, ["retrieval-changed"]);
 }
 
 #[test]
 fn a_field_that_nobody_knows_may_mean_something() {
     let event = answer_with(|answer| answer["events"][1]["payload"] = json!({"items": 2}));
-    assert_eq!(codes(&Pair::of(&answer(), &event)).1, ["tool-result-changed"]);
+    assert_eq!(codes(&Pair::with_answers(&answer(), &event)).1, ["tool-result-changed"]);
     let action = answer_with(|answer| answer["proposed_actions"][0]["approved_by"] = json!("nobody"));
-    assert_eq!(codes(&Pair::of(&answer(), &action)).1, ["action-changed"]);
+    assert_eq!(codes(&Pair::with_answers(&answer(), &action)).1, ["action-changed"]);
 }
 
 #[test]
@@ -129,7 +127,7 @@ fn payloads_too_large_to_take_apart_are_told_apart_all_the_same() {
     let linked = answer_with(|answer| answer["events"][1]["payload_asset_href"] = json!("assets/p.json"));
     let payload = |byte: u8| vec![byte; 9 * 1024 * 1024];
     let pair = |new: u8| {
-        Pair::of(&linked, &linked).with_asset(Side::Baseline, "p.json", &payload(b'1')).with_asset(
+        Pair::with_answers(&linked, &linked).with_asset(Side::Baseline, "p.json", &payload(b'1')).with_asset(
             Side::New,
             "p.json",
             &payload(new),

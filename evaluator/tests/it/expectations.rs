@@ -9,7 +9,7 @@ use crate::kit::{Pair, action, answer, answer_of, answer_with, step};
 
 /// How an answer does on an expectation.
 fn judged(expected: &Value, answer: &Value) -> ExpectationResult {
-    let mut row = Pair::of(answer, answer).expecting(expected).row();
+    let mut row = Pair::with_answers(answer, answer).expecting(expected).row();
     assert_eq!(row.expectations.len(), 1, "{expected}");
     let result = row.expectations.remove(0);
     assert_eq!(result.baseline, result.new, "both sides are judged by the same code");
@@ -127,8 +127,8 @@ fn evidence_is_required_for_all_actions_above_low_risk_and_must_resolve_for_all(
         holds(&expected, &with(risk, calls), met);
     }
     holds(&expected, &answer_of(&json!({})), true);
-    let off =
-        Pair::of(&with("high", &[]), &with("high", &[])).expecting(&json!({"evidence_required_for_actions": false}));
+    let off = Pair::with_answers(&with("high", &[]), &with("high", &[]))
+        .expecting(&json!({"evidence_required_for_actions": false}));
     assert_eq!(off.row().expectations, []);
 }
 
@@ -151,7 +151,7 @@ fn an_expression_sees_a_payload_wherever_it_is_kept() {
         answer["events"][1].as_object_mut().unwrap().remove("payload_summary");
         answer["events"][1]["payload_asset_href"] = json!("assets/payload.json");
     });
-    let pair = Pair::of(&answer(), &kept).with_asset(Side::New, "payload.json", b"{\"total\": 50}");
+    let pair = Pair::with_answers(&answer(), &kept).with_asset(Side::New, "payload.json", b"{\"total\": 50}");
     let row = pair.expecting(&json!({"expect": ["events[1].payload_summary.total == 50"]})).row();
     assert!(row.expectations[0].new.as_ref().unwrap().is_met(), "{row:?}");
 }
@@ -164,7 +164,7 @@ fn an_expression_that_is_neither_true_nor_false_is_not_met_and_says_why() {
     let new = result.new.unwrap();
     assert!(new.is_unmet(), "{new:?}");
     assert_eq!(new.found(), "“the total” failed: cannot read field `total` of a string");
-    let row = Pair::of(&answer(), &saying(&json!({"total": 50})))
+    let row = Pair::with_answers(&answer(), &saying(&json!({"total": 50})))
         .expecting(&json!({"expect": ["final_output.content.contains('refund')"]}))
         .row();
     assert_eq!(row.verdict, Verdict::Regressed);
@@ -176,21 +176,25 @@ fn an_expression_that_takes_too_long_is_not_decided_and_no_regression() {
     let many: Vec<_> = (0..200).map(|index| json!({"type": "note", "ts": index})).collect();
     let long = answer_with(|answer| answer["events"].as_array_mut().unwrap().extend(many));
     let expected = json!({"expect": ["events.all(a, events.all(b, events.all(c, a.ts + b.ts + c.ts >= 0)))"]});
-    let row = Pair::of(&answer(), &long).expecting(&expected).row();
+    let row = Pair::with_answers(&answer(), &long).expecting(&expected).row();
     assert_eq!(row.verdict, Verdict::Changed, "{row:#?}");
     let undecided = row.reasons.iter().find(|reason| reason.code == "expectation-undecided").unwrap();
     assert!(undecided.message.contains("takes more than 1000000 steps"), "{undecided:?}");
     assert!(row.expectations[0].new.as_ref().unwrap().is_undecided());
     assert_eq!(row.unmet_on_new().len(), 1);
-    assert_eq!(Pair::of(&long, &answer()).expecting(&expected).row().verdict, Verdict::Changed, "and no improvement");
-    assert_eq!(Pair::of(&long, &long).expecting(&expected).row().verdict, Verdict::Unchanged);
+    assert_eq!(
+        Pair::with_answers(&long, &answer()).expecting(&expected).row().verdict,
+        Verdict::Changed,
+        "and no improvement"
+    );
+    assert_eq!(Pair::with_answers(&long, &long).expecting(&expected).row().verdict, Verdict::Unchanged);
 }
 
 #[test]
 fn every_output_reports_next_to_the_gate_that_no_expectations_were_judged() {
     const UNJUDGED: &str = "No expectations were judged; the gate only compares new with baseline";
     const GATE: &str = "Gate passed: all 5 rules met";
-    let changed = || Pair::of(&answer_of(&json!({})), &answer_of(&json!({"workflow_id": "other"})));
+    let changed = || Pair::with_answers(&answer_of(&json!({})), &answer_of(&json!({"workflow_id": "other"})));
     for (pair, is_reported) in [(changed(), true), (changed().expecting(&json!({"tool_required": []})), false)] {
         let report = pair.report();
         let read = |name: &str| std::fs::read_to_string(report.join(name)).unwrap();

@@ -47,15 +47,16 @@ fn one_of_the_few_values_that_the_baseline_uses_at_a_place_needs_no_source() {
 fn what_the_case_or_the_request_says_is_a_source() {
     let old = booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"}));
     let new = booking(&json!({"seat": "12XY"}), &json!({"seat": "77AB"}));
-    assert_eq!(codes(&Pair::of(&old, &new).row()), [("ungrounded-argument", false)]);
-    let told = Pair::of(&old, &new).titled("Put me on 77ab, please");
+    assert_eq!(codes(&Pair::with_answers(&old, &new).row()), [("ungrounded-argument", false)]);
+    let told = Pair::with_answers(&old, &new).titled("Put me on 77ab, please");
     assert_eq!(codes(&told.row()), []);
 
     let mut asked = new;
     asked["request_asset_href"] = json!("assets/request.json");
     let request =
         |seat: &str| json!({"protocol": "native", "body": {"input": {"user": format!("Seat {seat}!")}}}).to_string();
-    let pair = |seat: &str| Pair::of(&old, &asked).with_asset(Side::New, "request.json", request(seat).as_bytes());
+    let pair =
+        |seat: &str| Pair::with_answers(&old, &asked).with_asset(Side::New, "request.json", request(seat).as_bytes());
     assert_eq!(codes(&pair("77ab").row()), []);
     assert_eq!(codes(&pair("12xy").row()), [("ungrounded-argument", false)]);
 }
@@ -64,7 +65,10 @@ fn what_the_case_or_the_request_says_is_a_source() {
 fn a_sum_over_known_numbers_was_not_made_up() {
     let read = json!({"paid": [54.85, 12.10], "price": [54.04, 11.00], "rate": "1,250.00", "of": 100});
     let judged = |sum: &Value| {
-        codes(&Pair::of(&booking(&read, &json!({"sum": "54.85"})), &booking(&read, &json!({"sum": sum}))).row()).len()
+        codes(
+            &Pair::with_answers(&booking(&read, &json!({"sum": "54.85"})), &booking(&read, &json!({"sum": sum}))).row(),
+        )
+        .len()
     };
     for known in ["(54.85 - 54.04) + (12.10 - 11.00)", "54.85-54.04", "2 * (12.1 + 1250)", "-54.85 + 100", "9 * 9"] {
         assert_eq!(judged(&json!(known)), 0, "{known}");
@@ -84,7 +88,7 @@ fn a_sum_of_the_baseline_accuses_no_sum_but_in_a_complete_transcript() {
         let old = booking(&read, &json!({"sum": "54.85 - 54.04"}));
         let mut new = booking(&read, &json!({"sum": sum}));
         new["transcript_complete"] = json!(is_complete);
-        codes(&Pair::of(&old, &new).titled("What is the difference?").row()).len()
+        codes(&Pair::with_answers(&old, &new).titled("What is the difference?").row()).len()
     };
     // A rate may be one that the agent was told outside of the transcript.
     assert_eq!((judged("54.85 * 1.19", false), judged("54.85 * 1.19", true)), (0, 1));
@@ -103,7 +107,7 @@ fn a_number_that_a_calculator_gave_has_a_source_and_the_refused_sum_has_none() {
         answer_of(&json!({"events": events}))
     };
     let old = events("54.85 - 54.04", "ok", &json!({"result": 54.85}), 54.85);
-    let judged = |new: &Value| codes(&Pair::of(&old, new).row()).len();
+    let judged = |new: &Value| codes(&Pair::with_answers(&old, new).row()).len();
     assert_eq!(judged(&events("54.85 - 54.04", "ok", &json!({"result": "0.81"}), 0.81)), 0);
     assert_eq!(judged(&events("54.85 - 54.04", "ok", &json!({"result": "0.81"}), 0.82)), 1);
     // A call that was refused gives nothing but what it was given.
@@ -119,7 +123,7 @@ fn sides_that_were_not_asked_the_same_differ_for_that_reason() {
         answer["request_asset_href"] = json!("assets/request.json");
         answer
     };
-    let row = Pair::of(&linked("12XY"), &linked("77AB"))
+    let row = Pair::with_answers(&linked("12XY"), &linked("77AB"))
         .with_asset(Side::Baseline, "request.json", request("Seat 12XY").as_bytes())
         .with_asset(Side::New, "request.json", request("Seat 77AB").as_bytes())
         .row();
@@ -131,11 +135,11 @@ fn sides_that_were_not_asked_the_same_differ_for_that_reason() {
 #[test]
 fn in_a_complete_transcript_every_value_has_a_source() {
     let mut made_up = booking(&json!({"seat": "12XY"}), &json!({"seat": "77AB"}));
-    Pair::of(&made_up, &made_up).titled("A seat, please").is(Verdict::Unchanged, &[]);
+    Pair::with_answers(&made_up, &made_up).titled("A seat, please").is(Verdict::Unchanged, &[]);
     made_up["transcript_complete"] = json!(true);
-    let row = Pair::of(&made_up, &made_up).titled("A seat, please").is(Verdict::Unchanged, &[]);
+    let row = Pair::with_answers(&made_up, &made_up).titled("A seat, please").is(Verdict::Unchanged, &[]);
     assert_eq!(codes(&row), [("ungrounded-argument", true)], "both sides made it up");
-    let row = Pair::of(&made_up, &made_up).is(Verdict::Unchanged, &[]);
+    let row = Pair::with_answers(&made_up, &made_up).is(Verdict::Unchanged, &[]);
     assert_eq!(codes(&row), [], "without the input nobody can tell");
 }
 
@@ -143,7 +147,7 @@ fn in_a_complete_transcript_every_value_has_a_source() {
 fn a_finding_names_the_place_on_both_sides_and_where_the_value_came_from() {
     let old = booking(&json!({"seats": ["12XY"]}), &json!({"seats": [{"id": "12XY"}]}));
     let new = booking(&json!({"seats": ["12XY"]}), &json!({"seats": [{"id": "77AB"}]}));
-    let row = Pair::of(&old, &new).row();
+    let row = Pair::with_answers(&old, &new).row();
     let finding = &row.findings[0];
     let pointers: Vec<_> = finding.pointers.iter().map(|place| place.pointer.as_str()).collect();
     assert_eq!(pointers, ["/events/2/args/seats/0/id"; 2]);
@@ -157,12 +161,12 @@ fn a_finding_names_the_place_on_both_sides_and_where_the_value_came_from() {
 fn a_payload_too_large_to_be_searched_accuses_nobody() {
     let pair = |read: Value| {
         let new = booking(&read, &json!({"seat": "77AB"}));
-        Pair::of(&booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"})), &new)
+        Pair::with_answers(&booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"})), &new)
     };
     let mut linked = booking(&json!({}), &json!({"seat": "77AB"}));
     linked["events"][1].as_object_mut().unwrap().remove("payload_summary");
     linked["events"][1]["payload_asset_href"] = json!("assets/large.json");
-    let large = Pair::of(&booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"})), &linked);
+    let large = Pair::with_answers(&booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"})), &linked);
     let large = large.with_asset(Side::New, "large.json", &vec![b'1'; 9 * 1024 * 1024]);
     assert_eq!(codes(&large.row()), []);
     assert_eq!(codes(&pair(json!({"seat": "12XY"})).row()), [("ungrounded-argument", false)]);
@@ -173,7 +177,7 @@ fn a_megabyte_of_values_on_one_line_is_searched_like_any_other() {
     let many = |from: u32| (from..from + 60_000).map(|n| format!("id{n}x")).collect::<Vec<_>>();
     let old = booking(&json!({"ids": many(0)}), &json!({"ids": many(0)}));
     let new = booking(&json!({"ids": many(0)}), &json!({"ids": many(100_000)}));
-    let row = Pair::of(&old, &new).row();
+    let row = Pair::with_answers(&old, &new).row();
     assert_eq!(row.findings.len(), 20);
     assert!(row.findings[19].message.ends_with("and 59980 more like this"), "{}", row.findings[19].message);
     assert_eq!(row.case_id.as_str(), CASE);
@@ -183,6 +187,6 @@ fn a_megabyte_of_values_on_one_line_is_searched_like_any_other() {
 fn a_rule_that_ignores_what_a_tool_is_given_hides_no_made_up_value() {
     let read = json!({"seat": "12XY"});
     let rule = rules("[[rule]]\ntool = \"book\"\nignore = true");
-    let pair = Pair::of(&booking(&read, &read), &booking(&read, &json!({"seat": "77AB"}))).under(rule);
+    let pair = Pair::with_answers(&booking(&read, &read), &booking(&read, &json!({"seat": "77AB"}))).under(rule);
     assert_eq!(codes(&pair.is(Verdict::Changed, &["ungrounded-argument"])), [("ungrounded-argument", false)]);
 }

@@ -43,10 +43,10 @@ impl Runs {
     /// Two whole runs: a case with assets and a failed one, between two that have nothing to do with them.
     fn whole() -> Self {
         static FILES: LazyLock<Vec<(Utf8PathBuf, Vec<u8>)>> = LazyLock::new(whole_files);
-        Self::of(&FILES)
+        Self::from_files(&FILES)
     }
 
-    fn of(files: &[(Utf8PathBuf, Vec<u8>)]) -> Self {
+    fn from_files(files: &[(Utf8PathBuf, Vec<u8>)]) -> Self {
         let runs = Self { folder: tempfile::tempdir().unwrap() };
         for (name, bytes) in files {
             let path = runs.path().join(name);
@@ -402,7 +402,7 @@ fn what_is_large_is_compared_in_bounded_work() {
         made = made.with(Side::Baseline, &id, old).with(Side::New, &id, new);
     }
     drop(made.request());
-    let (evaluation, _) = report(&Runs::of(&files(&made.path()).into_iter().collect::<Vec<_>>())).unwrap();
+    let (evaluation, _) = report(&Runs::from_files(&files(&made.path()).into_iter().collect::<Vec<_>>())).unwrap();
     assert_eq!(evaluation.cases.len(), pairs.len() + 1);
     assert_eq!(verdict(&evaluation, "first"), Verdict::Unchanged);
     for (row, (name, ..)) in evaluation.cases[1..].iter().zip(&pairs) {

@@ -41,7 +41,7 @@ impl Pair {
     }
 
     /// One case, answered on both sides.
-    pub(crate) fn of(baseline: &Value, new: &Value) -> Self {
+    pub(crate) fn with_answers(baseline: &Value, new: &Value) -> Self {
         Self::empty().with(Side::Baseline, CASE, baseline).with(Side::New, CASE, new)
     }
 

@@ -118,7 +118,7 @@ pub(crate) fn reordered(value: &Value) -> Value {
 
 /// What is found by the short cut where it can be taken, and without it; `None` where not both are answers.
 fn both_ways(old: &Value, new: &Value) -> Option<(Differences, Differences)> {
-    let pair = Pair::of(old, new);
+    let pair = Pair::with_answers(old, new);
     let request = pair.request();
     let load = |side: &counterproof_evaluator::SideRuns| side.first().load(&CASE.parse().unwrap());
     let (old, new) = (load(&request.baseline), load(&request.new));
@@ -165,7 +165,7 @@ proptest! {
 
     #[test]
     fn an_answer_is_unchanged_against_itself_in_any_key_order(made in any_answer()) {
-        Pair::of(&made, &reordered(&made)).is(Verdict::Unchanged, &[]);
+        Pair::with_answers(&made, &reordered(&made)).is(Verdict::Unchanged, &[]);
     }
 
     #[test]
@@ -187,8 +187,8 @@ proptest! {
 
     #[test]
     fn reordering_keys_changes_nothing_that_is_said(old in any_answer(), new in any_answer()) {
-        let plain = Pair::of(&old, &new).row();
-        let turned = Pair::of(&reordered(&old), &reordered(&new)).row();
+        let plain = Pair::with_answers(&old, &new).row();
+        let turned = Pair::with_answers(&reordered(&old), &reordered(&new)).row();
         prop_assert_eq!(plain.verdict, turned.verdict);
         let codes = |row: &counterproof_artifact::evaluation::CaseEvaluation| {
             row.reasons.iter().map(|reason| (reason.code.clone(), reason.pointers.clone())).collect::<Vec<_>>()
@@ -198,15 +198,15 @@ proptest! {
 
     #[test]
     fn two_answers_differ_on_both_ways_or_on_neither(old in any_answer(), new in any_answer()) {
-        let there = Pair::of(&old, &new).row();
-        let back = Pair::of(&new, &old).row();
+        let there = Pair::with_answers(&old, &new).row();
+        let back = Pair::with_answers(&new, &old).row();
         prop_assert_eq!(there.verdict == Verdict::Unchanged, back.verdict == Verdict::Unchanged);
         prop_assert_eq!(there.first_divergence.is_some(), there.verdict != Verdict::Unchanged);
     }
 
     #[test]
     fn swapping_the_sides_mirrors_every_operation(old in any_answer(), new in any_answer()) {
-        is_mirrored(&Pair::of(&old, &new).differences(), &Pair::of(&new, &old).differences());
+        is_mirrored(&Pair::with_answers(&old, &new).differences(), &Pair::with_answers(&new, &old).differences());
     }
 
     #[test]

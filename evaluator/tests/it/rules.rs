@@ -76,15 +76,15 @@ proptest! {
 
     #[test]
     fn with_rules_an_answer_is_unchanged_against_itself(rules in any_rules("/*"), made in any_answer()) {
-        Pair::of(&made, &reordered(&made)).under(rules).is(Verdict::Unchanged, &[]);
+        Pair::with_answers(&made, &reordered(&made)).under(rules).is(Verdict::Unchanged, &[]);
     }
 
     #[test]
     fn with_rules_swapping_the_sides_mirrors_every_operation(
         rules in any_rules("/*"), old in any_answer(), new in any_answer(),
     ) {
-        let there = Pair::of(&old, &new).under(rules.clone()).differences();
-        let back = Pair::of(&new, &old).under(rules).differences();
+        let there = Pair::with_answers(&old, &new).under(rules.clone()).differences();
+        let back = Pair::with_answers(&new, &old).under(rules).differences();
         is_mirrored(&there, &back);
         prop_assert_eq!(there.rules_matched, back.rules_matched);
     }
@@ -101,7 +101,7 @@ fn a_rule_that_matched_nothing_is_told() {
     let written = "[[rule]]\ntool = \"log\"\npath = \"/args/at\"\nignore = true\n\
                    [[rule]]\ntool = \"lug\"\npath = \"/args/at\"\nnormalise = \"timestamp\"";
     let told = |written| {
-        let evaluation = Pair::of(&answer("a"), &answer("b")).under(rules(written)).evaluation();
+        let evaluation = Pair::with_answers(&answer("a"), &answer("b")).under(rules(written)).evaluation();
         evaluation.rules.into_iter().map(|rule| (rule.rule, rule.matched)).collect::<Vec<_>>()
     };
     let expected =

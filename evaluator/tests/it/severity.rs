@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::kit::{Pair, action, answer, answer_of, answer_with, failure, step};
 
 fn severity(old: &Value, new: &Value) -> f64 {
-    Pair::of(old, new).row().severity.map_or(f64::NAN, |severity| severity.score)
+    Pair::with_answers(old, new).row().severity.map_or(f64::NAN, |severity| severity.score)
 }
 
 fn paying(amount: u32, output: &str) -> Value {
@@ -53,16 +53,16 @@ fn what_was_done_outweighs_what_was_said() {
 fn an_action_whose_call_failed_did_nothing() {
     let mut nothing = paying(60, "Done.");
     nothing["proposed_actions"] = json!([]);
-    let failed = Pair::of(&nothing, &carried(60, "error")).row();
+    let failed = Pair::with_answers(&nothing, &carried(60, "error")).row();
     assert!(!parts(&failed).contains(&"high-risk-actions"), "{:?}", failed.severity);
-    let worked = Pair::of(&nothing, &carried(60, "ok")).row();
+    let worked = Pair::with_answers(&nothing, &carried(60, "ok")).row();
     assert_eq!(parts(&worked)[0], "high-risk-actions");
 }
 
 #[test]
 fn an_invented_value_that_its_tool_refused_weighs_little() {
     let share = |status: &str| {
-        let severity = Pair::of(&carried(60, "ok"), &carried(777, status)).row().severity.unwrap();
+        let severity = Pair::with_answers(&carried(60, "ok"), &carried(777, status)).row().severity.unwrap();
         severity.parts.iter().find(|part| part.code == "ungrounded-argument").map(|part| part.share)
     };
     assert_eq!((share("ok"), share("error")), (Some(0.4), Some(0.05)));
@@ -70,7 +70,7 @@ fn an_invented_value_that_its_tool_refused_weighs_little() {
 
 #[test]
 fn the_parts_give_the_score_and_the_largest_comes_first() {
-    let row = Pair::of(&paying(50, "You get 50."), &paying(777, "You get 777."))
+    let row = Pair::with_answers(&paying(50, "You get 50."), &paying(777, "You get 777."))
         .expecting(&json!({"must_include": ["50"]}))
         .row();
     let severity = row.severity.clone().unwrap();
@@ -101,7 +101,7 @@ fn one_change_in_many_cases_is_one_cluster() {
 
 #[test]
 fn a_failure_is_the_cause_of_a_case_that_could_not_be_run() {
-    let row = Pair::of(&answer(), &failure()).row();
+    let row = Pair::with_answers(&answer(), &failure()).row();
     let cause = row.cause.unwrap();
     assert_eq!((cause.code.as_str(), cause.place.as_str()), ("runner-failure", "http_error 500"));
 }

@@ -18,7 +18,7 @@ fn action(value: &mut Value) -> &mut Value {
 
 #[test]
 fn a_run_compared_with_itself_is_unchanged() {
-    let row = Pair::of(&answer(), &answer()).is(Verdict::Unchanged, &[]);
+    let row = Pair::with_answers(&answer(), &answer()).is(Verdict::Unchanged, &[]);
     assert_eq!(row.first_divergence, None);
 }
 
@@ -34,7 +34,7 @@ fn times_latencies_attempts_and_ids_are_not_compared() {
         answer["attempts"] = json!([]);
         answer["final_output"]["output_hash"] = json!("abc");
     });
-    Pair::of(&answer(), &new).is(Verdict::Unchanged, &[]);
+    Pair::with_answers(&answer(), &new).is(Verdict::Unchanged, &[]);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn key_order_number_form_and_tag_order_do_not_matter() {
         action(answer)["params"] = json!({"amount": 50.0, "order_id": "W12"});
         action(answer)["risk_tags"] = json!(["write", "money"]);
     });
-    Pair::of(&answer(), &new).is(Verdict::Unchanged, &[]);
+    Pair::with_answers(&answer(), &new).is(Verdict::Unchanged, &[]);
 }
 
 #[test]
@@ -52,20 +52,21 @@ fn other_words_are_a_change_of_the_output() {
         answer["final_output"]["content"] = json!("Your refund of 50 is coming.");
         answer["events"][3]["content"] = json!("Your refund of 50 is coming.");
     });
-    let row = Pair::of(&answer(), &new).is(Verdict::Changed, &["output-changed"]);
+    let row = Pair::with_answers(&answer(), &new).is(Verdict::Changed, &["output-changed"]);
     assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::FinalOutput);
 }
 
 #[test]
 fn an_output_of_another_type_says_so() {
     let new = answer_with(|answer| answer["final_output"] = json!({"content_type": "json", "content": {"refund": 50}}));
-    Pair::of(&answer(), &new).is(Verdict::Changed, &["output-type-changed"]);
+    Pair::with_answers(&answer(), &new).is(Verdict::Changed, &["output-type-changed"]);
 }
 
 #[test]
 fn other_params_are_named_with_both_values() {
     let new = answer_with(|answer| action(answer)["params"]["amount"] = json!(500));
-    let row = Pair::of(&answer(), &new).is(Verdict::Changed, &["ungrounded-argument", "action-params-changed"]);
+    let row =
+        Pair::with_answers(&answer(), &new).is(Verdict::Changed, &["ungrounded-argument", "action-params-changed"]);
     assert_eq!(row.reasons[1].message, "refund_order: amount 50 → 500");
     assert_eq!(row.reasons[1].pointers[1].pointer, "/proposed_actions/0");
     assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::ProposedAction);
@@ -74,7 +75,7 @@ fn other_params_are_named_with_both_values() {
 #[test]
 fn a_risk_that_rises_on_evidence_is_a_change() {
     let new = answer_with(|answer| action(answer)["risk_level"] = json!("high"));
-    Pair::of(&answer(), &new).is(Verdict::Changed, &["risk-changed"]);
+    Pair::with_answers(&answer(), &new).is(Verdict::Changed, &["risk-changed"]);
 }
 
 #[test]
@@ -84,7 +85,8 @@ fn a_risk_that_rises_without_evidence_is_a_regression() {
         strip(answer);
         action(answer)["risk_level"] = json!("high");
     });
-    Pair::of(&answer_with(strip), &new).is(Verdict::Regressed, &["risk-rose-without-evidence", "risk-changed"]);
+    Pair::with_answers(&answer_with(strip), &new)
+        .is(Verdict::Regressed, &["risk-rose-without-evidence", "risk-changed"]);
 }
 
 #[test]
@@ -95,7 +97,7 @@ fn an_unknown_risk_is_neither_higher_nor_lower() {
             action(answer)["risk_level"] = json!(level);
         })
     };
-    Pair::of(&level("unknown"), &level("high")).is(Verdict::Changed, &["risk-changed"]);
+    Pair::with_answers(&level("unknown"), &level("high")).is(Verdict::Changed, &["risk-changed"]);
 }
 
 #[test]
@@ -110,24 +112,25 @@ fn a_risky_action_out_of_nowhere_is_a_regression_only_without_evidence() {
             answer["proposed_actions"].as_array_mut().unwrap().push(extra);
         })
     };
-    Pair::of(&answer(), &add(json!([]))).is(Verdict::Regressed, &["risk-rose-without-evidence", "action-added"]);
+    Pair::with_answers(&answer(), &add(json!([])))
+        .is(Verdict::Regressed, &["risk-rose-without-evidence", "action-added"]);
     let kept = add(json!([{"kind": "tool_result", "call_id": "c1"}]));
-    Pair::of(&answer(), &kept).is(Verdict::Changed, &["action-added"]);
-    Pair::of(&kept, &answer()).is(Verdict::Changed, &["action-removed"]);
+    Pair::with_answers(&answer(), &kept).is(Verdict::Changed, &["action-added"]);
+    Pair::with_answers(&kept, &answer()).is(Verdict::Changed, &["action-removed"]);
 }
 
 #[test]
 fn evidence_that_is_gone_is_a_regression() {
     let new = answer_with(|answer| action(answer)["evidence_refs"] = json!([]));
-    let row = Pair::of(&answer(), &new).is(Verdict::Regressed, &["evidence-lost", "evidence-changed"]);
+    let row = Pair::with_answers(&answer(), &new).is(Verdict::Regressed, &["evidence-lost", "evidence-changed"]);
     assert_eq!(row.reasons[0].pointers[1].pointer, "/proposed_actions/0/evidence_refs");
 }
 
 #[test]
 fn evidence_that_leads_nowhere_is_a_regression_and_not_invalid() {
     let new = answer_with(|answer| action(answer)["evidence_refs"][0]["call_id"] = json!("c404"));
-    Pair::of(&answer(), &new).is(Verdict::Regressed, &["evidence-lost", "evidence-changed"]);
-    Pair::of(&new, &new).is(Verdict::Unchanged, &[]);
+    Pair::with_answers(&answer(), &new).is(Verdict::Regressed, &["evidence-lost", "evidence-changed"]);
+    Pair::with_answers(&new, &new).is(Verdict::Unchanged, &[]);
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn other_evidence_for_the_same_action_is_shown() {
     let new = answer_with(|answer| {
         action(answer)["evidence_refs"].as_array_mut().unwrap().remove(1);
     });
-    Pair::of(&answer(), &new).is(Verdict::Changed, &["evidence-changed"]);
+    Pair::with_answers(&answer(), &new).is(Verdict::Changed, &["evidence-changed"]);
 }
 
 #[test]
@@ -161,13 +164,13 @@ fn every_kind_of_step_that_differs_has_its_reason() {
     ];
     for (code, change, kind) in cases {
         // The arguments identify a call and so its evidence; only what the row itself says is looked at here.
-        let row = Pair::of(&answer(), &changed(change)).row();
+        let row = Pair::with_answers(&answer(), &changed(change)).row();
         assert!(row.reasons.iter().any(|reason| reason.code == code), "{code}: {:#?}", row.reasons);
         assert_eq!(row.first_divergence.unwrap().kind, kind, "{code}");
     }
-    let row = Pair::of(&changed(call_twice), &answer()).is(Verdict::Changed, &["tool-call-removed"]);
+    let row = Pair::with_answers(&changed(call_twice), &answer()).is(Verdict::Changed, &["tool-call-removed"]);
     assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::ToolSequence);
-    Pair::of(&changed(|events| events[1]["status"] = json!("error")), &answer())
+    Pair::with_answers(&changed(|events| events[1]["status"] = json!("error")), &answer())
         .is(Verdict::Changed, &["tool-error-gone"]);
 }
 
@@ -178,8 +181,10 @@ fn a_payload_compares_equal_inline_and_as_an_asset() {
         result.remove("payload_summary");
         result.insert("payload_asset_href".into(), json!("assets/payload.json"));
     });
-    Pair::of(&answer(), &new).with_asset(Side::New, "payload.json", b"{\"total\": 50.0}").is(Verdict::Unchanged, &[]);
-    let changed = Pair::of(&answer(), &new).with_asset(Side::New, "payload.json", b"{\"total\": 51}");
+    Pair::with_answers(&answer(), &new)
+        .with_asset(Side::New, "payload.json", b"{\"total\": 50.0}")
+        .is(Verdict::Unchanged, &[]);
+    let changed = Pair::with_answers(&answer(), &new).with_asset(Side::New, "payload.json", b"{\"total\": 51}");
     // The action's amount is still 50, and nothing says so any more.
     changed.is(Verdict::Changed, &["tool-result-changed", "ungrounded-argument"]);
 }
@@ -190,17 +195,17 @@ fn unknown_events_and_unknown_fields_are_no_error() {
         answer["events"].as_array_mut().unwrap().insert(0, json!({"type": "thought", "ts": 1, "text": "hm"}));
         answer["future"] = json!(true);
     });
-    Pair::of(&answer(), &new).is(Verdict::Changed, &["event-changed"]);
-    Pair::of(&new, &new).is(Verdict::Unchanged, &[]);
+    Pair::with_answers(&answer(), &new).is(Verdict::Changed, &["event-changed"]);
+    Pair::with_answers(&new, &new).is(Verdict::Unchanged, &[]);
 }
 
 #[test]
 fn runner_failures_have_verdicts_of_their_own() {
-    let row = Pair::of(&answer(), &failure()).is(Verdict::Broken, &["runner-failure"]);
+    let row = Pair::with_answers(&answer(), &failure()).is(Verdict::Broken, &["runner-failure"]);
     assert_eq!(row.reasons[0].message, "runner error on new: http_error 500, after 3 attempts");
     assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::RunnerError);
-    Pair::of(&failure(), &answer()).is(Verdict::Recovered, &["runner-failure-gone"]);
-    Pair::of(&failure(), &failure()).is(Verdict::StillBroken, &["runner-failure-on-both-sides"]);
+    Pair::with_answers(&failure(), &answer()).is(Verdict::Recovered, &["runner-failure-gone"]);
+    Pair::with_answers(&failure(), &failure()).is(Verdict::StillBroken, &["runner-failure-on-both-sides"]);
 }
 
 #[test]
@@ -230,7 +235,7 @@ fn an_artifact_that_breaks_the_contract_is_invalid_whatever_the_other_side_is() 
 
 #[test]
 fn one_broken_artifact_never_costs_the_others_their_verdict() {
-    let pair = Pair::of(&answer(), &answer()).with_bytes(Side::New, "torn", b"{\"case_id\": ").with(
+    let pair = Pair::with_answers(&answer(), &answer()).with_bytes(Side::New, "torn", b"{\"case_id\": ").with(
         Side::Baseline,
         "torn",
         &answer(),
@@ -244,7 +249,7 @@ fn one_broken_artifact_never_costs_the_others_their_verdict() {
 
 #[test]
 fn somebody_s_own_file_in_a_run_folder_is_no_case() {
-    let pair = Pair::of(&answer(), &answer());
+    let pair = Pair::with_answers(&answer(), &answer());
     write::write(&pair.folder(Side::New).join("notes.json"), b"{\"mine\": true}", Durability::Cached).unwrap();
     pair.is(Verdict::Unchanged, &[]);
     // What claims to be an artifact, or cannot be read at all, is looked at.
@@ -279,15 +284,15 @@ fn each_expectation_turns_a_verdict_both_ways() {
     ];
     for (expected, change) in cases {
         let code = expected.as_object().unwrap().keys().next().unwrap().clone();
-        let worse = Pair::of(&answer(), &answer_with(change)).expecting(&expected).row();
+        let worse = Pair::with_answers(&answer(), &answer_with(change)).expecting(&expected).row();
         assert_eq!(worse.verdict, Verdict::Regressed, "{code}: {:#?}", worse.reasons);
         assert_eq!(worse.reasons[0].code, "expectation-failed");
         assert!(worse.reasons[0].message.starts_with(&code), "{}", worse.reasons[0].message);
         assert_eq!(worse.title.as_deref(), Some("A refund"));
 
-        let better = Pair::of(&answer_with(change), &answer()).expecting(&expected).row();
+        let better = Pair::with_answers(&answer_with(change), &answer()).expecting(&expected).row();
         assert_eq!(better.verdict, Verdict::Improved, "{code}: {:#?}", better.reasons);
-        let same = Pair::of(&answer_with(change), &answer_with(change)).expecting(&expected).row();
+        let same = Pair::with_answers(&answer_with(change), &answer_with(change)).expecting(&expected).row();
         assert_eq!(same.verdict, Verdict::Unchanged, "{code}: failing on both sides is no change");
         assert!(!same.expectations[0].new.as_ref().unwrap().is_met());
     }
@@ -295,7 +300,7 @@ fn each_expectation_turns_a_verdict_both_ways() {
 
 #[test]
 fn an_expectation_without_an_answer_is_not_judged() {
-    let row = Pair::of(&answer(), &failure()).expecting(&json!({"must_include": ["refund"]})).row();
+    let row = Pair::with_answers(&answer(), &failure()).expecting(&json!({"must_include": ["refund"]})).row();
     assert_eq!(row.verdict, Verdict::Broken);
     assert!(row.expectations[0].baseline.as_ref().unwrap().is_met());
     assert_eq!(row.expectations[0].new, None);

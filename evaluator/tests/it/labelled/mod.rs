@@ -162,7 +162,7 @@ impl Labelled {
     }
 
     fn compared(&self, baseline: &Agent, new: &Agent) -> CaseEvaluation {
-        let pair = Pair::of(&baseline.artifact(), &new.artifact()).under(kit::rules(self.rules));
+        let pair = Pair::with_answers(&baseline.artifact(), &new.artifact()).under(kit::rules(self.rules));
         let pair = match &self.expected {
             Some(expected) => pair.expecting(expected),
             None => pair,
