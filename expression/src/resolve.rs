@@ -158,7 +158,8 @@ impl Resolver<'_> {
                 None => Err(self.no_function(tree, name)),
             },
             (name, arguments) => {
-                let function = function(name, arguments.len(), call.target.is_some());
+                let style = if call.target.is_some() { CallStyle::Method } else { CallStyle::Global };
+                let function = function(name, arguments.len(), style);
                 let Some(function) = function else { return Err(self.no_function(tree, name)) };
                 let arguments =
                     arguments.iter().map(|argument| self.node(argument, depth)).collect::<Result<_, _>>()?;
@@ -277,18 +278,27 @@ fn macro_named(name: &str) -> Option<Macro> {
     })
 }
 
+/// How a function is called.
+#[derive(Debug, Clone, Copy)]
+enum CallStyle {
+    /// `name(x)`.
+    Global,
+    /// `x.name()`.
+    Method,
+}
+
 /// Returns the function with this name. `arguments` includes the target of a method call.
-fn function(name: &str, arguments: usize, is_method: bool) -> Option<Function> {
-    Some(match (name, arguments, is_method) {
+fn function(name: &str, arguments: usize, style: CallStyle) -> Option<Function> {
+    Some(match (name, arguments, style) {
         ("size", 1, _) => Function::Size,
-        ("contains", 2, true) => Function::Contains,
-        ("startsWith", 2, true) => Function::StartsWith,
-        ("endsWith", 2, true) => Function::EndsWith,
-        ("lowerAscii", 1, true) => Function::LowerAscii,
-        ("upperAscii", 1, true) => Function::UpperAscii,
-        ("int", 1, false) => Function::Int,
-        ("double", 1, false) => Function::Double,
-        ("string", 1, false) => Function::String,
+        ("contains", 2, CallStyle::Method) => Function::Contains,
+        ("startsWith", 2, CallStyle::Method) => Function::StartsWith,
+        ("endsWith", 2, CallStyle::Method) => Function::EndsWith,
+        ("lowerAscii", 1, CallStyle::Method) => Function::LowerAscii,
+        ("upperAscii", 1, CallStyle::Method) => Function::UpperAscii,
+        ("int", 1, CallStyle::Global) => Function::Int,
+        ("double", 1, CallStyle::Global) => Function::Double,
+        ("string", 1, CallStyle::Global) => Function::String,
         _ => return None,
     })
 }

@@ -73,6 +73,14 @@ const CODE_FOLDERS: [&str; 14] = [
     "validation",
 ];
 
+/// Whether doc comments are text that users read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DocComments {
+    /// `--help` prints them.
+    Help,
+    Internal,
+}
+
 /// A banned phrase that was found.
 struct Found {
     file: Utf8PathBuf,
@@ -94,9 +102,9 @@ pub(crate) fn check() -> Result<usize, Failure> {
         for file in below(&root().join(folder).join("src"), &["rs"]) {
             let syntax =
                 syn::parse_file(&read(&file)?).map_err(|error| Failure::Syntax { path: file.clone(), error })?;
-            let help = folder == "cli";
+            let docs = if folder == "cli" { DocComments::Help } else { DocComments::Internal };
             let production = syntax.items.iter().filter(|item| !is_test_only(attributes(item)));
-            production.for_each(|item| literals(item.to_token_stream(), help, &file, &mut found));
+            production.for_each(|item| literals(item.to_token_stream(), docs, &file, &mut found));
             files += 1;
         }
     }
@@ -130,12 +138,12 @@ pub(crate) fn read(file: &Utf8Path) -> Result<String, Failure> {
 }
 
 /// Searches the string literals of a token stream, and its doc comments where they are help.
-fn literals(stream: TokenStream, help: bool, file: &Utf8Path, found: &mut Vec<Found>) {
+fn literals(stream: TokenStream, docs: DocComments, file: &Utf8Path, found: &mut Vec<Found>) {
     let mut tokens = stream.into_iter().peekable();
     while let Some(token) = tokens.next() {
         match token {
-            TokenTree::Group(group) => literals(group.stream(), help, file, found),
-            TokenTree::Ident(name) if name == "doc" && !help => {
+            TokenTree::Group(group) => literals(group.stream(), docs, file, found),
+            TokenTree::Ident(name) if name == "doc" && docs == DocComments::Internal => {
                 // `doc = "…"`: skip the text of the comment.
                 if matches!(tokens.peek(), Some(TokenTree::Punct(mark)) if mark.as_char() == '=') {
                     tokens.next();
@@ -174,9 +182,9 @@ fn contains_phrase(text: &str, phrase: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn phrases(source: &str, help: bool) -> Vec<&'static str> {
+    fn phrases(source: &str, docs: DocComments) -> Vec<&'static str> {
         let mut found = Vec::new();
-        literals(source.parse().unwrap(), help, Utf8Path::new("x.rs"), &mut found);
+        literals(source.parse().unwrap(), docs, Utf8Path::new("x.rs"), &mut found);
         found.iter().map(|found| found.phrase).collect()
     }
 
@@ -189,14 +197,14 @@ mod tests {
 
     #[test]
     fn literals_inside_macros_and_attributes_are_searched() {
-        assert_eq!(phrases("fn f() { println!(\"Told {}\", 1) }", false), ["told"]);
-        assert_eq!(phrases("#[error(\"held against\")] struct E;", false), ["held against"]);
+        assert_eq!(phrases("fn f() { println!(\"Told {}\", 1) }", DocComments::Internal), ["told"]);
+        assert_eq!(phrases("#[error(\"held against\")] struct E;", DocComments::Internal), ["held against"]);
     }
 
     #[test]
     fn doc_comments_count_only_where_they_are_help() {
         let source = "/// What is told.\nfn f() {}";
-        assert!(phrases(source, false).is_empty());
-        assert_eq!(phrases(source, true), ["told"]);
+        assert!(phrases(source, DocComments::Internal).is_empty());
+        assert_eq!(phrases(source, DocComments::Help), ["told"]);
     }
 }

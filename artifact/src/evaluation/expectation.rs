@@ -30,11 +30,6 @@ pub enum Judgement {
 }
 
 impl Judgement {
-    /// Creates `Met` or `Unmet`.
-    pub fn from_met(is_met: bool, found: String) -> Self {
-        if is_met { Self::Met(found) } else { Self::Unmet(found) }
-    }
-
     /// True where the expectation is met.
     pub const fn is_met(&self) -> bool {
         matches!(self, Self::Met(_))

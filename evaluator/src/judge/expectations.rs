@@ -175,7 +175,7 @@ impl Check {
                 } else {
                     format!("called first {}", first.join(" → "))
                 };
-                Judgement::from_met(passed, found)
+                if passed { Judgement::Met(found) } else { Judgement::Unmet(found) }
             }
             Check::RetrievalRequired(ids) => {
                 let found = answer.events.iter().filter_map(|event| match &event.body {
@@ -189,22 +189,20 @@ impl Check {
                 let output = searchable(&answer.final_output.content);
                 let missing: Vec<_> =
                     phrases.iter().filter(|phrase| !output.contains(&phrase.to_lowercase())).collect();
-                let found = if missing.is_empty() {
-                    "all present".to_owned()
+                if missing.is_empty() {
+                    Judgement::Met("all present".to_owned())
                 } else {
-                    format!("{} missing", text::list(&quoted(&missing)))
-                };
-                Judgement::from_met(missing.is_empty(), found)
+                    Judgement::Unmet(format!("{} missing", text::list(&quoted(&missing))))
+                }
             }
             Check::MustNotInclude(phrases) => {
                 let output = searchable(&answer.final_output.content);
                 let said: Vec<_> = phrases.iter().filter(|phrase| output.contains(&phrase.to_lowercase())).collect();
-                let found = if said.is_empty() {
-                    "none present".to_owned()
+                if said.is_empty() {
+                    Judgement::Met("none present".to_owned())
                 } else {
-                    format!("{} present", text::list(&quoted(&said)))
-                };
-                Judgement::from_met(said.is_empty(), found)
+                    Judgement::Unmet(format!("{} present", text::list(&quoted(&said))))
+                }
             }
             Check::JsonSchema(validator) => judge_schema(validator, &answer.final_output.content),
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
@@ -221,8 +219,11 @@ fn quoted<S: AsRef<str>>(phrases: &[S]) -> Vec<String> {
 
 fn all_present(wanted: &[String], present: &[&str], done: &str) -> Judgement {
     let missing: Vec<_> = wanted.iter().filter(|name| !present.contains(&name.as_str())).collect();
-    let found = if missing.is_empty() { format!("all {done}") } else { format!("{} not {done}", text::list(&missing)) };
-    Judgement::from_met(missing.is_empty(), found)
+    if missing.is_empty() {
+        Judgement::Met(format!("all {done}"))
+    } else {
+        Judgement::Unmet(format!("{} not {done}", text::list(&missing)))
+    }
 }
 
 fn called_tools(loaded: &LoadedAnswer) -> Vec<&str> {
@@ -257,12 +258,11 @@ fn judge_schema(validator: &Validator, content: &Content) -> Judgement {
         })
         .collect();
     let more = violations.count();
-    let found = match (shown.is_empty(), more) {
-        (true, _) => "it is valid".to_owned(),
-        (false, 0) => shown.join("; "),
-        (false, more) => format!("{}; and {more} more", shown.join("; ")),
-    };
-    Judgement::from_met(shown.is_empty(), found)
+    match (shown.is_empty(), more) {
+        (true, _) => Judgement::Met("it is valid".to_owned()),
+        (false, 0) => Judgement::Unmet(shown.join("; ")),
+        (false, more) => Judgement::Unmet(format!("{}; and {more} more", shown.join("; "))),
+    }
 }
 
 /// An unstated risk counts as medium. A low-risk action needs no evidence, but the evidence refs that it has must resolve.
@@ -278,10 +278,9 @@ fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> 
             format!("{} ({})", text::one_line(&action.tool_name, 60), text::one_line(&action.action_id, 60))
         })
         .collect();
-    let found = if lacking.is_empty() {
-        "all have evidence".to_owned()
+    if lacking.is_empty() {
+        Judgement::Met("all have evidence".to_owned())
     } else {
-        format!("missing or unresolved evidence for {}", text::list(&lacking))
-    };
-    Judgement::from_met(lacking.is_empty(), found)
+        Judgement::Unmet(format!("missing or unresolved evidence for {}", text::list(&lacking)))
+    }
 }

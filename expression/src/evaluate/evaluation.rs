@@ -31,6 +31,13 @@ pub enum Outcome {
     TooLong,
 }
 
+/// Which logical operator joins two operands.
+#[derive(Debug, Clone, Copy)]
+enum Junction {
+    And,
+    Or,
+}
+
 /// The reason why an evaluation stops early.
 pub(super) enum Stop {
     Failed(String),
@@ -106,8 +113,8 @@ impl<'j> Evaluation<'j, '_> {
                 _ => false,
             }),
             Node::Item { of, at } => self.item(of, at)?,
-            Node::And(left, right) => self.logical(left, right, false)?,
-            Node::Or(left, right) => self.logical(left, right, true)?,
+            Node::And(left, right) => self.logical(left, right, Junction::And)?,
+            Node::Or(left, right) => self.logical(left, right, Junction::Or)?,
             Node::Not(operand) => Value::Bool(!self.boolean(operand, "`!`")?),
             Node::Negate(operand) => match self.value(operand)? {
                 Value::Int(value) => match value.checked_neg() {
@@ -148,12 +155,15 @@ impl<'j> Evaluation<'j, '_> {
         }
     }
 
-    /// Evaluates `&&`, decided by `false`, and `||`, decided by `true`. One deciding operand is enough, even if the other one
-    /// fails, as CEL specifies.
-    fn logical(&mut self, left: &Node, right: &Node, decides: bool) -> Evaluated<'j> {
-        let what = if decides { "`||`" } else { "`&&`" };
+    /// Evaluates `&&` and `||`. One deciding operand is enough, even if the other one fails, as CEL specifies.
+    fn logical(&mut self, left: &Node, right: &Node, junction: Junction) -> Evaluated<'j> {
+        let (what, decides) = match junction {
+            Junction::And => ("`&&`", false),
+            Junction::Or => ("`||`", true),
+        };
         let first = match self.boolean(left, what) {
             Ok(value) if value == decides => return Ok(Value::Bool(decides)),
+            // The limit on work ends the whole expression: the right operand must not rescue it.
             Err(Stop::TooLong) => return Err(Stop::TooLong),
             other => other,
         };

@@ -79,9 +79,12 @@ impl Reader<'_> {
                 Item::Use(import) => {
                     let mut leaves = Vec::new();
                     flatten(&import.tree, &mut Segments::new(), &mut leaves);
-                    let exported = !matches!(import.vis, Visibility::Inherited);
+                    // A re-export hands a name on; it does not use it.
+                    if matches!(import.vis, Visibility::Inherited) {
+                        module.dependencies.extend(leaves.iter().map(|leaf| leaf.path.clone()));
+                    }
                     for leaf in leaves {
-                        module.import(leaf, exported);
+                        module.define(leaf);
                     }
                 }
                 other => Paths(&mut module.dependencies).visit_item(other),
@@ -105,16 +108,13 @@ impl Reader<'_> {
 }
 
 impl Module {
-    fn import(&mut self, Leaf { name, path }: Leaf, exported: bool) {
+    /// Adds the name that an import brings into scope.
+    fn define(&mut self, Leaf { name, path }: Leaf) {
         match name {
             Some(name) => {
-                self.aliases.insert(name, path.clone());
+                self.aliases.insert(name, path);
             }
-            None => self.globs.push(path.clone()),
-        }
-        // A re-export hands a name on; it does not use it.
-        if !exported {
-            self.dependencies.push(path);
+            None => self.globs.push(path),
         }
     }
 }
