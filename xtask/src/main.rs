@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 mod bench_report;
 mod bench_safe_run;
+mod bench_trust;
 mod browser;
 mod check;
 mod cross;
@@ -60,6 +61,9 @@ enum Command {
         /// Number of case pairs [default: 1000, 10000 and 100000]
         cases: Vec<usize>,
     },
+    /// Measure the error rates and the power of the gate on simulated nights, and the rankings and causes on a corpus of real
+    /// runs.
+    BenchTrust(bench_trust::Args),
     /// Test reports in Chromium: links, keys, filters, accessibility, injections. Installs its dependencies, and is skipped
     /// if that fails.
     Browser {
@@ -112,6 +116,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::BenchSafeRun => bench_safe_run::run(),
         Command::BenchReport { cases } => bench_report::run(&cases),
+        Command::BenchTrust(args) => bench_trust::run(&args),
         Command::Browser { reports } => browser::run(&reports),
         Command::Cross => cross::run(),
         Command::Docs => {
