@@ -17,6 +17,11 @@ use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
 use counterproof_evaluator::PageSelection;
+use mimalloc::MiMalloc;
+
+// The allocator of the program, so that the stages cost what they cost there; the floor uses it too.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
