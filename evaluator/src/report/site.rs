@@ -1,9 +1,9 @@
 //! What views know about the report: the names of its pages, the cases that have one, and the run files.
 
 use counterproof_artifact::evaluation::CaseEvaluation;
-use counterproof_artifact::{CaseId, Run, Side};
+use counterproof_artifact::{CaseId, Run, Side, Sides};
 
-use super::files::{FileRef, PageNames, RunFiles};
+use super::files::{CopyFailures, FileRef, PageNames, RunFiles};
 use super::layout;
 use super::page_selection::PageSelection;
 use super::url_path::encode_path;
@@ -16,15 +16,10 @@ pub(crate) struct Site<'a> {
     pub(crate) pages: PageNames,
     /// The cases that have a page.
     pub(crate) selection: PageSelection,
+    /// The run documents that could not be read.
+    pub(crate) failures: CopyFailures,
     /// The runs of both sides; `None` where the report is made from the evaluation alone.
-    runs: Option<SiteRuns<'a>>,
-}
-
-/// The run documents and run files of both sides.
-#[derive(Debug)]
-struct SiteRuns<'a> {
-    baseline: SideFiles<'a>,
-    new: SideFiles<'a>,
+    runs: Option<Sides<SideFiles<'a>>>,
 }
 
 /// The run document and the files of one side.
@@ -45,33 +40,30 @@ impl<'a> SideFiles<'a> {
 impl<'a> Site<'a> {
     /// The site of a report with run folders. Every case has a page.
     pub(crate) fn with_runs(ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Self {
-        let baseline = SideFiles::new(Side::Baseline, baseline);
-        let new = SideFiles::new(Side::New, new);
-        Self { pages: PageNames::new(ids), selection: PageSelection::All, runs: Some(SiteRuns { baseline, new }) }
+        let runs = Sides { baseline: SideFiles::new(Side::Baseline, baseline), new: SideFiles::new(Side::New, new) };
+        let selection = PageSelection::All;
+        Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), runs: Some(runs) }
     }
 
     /// The site of a report without run folders. No case has a page.
     pub(crate) fn without_runs(ids: Vec<CaseId>) -> Self {
-        Self { pages: PageNames::new(ids), selection: PageSelection::None, runs: None }
+        let selection = PageSelection::None;
+        Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), runs: None }
     }
 
     /// The files of each run of a side; empty without run folders.
     pub(crate) fn files(&self, side: Side) -> &[RunFiles<'a>] {
-        match (&self.runs, side) {
-            (None, _) => &[],
-            (Some(runs), Side::Baseline) => &runs.baseline.files,
-            (Some(runs), Side::New) => &runs.new.files,
-        }
+        self.runs.as_ref().map_or(&[], |runs| &runs.get(side).files)
     }
 
-    /// The run documents of baseline and new, where the run folders are known.
-    pub(crate) fn documents(&self) -> Option<[&'a Run; 2]> {
-        self.runs.as_ref().map(|runs| [runs.baseline.document, runs.new.document])
+    /// The document of the first run of each side, where the run folders are known.
+    pub(crate) fn documents(&self) -> Option<Sides<&'a Run>> {
+        self.runs.as_ref().map(|runs| runs.as_ref().map(|side| side.document))
     }
 
     /// The run document of every run with its side.
     pub(crate) fn run_files(&self) -> Vec<(Side, FileRef)> {
-        let of_side = |side: Side| self.files(side).iter().map(move |files| (side, files.run()));
+        let of_side = |side: Side| self.files(side).iter().map(move |files| (side, self.failures.apply(files.run())));
         Side::BOTH.into_iter().flat_map(of_side).collect()
     }
 

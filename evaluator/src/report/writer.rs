@@ -12,7 +12,7 @@ use counterproof_store::write::{self, Durability};
 use super::case::CasePage;
 use super::error::ReportError;
 use super::exports::{self, ReportContext};
-use super::files::FileCopy;
+use super::files::copy_files;
 use super::folder;
 use super::index::{self, IndexPage};
 use super::layout::INDEX_FILE;
@@ -69,11 +69,10 @@ impl<'a> ReportWriter<'a> {
             }
         }
         folder::prepare(out)?;
-        let site = Site::with_runs(ids, baseline, new);
-        let writer = Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned() };
+        let mut site = Site::with_runs(ids, baseline, new);
         // Every page links to the run documents. Copying them before the threads start avoids concurrent copies.
-        writer.copy_files(writer.site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
-        Ok(writer)
+        site.failures = copy_files(out, site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
+        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned() })
     }
 
     /// Limits the case pages to a selection.
@@ -93,13 +92,8 @@ impl<'a> ReportWriter<'a> {
     /// Writes the page of a case and copies the files it links to, if the case has a page. With a selection, the page is
     /// written as soon as its neighbours are known.
     pub fn write_case(&self, case: &CaseComparison<'_>) -> Result<(), ReportError> {
-        let page = if self.site.selection.includes(case.row.verdict) {
-            let (page, copies) = CasePage::new(&self.site, case);
-            self.copy_files(copies)?;
-            Some(Box::new(page))
-        } else {
-            None
-        };
+        let page =
+            if self.site.selection.includes(case.row.verdict) { Some(Box::new(self.case_page(case)?)) } else { None };
         if let Some(queue) = &self.queue {
             let ready = queue.lock().unwrap_or_else(PoisonError::into_inner).decide(case.index, page);
             return ready.into_iter().try_for_each(|ready| self.write_ready(ready));
@@ -107,6 +101,19 @@ impl<'a> ReportWriter<'a> {
         let Some(page) = page else { return Ok(()) };
         let (previous, next) = (case.index.checked_sub(1), case.index.checked_add(1));
         self.write_ready(ReadyPage { index: case.index, previous, next, page })
+    }
+
+    /// Builds the page of a case and copies the files it links to.
+    fn case_page(&self, case: &CaseComparison<'_>) -> Result<CasePage, ReportError> {
+        let (page, copies) = CasePage::new(&self.site, case, &self.site.failures);
+        let failures = copy_files(&self.out, copies)?;
+        if failures.is_empty() {
+            return Ok(page);
+        }
+        // Built again, because the page must not link to files that are not there. Only a copy shows that a file is readable
+        // to its end: a check before would read every file twice.
+        let failures = self.site.failures.merged_with(failures);
+        Ok(CasePage::new(&self.site, case, &failures).0)
     }
 
     fn write_ready(&self, ready: ReadyPage<Box<CasePage>>) -> Result<(), ReportError> {
@@ -157,22 +164,6 @@ impl<'a> ReportWriter<'a> {
         }
         self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &groups))?;
         Ok(self.out.join(INDEX_FILE))
-    }
-
-    /// Copies run files into the report. A file that another page copied already is skipped: the folder was empty at the
-    /// start, so an existing target is this very file.
-    fn copy_files(&self, copies: impl IntoIterator<Item = FileCopy>) -> Result<(), ReportError> {
-        for copy in copies {
-            let target = self.out.join(&copy.target);
-            if target.exists() {
-                continue;
-            }
-            if let Some(folder) = target.parent() {
-                write::create_folder(folder)?;
-            }
-            write::copy(&copy.source, &target, Durability::Cached)?;
-        }
-        Ok(())
     }
 
     fn write_page(&self, path: &str, page: &impl Template) -> Result<(), ReportError> {

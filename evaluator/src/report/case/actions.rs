@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::anchors;
 use super::call_outcomes::CallOutcomes;
-use super::cells::{self, CellView, EvidenceView, NOISE, RowView};
+use super::cells::{self, CellView, ElementContext, EvidenceView, NOISE, RowView};
 use super::context::CaseContext;
 use super::highlights::{Highlights, PairHighlights};
 use crate::diff::actions::{ActionRow, EvidenceChange};
@@ -69,7 +69,7 @@ fn row_view(context: &CaseContext<'_>, row: &ActionRow, outcomes: &CallOutcomes)
     let compared = context.case.differences.is_some();
     let class = if compared { cells::class(row.operation()) } else { "plain" };
     let highlights = PairHighlights::new(&row.changes);
-    let cell = |side, index| cell(context, side, index, highlights.of(side), outcomes);
+    let cell = |side, index| cell(context, &ActionInput { side, index, highlights: highlights.get(side), outcomes });
     let cells = match row.row {
         Row::Both { baseline, new } if row.is_same() && !outcomes.differ(row.row) => {
             vec![Some(shared_cell(context, baseline, new, outcomes))]
@@ -102,7 +102,9 @@ fn note(context: &CaseContext<'_>, row: &ActionRow, outcomes: &CallOutcomes) -> 
 
 /// An action that both sides propose: the new action, with the ids and the evidence of both sides.
 fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize, outcomes: &CallOutcomes) -> CellView {
-    let mut view = cell(context, Side::New, new, &Highlights::default(), outcomes).unwrap_or_default();
+    let highlights = Highlights::default();
+    let input = ActionInput { side: Side::New, index: new, highlights: &highlights, outcomes };
+    let mut view = cell(context, &input).unwrap_or_default();
     view.anchors.insert(0, context.anchors.add(anchors::action(Side::Baseline, baseline)));
     view.side.clear();
     view.number = cells::number(Row::Both { baseline, new });
@@ -131,21 +133,26 @@ fn shared_evidence(context: &CaseContext<'_>, old: Vec<EvidenceView>, new: Vec<E
     old.into_iter().map(of_side(Side::Baseline)).chain(new.into_iter().map(of_side(Side::New))).collect()
 }
 
-fn cell(
-    context: &CaseContext<'_>,
+/// An action of one side with its highlights.
+struct ActionInput<'a, 'h> {
     side: Side,
     index: usize,
-    highlights: &Highlights<'_>,
-    outcomes: &CallOutcomes,
-) -> Option<CellView> {
+    highlights: &'a Highlights<'h>,
+    /// The outcomes of all actions.
+    outcomes: &'a CallOutcomes,
+}
+
+fn cell(context: &CaseContext<'_>, input: &ActionInput<'_, '_>) -> Option<CellView> {
+    let ActionInput { side, index, highlights, outcomes } = *input;
     let action = &context.answer(side)?.answer.proposed_actions[index];
     let mut facts = vec![display::visible(&action.action_id)];
     facts.extend(action.risk_tags.iter().map(|tag| display::visible(tag)));
     let outcome = outcomes.of_action(side, index);
     facts.extend(outcome.summary());
-    let pointer = format!("/proposed_actions/{index}/params");
+    let pointer = format!("/proposed_actions/{index}");
+    let element = ElementContext { pointer: &pointer, highlights, budget: &context.budget };
     let parameters = json!(action.params);
-    let mut values = vec![cells::highlighted("parameters", &parameters, &pointer, highlights, &context.budget)];
+    let mut values = vec![element.highlighted("parameters", "params", &parameters)];
     if !action.extra.is_empty() {
         values.push(cells::value("more fields", &action.extra, &context.budget));
     }

@@ -1,6 +1,6 @@
 //! Outcomes of the tool calls that carried out the proposed actions. An action is not done if all of its calls failed.
 
-use counterproof_artifact::Side;
+use counterproof_artifact::{Side, Sides};
 
 use super::context::CaseContext;
 use crate::diff::align::Row;
@@ -10,8 +10,8 @@ use crate::load::LoadedAnswer;
 /// The call outcomes of all actions of a case.
 #[derive(Debug, Default)]
 pub(crate) struct CallOutcomes {
-    baseline: Vec<CallOutcome>,
-    new: Vec<CallOutcome>,
+    /// The outcomes of each side, in the order of its actions; empty where no tool call failed.
+    sides: Sides<Vec<CallOutcome>>,
 }
 
 /// The outcome of the calls of one action.
@@ -44,21 +44,17 @@ impl CallOutcomes {
             return Self::default();
         }
         let of_side = |side| context.answer(side).map(of_side).unwrap_or_default();
-        Self { baseline: of_side(Side::Baseline), new: of_side(Side::New) }
+        Self { sides: Sides::from_fn(of_side) }
     }
 
     /// The outcome of the calls of an action.
     pub(crate) fn of_action(&self, side: Side, index: usize) -> CallOutcome {
-        let outcomes = match side {
-            Side::Baseline => &self.baseline,
-            Side::New => &self.new,
-        };
-        outcomes.get(index).copied().unwrap_or_default()
+        self.sides.get(side).get(index).copied().unwrap_or_default()
     }
 
     /// Returns whether the cells of a pair of actions show different outcomes.
     pub(crate) fn differ(&self, row: Row) -> bool {
-        self.of_pair(row).is_some_and(|(baseline, new)| {
+        self.of_pair(row).is_some_and(|Sides { baseline, new }| {
             (baseline.is_failed(), baseline.summary()) != (new.is_failed(), new.summary())
         })
     }
@@ -66,7 +62,7 @@ impl CallOutcomes {
     /// The note on a pair of actions of which only one failed; empty for every other row.
     pub(crate) fn note(&self, row: Row) -> &'static str {
         match self.of_pair(row) {
-            Some((baseline, new)) if baseline.calls > 0 && new.calls > 0 => {
+            Some(Sides { baseline, new }) if baseline.calls > 0 && new.calls > 0 => {
                 match (baseline.is_failed(), new.is_failed()) {
                     (false, true) => "The call failed on new but not on baseline.",
                     (true, false) => "The call failed on baseline but not on new.",
@@ -77,9 +73,10 @@ impl CallOutcomes {
         }
     }
 
-    fn of_pair(&self, row: Row) -> Option<(CallOutcome, CallOutcome)> {
+    fn of_pair(&self, row: Row) -> Option<Sides<CallOutcome>> {
         let Row::Both { baseline, new } = row else { return None };
-        Some((self.of_action(Side::Baseline, baseline), self.of_action(Side::New, new)))
+        let indexes = Sides { baseline, new };
+        Some(Sides::from_fn(|side| self.of_action(side, *indexes.get(side))))
     }
 }
 

@@ -137,27 +137,34 @@ pub(crate) fn value(name: &'static str, value: &impl Serialize, budget: &Budget)
     ValueView { name: name.to_owned(), content, parts: Vec::new(), summary }
 }
 
-/// The value at a pointer, with highlighted changes where it is short.
-pub(crate) fn highlighted(
-    name: &'static str,
-    value: &Value,
-    pointer: &str,
-    highlights: &Highlights<'_>,
-    budget: &Budget,
-) -> ValueView {
-    let mut view = self::value(name, value, budget);
-    if view.summary.is_empty() && view.content.more.is_empty() {
-        view.parts = highlights.on_one_line(value, pointer).unwrap_or_default();
+/// What the values of one compared element share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ElementContext<'a, 'h> {
+    /// The JSON pointer of the element within its answer.
+    pub(crate) pointer: &'a str,
+    pub(crate) highlights: &'a Highlights<'h>,
+    pub(crate) budget: &'a Budget,
+}
+
+impl ElementContext<'_, '_> {
+    /// The value of a field of the element, with highlighted changes where it is short.
+    pub(crate) fn highlighted(&self, name: &'static str, field: &str, value: &Value) -> ValueView {
+        let mut view = self::value(name, value, self.budget);
+        // Only an open and complete value is shown in parts: highlights cannot be cut together with the text.
+        if view.summary.is_empty() && view.content.more.is_empty() {
+            view.parts = self.highlights.on_one_line(value, &format!("{}/{field}", self.pointer)).unwrap_or_default();
+        }
+        view
     }
-    view
 }
 
 /// The result of a tool. Multi-line texts of an object are shown as texts, after the rest of the object.
-pub(crate) fn payload(value: &Value, pointer: &str, highlights: &Highlights<'_>, budget: &Budget) -> Vec<ValueView> {
+pub(crate) fn payload(element: &ElementContext<'_, '_>, field: &str, value: &Value) -> Vec<ValueView> {
+    let budget = element.budget;
     let fields = match value {
         Value::String(text) => return vec![self::text("payload", text, budget)],
         Value::Object(fields) => fields,
-        other => return vec![highlighted("payload", other, pointer, highlights, budget)],
+        other => return vec![element.highlighted("payload", field, other)],
     };
     let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end_matches('\n').contains('\n'));
     let texts: Vec<_> = fields.iter().filter(|(_, value)| has_lines(value)).take(MOST_TEXTS).collect();
@@ -165,7 +172,7 @@ pub(crate) fn payload(value: &Value, pointer: &str, highlights: &Highlights<'_>,
     rest.retain(|key, _| !texts.iter().any(|(name, _)| *name == key));
     let mut values = Vec::new();
     if !rest.is_empty() || texts.is_empty() {
-        values.push(highlighted("payload", &Value::Object(rest), pointer, highlights, budget));
+        values.push(element.highlighted("payload", field, &Value::Object(rest)));
     }
     let texts = texts.into_iter().filter_map(|(name, value)| Some((display::visible(name), value.as_str()?)));
     values.extend(texts.map(|(name, text)| {

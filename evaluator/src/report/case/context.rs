@@ -9,7 +9,7 @@ use counterproof_artifact::evaluation::SidePointer;
 use super::anchors::Anchors;
 use crate::comparison::CaseComparison;
 use crate::load::{Artifact, LoadedAnswer};
-use crate::report::files::{FileCopy, FileLink, FileRef, RunFiles};
+use crate::report::files::{CopyFailures, FileCopy, FileLink, FileRef, RunFiles};
 use crate::report::site::Site;
 use crate::report::view::display::Budget;
 
@@ -24,14 +24,17 @@ pub(crate) struct CaseContext<'a> {
     pub(crate) budget: Budget,
     /// The element ids of the page.
     pub(crate) anchors: Anchors,
+    /// The run files that are known to be unreadable.
+    failures: &'a CopyFailures,
     /// The files that the page links to.
     copies: RefCell<Vec<FileCopy>>,
 }
 
 impl<'a> CaseContext<'a> {
     /// The context of a page without any section yet.
-    pub(crate) fn new(site: &'a Site<'a>, case: &'a CaseComparison<'a>) -> Self {
-        Self { site, case, budget: Budget::for_page(), anchors: Anchors::default(), copies: RefCell::default() }
+    pub(crate) fn new(site: &'a Site<'a>, case: &'a CaseComparison<'a>, failures: &'a CopyFailures) -> Self {
+        let (budget, anchors) = (Budget::for_page(), Anchors::default());
+        Self { site, case, budget, anchors, failures, copies: RefCell::default() }
     }
 
     /// The artifact of a side.
@@ -64,6 +67,7 @@ impl<'a> CaseContext<'a> {
     }
 
     fn collect(&self, reference: FileRef) -> FileLink {
+        let reference = self.failures.apply(reference);
         self.copies.borrow_mut().extend(reference.copy);
         reference.link
     }

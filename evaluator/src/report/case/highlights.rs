@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use counterproof_artifact::Side;
+use counterproof_artifact::{Side, Sides};
 use serde_json::Value;
 
 use crate::diff::json::{ChangeKind, JsonChanges, LocatedValue};
@@ -18,28 +18,23 @@ const WHOLE_UP_TO_BYTES: usize = 80;
 /// The highlights of both sides of a pair.
 #[derive(Debug)]
 pub(crate) struct PairHighlights<'a> {
-    baseline: Highlights<'a>,
-    new: Highlights<'a>,
+    sides: Sides<Highlights<'a>>,
 }
 
 impl<'a> PairHighlights<'a> {
     /// The highlights of a pair with these changes.
     pub(crate) fn new(changes: &'a JsonChanges) -> Self {
-        let of_side = |side| Highlights::new(changes, side);
-        Self { baseline: of_side(Side::Baseline), new: of_side(Side::New) }
+        Self { sides: Sides::from_fn(|side| Highlights::new(changes, side)) }
     }
 
     /// The highlights of a side.
-    pub(crate) const fn of(&self, side: Side) -> &Highlights<'a> {
-        match side {
-            Side::Baseline => &self.baseline,
-            Side::New => &self.new,
-        }
+    pub(crate) const fn get(&self, side: Side) -> &Highlights<'a> {
+        self.sides.get(side)
     }
 
     /// Returns whether the highlights show every change, so that a list of changes would only repeat them.
     pub(crate) fn cover(&self, changes: &JsonChanges) -> bool {
-        Side::BOTH.into_iter().all(|side| self.of(side).cover(changes, side))
+        self.sides.iter().all(|(side, highlights)| highlights.cover(changes, side))
     }
 }
 

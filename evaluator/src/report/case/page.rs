@@ -17,7 +17,7 @@ use super::root_cause::{self, FindingView, RootCauseView, SeverityView};
 use super::steps::{self, StepsView};
 use super::violations::{self, InvalidArtifactView};
 use crate::comparison::CaseComparison;
-use crate::report::files::{FileCopy, FileLink};
+use crate::report::files::{CopyFailures, FileCopy, FileLink};
 use crate::report::site::Site;
 use crate::report::view::display;
 use crate::report::view::verdict::{self, VerdictView};
@@ -76,9 +76,10 @@ struct ArtifactView {
 }
 
 impl CasePage {
-    /// The page of a case without links to its neighbours, and the run files that it links to.
-    pub(crate) fn new(site: &Site<'_>, case: &CaseComparison<'_>) -> (Self, Vec<FileCopy>) {
-        let context = CaseContext::new(site, case);
+    /// The page of a case without links to its neighbours, and the run files that it links to. Files in `failures` are shown as
+    /// missing.
+    pub(crate) fn new(site: &Site<'_>, case: &CaseComparison<'_>, failures: &CopyFailures) -> (Self, Vec<FileCopy>) {
+        let context = CaseContext::new(site, case, failures);
         let page = Self::from_context(&context);
         (page, context.into_copies())
     }

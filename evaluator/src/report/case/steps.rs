@@ -4,7 +4,7 @@ use counterproof_artifact::{Content, EventBody, Href, Side, ToolStatus};
 use serde_json::{Value, json};
 
 use super::anchors;
-use super::cells::{self, CellView, NOISE, RowView};
+use super::cells::{self, CellView, ElementContext, NOISE, RowView};
 use super::context::CaseContext;
 use super::highlights::{Highlights, PairHighlights};
 use crate::diff::align::Row;
@@ -93,7 +93,7 @@ fn row_view(context: &CaseContext<'_>, row: &EventRow) -> RowView {
     let compared = context.case.differences.is_some();
     let class = if compared { cells::class(row.operation()) } else { "plain" };
     let highlights = PairHighlights::new(&row.changes);
-    let cell = |side, index| cell(context, side, index, highlights.of(side));
+    let cell = |side, index| cell(context, side, index, highlights.get(side));
     let cells = match row.row {
         Row::Both { baseline, new } if row.is_same() => vec![Some(shared_cell(context, baseline, new))],
         Row::Both { baseline, new } => vec![cell(Side::Baseline, baseline), cell(Side::New, new)],
@@ -212,14 +212,15 @@ struct StepInput<'a, 'h> {
 fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>) {
     let StepInput { loaded, index, highlights } = step;
     let budget = &context.budget;
-    let at = |field: &str| format!("/events/{index}/{field}");
+    let pointer = format!("/events/{index}");
+    let element = ElementContext { pointer: &pointer, highlights, budget };
     match &loaded.answer.events[*index].body {
         EventBody::ToolCall(call) => {
             "call".clone_into(&mut view.kind);
             view.name = display::visible(&call.tool);
             view.risk = verdict::risk(call.risk_level);
             view.facts.push(display::visible(&call.call_id));
-            view.values.push(cells::highlighted("arguments", &json!(call.args), &at("args"), highlights, budget));
+            view.values.push(element.highlighted("arguments", "args", &json!(call.args)));
         }
         EventBody::ToolResult(result) => {
             "result".clone_into(&mut view.kind);
@@ -229,18 +230,12 @@ fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>
             view.facts.push(display::visible(&result.call_id));
             view.facts.push(format!("took {}", display::duration(result.latency_ms.as_f64())));
             let payload: Option<Value> = loaded.payload(*index).map(Payload::to_value);
-            let values = |payload: &Value| cells::payload(payload, &at("payload_summary"), highlights, budget);
+            let values = |payload: &Value| cells::payload(&element, "payload_summary", payload);
             view.values.extend(payload.as_ref().map(values).unwrap_or_default());
         }
         EventBody::Retrieval(found) => {
             view.values.push(cells::text("query", &found.query, budget));
-            view.values.push(cells::highlighted(
-                "documents",
-                &json!(found.doc_ids),
-                &at("doc_ids"),
-                highlights,
-                budget,
-            ));
+            view.values.push(element.highlighted("documents", "doc_ids", &json!(found.doc_ids)));
         }
         EventBody::FinalOutput(_) if is_output(loaded, *index) => view.sees_output = true,
         EventBody::FinalOutput(output) => view.values.push(match &output.content {

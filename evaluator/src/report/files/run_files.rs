@@ -2,9 +2,7 @@
 //! that the report folder is self-contained.
 //!
 //! References follow the same rules as the contract: nothing outside of the run folder is referenced. A file that cannot be
-//! copied is shown as missing, because a report of an incomplete run is still a report.
-
-use std::fs::File;
+//! copied is shown as missing (see [`CopyFailures`](super::CopyFailures)), because a report of an incomplete run is still a report.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{CaseId, Href, PROGRAM, Side};
@@ -43,6 +41,19 @@ pub(crate) struct FileRef {
     pub(crate) link: FileLink,
     /// The copy; `None` for a missing file.
     pub(crate) copy: Option<FileCopy>,
+}
+
+impl FileRef {
+    /// A link to the copy of a file.
+    pub(crate) fn copied(name: impl Into<String>, copy: FileCopy) -> Self {
+        let link = FileLink { name: name.into(), href: Some(encode_path(&copy.target)), missing: String::new() };
+        Self { link, copy: Some(copy) }
+    }
+
+    /// The name of a file without a copy, and why there is none.
+    pub(crate) fn missing(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { link: FileLink { name: name.into(), href: None, missing: reason.into() }, copy: None }
+    }
 }
 
 /// The files of one run.
@@ -96,20 +107,11 @@ impl<'a> RunFiles<'a> {
     }
 
     fn reference(&self, name: &str, copied_as: Option<String>) -> FileRef {
-        let link = |href: Option<String>, missing: &str| FileLink {
-            name: display::visible(name),
-            href,
-            missing: missing.to_owned(),
-        };
-        let missing = |reason: &str| FileRef { link: link(None, reason), copy: None };
+        let missing = |reason| FileRef::missing(display::visible(name), reason);
         let Ok(href) = name.parse::<Href>() else { return missing("not a path within the run folder") };
         let Ok(source) = confined_path::resolve(self.run_folder, href.as_str()) else { return missing("not found") };
-        // Checked here, because the page is rendered from this reference before the file is copied.
-        if File::open(&source).is_err() {
-            return missing("not readable");
-        }
         let copied_as = copied_as.unwrap_or_else(|| copy_name(&href));
         let target = format!("{ARTIFACTS_FOLDER}/{}/{copied_as}", self.folder);
-        FileRef { link: link(Some(encode_path(&target)), ""), copy: Some(FileCopy { source, target }) }
+        FileRef::copied(display::visible(name), FileCopy { source, target })
     }
 }

@@ -44,30 +44,44 @@ mod tests {
 
     use super::*;
 
-    /// Flips, failures, known evaluations, first failure, and failing since. `p` is passing, `x` failing, `-` not included.
-    fn of(letters: &str) -> Option<(usize, usize, usize, usize, Option<usize>)> {
+    /// The numbers of a [`CaseOverTime`].
+    #[derive(Debug, PartialEq, Eq)]
+    struct Counts {
+        flips: usize,
+        failed: usize,
+        known: usize,
+        first_failure: usize,
+        failing_since: Option<usize>,
+    }
+
+    /// The numbers of a case with these statuses: `p` is passing, `x` failing, `-` not included.
+    fn counts(letters: &str) -> Option<Counts> {
         let id: CaseId = "a".parse().unwrap();
         let status = |letter| match letter {
             'x' => Some(CaseStatus::Failing),
             'p' => Some(CaseStatus::Passing),
             _ => None,
         };
-        let case = over_time(&id, letters.chars().map(status).collect())?;
-        Some((case.flips, case.failed, case.known, case.first_failure, case.failing_since))
+        let CaseOverTime { flips, failed, known, first_failure, failing_since, .. } =
+            over_time(&id, letters.chars().map(status).collect())?;
+        Some(Counts { flips, failed, known, first_failure, failing_since })
     }
 
     #[test]
     fn evaluations_without_the_case_are_ignored() {
-        assert_eq!(of("pp-p"), None);
-        assert_eq!(of("p-x-x"), Some((1, 2, 3, 2, Some(2))));
-        assert_eq!(of("x-p"), Some((1, 1, 2, 0, None)));
-        assert_eq!(of("xpxpx-"), Some((4, 3, 5, 0, Some(4))));
+        assert_eq!(counts("pp-p"), None);
+        let counted = Counts { flips: 1, failed: 2, known: 3, first_failure: 2, failing_since: Some(2) };
+        assert_eq!(counts("p-x-x"), Some(counted));
+        let counted = Counts { flips: 1, failed: 1, known: 2, first_failure: 0, failing_since: None };
+        assert_eq!(counts("x-p"), Some(counted));
+        let counted = Counts { flips: 4, failed: 3, known: 5, first_failure: 0, failing_since: Some(4) };
+        assert_eq!(counts("xpxpx-"), Some(counted));
     }
 
     proptest! {
         #[test]
         fn a_failing_case_fails_since_an_evaluation_that_includes_it(letters in "[xp-]{0,40}") {
-            let Some((flips, failed, known, first, since)) = of(&letters) else {
+            let Some(Counts { flips, failed, known, first_failure: first, failing_since: since }) = counts(&letters) else {
                 prop_assert!(!letters.contains('x'));
                 return Ok(());
             };

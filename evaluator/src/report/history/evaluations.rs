@@ -89,7 +89,7 @@ impl HistoryEntry {
 }
 
 impl CaseStatus {
-    fn of(case: &CaseEvaluation) -> Self {
+    fn from_case(case: &CaseEvaluation) -> Self {
         match case.verdict {
             Verdict::Regressed | Verdict::Broken | Verdict::StillBroken | Verdict::Invalid | Verdict::Missing => {
                 CaseStatus::Failing
@@ -109,7 +109,7 @@ impl History {
         }
         for case in &evaluation.cases {
             let index = self.index(&case.case_id);
-            let status = CaseStatus::of(case);
+            let status = CaseStatus::from_case(case);
             entry.cases.push((index, status));
             if status == CaseStatus::Failing {
                 entry.reasons.insert(index, reason(case));

@@ -52,7 +52,7 @@ impl IndexPage {
     /// The index page of a finished comparison.
     pub(crate) fn new(site: &Site<'_>, evaluation: &Evaluation, groups: &[Group<'_>]) -> Self {
         let documents = site.documents();
-        let settings = documents.map(|[baseline, new]| runs::different_settings(baseline, new));
+        let settings = documents.map(runs::different_settings);
         let bar = gate::bar(evaluation);
         let counts: Vec<_> = bar.iter().map(|part| format!("{} {}", part.count, part.verdict.word)).collect();
         let count = |verdict| display::number(evaluation.counts.get(&verdict).copied().unwrap_or(0));

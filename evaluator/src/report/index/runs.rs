@@ -1,7 +1,7 @@
 //! The compared runs side by side, and the settings in which they differ.
 
-use counterproof_artifact::Run;
 use counterproof_artifact::evaluation::{ComparedRun, Evaluation};
+use counterproof_artifact::{Run, Sides};
 use serde_json::Value;
 
 use crate::diff::json;
@@ -36,8 +36,9 @@ pub(crate) struct FactView {
 }
 
 /// The facts of both runs: those of the evaluation, and those of the run documents if they are known.
-pub(crate) fn facts(evaluation: &Evaluation, documents: Option<[&Run; 2]>) -> Vec<FactView> {
-    let fact = |name, of: fn(&ComparedRun) -> String| fact_view(name, [&evaluation.baseline, &evaluation.new].map(of));
+pub(crate) fn facts(evaluation: &Evaluation, documents: Option<Sides<&Run>>) -> Vec<FactView> {
+    let compared = Sides { baseline: &evaluation.baseline, new: &evaluation.new };
+    let fact = |name, value: fn(&ComparedRun) -> String| fact_view(name, compared.map(value));
     let mut facts = vec![
         fact("Run", |run| run.run_id.to_string()),
         fact("Started", |run| run.generated_at.clone()),
@@ -47,14 +48,14 @@ pub(crate) fn facts(evaluation: &Evaluation, documents: Option<[&Run; 2]>) -> Ve
     ];
     if let Some(documents) = documents {
         facts.push(fact_view("Result", documents.map(stats)));
-        if documents.iter().any(|run| run.accepted.is_some()) {
+        if documents.iter().any(|(_, run)| run.accepted.is_some()) {
             facts.push(fact_view("Accepted", documents.map(accepted)));
         }
     }
     facts
 }
 
-fn fact_view(name: &'static str, [baseline, new]: [String; 2]) -> FactView {
+fn fact_view(name: &'static str, Sides { baseline, new }: Sides<String>) -> FactView {
     FactView { name, baseline: display::visible(&baseline), new: display::visible(&new) }
 }
 
@@ -85,7 +86,7 @@ fn stats(run: &Run) -> String {
 }
 
 /// The settings in which the runs differ.
-pub(crate) fn different_settings(baseline: &Run, new: &Run) -> ChangesView {
+pub(crate) fn different_settings(documents: Sides<&Run>) -> ChangesView {
     let settings = |run: &Run| {
         let mut value = serde_json::to_value(run).unwrap_or_default();
         if let Value::Object(fields) = &mut value {
@@ -93,7 +94,8 @@ pub(crate) fn different_settings(baseline: &Run, new: &Run) -> ChangesView {
         }
         value
     };
-    changes::view(&json::diff(&settings(baseline), &settings(new)), &Budget::for_page())
+    let Sides { baseline, new } = documents.map(settings);
+    changes::view(&json::diff(&baseline, &new), &Budget::for_page())
 }
 
 #[cfg(test)]
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_identity_of_a_run_or_group_is_not_a_setting() {
-        assert!(different_settings(&run("a", 1, 3), &run("b", 2, 3)).list.is_empty());
-        assert_eq!(different_settings(&run("a", 1, 3), &run("b", 1, 5)).list.len(), 1);
+        assert!(different_settings(Sides { baseline: &run("a", 1, 3), new: &run("b", 2, 3) }).list.is_empty());
+        assert_eq!(different_settings(Sides { baseline: &run("a", 1, 3), new: &run("b", 1, 5) }).list.len(), 1);
     }
 }
