@@ -171,3 +171,48 @@ fn input(context: &CaseContext<'_>) -> Vec<ValueView> {
     }
     values
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use camino::Utf8Path;
+    use counterproof_store::RunReader;
+
+    use super::*;
+    use crate::comparison::{self, Request};
+    use crate::load::ComparedRun;
+    use crate::report::files::copy_files;
+
+    #[test]
+    fn a_page_says_which_file_could_not_be_copied_and_why() {
+        let runs = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs/runs");
+        let open = |folder: &str| ComparedRun::new(RunReader::open(&runs.join(folder)).unwrap()).into();
+        let request = Request::new(open("baseline/sample-baseline"), open("new/sample-new"));
+        let ids = comparison::pair(&request.baseline, &request.new).unwrap();
+        let site = Site::with_runs(ids, &request.baseline, &request.new);
+        let pages = Mutex::new(Vec::new());
+        let page = |case: &CaseComparison<'_>| -> Result<(), Infallible> {
+            let (page, copies) = CasePage::new(&site, case, &CopyFailures::default());
+            let artifact = site.files(Side::New)[0].artifact_path(site.pages.stem(&case.row.case_id));
+            let Some(copy) = copies.into_iter().find(|copy| copy.target == artifact) else { return Ok(()) };
+            // A folder can be opened, and fails when it is read.
+            let directory = tempfile::tempdir().unwrap();
+            let out = Utf8Path::from_path(directory.path()).unwrap();
+            let failures = copy_files(out, [FileCopy { source: out.to_owned(), ..copy }]).unwrap();
+            let (page_without, copies) = CasePage::new(&site, case, &failures);
+            assert!(copies.iter().all(|copy| copy.target != artifact));
+            let link = format!("../{}\"", crate::report::encode_path(&artifact));
+            pages.lock().unwrap().push((page.render().unwrap(), page_without.render().unwrap(), link));
+            Ok(())
+        };
+        comparison::compare(&request, page).unwrap();
+        let pages = pages.into_inner().unwrap();
+        assert!(!pages.is_empty());
+        for (with, without, link) in pages {
+            assert!(with.contains(&link) && !with.contains("could not be copied"), "{with}");
+            assert!(!without.contains(&link) && without.contains("<strong>could not be copied: "), "{without}");
+        }
+    }
+}

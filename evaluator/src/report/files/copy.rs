@@ -58,7 +58,7 @@ pub(crate) fn copy_files(
             Err(error) if error.path == source => {
                 failures.reasons.insert(target, format!("could not be copied: {}", error.source));
             }
-            copied => copied?,
+            result => result?,
         }
     }
     Ok(failures)
