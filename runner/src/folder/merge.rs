@@ -8,7 +8,7 @@ use counterproof_artifact::{Case, CaseId, Extra, Outcome, Run, RunId, ShardOf, S
 use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
 use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter};
 use jiff::{SpanRound, Timestamp, Unit};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::case_counts::was_skipped;
 use super::changes::differing_settings;
@@ -36,6 +36,32 @@ struct ShardFolder {
     shard: ShardOf,
 }
 
+/// A case of the whole run.
+struct MergedCase {
+    id: CaseId,
+    /// The index of its shard among the shard folders.
+    shard: usize,
+}
+
+/// A validated merge: one complete run, before anything is written.
+struct MergePlan<'a> {
+    shard_folders: &'a [ShardFolder],
+    /// Every case, in the order of the whole run.
+    cases: Vec<MergedCase>,
+    run_id: RunId,
+    /// The folder of the merged run.
+    out: &'a Utf8Path,
+}
+
+/// The numbers of cases of a merged run.
+#[derive(Debug, Default)]
+struct MergedCounts {
+    failed: usize,
+    retried: usize,
+    attempts: usize,
+    skipped: usize,
+}
+
 /// Merges shards into a new run folder, which must not exist. The new folder is complete or absent.
 pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeError> {
     let shard_folders = open(shards)?;
@@ -45,19 +71,19 @@ pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeErro
         return Err(CreateError::Exists(out.to_owned()).into());
     }
     check_settings(&shard_folders)?;
-    let order = order(&shard_folders)?;
+    let plan = MergePlan { shard_folders: &shard_folders, cases: order(&shard_folders)?, run_id, out };
 
     let parent = out.parent().filter(|parent| !parent.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     write::create_folder(parent)?;
     let side = first.reader.run().version;
     let (mut staged, writer) =
         StagedFolder::create_with(out, "merge", |path| RunWriter::create_at(path.to_owned(), side))?;
-    let result = fill(&writer, &shard_folders, &order, run_id, out);
-    // Releases the lock before the folder is renamed.
+    let result = plan.write(&writer);
+    // Releases the lock on every path, errors included, before the folder is renamed or removed.
     drop(writer);
-    let (cases, failed) = result?;
+    let counts = result?;
     staged.publish()?;
-    Ok(Merged { folder: out.to_owned(), cases, failed, shards: shard_folders.len() })
+    Ok(Merged { folder: out.to_owned(), cases: plan.cases.len(), failed: counts.failed, shards: shard_folders.len() })
 }
 
 /// Returns the run id, which is the name of the new folder.
@@ -110,9 +136,9 @@ fn check_settings(shard_folders: &[ShardFolder]) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// Returns every case in the order of the whole run, with the index of its shard.
-fn order(shard_folders: &[ShardFolder]) -> Result<Vec<(CaseId, usize)>, MergeError> {
-    let mut positions: BTreeMap<u64, (CaseId, usize)> = BTreeMap::new();
+/// Returns every case in the order of the whole run. Fails unless the shards form exactly the run that was split.
+fn order(shard_folders: &[ShardFolder]) -> Result<Vec<MergedCase>, MergeError> {
+    let mut positions: BTreeMap<u64, MergedCase> = BTreeMap::new();
     let mut seen = HashSet::new();
     for (number, shard_folder) in shard_folders.iter().enumerate() {
         let (run, shard) = (shard_folder.reader.run(), &shard_folder.shard);
@@ -123,7 +149,7 @@ fn order(shard_folders: &[ShardFolder]) -> Result<Vec<(CaseId, usize)>, MergeErr
             if !seen.insert(case.collision_key()) {
                 return Err(ShardMismatch::DuplicateCase(case.clone()).into());
             }
-            positions.insert(position.get(), (case.clone(), number));
+            positions.insert(position.get(), MergedCase { id: case.clone(), shard: number });
         }
     }
     let order: Vec<_> = positions.into_values().collect();
@@ -131,70 +157,121 @@ fn order(shard_folders: &[ShardFolder]) -> Result<Vec<(CaseId, usize)>, MergeErr
     if order.len() as u64 != total {
         return Err(ShardMismatch::CaseCount { found: order.len(), expected: total }.into());
     }
-    let digest_of = |(case, number): &(CaseId, usize)| {
-        shard_folders[*number].reader.run().case_digests.as_ref().and_then(|digests| digests.get(case).copied())
-    };
+    // The digest of all cases, computed from the digests of each: it detects shards of different case files that happen to
+    // have the same ids.
+    let digest_of =
+        |case: &MergedCase| shard_folders[case.shard].reader.run().case_digests.as_ref()?.get(&case.id).copied();
     let digests: Option<Vec<_>> = order.iter().map(digest_of).collect();
-    let whole = digests.map(|digests| digest::of_cases(order.iter().map(|(case, _)| case).zip(&digests)));
+    let whole = digests.map(|digests| digest::of_cases(order.iter().map(|case| &case.id).zip(&digests)));
     if whole.is_none() || whole != shard_folders[0].reader.run().cases_digest {
         return Err(ShardMismatch::OtherCases.into());
     }
     Ok(order)
 }
 
-/// Writes all files of the new folder, `run.json` last. Returns the number of cases and of failed cases.
-fn fill(
-    writer: &RunWriter,
-    shard_folders: &[ShardFolder],
-    order: &[(CaseId, usize)],
-    run_id: RunId,
-    out: &Utf8Path,
-) -> Result<(usize, usize), MergeError> {
-    let (mut failed, mut retried, mut attempts, mut not_run) = (0, 0, 0, 0);
-    for (case, number) in order {
-        let reader = &shard_folders[*number].reader;
-        let artifact: Case = reader.read_case(case).map_err(|error| {
+impl MergePlan<'_> {
+    /// Writes all files of the new folder.
+    fn write(&self, writer: &RunWriter) -> Result<MergedCounts, MergeError> {
+        let mut counts = MergedCounts::default();
+        for case in &self.cases {
+            counts.add(&self.copy_case(writer, case)?);
+        }
+        for shard_folder in self.shard_folders {
+            copy_assets(writer, shard_folder)?;
+        }
+        let document = Run { stats: Some(self.stats(&counts)), ..self.document() };
+        let newest = self.runs().map(|run| run.generated_at.as_str()).max().unwrap_or_default();
+        writer.write_manifest(newest)?;
+        // Last, because a folder with a run document is read as a run.
+        writer.write_run(&document)?;
+        Ok(counts)
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.shard_folders.iter().map(|shard_folder| shard_folder.reader.run())
+    }
+
+    /// Copies the artifact of a case, and returns it.
+    fn copy_case(&self, writer: &RunWriter, case: &MergedCase) -> Result<Case, MergeError> {
+        let reader = &self.shard_folders[case.shard].reader;
+        let artifact = reader.read_case(&case.id).map_err(|error| {
             if error.is_missing() {
                 let folder = reader.folder().to_owned();
-                MergeError::Shards(ShardMismatch::Incomplete { folder, case: case.clone() })
+                MergeError::Shards(ShardMismatch::Incomplete { folder, case: case.id.clone() })
             } else {
                 MergeError::Read(error)
             }
         })?;
-        let tries = artifact.attempts.as_ref().map_or(0, Vec::len);
-        failed += usize::from(matches!(artifact.outcome, Outcome::RunnerError(_)));
-        not_run += usize::from(was_skipped(&artifact));
-        retried += usize::from(tries > 1);
-        attempts += tries;
-        let name = format!("{case}.json");
-        write::copy(&reader.case_path(case), &writer.folder().join(name), Durability::Synced)?;
+        // The bytes are copied, not written from the parsed artifact: fields that this version does not know are preserved.
+        let target = writer.folder().join(format!("{}.json", case.id));
+        write::copy(&reader.case_path(&case.id), &target, Durability::Synced)?;
+        Ok(artifact)
     }
-    for shard_folder in shard_folders {
-        copy_assets(writer, shard_folder)?;
+
+    fn stats(&self, counts: &MergedCounts) -> Stats {
+        let mut extra: Extra = [
+            ("cases_retried".to_owned(), counts.retried.into()),
+            ("attempts_total".to_owned(), counts.attempts.into()),
+        ]
+        .into_iter()
+        .collect();
+        if counts.skipped > 0 {
+            extra.insert("cases_not_run".to_owned(), counts.skipped.into());
+        }
+        Stats {
+            cases_total: Some(self.cases.len().into()),
+            cases_completed: Some((self.cases.len() - counts.failed).into()),
+            cases_failed: Some(counts.failed.into()),
+            duration_ms: duration(self.shard_folders).map(Into::into),
+            extra,
+        }
     }
-    let mut document = document(shard_folders, order, run_id, out);
-    let mut extra: Extra =
-        [("cases_retried".to_owned(), retried.into()), ("attempts_total".to_owned(), attempts.into())]
-            .into_iter()
-            .collect();
-    if not_run > 0 {
-        extra.insert("cases_not_run".to_owned(), not_run.into());
+
+    /// Returns the document of the whole run, without statistics.
+    fn document(&self) -> Run {
+        let first = self.shard_folders[0].reader.run();
+        let oldest = self.runs().min_by(|a, b| a.generated_at.cmp(&b.generated_at));
+        let (from, to) = (absolute(self.shard_folders[0].reader.folder()), absolute(self.out));
+        let mut extra = first.extra.clone();
+        // The resumes of the first shard are not those of the whole run; each shard lists its own below.
+        extra.remove("resumes");
+        extra.insert("merged_from".to_owned(), self.runs().map(shard_summary).collect::<Vec<_>>().into());
+        Run {
+            run_id: self.run_id.clone(),
+            generated_at: oldest.unwrap_or(first).generated_at.clone(),
+            cases_path: rebase_path(&first.cases_path, &from, &to),
+            out_dir: rebase_path("../..", &to, &to),
+            selected_case_ids: self.cases.iter().map(|case| case.id.clone()).collect(),
+            case_digests: Some(self.runs().filter_map(|run| run.case_digests.clone()).flatten().collect()),
+            shard: None,
+            stats: None,
+            extra,
+            ..first.clone()
+        }
     }
-    document.stats = Some(Stats {
-        cases_total: Some(order.len().into()),
-        cases_completed: Some((order.len() - failed).into()),
-        cases_failed: Some(failed.into()),
-        duration_ms: duration(shard_folders).map(Into::into),
-        extra,
-    });
-    let newest = shard_folders
-        .iter()
-        .map(|shard_folder| shard_folder.reader.run().generated_at.as_str())
-        .max()
-        .unwrap_or_default();
-    writer.write_manifest(newest)?;
-    writer.write_run(&document)?;
-    Ok((order.len(), failed))
+}
+
+impl MergedCounts {
+    fn add(&mut self, artifact: &Case) {
+        let attempts = artifact.attempts.as_ref().map_or(0, Vec::len);
+        self.failed += usize::from(matches!(artifact.outcome, Outcome::RunnerError(_)));
+        self.skipped += usize::from(was_skipped(artifact));
+        self.retried += usize::from(attempts > 1);
+        self.attempts += attempts;
+    }
+}
+
+/// What the merged document records of the run of one shard.
+fn shard_summary(run: &Run) -> Value {
+    let Run { run_id, generated_at, stats, extra, .. } = run;
+    let mut shard = json!({"run_id": run_id, "generated_at": generated_at});
+    if let Some(duration) = stats.as_ref().and_then(|stats| stats.duration_ms.as_ref()) {
+        shard["duration_ms"] = json!(duration);
+    }
+    if let Some(resumes) = extra.get("resumes") {
+        shard["resumes"] = resumes.clone();
+    }
+    shard
 }
 
 fn copy_assets(writer: &RunWriter, shard_folder: &ShardFolder) -> Result<(), MergeError> {
@@ -216,50 +293,6 @@ fn copy_assets(writer: &RunWriter, shard_folder: &ShardFolder) -> Result<(), Mer
         }
     }
     Ok(())
-}
-
-/// Returns the document of the whole run, without statistics.
-fn document(shard_folders: &[ShardFolder], order: &[(CaseId, usize)], run_id: RunId, out: &Utf8Path) -> Run {
-    let first = shard_folders[0].reader.run();
-    let oldest = shard_folders
-        .iter()
-        .map(|shard_folder| shard_folder.reader.run())
-        .min_by(|a, b| a.generated_at.cmp(&b.generated_at));
-    let (from, to) = (absolute(shard_folders[0].reader.folder()), absolute(out));
-    let digests = shard_folders
-        .iter()
-        .filter_map(|shard_folder| shard_folder.reader.run().case_digests.clone())
-        .flatten()
-        .collect();
-    let mut extra = first.extra.clone();
-    let merged_from: Vec<_> = shard_folders
-        .iter()
-        .map(|shard_folder| {
-            let Run { run_id, generated_at, stats, extra, .. } = shard_folder.reader.run();
-            let mut shard = json!({"run_id": run_id, "generated_at": generated_at});
-            if let Some(duration) = stats.as_ref().and_then(|stats| stats.duration_ms.as_ref()) {
-                shard["duration_ms"] = json!(duration);
-            }
-            if let Some(resumes) = extra.get("resumes") {
-                shard["resumes"] = resumes.clone();
-            }
-            shard
-        })
-        .collect();
-    extra.remove("resumes");
-    extra.insert("merged_from".to_owned(), merged_from.into());
-    Run {
-        run_id,
-        generated_at: oldest.unwrap_or(first).generated_at.clone(),
-        cases_path: rebase_path(&first.cases_path, &from, &to),
-        out_dir: rebase_path("../..", &to, &to),
-        selected_case_ids: order.iter().map(|(case, _)| case.clone()).collect(),
-        case_digests: Some(digests),
-        shard: None,
-        stats: None,
-        extra,
-        ..first.clone()
-    }
 }
 
 /// Returns the time from the first start to the last end of a shard, in milliseconds.
