@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::settings::NameStyle;
+use crate::Record;
 
 /// Number of names to try.
 const MAX_ATTEMPTS: u32 = 16;
@@ -47,17 +48,38 @@ pub(super) fn save(
     file.commit_new(paths, Durability::Synced)?.ok_or_else(|| LogFileError::NoFreeName { folder: folder.to_owned() })
 }
 
+/// How a failed command ended, as the names of older logs report it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    /// The command failed without a signal from the user.
+    Failed,
+    /// `safe-run` forwarded a signal to the command.
+    Aborted,
+}
+
+impl FailureKind {
+    pub(super) const fn from_record(record: &Record) -> Self {
+        if record.aborted_by.is_some() { Self::Aborted } else { Self::Failed }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            FailureKind::Failed => "FAIL",
+            FailureKind::Aborted => "ABORTED",
+        }
+    }
+}
+
 /// Returns candidate names for a log, in the order in which to try them.
-pub(super) fn names(style: NameStyle, now: Timestamp, is_aborted: bool) -> impl Iterator<Item = String> {
-    let status = if is_aborted { "ABORTED" } else { "FAIL" };
-    let process = std::process::id();
+pub(super) fn names(style: NameStyle, now: Timestamp, kind: FailureKind) -> impl Iterator<Item = String> {
+    let (process, kind) = (std::process::id(), kind.word());
     (0_u32..).map(move |attempt| match (style, attempt) {
         (NameStyle::Contract, _) => {
             let [.., a, b, c] = Uuid::now_v7().into_bytes();
             format!("safe-run-{}-{a:02x}{b:02x}{c:02x}.log", now.strftime("%Y%m%d-%H%M%S"))
         }
-        (NameStyle::M0, 0) => format!("{}-pid{process}-{status}.log", now.strftime("%Y%m%dT%H%M%SZ")),
-        (NameStyle::M0, _) => format!("{}-pid{process}-{status}-{attempt}.log", now.strftime("%Y%m%dT%H%M%SZ")),
+        (NameStyle::M0, 0) => format!("{}-pid{process}-{kind}.log", now.strftime("%Y%m%dT%H%M%SZ")),
+        (NameStyle::M0, _) => format!("{}-pid{process}-{kind}-{attempt}.log", now.strftime("%Y%m%dT%H%M%SZ")),
     })
 }
 
@@ -85,12 +107,15 @@ mod tests {
     fn names_follow_the_contract() {
         let now: Timestamp = "2024-01-15T10:30:00Z".parse().unwrap();
         let process = std::process::id();
-        let names = |style, is_aborted| names(style, now, is_aborted).take(2).collect::<Vec<_>>();
-        let contract = names(NameStyle::Contract, false);
+        let names = |style, kind| names(style, now, kind).take(2).collect::<Vec<_>>();
+        let contract = names(NameStyle::Contract, FailureKind::Failed);
         assert!(contract.iter().all(|name| name.starts_with("safe-run-20240115-103000-") && name.len() == 35));
         assert_ne!(contract[0], contract[1]);
         let start = format!("20240115T103000Z-pid{process}");
-        assert_eq!(names(NameStyle::M0, false), [format!("{start}-FAIL.log"), format!("{start}-FAIL-1.log")]);
-        assert_eq!(names(NameStyle::M0, true)[0], format!("{start}-ABORTED.log"));
+        assert_eq!(
+            names(NameStyle::M0, FailureKind::Failed),
+            [format!("{start}-FAIL.log"), format!("{start}-FAIL-1.log")]
+        );
+        assert_eq!(names(NameStyle::M0, FailureKind::Aborted)[0], format!("{start}-ABORTED.log"));
     }
 }

@@ -123,7 +123,7 @@ fn write(record: &Record, settings: &Settings, events: Option<EventsFile>) {
     if record.ending.is_success() {
         return;
     }
-    let names = log_file::names(settings.name_style, Timestamp::now(), record.aborted_by.is_some());
+    let names = log_file::names(settings.name_style, Timestamp::now(), log_file::FailureKind::from_record(record));
     let saved = log_file::save(&settings.log_folder, names, |file| record.write_log(settings.view, file));
     let outcome = outcome(record);
     match saved {
