@@ -11,12 +11,12 @@ pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
         return Ok(());
     }
     let reason = Reason::DuplicateKey;
-    let message = format!("the body has {} keys twice", listed.len() + omitted);
+    let message = format!("the body contains {} duplicate keys", listed.len() + omitted);
     let violation = |duplicate: DuplicateKey| Violation {
         code: reason.name(),
         pointer: duplicate.pointer,
-        message: "the key is there twice".to_owned(),
-        expected: "each key once".to_owned(),
+        message: "duplicate key".to_owned(),
+        expected: "unique keys".to_owned(),
     };
     Err(Fault { violations: listed.into_iter().map(violation).collect(), ..Fault::new(reason, message) })
 }

@@ -36,7 +36,10 @@ fn responds_ok(body: &Value) -> RequestTarget {
 }
 
 pub(super) fn all() -> Vec<Line> {
-    [timeouts(), connections(), framing(), statuses(), texts(), shapes(), sizes()].into_iter().flatten().collect()
+    [timeouts(), connections(), framing(), statuses(), texts(), shapes(), sizes(), encodings()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn timeouts() -> Vec<Line> {
@@ -271,7 +274,6 @@ fn sizes() -> Vec<Line> {
         let head = format!("HTTP/1.1 {status}\r\ncontent-length: {total}\r\n\r\n");
         RequestTarget::Agent(Reaction::Flood(head.into_bytes(), piece.repeat(64 * 1024 / piece.len()), total))
     };
-    let encoded = |encoding: &str, body: &[u8]| responds("200 OK", &format!("content-encoding: {encoding}\r\n"), body);
     vec![
         o("1 GiB of a body", flood("200 OK", b"{\"a\": 1}", 1024 * MIB), "body_too_large", Body::Cut("txt")),
         Line {
@@ -302,6 +304,13 @@ fn sizes() -> Vec<Line> {
                 Body::Cut("bin"),
             )
         },
+    ]
+}
+
+fn encodings() -> Vec<Line> {
+    let o = |what, target, name, body| line(what, target, "other", name, body);
+    let encoded = |encoding: &str, body: &[u8]| responds("200 OK", &format!("content-encoding: {encoding}\r\n"), body);
+    vec![
         o(
             "a gzip bomb",
             encoded("gzip", &bomb(GzEncoder::new(Vec::new(), Compression::best()), |e| e.finish().unwrap())),
