@@ -7,7 +7,7 @@ use counterproof_store::write::WriteError;
 use super::transport::Transport;
 use crate::failure::Reason;
 use crate::policy::Signal;
-use crate::response::{BodyDestination, Exchange};
+use crate::received::{BodyDestination, Exchange};
 use crate::settings::AttemptLimits;
 use crate::system::{Clock, Moment};
 
@@ -58,6 +58,7 @@ impl FinishedAttempt {
             Some(response) if matches!(response.status.map(|status| status.as_u16()), Some(429 | 503)) => {
                 Signal::Overloaded
             }
+            // Any other response counts, failures included: its latency shows the load just as well.
             Some(_) => Signal::Responded(self.latency()),
             None if fault.is_some_and(|fault| fault.reason == Reason::ResponseTimeout) => Signal::Overloaded,
             None => Signal::NotReached,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use crate::response::BodySink;
+use crate::received::BodySink;
 
 /// The number of encoded bytes to retain until the first decoded byte.
 const MAX_RAW_START: usize = 64 * 1024;

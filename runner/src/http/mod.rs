@@ -1,10 +1,11 @@
-//! The agent as an HTTP server: client, exchange, body reading, content encodings and the classification of errors.
+//! The agent as an HTTP server: sends requests, reads and decodes response bodies, and classifies errors. Everything here knows
+//! HTTP; what it reads goes to `received`.
 
-mod body;
 mod client;
 mod connect_error;
 mod decode;
-mod exchange;
+mod read_body;
+mod send_request;
 
 pub(crate) use client::AgentClient;
 pub use client::ClientError;

@@ -1,7 +1,7 @@
 //! The agent as a program that is started for each attempt.
 
 mod agent_program;
-mod exchange;
+mod run_program;
 #[cfg(unix)]
 mod supervised;
 #[cfg(not(unix))]

@@ -16,7 +16,7 @@ use super::large_payload;
 use crate::agent::{AnswerContext, Protocol, ProtocolAdapter};
 use crate::attempt::FinishedAttempt;
 use crate::failure::{Fault, Reason};
-use crate::response::BodyBytes;
+use crate::received::BodyBytes;
 use crate::settings::ByteLimits;
 use crate::system::whole_millis;
 
@@ -48,6 +48,7 @@ impl AttemptRecorder {
             Some(fault) => attempt.exchange.response.is_some() || is_past_connecting(fault.reason),
             None => true,
         };
+        // Taken out, because the bytes are moved to disk while the rest of the attempt is still borrowed.
         let body = attempt.exchange.response.as_mut().map(|response| std::mem::take(&mut response.body.bytes));
         let body = body.unwrap_or_default();
         let mut entry = entry(&attempt);
@@ -89,6 +90,7 @@ impl AttemptRecorder {
             self.redactor.json(&mut value, &mut applied);
             (!applied.is_empty()).then(|| value.to_string())
         });
+        // Most answers contain no secret. They are parsed as they arrived and not serialised again.
         let masked = masked.as_ref().map_or(bytes, |text| text.as_bytes());
         let case = self.adapter.answer(masked, context)?;
         // Checked on the original bytes, because a JSON parser silently drops one of two equal keys. Checked last, because
@@ -105,6 +107,7 @@ impl AttemptRecorder {
                 let names = output.redactions_applied.get_or_insert_default();
                 names.extend(applied.names().into_iter().map(str::to_owned));
             }
+            // Computed from the redacted content: the hash of the original would let a reader test guesses of the secret.
             output.output_hash.get_or_insert_with(|| output.content.short_hash());
         }
         Ok(case)

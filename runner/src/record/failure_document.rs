@@ -12,7 +12,7 @@ use crate::attempt::FinishedAttempt;
 use crate::event::FailureNote;
 use crate::failure::Fault;
 use crate::policy::{FailedAttempt, retry_after};
-use crate::response::BodyBytes;
+use crate::received::BodyBytes;
 
 /// An artifact lists at most this many violations, and counts the rest.
 const MAX_VIOLATIONS: usize = 20;
@@ -46,6 +46,7 @@ impl AttemptRecorder {
         if let Some(program) = &attempt.exchange.program {
             extra.extend(program_failure::save(program, self, attempt_ref, &mut applied)?);
         }
+        // After all other parts: `applied` then names the rules that masked any of them.
         let message = self.redactor.text(&fault.message, &mut applied);
         if !applied.is_empty() {
             extra.insert(REDACTIONS_APPLIED.to_owned(), applied.names().into());

@@ -31,6 +31,7 @@ fn move_one(
         Content::Text(text) => serde_json::Value::from(text.as_str()),
         Content::Json(object) => serde_json::Value::Object(object.clone()),
     };
+    // The limit applies to the compact form, so the indentation of the asset does not decide.
     let compact = json.to_string();
     if compact.len() <= limit {
         return Ok(());

@@ -7,7 +7,7 @@ use counterproof_store::write::WriteError;
 
 use super::attempt_recorder::AttemptRecorder;
 use super::saved_body::AttemptRef;
-use crate::response::{Extent, ProgramEnd};
+use crate::received::{Extent, ProgramEnd};
 
 /// Returns the additional fields of the failure. Saves standard error as an asset unless it is empty.
 pub(super) fn save(

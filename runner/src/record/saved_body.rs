@@ -9,7 +9,7 @@ use reqwest::header::LOCATION;
 
 use super::attempt_recorder::AttemptRecorder;
 use crate::failure::Reason;
-use crate::response::{AgentResponse, BodyBytes, Extent};
+use crate::received::{AgentResponse, BodyBytes, Extent};
 use crate::settings::strip_secrets;
 
 /// Response headers to save: they explain a failure and contain no secrets. Headers with the time of day are left out, so
@@ -102,6 +102,7 @@ impl AttemptRecorder {
             BodyBytes::Memory(bytes) => {
                 let bytes: Cow<'_, [u8]> = match extent {
                     Extent::Complete => self.redactor.bytes(&bytes, applied),
+                    // The cut can split a secret, so a prefix of one at the end is masked too.
                     Extent::Truncated => self.redactor.truncated_bytes(&bytes, applied),
                 };
                 let file = name(std::str::from_utf8(&bytes).is_ok());
@@ -117,6 +118,7 @@ impl AttemptRecorder {
     }
 
     fn saved_header(&self, response: &AgentResponse, name: &str, applied: &mut Applied) -> Option<String> {
+        // Redacted before it is cut: half of a secret would not be recognised.
         let value = self.redactor.text(response.header(name)?, applied);
         Some(value.chars().take(MAX_HEADER_CHARS).collect())
     }

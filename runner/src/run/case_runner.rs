@@ -13,8 +13,8 @@ use super::agent_down::AgentDown;
 use crate::attempt::{AttemptContext, Transport};
 use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::policy::{Decision, Pace, RetryPolicy, RetryTokens};
+use crate::received::BodyDestination;
 use crate::record::{AttemptRecorder, REQUEST_HREF, RecordedAttempt, RecordedFailure, SKIPPED, artifact, skipped_case};
-use crate::response::BodyDestination;
 use crate::settings::AttemptLimits;
 use crate::system::{Clock, Interrupt, Jitter, Urgency, whole_millis};
 
@@ -79,6 +79,7 @@ enum WaitEnd {
 impl CaseRunner {
     /// Runs one case and submits its artifact to disk. Returns `None` if the run was asked to abandon it.
     pub(super) async fn run(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<CaseOutcome>, WriteError> {
+        // Before the wait, so that the reporter shows a case that waits for its turn as running.
         self.report(EventKind::CaseStarted { case_id: case_id.clone() }).await;
         match self.wait_for_turn(Duration::ZERO).await {
             WaitEnd::Elapsed => {}
@@ -89,6 +90,7 @@ impl CaseRunner {
         for number in 1.. {
             let Some(attempt) = self.attempt(number, &case_id, &request).await? else { return Ok(None) };
             let RecordedAttempt { mut entry, result, reached } = attempt;
+            // Over all attempts: a later attempt that fails to connect does not undo that the agent was reached.
             any_reached |= reached;
             let (result, failure) = match result {
                 Ok(case) => (Ok(case), None),
@@ -163,6 +165,7 @@ impl CaseRunner {
             Decision::Retry(wait) if !self.agent_down.is_set() => wait,
             _ => return AfterFailure::Stop { over_budget: false },
         };
+        // Taken last, so that a failure that is not retried for another reason leaves the tokens of the run untouched.
         if !self.tokens.take() {
             return AfterFailure::Stop { over_budget: true };
         }
@@ -200,6 +203,7 @@ impl CaseRunner {
             let done = move |written| {
                 // Fails only after the run ended.
                 let _ = committed.send(Committed { written, outcome, event });
+                // After the send, so that the scheduler has received the commit when the case ends.
                 drop(commit_guard);
             };
             recorder.run.submit_case(&case, Box::new(done))
@@ -240,6 +244,7 @@ impl CaseRunner {
 
     async fn unless_abandoned<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
+            // A result that is ready at the same time is dropped: an abandoned run must not start further work.
             biased;
             () = self.interrupt.wait_for(Urgency::Abandon) => None,
             done = work => Some(done),

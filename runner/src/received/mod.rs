@@ -1,4 +1,5 @@
-//! The response of an agent while it is received, over HTTP or from a program: in memory, or in a redacted file.
+//! What an agent sent, independent of the transport: `http` and `process` read the bytes, this module bounds and stores them,
+//! in memory or in a redacted file. Nothing here reads from a connection or a pipe.
 
 mod body_sink;
 mod exchange;

@@ -4,11 +4,11 @@ use counterproof_store::write::WriteError;
 use reqwest::StatusCode;
 use tokio::time::{Instant, timeout_at};
 
-use super::body::BodyReader;
 use super::client::AgentClient;
 use super::connect_error::request_fault;
+use super::read_body::BodyReader;
 use crate::failure::{Fault, Reason};
-use crate::response::{AgentResponse, BodyDestination, Exchange, SinkLimits};
+use crate::received::{AgentResponse, BodyDestination, Exchange, SinkLimits};
 use crate::settings::AttemptLimits;
 
 /// How much of a failure's body is held in memory before it is streamed to disk, in bytes.

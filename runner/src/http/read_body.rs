@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::connect_error::body_fault;
 use super::decode::{self, Decoder, Undecodable};
 use crate::failure::{Fault, Reason};
-use crate::response::{BodyDestination, BodySink, Extent, ReceivedBody, SinkFull, SinkLimits};
+use crate::received::{BodyDestination, BodySink, Extent, ReceivedBody, SinkFull, SinkLimits};
 
 /// The limits and the destination of a body.
 pub(super) struct BodyReader<'run> {
@@ -114,6 +114,7 @@ impl<'run> BodyReader<'run> {
         {
             let mut pass_through = Decoder::new("", 0, &mut sink);
             let mut piece = raw;
+            // `raw` is stored even after an interruption: it is the only evidence of the body.
             while pass_through.push(&piece).is_ok() && !pass_through.is_full() && interrupted.is_none() {
                 match self.next_piece(response).await {
                     Ok(Some(next)) => piece = next,
@@ -153,6 +154,7 @@ impl<'run> BodyReader<'run> {
 
     /// Returns the next piece of a body, or `None` at its end.
     async fn next_piece(&self, response: &mut Response) -> Result<Option<Vec<u8>>, Fault> {
+        // Starts with every piece: the pause is limited, the whole body only by `deadline`.
         let idle_deadline = Instant::now() + self.idle;
         match timeout_at(self.deadline.min(idle_deadline), response.chunk()).await {
             Ok(Ok(piece)) => Ok(piece.map(Into::into)),

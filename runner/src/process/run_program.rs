@@ -19,7 +19,7 @@ use super::supervised::{KillGuard, start};
 #[cfg(not(unix))]
 use super::unsupervised::{KillGuard, start};
 use crate::failure::{Fault, Reason};
-use crate::response::{
+use crate::received::{
     AgentResponse, BodyDestination, BodySink, Exchange, Extent, ProgramEnd, ReceivedBody, SinkLimits,
 };
 use crate::settings::AttemptLimits;
@@ -71,6 +71,7 @@ impl AgentProgram {
         let bytes = limits.bytes;
         let limits = SinkLimits { total: bytes.body, memory: bytes.answer, snippet: bytes.snippet };
         let mut output = ProgramOutput { stdout: BodySink::new(destination, limits), end: ProgramEnd::default() };
+        // The time limit includes writing the request: a program that never reads would block the case otherwise.
         let talk = match timeout_at(deadline, output.talk(&mut program, input, request)).await {
             Ok(Talk::Ended(Err(error))) => return Ok(not_started(&error)),
             Ok(talk) => talk,
@@ -88,6 +89,7 @@ impl RunningProgram {
 
     /// Kills the program if it is still running, and waits until all its processes are gone. Further output is discarded.
     async fn kill(mut self) {
+        // The channel must be drained: a thread that waits for room in it would never see the program's end.
         drop(self.guard);
         while self.events.recv().await.is_some() {}
     }

@@ -119,6 +119,7 @@ impl<'run> BodySink<'run> {
             return Err(error);
         }
         let Some(mut file) = self.file.take() else { return Ok((BodyBytes::Memory(self.memory), self.full)) };
+        // Replaced and not moved out: the last bytes of the redactor are still written to the same file.
         let redacting = std::mem::replace(&mut file.redacting, RedactingStream::new(self.destination.redactor.clone()));
         let (rest, applied) = match extent {
             Extent::Complete => redacting.finish(),
@@ -176,9 +177,11 @@ impl Write for BodySink<'_> {
         if self.is_full() {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        // Cannot underflow: at most `fitting` bytes are accepted per call, so `accepted` never exceeds the total.
         let fitting = (self.limits.total - self.accepted).min(bytes.len());
         let mut full = self.accept(&bytes[..fitting]).err();
         let (accepted, encoded) = (self.accepted as u64, self.encoded.unwrap_or(u64::MAX));
+        // A disk error takes precedence: it ends the run, while the other two describe the body.
         if full.is_none() && accepted > MIN_RATIO_BYTES && accepted > encoded.saturating_mul(MAX_RATIO) {
             full = Some(SinkFull::Ratio);
         } else if full.is_none() && fitting < bytes.len() {
