@@ -19,6 +19,7 @@ impl CircuitBreaker {
 
     /// Counts a case that the agent answered.
     pub(crate) fn record_answer(&mut self) {
+        // Answers of cases in flight must not close an open breaker: the run has already skipped cases.
         if self.open_after().is_none() {
             self.consecutive = 0;
         }

@@ -126,6 +126,7 @@ struct Round {
 
 impl AdaptiveLimit {
     pub(crate) fn new(max: NonZeroUsize) -> Self {
+        // `NonZeroUsize::new` returns an option, even for a constant that is not zero.
         let first = NonZeroUsize::MIN.saturating_add(INITIAL_LIMIT - 1);
         Self {
             limit: first.min(max),
@@ -173,6 +174,7 @@ impl AdaptiveLimit {
 
     fn end_round(&mut self) {
         let round = std::mem::take(&mut self.round);
+        // Requests that are still in flight belong to the next round too.
         self.round.peak = self.in_flight;
         // The baseline is a minimum that drifts upwards: it follows faster rounds at once and slower ones gradually.
         let mean = round.seconds / round.responses as f64;
@@ -192,6 +194,7 @@ impl AdaptiveLimit {
     fn decrease_to(&mut self, limit: usize) {
         self.limit = NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);
         self.starting = false;
+        // A second signal of the same overload must not halve the limit again.
         self.stale = self.in_flight;
         self.round = Round { peak: self.in_flight, ..Round::default() };
     }

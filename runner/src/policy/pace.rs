@@ -33,6 +33,7 @@ impl Pace {
 
     /// Reserves the next turn and returns the wait until then, or `None` for no wait. `now` is called only with a rate limit.
     pub(crate) fn turn(&self, now: impl FnOnce() -> Duration) -> Option<Duration> {
+        // The clock is read while the lock is held, so turns are reserved in the order of their times.
         let wait = lock(self.schedule.as_ref()?).reserve(now());
         (!wait.is_zero()).then_some(wait)
     }

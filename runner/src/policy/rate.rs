@@ -75,6 +75,7 @@ impl Schedule {
     /// Reserves the next turn, and returns the wait until then.
     pub(crate) fn reserve(&mut self, now: Duration) -> Duration {
         let turn = self.next.max(now);
+        // Counted from the turn and not from the last reservation, so a pause leaves no credit for a burst.
         self.next = turn.saturating_add(self.interval);
         turn.saturating_sub(now)
     }

@@ -73,6 +73,7 @@ impl RetryPolicy {
         if !is_transient(failed.class, failed.status) || (failed.status == Some(429) && !self.rate_limited) {
             return Decision::StopFinal;
         }
+        // Attempts count from 1, so attempt n would be followed by retry n.
         if failed.attempt > self.retries {
             return Decision::StopExhausted;
         }
@@ -117,6 +118,7 @@ fn is_transient(class: FailureClass, status: Option<u16>) -> bool {
 pub(crate) fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
     let header = header.trim();
     if !header.is_empty() && header.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Digits that do not fit into 64 bits mean a wait beyond any cap.
         return Some(Duration::from_secs(header.parse().unwrap_or(u64::MAX)));
     }
     let date = httpdate::parse_http_date(header).ok()?;

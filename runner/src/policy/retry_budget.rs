@@ -77,6 +77,7 @@ impl RetryTokens {
 
     /// Takes one retry. Returns `false` if none is left.
     pub(crate) fn take(&self) -> bool {
+        // Relaxed: the counter guards no other memory. A plain subtraction could wrap below zero when two cases fail together.
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 }

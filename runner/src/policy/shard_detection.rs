@@ -143,6 +143,7 @@ pub fn detect_shard(
         let Some(shard) = platform.shard(&environment, count)? else { continue };
         match found {
             None => found = Some((platform.name, shard)),
+            // Job systems can be nested. Equal shards are no conflict.
             Some((_, known)) if known == shard => {}
             Some((first, one)) => {
                 return Err(ShardDetectionError::Ambiguous { first, one, second: platform.name, other: shard });
@@ -165,6 +166,7 @@ impl Platform {
             Numbering::One => (index, provided),
             Numbering::Slurm => slurm(environment, index, provided)?,
         };
+        // A count that differs is an error and not an override: cases would run twice or not at all.
         let count = match (provided, requested) {
             (Some(actual), Some(requested)) if actual != requested => {
                 return Err(ShardDetectionError::OtherCount { platform: self.name, actual, requested });
@@ -194,6 +196,7 @@ fn slurm(
             reason: InvalidValue::NotInArray { first, second: first.saturating_add(step) },
         });
     };
+    // An array can have gaps: `--array=0,5` has two tasks with indices from 0 to 5.
     let counted = last.and_then(|last| Some(last.checked_sub(first)? / step + 1));
     match (count, counted, last) {
         (Some(count), Some(counted), Some(last)) if count != counted => {

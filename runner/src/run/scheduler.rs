@@ -97,6 +97,7 @@ impl<'run> Scheduler<'run> {
                 Some(event) = self.inbox.events.recv() => self.forward(event),
                 Some(committed) = self.inbox.committed.recv() => self.count(committed),
                 Some(task) = self.tasks.join_next() => {
+                    // The breaker stays open, so only the task that opens it reports the event.
                     let was_closed = self.circuit.open_after().is_none();
                     self.end_task(task);
                     if was_closed {
@@ -135,6 +136,7 @@ impl<'run> Scheduler<'run> {
             return;
         }
         if let Some(counts) = self.reruns.remove(&case.id) {
+            // Not at the start of the run: if the run is stopped before this case, its old artifact still counts.
             self.counts.subtract(&counts);
             if let Err(error) = self.case_runner.recorder.run.discard_case(&case.id) {
                 self.error.get_or_insert(error);
@@ -163,6 +165,7 @@ impl<'run> Scheduler<'run> {
     fn end_task(&mut self, task: Result<Result<Option<CaseOutcome>, WriteError>, JoinError>) {
         match task {
             Ok(Ok(Some(outcome))) => {
+                // The counterpart is in `count`. Either of the two can come first.
                 self.uncommitted += 1;
                 self.reached |= outcome.reached;
                 match outcome.failure {
@@ -203,9 +206,11 @@ impl<'run> Scheduler<'run> {
     fn count(&mut self, Committed { written, outcome, event }: Committed) {
         self.uncommitted -= 1;
         if let Err(error) = written {
+            // The first error is the cause; later ones usually follow from it.
             self.error.get_or_insert(error);
             return;
         }
+        // Only now: a reporter must never show a case as complete that a crash could still lose.
         self.forward(event);
         self.counts.attempts += outcome.attempts as usize;
         self.counts.retried += usize::from(outcome.attempts > 1);

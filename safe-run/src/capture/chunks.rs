@@ -62,6 +62,7 @@ pub(crate) struct Capture {
 impl Capture {
     /// Appends the bytes of one read.
     pub(crate) fn push(&mut self, stream: Stream, at: Duration, bytes: &[u8]) -> io::Result<()> {
+        // The bytes come first: an order entry without its bytes would make every reader run past the end of the stream.
         self.bytes[stream as usize].write_all(bytes)?;
         self.push_order(Chunk { stream, at, length: bytes.len() as u64 })
     }
@@ -130,6 +131,7 @@ impl Chunks<'_> {
 
     fn chunk(&mut self) -> io::Result<Option<Chunk>> {
         let Some(delay) = self.decode()? else { return Ok(None) };
+        // An entry is written at once, so a missing second half means that the capture failed within it.
         let Some(length_and_stream) = self.decode()? else { return Ok(None) };
         self.at += delay;
         let stream = if length_and_stream & 1 == 0 { Stream::Stdout } else { Stream::Stderr };

@@ -121,6 +121,7 @@ pub(crate) fn for_each_line<E: From<io::Error>>(
     capture: &Capture,
     mut visit: impl FnMut(Stream, Duration, Line<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
+    // One splitter per stream, because a chunk of one stream can come between two halves of a line of the other.
     let mut splitters = Stream::ALL.map(|stream| LineSplitter::new(capture.bytes(stream)));
     let mut buffer = vec![0; 64 * 1024];
     for chunk in capture.chunks() {
@@ -177,6 +178,7 @@ impl<'a> LineSplitter<'a> {
             self.emit_terminated(&block[done..newline], start + newline as u64, &mut visit)?;
             done = newline + 1;
             self.line_start = start + done as u64;
+            // Keeps the allocation for the next line. A line beyond the limit gets a new buffer.
             self.partial.get_or_insert_default().clear();
         }
         self.position = start + block.len() as u64;
@@ -211,6 +213,7 @@ impl<'a> LineSplitter<'a> {
             partial.extend_from_slice(rest);
             partial
         };
+        // The carriage return can be in `partial` with the newline in the next block, so it is looked for in the whole line.
         let stripped = whole.strip_suffix(b"\r");
         visit(Line { end: end(stripped.is_some()), text: Text::InMemory(stripped.unwrap_or(whole)) })
     }

@@ -37,6 +37,7 @@ impl SpillBuffer {
     /// Reads at an offset; returns 0 at the end.
     pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match &self.file {
+            // A read at the border returns only the bytes of the file; callers read on at the next offset.
             Some(file) if offset < self.file_len => read_at(file, offset, buffer),
             _ => {
                 let start = usize::try_from(offset - self.file_len).unwrap_or(usize::MAX).min(self.tail.len());

@@ -30,6 +30,7 @@ impl Record {
 
 fn redact_word(word: &OsString, redactor: &Redactor) -> OsString {
     match redactor.bytes(word.as_encoded_bytes(), &mut Applied::default()) {
+        // A word without a secret keeps its bytes, even if they are not UTF-8.
         Cow::Borrowed(_) => word.clone(),
         Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
     }
@@ -50,6 +51,7 @@ fn redact_stream(from: &SpillBuffer, to: &mut SpillBuffer, redactor: &Redactor, 
         if read == 0 {
             break;
         }
+        // The stream holds back a possible start of a secret, so its output can be shorter than its input.
         to.write_all(&stream.push(&buffer[..read]))?;
     }
     let (rest, _applied) = match end {
@@ -73,6 +75,7 @@ fn redacted_order(before: &Capture, after: &Capture) -> io::Result<Vec<Chunk>> {
         lines.last = Some(chunk);
         // A secret can extend over chunks, so redacted bytes are assigned to chunks by whole lines.
         let length = lines.advance(chunk.length)?;
+        // An empty chunk would add nothing but an entry: its bytes are part of a line that a later chunk completes.
         if length > 0 {
             chunks.push(Chunk { length, ..chunk });
         }

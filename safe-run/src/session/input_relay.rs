@@ -40,6 +40,7 @@ impl InputRelay {
         match rustix::io::read(&self.source, &mut buffer) {
             Ok(0) | Err(_) => {
                 self.is_at_end = true;
+                // Closing the master would hang up the terminal. The character only ends its input.
                 self.pending.push(END_OF_INPUT);
             }
             Ok(read) => self.pending.extend_from_slice(&buffer[..read]),
@@ -51,6 +52,7 @@ impl InputRelay {
             Ok(written) => drop(self.pending.drain(..written)),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => {
+                // The command has closed its terminal, so further input has no reader.
                 self.pending.clear();
                 self.is_at_end = true;
             }

@@ -54,6 +54,8 @@ impl OutputPipe {
 
     /// Writes bytes, and buffers those for which there is no room. Fails if the reader is gone or a write fails.
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // Nothing is pending here, because `poll` does not wait for a stream with pending output. The order of the bytes depends on
+        // this.
         let mut done = 0;
         while done < bytes.len() {
             match self.write(&bytes[done..]) {
@@ -112,6 +114,7 @@ impl OutputPipe {
             Sink::Blocking => rustix::io::write(standard(self.stream), bytes),
             Sink::Closed => Ok(bytes.len()),
         };
+        // An interrupted write wrote nothing; both callers then try again.
         if written == Err(Errno::INTR) { Ok(0) } else { written }
     }
 }

@@ -67,6 +67,7 @@ impl RawMode {
 impl Drop for RawMode {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
+            // Drain: output that is still queued was written for raw mode.
             let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, before);
         }
     }

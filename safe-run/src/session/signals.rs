@@ -44,6 +44,7 @@ impl Signals {
         let before = SigSet::thread_get_mask()?;
         blocked.thread_block()?;
         let signals = self.clone();
+        // The thread is never joined: it waits for signals until the process ends.
         thread::spawn(move || {
             while let Ok(signal) = taken.wait() {
                 signals.send(u8::try_from(signal as i32).unwrap_or(0));

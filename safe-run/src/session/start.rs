@@ -36,6 +36,7 @@ pub fn record(
     if options.owns_process {
         blocked = signals.take_from_process().map_err(StartError::Setup)?;
         #[cfg(target_os = "linux")]
+        // If the supervisor is killed, its children become children of this process, which can then kill them.
         rustix::process::set_child_subreaper(Pid::from_raw(1)).map_err(|error| StartError::Setup(error.into()))?;
     }
     let (started_at, started) = (Timestamp::now(), Instant::now());
@@ -126,6 +127,8 @@ fn start(command: &[OsString], options: &Options, input: Input, blocked: SigSet)
         };
         let relay = InputRelay::new(pty.master.try_clone()?, input);
         let supervised = supervise(Placement::NewSession, streams)?;
+        // A terminal merges both streams, so there is no second source. Returning closes our copy of the slave; with it open, the
+        // master would never report the end.
         return Ok(StartedCommand { supervised, sources: [Some(pty.master), None], relay: Some(relay) });
     }
     let (stdout, stderr) = (io::pipe()?, io::pipe()?);

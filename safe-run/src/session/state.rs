@@ -68,6 +68,8 @@ impl Session<'_> {
 
     pub(super) fn set_ending(&mut self, ending: Ending) {
         self.ending = Some(ending);
+        // Processes that the command left behind may hold its streams open: they get the drain time. While finishing, the deadline
+        // is that of the supervisor.
         if !self.is_finishing() {
             self.deadline = Some(Instant::now() + self.options.drain);
         }

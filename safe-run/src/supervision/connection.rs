@@ -40,6 +40,7 @@ impl Connection {
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let descriptors = [descriptor];
         ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        // A descriptor travels with at least one byte of data; the value of the byte has no meaning.
         rustix::net::sendmsg(&self.0, &[IoSlice::new(b"d")], &mut ancillary, SendFlags::empty())?;
         Ok(())
     }
@@ -81,6 +82,7 @@ impl Connection {
 
     /// Receives the next status; `None` if the other end is gone.
     pub(crate) fn receive(&self) -> Option<Status> {
+        // The sender writes a whole frame at once, so reading a readable connection does not wait for the rest of one.
         let mut frame = [0; 5];
         (&self.0).read_exact(&mut frame).ok().and_then(|()| Status::from_frame(frame))
     }

@@ -24,6 +24,7 @@ pub(super) fn launch(
     let mut launcher = Command::new(this_program()?);
     launcher.arg0(LAUNCHER).arg(setup.to_argument()).arg(std::process::id().to_string()).args(command);
     launcher.stdin(Stdio::from(there));
+    // Not for a new session: `setsid` fails in a process that leads a group already.
     if setup.placement == Placement::NewGroup {
         launcher.process_group(0);
     }
@@ -61,9 +62,11 @@ fn become_command(
         die_with_parent(supervisor)?;
         rustix::stdio::dup2_stdin(connection.receive_descriptor()?)?;
         if setup.placement == Placement::NewSession {
+            // Only the leader of a session can acquire a controlling terminal.
             rustix::process::setsid()?;
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
         }
+        // The signal mask survives `exec`: the command could not be interrupted otherwise.
         setup.blocked.thread_unblock()?;
         Ok(())
     };

@@ -46,6 +46,7 @@ pub(crate) fn supervise(
     connection.send_descriptor(streams.stdin)?;
     let program = program.map_or_else(this_program, |program| Ok(program.to_owned()))?;
     let mut supervisor = Command::new(program);
+    // A process group of its own, so that the keys of the terminal and signals to the group of safe-run do not reach it.
     supervisor.arg0(SUPERVISOR).arg(setup.to_argument()).args(command).process_group(0);
     supervisor.stdin(Stdio::from(there)).stdout(Stdio::from(streams.stdout)).stderr(Stdio::from(streams.stderr));
     Ok(Supervised { connection, process: supervisor.spawn()? })
@@ -88,6 +89,7 @@ fn start(connection: &Connection, setup: &ProcessSetup, command: impl Iterator<I
 /// Forwards signals until safe-run asks to finish or is gone, and kills what is left.
 fn supervise_until_finished(connection: &Connection, command: Pid) {
     let _ = connection.send(Status::Started(command.as_raw_nonzero().get()));
+    // A thread of its own reports, because `waitid` and a read from the connection cannot be awaited together.
     let reporter = connection.try_clone();
     let waiting = thread::spawn(move || {
         if let Ok(reporter) = reporter {
@@ -117,6 +119,7 @@ fn report_status(connection: &Connection, command: Pid) {
         }
         match rustix::process::waitid(WaitId::Pid(command), any | WaitIdOptions::NOHANG) {
             Ok(Some(status)) if status.stopped() => {
+                // A stop is consumed, or the next wait would return it again. An ending is not: it reserves the process id.
                 let stopped = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
                 let _ = rustix::process::waitid(WaitId::Pid(command), stopped);
                 let _ = connection.send(Status::Stopped(status.stopping_signal().unwrap_or(0)));
