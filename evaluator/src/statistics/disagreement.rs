@@ -191,6 +191,17 @@ struct Pattern {
     sizes: Vec<u64>,
 }
 
+/// A partial relabeling: the runs assigned to baseline so far, and the pairs of runs that agree as a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Dealt {
+    /// Runs assigned to baseline.
+    old: u64,
+    /// Pairs of baseline runs that agree.
+    agree: u64,
+    /// Pairs of a baseline and a new run that agree.
+    agree_across: u64,
+}
+
 /// What the statistic can be in the cases of one pattern.
 struct Relabelings {
     cases: usize,
@@ -201,13 +212,17 @@ struct Relabelings {
 impl Pattern {
     /// What the statistic can be; `None` where that is too much to work out, which takes dozens of runs with many values.
     fn relabelings(&self) -> Option<Relabelings> {
-        // By the runs dealt to baseline so far, its pairs that agree, and the pairs across that agree.
-        let mut states = BTreeMap::from([((0, 0, 0), 1.0)]);
+        // One value at a time. Runs with the same value are interchangeable, so only their number on each side matters.
+        let mut states = BTreeMap::from([(Dealt::default(), 1.0)]);
         for size in &self.sizes {
             let mut after = BTreeMap::new();
-            for ((old, agree, across), ways) in states {
-                for taken in 0..=(*size).min(self.old - old) {
-                    let state = (old + taken, agree + pairs(taken), across + taken * (size - taken));
+            for (dealt, ways) in states {
+                for taken in 0..=(*size).min(self.old - dealt.old) {
+                    let state = Dealt {
+                        old: dealt.old + taken,
+                        agree: dealt.agree + pairs(taken),
+                        agree_across: dealt.agree_across + taken * (size - taken),
+                    };
                     *after.entry(state).or_default() += ways * choose(*size, taken);
                 }
             }
@@ -216,11 +231,12 @@ impl Pattern {
             }
             states = after;
         }
-        states.retain(|(old, _, _), _| *old == self.old);
+        states.retain(|dealt, _| dealt.old == self.old);
         let all: f64 = states.values().sum();
         let mut relabelings: BTreeMap<Statistic, f64> = BTreeMap::new();
-        for ((_, agree, across), ways) in states {
-            *relabelings.entry(Statistic::new(self.old, self.new, agree, across)).or_default() += ways / all;
+        for (dealt, ways) in states {
+            let statistic = Statistic::new(self.old, self.new, dealt.agree, dealt.agree_across);
+            *relabelings.entry(statistic).or_default() += ways / all;
         }
         Some(Relabelings { cases: 0, of_one: relabelings.into_iter().collect() })
     }

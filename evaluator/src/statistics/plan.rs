@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::distribution::Distribution;
 use super::exact::fisher;
-use super::judge::{CaseJudgement, fell_enough, steady};
+use super::suite_decision::{CaseJudgement, fell_enough, steady};
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
 
@@ -104,7 +104,7 @@ fn further(tally: Tally, more: u32) -> Vec<(Tally, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::judge::judge;
+    use crate::statistics::suite_decision::judge;
 
     fn more_runs(passed: u32, failed: u32, new_passed: u32, new_failed: u32) -> MoreRuns {
         let case = CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) };

@@ -12,7 +12,7 @@ use super::correction::benjamini_hochberg;
 use super::distribution::Distribution;
 use super::exact::{CaseTests, Method, fisher, golden_section};
 use super::family::Family;
-use super::judge::{CaseJudgement, SuiteDecision, SuiteJudgement, Tier, rates, tier, untested};
+use super::suite_decision::{CaseJudgement, SuiteDecision, SuiteJudgement, TestResult, Tier, rates, tier, untested};
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
 
@@ -73,7 +73,7 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
     for ((index, p), corrected) in tested.into_iter().zip(own).zip(&corrected) {
         let case = &mut judged[index];
         (case.p, case.corrected) = (Some(p), Some(*corrected));
-        case.tier = tier(case.tallies, p, *corrected <= level, thresholds);
+        case.tier = tier(case.tallies, TestResult { p, significant: *corrected <= level }, thresholds);
         // The correction can only make the case harder to decide, so testing without it is safe.
         let is_left = cases[index].new.len() < max as usize;
         case.undecidable = is_left && !case.is_decided() && !tests.can_decide(&cases[index], max, level, thresholds);
@@ -145,7 +145,8 @@ impl RoundTests {
             let mut then = case.clone();
             then.new.resize(then.new.len().max(max as usize), passes);
             let p = self.fall(&then, max);
-            matches!(tier(then.after(usize::MAX), p, p <= level, thresholds), Tier::Regression | Tier::Steady)
+            let test = TestResult { p, significant: p <= level };
+            matches!(tier(then.after(usize::MAX), test, thresholds), Tier::Regression | Tier::Steady)
         })
     }
 }

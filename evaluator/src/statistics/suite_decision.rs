@@ -141,7 +141,7 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
         let case = &mut judged[index];
         case.p = Some(p);
         case.corrected = Some(corrected);
-        case.tier = tier(case.tallies, p, open && corrected <= level, thresholds);
+        case.tier = tier(case.tallies, TestResult { p, significant: open && corrected <= level }, thresholds);
     }
     SuiteDecision { cases: judged, suite, p: overall }
 }
@@ -167,12 +167,21 @@ pub(super) fn untested(case: CaseTallies, method: Method) -> CaseJudgement {
     }
 }
 
-/// The tier of a case with this p-value.
-pub(super) fn tier(case: CaseTallies, p: f64, significant: bool, thresholds: &Thresholds) -> Tier {
+/// The result of the test for a fall of one case.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TestResult {
+    /// The uncorrected one-sided p-value.
+    pub(super) p: f64,
+    /// Whether the test is significant after correction.
+    pub(super) significant: bool,
+}
+
+/// The tier of a case with this test result.
+pub(super) fn tier(case: CaseTallies, test: TestResult, thresholds: &Thresholds) -> Tier {
     let Some(drop) = case.drop() else { return Tier::Unknown };
-    if significant && fell_enough(case, thresholds) {
+    if test.significant && fell_enough(case, thresholds) {
         Tier::Regression
-    } else if p <= thresholds.likely_p.value() && reaches(drop, thresholds.likely_drop.value()) {
+    } else if test.p <= thresholds.likely_p.value() && reaches(drop, thresholds.likely_drop.value()) {
         Tier::Likely
     } else if reaches(drop, thresholds.watch_drop.value()) {
         Tier::Watch
