@@ -73,16 +73,16 @@ impl RepeatAnalysis {
         let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules };
         let survey = |id: &CaseId| CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id);
         let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
-        let names = learnt.into_iter().fold(Names::default(), Names::and);
+        let names = learnt.into_iter().fold(Names::default(), Names::merged);
         let design = Design::from_runs(inputs.baseline, inputs.new);
         let Measures { by_case, suite, .. } = Measures::new(&observed, &design, inputs.thresholds);
         let places = noise::differing(&observed, &names, inputs.thresholds.alpha.value());
         let decide = |((case, measures), places): ((&CaseObservations, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
             let shown = if runs_decide {
-                shown_pair::of_answers(case, &measures, &places)
+                shown_pair::by_answers(case, &measures, &places)
             } else {
-                shown_pair::of_states(case)
+                shown_pair::by_states(case)
             };
             let missing = Sides::new(&case.baseline, &case.new).map(|runs| MissingArtifacts::count(runs));
             CaseAnalysis { shown, measures, places, risk: case.highest_risk(), missing, runs_decide }

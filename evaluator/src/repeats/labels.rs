@@ -1,11 +1,12 @@
-//! The value of an answer at each place, as one hash per place: small enough to hold for every run of every case in memory.
+//! The value of an answer at each place, as one hash per place. The hashes of all runs of all cases fit in memory.
 
 use std::collections::HashMap;
 
-use super::places::{OfActions, Place, Visited};
+use super::answer_places::AnswerPlaces;
+use super::place::{ActionAspect, Place};
 
 /// The label of a place that a run does not have.
-pub(super) const NOTHING: u64 = 0;
+pub(super) const ABSENT: u64 = 0;
 
 /// The hash of an answer at each of its places, sorted by place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,14 +16,14 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Labels an answer, and adds the names of its places to `names`.
-    pub(super) fn from_answer(answer: Visited<'_>, names: &mut Names) -> Self {
+    pub(super) fn from_answer(answer: AnswerPlaces<'_>, names: &mut Names) -> Self {
         let mut by_place: HashMap<u64, u64> = HashMap::new();
-        answer.all(&mut |place: Place<'_>, value| {
+        answer.visit_all(&mut |place: Place<'_>, value| {
             let key = place.key();
             names.0.entry(key).or_insert_with(|| Named {
                 name: place.to_string(),
                 owner: place.owner(),
-                of_actions: place.of_actions(),
+                action_aspect: place.action_aspect(),
             });
             add(by_place.entry(key).or_default(), value);
         });
@@ -32,10 +33,10 @@ impl Labels {
         Self { by_place }
     }
 
-    /// What the answer has at a place.
+    /// The label of the answer at a place; [`ABSENT`] if the answer does not have the place.
     pub(super) fn at(&self, place: u64) -> u64 {
         let found = self.by_place.binary_search_by_key(&place, |(place, _)| *place);
-        found.map_or(NOTHING, |index| self.by_place[index].1)
+        found.map_or(ABSENT, |index| self.by_place[index].1)
     }
 
     /// The places that the answer has.
@@ -52,12 +53,12 @@ pub(super) struct Names(HashMap<u64, Named>);
 struct Named {
     name: String,
     owner: Option<u64>,
-    of_actions: Option<OfActions>,
+    action_aspect: Option<ActionAspect>,
 }
 
 impl Names {
-    /// Adds the names of `others`.
-    pub(super) fn and(mut self, others: Names) -> Self {
+    /// Combines the names of both.
+    pub(super) fn merged(mut self, others: Names) -> Self {
         for (place, name) in others.0 {
             self.0.entry(place).or_insert(name);
         }
@@ -74,14 +75,15 @@ impl Names {
         self.0.get(&place)?.owner
     }
 
-    /// What a place says of proposed actions.
-    pub(super) fn of_actions(&self, place: u64) -> Option<OfActions> {
-        self.0.get(&place)?.of_actions
+    /// The aspect of proposed actions that a place describes.
+    pub(super) fn action_aspect(&self, place: u64) -> Option<ActionAspect> {
+        self.0.get(&place)?.action_aspect
     }
 }
 
-/// Adds the hash of an element to those at the same place. The sum ignores their order but not their number.
+/// Adds the hash of an element to the label of its place. The sum depends on the number of elements but not on their order.
 pub(super) fn add(label: &mut u64, value: u64) {
+    // An odd multiplier spreads the bits. The lowest bit is set so that no element adds 0 and all elements count.
     let mixed = (value ^ (value >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     *label = label.wrapping_add(mixed);
 }

@@ -5,13 +5,14 @@
 //! per side.
 
 mod analysis;
+mod answer_places;
 mod design;
 mod labels;
 mod measures;
 mod noise;
 mod noise_marks;
 mod observations;
-mod places;
+mod place;
 mod reasons;
 mod round_status;
 mod shown_pair;

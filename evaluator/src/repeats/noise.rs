@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::labels::{Labels, Names};
 use super::observations::{CaseObservations, RunOutcome};
-use super::places::OfActions;
+use super::place::ActionAspect;
 use crate::statistics::{self, Disagreement, PlaceValues};
 
 /// A place of a case at which new differs from the baseline in some pair of runs.
@@ -40,9 +40,10 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
         .map(|(place, (indexes, values))| {
             let judged = statistics::judge_place(&values);
             let cases = indexes.into_iter().zip(&judged.cases).filter(|(_, case)| case.across.disagree > 0);
-            let of_actions = names.of_actions(place);
+            let aspect = names.action_aspect(place);
             let differing_place = |case: &Disagreement| {
-                let (noise, basis) = decide(of_actions, case, &judged.pooled, alpha);
+                let basis = decide(aspect, case, &judged.pooled, alpha);
+                let noise = is_noise(basis);
                 let pairs = |pairs: statistics::RunPairs| DifferingPairs { differ: pairs.disagree, of: pairs.all };
                 DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
             };
@@ -60,29 +61,34 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
     differing
 }
 
-/// Decides whether a difference is noise, and on which basis. Noise in other cases never explains a proposed action, which may be harmless there and
-/// harmful here. It explains parameters only where this case has no two baseline runs with the action.
-fn decide(of_actions: Option<OfActions>, case: &Disagreement, pooled: &Disagreement, alpha: f64) -> (bool, NoiseBasis) {
+/// Finds the basis on which a difference is judged. Noise in other cases never explains a proposed action, which may be harmless
+/// there and harmful here. It explains parameters only where this case has no two baseline runs with the action.
+fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Disagreement, alpha: f64) -> NoiseBasis {
     let differs_more = |test: &Disagreement| test.p.is_some_and(|p| p <= alpha);
     let differs_from_itself = case.baseline.disagree > 0;
     // The case itself is stronger evidence than all cases together, and a test is stronger than a single observation.
     if differs_more(case) {
-        (false, NoiseBasis::CaseTest)
+        NoiseBasis::CaseTest
     } else if differs_from_itself {
-        (true, NoiseBasis::CaseSeen)
+        NoiseBasis::CaseSeen
     } else if differs_more(pooled) {
-        (false, NoiseBasis::PooledTest)
-    } else if of_actions.is_some() && case.baseline.all > 0 {
-        (false, NoiseBasis::CaseNeverSeen)
-    } else if of_actions == Some(OfActions::There) {
-        (false, NoiseBasis::NotKnown)
+        NoiseBasis::PooledTest
+    } else if aspect.is_some() && case.baseline.all > 0 {
+        NoiseBasis::CaseNeverSeen
+    } else if aspect == Some(ActionAspect::Existence) {
+        NoiseBasis::NotKnown
     } else if pooled.baseline.disagree > 0 {
-        (true, NoiseBasis::PooledSeen)
+        NoiseBasis::PooledSeen
     } else if pooled.baseline.all > 0 {
-        (false, NoiseBasis::NeverSeen)
+        NoiseBasis::NeverSeen
     } else {
-        (false, NoiseBasis::NotKnown)
+        NoiseBasis::NotKnown
     }
+}
+
+/// Whether a difference judged on this basis is noise. It is noise only if two baseline runs were observed to differ.
+const fn is_noise(basis: NoiseBasis) -> bool {
+    matches!(basis, NoiseBasis::CaseSeen | NoiseBasis::PooledSeen)
 }
 
 /// The values at each place that any run has; empty where a side has no answer. A run without the call or action that a place

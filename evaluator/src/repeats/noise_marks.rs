@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::SidePointer;
 
+use super::answer_places::AnswerPlaces;
 use super::labels;
-use super::places::{Place, Visited};
+use super::place::Place;
 use super::undetected;
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
@@ -28,24 +29,27 @@ pub(super) fn mark(
     rules: &Rules,
     is_noise: &dyn Fn(u64) -> Option<bool>,
 ) {
-    let Sides { baseline, new } = sides.map(|side| Visited { loaded: side.loaded, evidence: side.evidence, rules });
-    let output = touched(|places| baseline.output(places), |places| new.output(places));
+    let Sides { baseline, new } =
+        sides.map(|side| AnswerPlaces { loaded: side.loaded, evidence: side.evidence, rules });
+    let output = touched(|visit| baseline.visit_output(visit), |visit| new.visit_output(visit));
     found.output_is_noise = found.output != OutputChange::Same
         && are_noise(&output, is_noise)
         && !undetected::in_output(&found.output, Sides::new(baseline.loaded, new.loaded), rules);
     for row in &mut found.events {
         let (old, other) = indexes(row.row);
         let mut places = touched(
-            |see| old.into_iter().for_each(|index| baseline.event(index, see)),
-            |see| other.into_iter().for_each(|index| new.event(index, see)),
+            |visit| old.into_iter().for_each(|index| baseline.visit_event(index, visit)),
+            |visit| other.into_iter().for_each(|index| new.visit_event(index, visit)),
         );
         if row.moved || !matches!(row.row, Row::Both { .. }) {
             places.push(Place::ToolSequence.key());
             // A call that executes an action is noise only if the action is too.
-            places.extend(old.and_then(|index| baseline.proposed_by(index)));
-            places.extend(other.and_then(|index| new.proposed_by(index)));
+            places.extend(old.and_then(|index| baseline.proposed_place(index)));
+            places.extend(other.and_then(|index| new.proposed_place(index)));
         }
-        if old.is_some_and(|index| baseline.says_output(index)) || other.is_some_and(|index| new.says_output(index)) {
+        if old.is_some_and(|index| baseline.is_output_event(index))
+            || other.is_some_and(|index| new.is_output_event(index))
+        {
             places.clone_from(&output);
         }
         row.noise = !row.is_same() && are_noise(&places, is_noise) && !undetected::in_event(row, new.loaded, rules);
@@ -53,11 +57,11 @@ pub(super) fn mark(
     for row in &mut found.actions {
         let (old, other) = indexes(row.row);
         let mut places = touched(
-            |see| old.into_iter().for_each(|index| baseline.action(index, see)),
-            |see| other.into_iter().for_each(|index| new.action(index, see)),
+            |visit| old.into_iter().for_each(|index| baseline.visit_action(index, visit)),
+            |visit| other.into_iter().for_each(|index| new.visit_action(index, visit)),
         );
         if !matches!(row.row, Row::Both { .. }) {
-            let tool = |side: Visited<'_>, index: usize| {
+            let tool = |side: AnswerPlaces<'_>, index: usize| {
                 Place::Proposed { tool: &side.loaded.answer.proposed_actions[index].tool_name }.key()
             };
             places.extend(old.map(|index| tool(baseline, index)));

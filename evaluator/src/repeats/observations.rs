@@ -4,8 +4,8 @@
 use counterproof_artifact::evaluation::Judgement;
 use counterproof_artifact::{CaseId, ProposedAction, RiskLevel};
 
+use super::answer_places::AnswerPlaces;
 use super::labels::{Labels, Names};
-use super::places::Visited;
 use crate::judge::verdict;
 use crate::judge::{Expectations, Judged};
 use crate::load::SideRuns;
@@ -115,7 +115,7 @@ impl RunOutcome {
                 let judged = criteria.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
                 RunOutcome::Answered(Answered {
                     labels: Labels::from_answer(
-                        Visited { loaded: &answer, evidence: &evidence, rules: criteria.rules },
+                        AnswerPlaces { loaded: &answer, evidence: &evidence, rules: criteria.rules },
                         names,
                     ),
                     met: met(&judged),

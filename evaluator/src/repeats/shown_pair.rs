@@ -10,7 +10,7 @@ use super::observations::{CaseObservations, RunOutcome};
 use super::reasons;
 
 /// The pair for a case that is decided by the state of its artifacts: invalid before answer, answer before failure.
-pub(super) fn of_states(case: &CaseObservations) -> Sides<usize> {
+pub(super) fn by_states(case: &CaseObservations) -> Sides<usize> {
     let weight = |run: &RunOutcome| match run {
         RunOutcome::Invalid => 0,
         RunOutcome::Answered(_) => 1,
@@ -27,24 +27,36 @@ pub(super) fn of_states(case: &CaseObservations) -> Sides<usize> {
 
 /// The pair for a case with answers on both sides: the first pair that shows the change of the deciding measure; else the first
 /// that differs at the first listed place; else the first run of each side.
-pub(super) fn of_answers(case: &CaseObservations, measures: &[CaseMeasure], places: &[DifferingPlace]) -> Sides<usize> {
+pub(super) fn by_answers(case: &CaseObservations, measures: &[CaseMeasure], places: &[DifferingPlace]) -> Sides<usize> {
     let by_tier = |tier: Tier| {
         let moved = measures.iter().filter(move |measure| measure.tier == tier);
         moved.filter(move |measure| tier != Tier::Unknown || reasons::is_lower(measure))
     };
     let tiers = [Tier::Regression, Tier::Improvement, Tier::Likely, Tier::Watch, Tier::Unknown];
     let by_measure = tiers.into_iter().flat_map(by_tier).find_map(|measure| {
-        let held_before = measure.tier != Tier::Improvement;
-        let find = |runs: &[RunOutcome], held: bool| first_with(runs, measure.code, held);
-        Some(Sides { baseline: find(&case.baseline, held_before)?, new: find(&case.new, !held_before)? })
+        let (before, after) = match measure.tier {
+            Tier::Improvement => (Outcome::Fails, Outcome::Passes),
+            _ => (Outcome::Passes, Outcome::Fails),
+        };
+        Some(Sides {
+            baseline: first_with(&case.baseline, measure.code, before)?,
+            new: first_with(&case.new, measure.code, after)?,
+        })
     });
     by_measure
         .or_else(|| places.first().and_then(|place| differing(case, place.place)))
-        .unwrap_or_else(|| of_states(case))
+        .unwrap_or_else(|| by_states(case))
 }
 
-fn first_with(runs: &[RunOutcome], code: MeasureCode, held: bool) -> Option<usize> {
-    runs.iter().position(|run| outcome(code, run) == Some(held))
+/// Whether a run passes a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passes,
+    Fails,
+}
+
+fn first_with(runs: &[RunOutcome], code: MeasureCode, wanted: Outcome) -> Option<usize> {
+    runs.iter().position(|run| outcome(code, run) == Some(wanted == Outcome::Passes))
 }
 
 fn differing(case: &CaseObservations, place: u64) -> Option<Sides<usize>> {
