@@ -37,7 +37,7 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     // `max_by_key` returns the last maximum; reversed, that is the first of the actions with the highest risk.
     let riskiest = changed.into_iter().rev().max_by_key(|(_, row)| risk(inquiry, row.row));
     let invented = || {
-        let found = inquiry.findings.fresh().find(|found| !found.is_kept)?;
+        let found = inquiry.findings.fresh().find(|found| !found.baseline_has_value)?;
         Some(match found.holder {
             Holder::Call(index) => Effect::UngroundedCall(index),
             Holder::Action(index) => Effect::Action(inquiry.provenance.counterparts.action(Side::New, index).row),

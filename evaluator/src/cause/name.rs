@@ -167,10 +167,9 @@ fn arguments(inquiry: &Inquiry<'_>, call: usize) -> Option<CauseDescription> {
 }
 
 fn invented(inquiry: &Inquiry<'_>, holder: Holder) -> Option<CauseDescription> {
-    let found = inquiry
-        .findings
-        .fresh()
-        .find(|found| found.holder == holder && found.code == ReasonCode::UngroundedArgument && !found.is_kept)?;
+    let found = inquiry.findings.fresh().find(|found| {
+        found.holder == holder && found.code == ReasonCode::UngroundedArgument && !found.baseline_has_value
+    })?;
     let finding = &found.finding;
     let answer = &inquiry.new.loaded.answer;
     let tool = match holder {

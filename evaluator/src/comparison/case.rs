@@ -6,7 +6,7 @@ use counterproof_cases::CaseSpec;
 
 use super::compare::Request;
 use crate::cause;
-use crate::diff::alignment;
+use crate::diff::alignment_summary;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate;
 use crate::grounding::Provenance;
@@ -224,7 +224,7 @@ fn evaluation(
     let Sides { baseline, new } = &pair.artifacts;
     let Examination { expectations, findings, answers, .. } = examination;
     let differences = answers.as_ref().map(|answers| &answers.differences);
-    let severity = severity::of(severity::SeverityInput {
+    let severity = severity::compute(severity::SeverityInput {
         baseline,
         new,
         differences,
@@ -240,7 +240,7 @@ fn evaluation(
         verdict: decision.verdict,
         reasons: decision.reasons,
         first_divergence: messages::first_divergence(baseline, new, differences),
-        alignment: differences.map(alignment::summary),
+        alignment: differences.map(alignment_summary::summary),
         cause: root_cause(pair, examination),
         severity: Some(severity),
         risk_level: verdict::highest(risk_of_pair.into_iter().chain(risk_of_runs)),

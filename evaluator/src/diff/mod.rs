@@ -2,7 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod align;
-pub(crate) mod alignment;
+pub(crate) mod alignment_summary;
 pub(crate) mod assign;
 pub(crate) mod compared;
 pub(crate) mod counterparts;

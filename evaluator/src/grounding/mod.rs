@@ -19,5 +19,5 @@ pub(crate) use origins::{
     origins_of_values,
 };
 pub(crate) use provenance::Provenance;
-pub(crate) use suspects::{Suspect, suspects};
+pub(crate) use suspects::{Suspect, Transcript, suspects};
 pub(crate) use usual_values::{Classification, Coverage, UsualValues};

@@ -7,7 +7,7 @@ use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
 use super::search::{Search, SearchTerms, Source};
-use super::tokens::{Reader, Token};
+use super::tokens::{Reader, Token, Word};
 use crate::diff::counterparts::Holder;
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
@@ -173,7 +173,7 @@ pub(crate) fn numbers_only_in(mine: &str, theirs: &str) -> Vec<String> {
 fn numbers(text: &str) -> impl Iterator<Item = u64> {
     let mut found = Vec::new();
     Reader::default().text(text, &mut |token| {
-        if let Token::Word { hash, digits: true, .. } = token {
+        if let Token::Word(Word { hash, has_digit: true, .. }) = token {
             found.push(hash);
         }
     });
@@ -189,9 +189,9 @@ fn prose(value: &Value) -> Option<&str> {
     let text = value.as_str()?;
     let (mut words, mut numbers) = (0, 0);
     Reader::default().text(text, &mut |token| {
-        if let Token::Word { digits, .. } = token {
+        if let Token::Word(word) = token {
             words += 1;
-            numbers += usize::from(digits);
+            numbers += usize::from(word.has_digit);
         }
     });
     is_prose(words, numbers).then_some(text)

@@ -4,7 +4,7 @@ use counterproof_artifact::Sides;
 
 use crate::diff::counterparts::Counterparts;
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::{self, Origins, Suspect};
+use crate::grounding::{self, Origins, Suspect, Transcript};
 use crate::load::case_input::CaseInput;
 
 /// The provenance of a pair of answers.
@@ -31,12 +31,13 @@ impl<'a> Provenance<'a> {
         let counterparts = Counterparts::new(differences);
         // The fast path of equal transcripts: no value can have lost its origin. It does not apply to a complete transcript,
         // in which every value without an origin is reported, with or without a difference.
-        let complete = new.loaded.case.transcript_is_complete;
-        if !complete && grounding::is_same_transcript(baseline.loaded, new.loaded) {
+        let is_complete = new.loaded.case.transcript_is_complete;
+        let transcript = if is_complete { Transcript::Complete } else { Transcript::Partial };
+        if transcript == Transcript::Partial && grounding::is_same_transcript(baseline.loaded, new.loaded) {
             return Self { counterparts, ..Self::default() };
         }
         let origins = sides.zip(inputs).map(|(side, input)| Origins::trace(side.loaded, input));
-        let suspects = grounding::suspects(&origins.baseline, &origins.new, &counterparts, complete);
+        let suspects = grounding::suspects(&origins.baseline, &origins.new, &counterparts, transcript);
         Self { counterparts, baseline: origins.baseline, new: origins.new, suspects }
     }
 }

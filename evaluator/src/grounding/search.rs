@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::arithmetic::is_arithmetic;
 use super::origins::{LONG, Origin, SMALL, each_leaf, is_prose};
-use super::tokens::{self, Reader, Token};
+use super::tokens::{self, Reader, Token, Word};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
@@ -44,33 +44,33 @@ impl Search {
             Value::Number(number) if number.as_i128().is_none_or(|whole| whole.abs() >= SMALL) => {}
             _ => return SearchTerms::Nothing,
         }
-        let (mut words, mut is_date) = (Vec::new(), false);
+        let (mut words, mut is_date) = (Vec::<Word>::new(), false);
         self.reader.restart();
         self.reader.leaf(value, &mut |token| match token {
-            Token::Word { hash, digits, length } => words.push((hash, digits, length)),
+            Token::Word(word) => words.push(word),
             Token::Date { whole, .. } => is_date |= whole,
         });
         let start = self.words.len();
         let is_sum = !is_date && value.as_str().is_some_and(is_arithmetic);
         match words.as_slice() {
             // A single character occurs everywhere.
-            [] | [(_, _, 1)] => return SearchTerms::Nothing,
-            [(word, ..)] => self.words.push(*word),
+            [] | [Word { length: 1, .. }] => return SearchTerms::Nothing,
+            [word] => self.words.push(word.hash),
             // The numbers of a sum may have different origins, and small ones are exempt, as they are alone.
             words if is_sum => {
-                self.words.extend(words.iter().filter(|(.., length)| *length > 1).map(|(word, ..)| *word));
+                self.words.extend(words.iter().filter(|word| word.length > 1).map(|word| word.hash));
             }
             // Prose is written by the agent and needs no origin.
-            words if is_prose(words.len(), words.iter().filter(|(_, digits, _)| *digits).count()) => {}
+            words if is_prose(words.len(), words.iter().filter(|word| word.has_digit).count()) => {}
             words if words.len() > LONG => {
-                let numbers = words.iter().filter(|(_, digits, length)| *digits && *length > 1);
-                self.words.extend(numbers.map(|(word, ..)| *word));
+                let numbers = words.iter().filter(|word| word.has_digit && word.length > 1);
+                self.words.extend(numbers.map(|word| word.hash));
             }
             // A name may be assembled from its parts. Words with numbers must be adjacent in their origin.
-            words if words.iter().all(|(_, digits, _)| !digits) => {
-                self.words.extend(words.iter().map(|(word, ..)| *word));
+            words if words.iter().all(|word| !word.has_digit) => {
+                self.words.extend(words.iter().map(|word| word.hash));
             }
-            words => self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].0, two[1].0))),
+            words => self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].hash, two[1].hash))),
         }
         let range = start..self.words.len();
         if range.is_empty() {
@@ -244,7 +244,7 @@ impl Source<'_> {
             }
         };
         match token {
-            Token::Word { hash, .. } => {
+            Token::Word(Word { hash, .. }) => {
                 note(hash);
                 if let Some(last) = last.replace(hash) {
                     note(tokens::pair(last, hash));

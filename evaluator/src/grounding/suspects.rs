@@ -18,12 +18,21 @@ pub(crate) struct Suspect<'a> {
     /// True if a value of the baseline for the same argument has no origin either.
     pub in_baseline: bool,
     /// True if the baseline has the same value: it was not made up, but its origin is gone.
-    pub is_kept: bool,
+    pub baseline_has_value: bool,
+}
+
+/// Whether the transcript of the new side contains everything that its agent received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transcript {
+    /// It is declared complete, so a value without an origin was made up.
+    Complete,
+    /// Events may be missing, so only the comparison with the baseline is evidence.
+    Partial,
 }
 
 /// The baseline's values for one argument, combined.
 #[derive(Debug, Clone, Copy)]
-struct There<'a> {
+struct ArgumentSummary<'a> {
     first: Leaf<'a>,
     all_grounded: bool,
     any_from_nowhere: bool,
@@ -36,7 +45,7 @@ pub(crate) fn suspects<'a>(
     baseline: &Origins<'a>,
     new: &Origins<'a>,
     counterparts: &Counterparts,
-    new_is_complete: bool,
+    transcript: Transcript,
 ) -> Vec<Suspect<'a>> {
     let nowhere: Vec<_> = new.leaves.iter().filter(|leaf| leaf.origin == Origin::Nowhere).collect();
     if nowhere.is_empty() {
@@ -62,19 +71,19 @@ pub(crate) fn suspects<'a>(
         }
         let paired =
             counterparts.other(Side::New, leaf.holder).and_then(|holder| by_holder.get(&(holder, leaf.argument)));
-        let there: Option<&There<'a>> = paired.or_else(|| by_argument.get(&leaf.argument));
-        if there.is_some_and(|there| there.all_grounded) || (new_is_complete && new.input_is_known) {
+        let there: Option<&ArgumentSummary<'a>> = paired.or_else(|| by_argument.get(&leaf.argument));
+        if there.is_some_and(|there| there.all_grounded) || (transcript == Transcript::Complete && new.input_is_known) {
             let in_baseline = there.is_some_and(|there| there.any_from_nowhere);
             let baseline = there.map(|there| there.first);
-            let is_kept = kept.contains(&(leaf.argument, meaning_hash(leaf.value)));
-            found.push(Suspect { leaf: *leaf, baseline, in_baseline, is_kept });
+            let baseline_has_value = kept.contains(&(leaf.argument, meaning_hash(leaf.value)));
+            found.push(Suspect { leaf: *leaf, baseline, in_baseline, baseline_has_value });
         }
     }
     found
 }
 
-fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, There<'a>>, leaf: &Leaf<'a>) {
-    let there = entry.or_insert(There { first: *leaf, all_grounded: true, any_from_nowhere: false });
+fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, ArgumentSummary<'a>>, leaf: &Leaf<'a>) {
+    let there = entry.or_insert(ArgumentSummary { first: *leaf, all_grounded: true, any_from_nowhere: false });
     // A grounded sum does not imply that another sum is grounded: it may need a rate that no transcript contains.
     there.all_grounded &= leaf.origin.is_grounded() && !leaf.is_sum;
     there.any_from_nowhere |= leaf.origin == Origin::Nowhere;

@@ -13,14 +13,7 @@ const WHOLE_FLOATS: f64 = 1e36;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     /// A word or a number.
-    Word {
-        /// Equal for equal words, within one process.
-        hash: u64,
-        /// True if it contains a digit.
-        digits: bool,
-        /// Its length in characters.
-        length: usize,
-    },
+    Word(Word),
     /// The preceding words are a date. An ambiguous date gives one token for each reading.
     Date {
         /// Equal for equal dates.
@@ -28,6 +21,17 @@ pub(super) enum Token {
         /// False if the text has no year.
         whole: bool,
     },
+}
+
+/// A word or a number of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word {
+    /// Equal for equal words, within one process.
+    pub(super) hash: u64,
+    /// True if it contains a digit.
+    pub(super) has_digit: bool,
+    /// Its length in characters.
+    pub(super) length: usize,
 }
 
 /// The key of this process, so that no agent can construct colliding values.
@@ -133,20 +137,21 @@ impl Reader {
             1..=4 => number.parse().map_or(Part::Other, |value| Part::Number(value, number.len())),
             _ => Part::Other,
         };
-        self.emit(KEY.hash_one(number), number.len(), true, Some(part), take);
+        let word = Word { hash: KEY.hash_one(number), has_digit: true, length: number.len() };
+        self.emit(word, Some(part), take);
     }
 
     /// Reads letters and digits, and returns their end. In scripts without spaces, each character is a word.
     fn run(&mut self, text: &str, start: usize, take: &mut impl FnMut(Token)) -> usize {
         self.word.clear();
-        let (mut end, mut length, mut digits) = (start, 0, false);
+        let (mut end, mut length, mut has_digit) = (start, 0, false);
         for c in text[start..].chars() {
             if !c.is_alphanumeric() || (stands_alone(c) && length > 0) {
                 break;
             }
             end += c.len_utf8();
             length += 1;
-            digits |= c.is_numeric();
+            has_digit |= c.is_numeric();
             // The common case; `to_lowercase` consults the Unicode tables.
             if c.is_ascii() {
                 self.word.push(c.to_ascii_lowercase());
@@ -165,12 +170,14 @@ impl Reader {
             "st" | "nd" | "rd" | "th" | "of" => None,
             word => Some(month(word).map_or(Part::Other, Part::Month)),
         };
-        self.emit(KEY.hash_one(self.word.as_str()), length, digits, part, take);
+        let word = Word { hash: KEY.hash_one(self.word.as_str()), has_digit, length };
+        self.emit(word, part, take);
         end
     }
 
-    fn emit(&mut self, hash: u64, length: usize, digits: bool, part: Option<Part>, take: &mut impl FnMut(Token)) {
-        take(Token::Word { hash, digits, length });
+    /// Emits a word, and the dates that end with it. A word without a `part` can stand within a date.
+    fn emit(&mut self, word: Word, part: Option<Part>, take: &mut impl FnMut(Token)) {
+        take(Token::Word(word));
         let Some(part) = part else { return };
         self.parts = [self.parts[1], self.parts[2], part];
         dates(self.parts, &mut |date| take(date));
@@ -264,7 +271,7 @@ mod tests {
     fn words(value: &Value) -> Vec<u64> {
         let mut found = Vec::new();
         Reader::default().leaf(value, &mut |token| {
-            if let Token::Word { hash, .. } = token {
+            if let Token::Word(Word { hash, .. }) = token {
                 found.push(hash);
             }
         });

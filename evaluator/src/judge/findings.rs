@@ -28,7 +28,7 @@ pub(crate) struct Found {
     /// The call or the action.
     pub holder: Holder,
     /// True for a value that the baseline has in the same place.
-    pub is_kept: bool,
+    pub baseline_has_value: bool,
 }
 
 /// What was found in one case.
@@ -48,8 +48,9 @@ impl Findings {
 
     /// True where a value that a call or an action was given is newly made up.
     pub(crate) fn is_ungrounded(&self, holder: Holder) -> bool {
-        self.fresh()
-            .any(|found| found.holder == holder && found.code == ReasonCode::UngroundedArgument && !found.is_kept)
+        self.fresh().any(|found| {
+            found.holder == holder && found.code == ReasonCode::UngroundedArgument && !found.baseline_has_value
+        })
     }
 }
 
@@ -114,14 +115,15 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
             Origin::Exempt | Origin::Nowhere | Origin::Unknown => None,
         };
         if let Some(source) = source {
-            let theirs = if suspect.is_kept { "the same".to_owned() } else { text::short_value(before.value) };
+            let theirs =
+                if suspect.baseline_has_value { "the same".to_owned() } else { text::short_value(before.value) };
             let _ = write!(message, "; baseline had {theirs} from {source}");
         }
         pointers.insert(0, at(Side::Baseline, baseline, before.holder, before.ordinal));
     }
     let code = ReasonCode::UngroundedArgument;
     let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: suspect.in_baseline };
-    Found { code, finding, holder: leaf.holder, is_kept: suspect.is_kept }
+    Found { code, finding, holder: leaf.holder, baseline_has_value: suspect.baseline_has_value }
 }
 
 fn tool(loaded: &LoadedAnswer, holder: Holder) -> String {
@@ -169,7 +171,7 @@ fn without_evidence(
             vec![SidePointer { side: Side::New, pointer: format!("/proposed_actions/{index}/evidence_refs") }];
         let code = ReasonCode::HighRiskWithoutEvidence;
         let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline };
-        found.push(Found { code, finding, holder: Holder::Action(index), is_kept: false });
+        found.push(Found { code, finding, holder: Holder::Action(index), baseline_has_value: false });
     }
     (found, all)
 }

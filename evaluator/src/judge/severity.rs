@@ -78,7 +78,7 @@ pub(crate) struct RepeatRates {
 }
 
 /// The severity of a case.
-pub(crate) fn of(input: SeverityInput<'_>) -> Severity {
+pub(crate) fn compute(input: SeverityInput<'_>) -> Severity {
     // Rates over runs already account for noise, so only the differences between the two answers are reduced by it.
     let counted = match &input.runs {
         Some(runs) => counted_over(runs),
@@ -148,7 +148,8 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     };
     let (before, after) = (Outcomes::new(old), Outcomes::new(new));
     let invented = input.findings.fresh().filter(|found| found.code == ReasonCode::UngroundedArgument).map(|found| {
-        let each = if found.is_kept || all_calls_failed(new, &after, found.holder) { UNSEEN } else { INVENTED };
+        let each =
+            if found.baseline_has_value || all_calls_failed(new, &after, found.holder) { UNSEEN } else { INVENTED };
         each * weight(risk(new, found.holder))
     });
     let distances = ActionDistances::new(Sides::new(old, new), Sides::new(&before, &after), differences);
@@ -216,13 +217,13 @@ impl Sum {
         if self.elements == 0 { 0.0 } else { (self.cost / self.elements as f64).min(1.0) }
     }
 
-    /// Adds a row by which of the sides have it; a pair costs by its distance.
-    fn add(&mut self, baseline: bool, new: bool, distance: impl FnOnce() -> f64) {
-        self.elements += usize::from(baseline) + usize::from(new);
-        self.cost += match (baseline, new) {
-            (true, true) => PAIR * distance(),
-            (false, false) => 0.0,
-            _ => 1.0,
+    /// Adds a row. A pair costs by its distance, which is not computed for other rows.
+    fn add<T>(&mut self, row: Sides<Option<T>>, distance: impl FnOnce() -> f64) {
+        self.elements += usize::from(row.baseline.is_some()) + usize::from(row.new.is_some());
+        self.cost += match (row.baseline, row.new) {
+            (Some(_), Some(_)) => PAIR * distance(),
+            (None, None) => 0.0,
+            (Some(_), None) | (None, Some(_)) => 1.0,
         };
     }
 }
@@ -248,7 +249,7 @@ impl ActionDistances {
             let is_high = |action: &ProposedAction| action.risk_level == RiskLevel::High;
             let high = i.is_some_and(|i| is_high(&old_actions[i])) || j.is_some_and(|j| is_high(&new_actions[j]));
             let sum = if high { &mut distances.high } else { &mut distances.other };
-            sum.add(i.is_some(), j.is_some(), || {
+            sum.add(Sides::new(i, j), || {
                 let params = |action: Option<&ProposedAction>| action.map_or(0, |action| leaves_below(&action.params));
                 share_changed(&row.changes, || params(i.map(|i| &old_actions[i])) + params(j.map(|j| &new_actions[j])))
             });
@@ -266,10 +267,10 @@ impl ActionDistances {
                     };
                     let (a, b) = (call(i, before), call(j, after));
                     let is_high_risk = |kind: Option<CallKind>| kind == Some(CallKind::HighRisk);
-                    let is_counted = |kind: Option<CallKind>| matches!(kind, Some(CallKind::HighRisk | CallKind::Step));
+                    let is_counted = |kind: &CallKind| matches!(kind, CallKind::HighRisk | CallKind::Step);
                     let sum =
                         if is_high_risk(a) || is_high_risk(b) { &mut distances.high } else { &mut distances.steps };
-                    sum.add(is_counted(a), is_counted(b), || {
+                    sum.add(Sides::new(a.filter(is_counted), b.filter(is_counted)), || {
                         let args = |body: Option<&EventBody>| match body {
                             Some(EventBody::ToolCall(call)) => leaves_below(&call.args),
                             _ => 0,
@@ -282,9 +283,7 @@ impl ActionDistances {
                         Some(EventBody::Retrieval(found)) => 1 + found.doc_ids.len(),
                         _ => 0,
                     };
-                    distances
-                        .steps
-                        .add(i.is_some(), j.is_some(), || share_changed(&row.changes, || of(i) + of(j)).max(moved));
+                    distances.steps.add(Sides::new(i, j), || share_changed(&row.changes, || of(i) + of(j)).max(moved));
                 }
                 EventBody::ToolResult(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
             }

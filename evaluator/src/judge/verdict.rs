@@ -12,7 +12,7 @@ use crate::diff::json::JsonChange;
 use crate::diff::output::OutputChange;
 use crate::diff::pointers::row_pointers;
 use crate::diff::{Differences, WithEvidence};
-use crate::judge::findings::Findings;
+use crate::judge::findings::{Findings, Found};
 use crate::load::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::messages;
@@ -101,10 +101,11 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     worse.extend(unsupported);
     let better = expectations(compared.expectations, Turn::Better);
     // An ungrounded value is a change, even where the rules of comparison ignore it.
-    let ungrounded = |is_kept| fresh(compared.findings, ReasonCode::UngroundedArgument, is_kept);
-    let mut changes: Vec<_> = ungrounded(false).collect();
+    let ungrounded = fresh(compared.findings, ReasonCode::UngroundedArgument);
+    let (origin_lost, made_up): (Vec<_>, Vec<_>) = ungrounded.partition(|found| found.baseline_has_value);
+    let mut changes: Vec<_> = made_up.into_iter().map(finding_reason).collect();
     changes.append(&mut self::changes(compared));
-    changes.extend(ungrounded(true));
+    changes.extend(origin_lost.into_iter().map(finding_reason));
     changes.extend(undecided(compared.expectations));
     let verdict = if !worse.is_empty() {
         Verdict::Regressed
@@ -278,10 +279,13 @@ fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
         .collect()
 }
 
-/// Reasons for the findings that baseline does not have: those about values that baseline has too, or the others.
-fn fresh(findings: &Findings, code: ReasonCode, is_kept: bool) -> impl Iterator<Item = Reason> {
-    let found = findings.fresh().filter(move |found| found.code == code && found.is_kept == is_kept);
-    found.map(move |found| code.reason(found.finding.message.clone(), found.finding.pointers.clone()))
+/// The findings of one kind that baseline does not have.
+fn fresh(findings: &Findings, code: ReasonCode) -> impl Iterator<Item = &Found> {
+    findings.fresh().filter(move |found| found.code == code)
+}
+
+fn finding_reason(found: &Found) -> Reason {
+    found.code.reason(found.finding.message.clone(), found.finding.pointers.clone())
 }
 
 /// Reasons for high-risk actions without evidence that baseline does not have, except actions that already have a reason.
@@ -301,7 +305,8 @@ fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
     let is_new = |reason: &Reason| {
         reason.pointers.iter().all(|place| !said.contains(place.pointer.trim_end_matches("/evidence_refs")))
     };
-    fresh(compared.findings, ReasonCode::HighRiskWithoutEvidence, false).filter(is_new).collect()
+    let lacking = fresh(compared.findings, ReasonCode::HighRiskWithoutEvidence).map(finding_reason);
+    lacking.filter(is_new).collect()
 }
 
 /// Reasons for the differences, by weight: proposed actions, then steps, then the output.
