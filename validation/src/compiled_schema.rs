@@ -1,4 +1,4 @@
-//! The schemas of the contract, compiled once per process.
+//! The schemas of the contract, compiled once per process. `rules::schema` checks documents against them.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
 //! The kind of a document, and the check against the schema of that kind. Schema errors get our own messages, because those
-//! of the validator quote complete values.
+//! of the validator quote complete values. The compiled schemas themselves are in `compiled_schema`.
 
 use std::fmt::Write as _;
 
