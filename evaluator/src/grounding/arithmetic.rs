@@ -23,6 +23,7 @@ pub(super) fn is_arithmetic(text: &str) -> bool {
             b'-' if awaits_number && rest[1..].starts_with(|c: char| c.is_ascii_digit() || c == '(') => 1,
             _ if awaits_number => {
                 let Some(number) = number(rest) else { return false };
+                // A decimal point rules out an id, a date and a range of whole numbers.
                 plainly |= rest[..number].contains('.');
                 (numbers, awaits_number) = (numbers + 1, false);
                 number
@@ -32,6 +33,7 @@ pub(super) fn is_arithmetic(text: &str) -> bool {
                     return false;
                 };
                 let is_spaced = text[..at].ends_with(' ') && rest[operator.len()..].starts_with(' ');
+                // `12-34` and `5/27` can be ids, ranges or dates. Spaces around the operator, or any other operator, make it arithmetic.
                 plainly |= is_spaced || !matches!(operator, "-" | "/");
                 awaits_number = true;
                 operator.len()
@@ -62,6 +64,7 @@ fn number(text: &str) -> Option<usize> {
             fraction => end += 1 + fraction,
         }
     }
+    // `1.2.3`, `12a` and `1,23` are no numbers as a whole.
     let goes_on = text[end..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ','));
     (!goes_on).then_some(end)
 }

@@ -1,9 +1,9 @@
 //! Origins of the values that an agent passes to its tools: the case's input, or an earlier event of its own side. A value
-//! without an origin was made up. Whether that matters is for the findings.
+//! without an origin was made up. `judge::findings` decides whether that matters.
 //!
-//! What the agent wrote itself is no origin: not the arguments of calls, not queries, not outputs; nor is a failed result
-//! that only repeats what its own call was given. Everything else is, unknown event types included. The words to search
-//! are collected first and each text is then read once, so the cost is that of reading.
+//! Text that the agent wrote itself is no origin: arguments of calls, queries, and outputs. Words of a failed result that repeat
+//! the arguments of its own call are no origin either. Everything else is, including unknown event types. The searched words are
+//! collected first, and each text is then read once, so the cost is linear in the size of the transcript.
 
 mod arithmetic;
 mod origins;

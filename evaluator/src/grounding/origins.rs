@@ -80,6 +80,7 @@ impl<'a> Origins<'a> {
         let mut search = Search::default();
         let mut leaves = Vec::new();
         each_holder(loaded, |holder, tool, arguments| {
+            // The ordinal replaces a pointer: one index per leaf is cheap, and pointers are only needed for findings.
             let mut ordinal = 0;
             each_leaf(arguments, root(tool), &mut |argument, value| {
                 let terms = search.add_terms(value);
@@ -90,6 +91,7 @@ impl<'a> Origins<'a> {
         });
         search.read_input(asked);
         let opaque = search.read_events(loaded);
+        // The parameters of an action were decided when its call ran, so a later event cannot be their origin.
         let carriers = Carriers::new(loaded);
         let mut locate = |search: &Search| {
             let mut missing = false;
@@ -134,6 +136,7 @@ pub(crate) fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) ->
         (EventBody::ToolCall(a), EventBody::ToolCall(b)) => a.tool == b.tool && same_object(&a.args, &b.args),
         (EventBody::ToolResult(a), EventBody::ToolResult(b)) => a.status == b.status && same_object(&a.extra, &b.extra),
         (EventBody::Retrieval(a), EventBody::Retrieval(b)) => a.doc_ids == b.doc_ids && same_object(&a.extra, &b.extra),
+        // Outputs are no origin, so a different output does not matter here.
         (EventBody::FinalOutput(_), EventBody::FinalOutput(_)) => true,
         (EventBody::Unknown { kind: a, fields: x }, EventBody::Unknown { kind: b, fields: y }) => {
             a == b && same_object(x, y)
@@ -165,6 +168,7 @@ pub(crate) fn origins_of_values(loaded: &LoadedAnswer, asked: &CaseInput<'_>, va
 
 /// Returns the words with numbers or ids that only the first text has, at most [`NUMBERS_FOLLOWED`].
 pub(crate) fn numbers_only_in(mine: &str, theirs: &str) -> Vec<String> {
+    // By token, so that a number in another notation is not reported as different.
     let known: HashedSet = numbers(theirs).collect();
     let words = mine.split_whitespace().filter(|word| numbers(word).any(|number| !known.contains(&number)));
     words.take(NUMBERS_FOLLOWED).map(str::to_owned).collect()
@@ -239,6 +243,7 @@ fn lead(path: &mut String, key: &str, value: &Value, left: &mut usize) -> bool {
         }
         _ if *left == 0 => true,
         _ => {
+            // Counts in the order of `each_leaf`, which numbered the leaves.
             *left -= 1;
             false
         }
@@ -277,6 +282,7 @@ pub(super) fn each_below<'a>(value: &'a Value, argument: u64, take: &mut impl Fn
     match value {
         Value::Object(fields) => each_leaf(fields, argument, take),
         Value::Array(items) => items.iter().for_each(|item| each_below(item, argument, take)),
+        // Array indexes are not part of the argument: the elements of a list have one argument.
         leaf => take(argument, leaf),
     }
 }

@@ -51,6 +51,7 @@ impl Search {
             Token::Date { whole, .. } => is_date |= whole,
         });
         let start = self.words.len();
+        // A date takes precedence: with spaces, `27 / 5 / 2024` also matches the grammar of a division.
         let is_sum = !is_date && value.as_str().is_some_and(is_arithmetic);
         match words.as_slice() {
             // A single character occurs everywhere.
@@ -70,6 +71,7 @@ impl Search {
             words if words.iter().all(|word| !word.has_digit) => {
                 self.words.extend(words.iter().map(|word| word.hash));
             }
+            // Pairs of adjacent words: an id such as `order 17` must not be assembled from unrelated parts.
             words => self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].hash, two[1].hash))),
         }
         let range = start..self.words.len();
@@ -223,6 +225,7 @@ impl Source<'_> {
     }
 
     fn key(&mut self, key: &str, value: &Value) {
+        // A text of its own: a key and the value next to it are no adjacent words.
         self.text(key, &mut None);
         self.keys(value);
     }

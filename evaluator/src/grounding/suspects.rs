@@ -62,6 +62,7 @@ pub(crate) fn suspects<'a>(
         .filter(|leaf| matches!(leaf.holder, Holder::Action(_)))
         .map(|leaf| (leaf.holder, leaf.argument, meaning_hash(leaf.value)))
         .collect();
+    // A call and the action that it executes have the same values. The action is what a person approves, so it is reported.
     let mut found = Vec::new();
     for leaf in nowhere {
         if let Some(action) = new.action_of(leaf.holder)
@@ -71,10 +72,13 @@ pub(crate) fn suspects<'a>(
         }
         let paired =
             counterparts.other(Side::New, leaf.holder).and_then(|holder| by_holder.get(&(holder, leaf.argument)));
-        let there: Option<&ArgumentSummary<'a>> = paired.or_else(|| by_argument.get(&leaf.argument));
-        if there.is_some_and(|there| there.all_grounded) || (transcript == Transcript::Complete && new.input_is_known) {
-            let in_baseline = there.is_some_and(|there| there.any_from_nowhere);
-            let baseline = there.map(|there| there.first);
+        // The paired call or action is the closest comparison; without it, all values of the same argument are.
+        let argument: Option<&ArgumentSummary<'a>> = paired.or_else(|| by_argument.get(&leaf.argument));
+        if argument.is_some_and(|argument| argument.all_grounded)
+            || (transcript == Transcript::Complete && new.input_is_known)
+        {
+            let in_baseline = argument.is_some_and(|argument| argument.any_from_nowhere);
+            let baseline = argument.map(|argument| argument.first);
             let baseline_has_value = kept.contains(&(leaf.argument, meaning_hash(leaf.value)));
             found.push(Suspect { leaf: *leaf, baseline, in_baseline, baseline_has_value });
         }
@@ -83,8 +87,8 @@ pub(crate) fn suspects<'a>(
 }
 
 fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, ArgumentSummary<'a>>, leaf: &Leaf<'a>) {
-    let there = entry.or_insert(ArgumentSummary { first: *leaf, all_grounded: true, any_from_nowhere: false });
+    let argument = entry.or_insert(ArgumentSummary { first: *leaf, all_grounded: true, any_from_nowhere: false });
     // A grounded sum does not imply that another sum is grounded: it may need a rate that no transcript contains.
-    there.all_grounded &= leaf.origin.is_grounded() && !leaf.is_sum;
-    there.any_from_nowhere |= leaf.origin == Origin::Nowhere;
+    argument.all_grounded &= leaf.origin.is_grounded() && !leaf.is_sum;
+    argument.any_from_nowhere |= leaf.origin == Origin::Nowhere;
 }

@@ -146,6 +146,7 @@ impl Reader {
         self.word.clear();
         let (mut end, mut length, mut has_digit) = (start, 0, false);
         for c in text[start..].chars() {
+            // A character of a script without spaces ends the word before it, and is a word itself.
             if !c.is_alphanumeric() || (stands_alone(c) && length > 0) {
                 break;
             }
@@ -179,6 +180,7 @@ impl Reader {
     fn emit(&mut self, word: Word, part: Option<Part>, take: &mut impl FnMut(Token)) {
         take(Token::Word(word));
         let Some(part) = part else { return };
+        // A window of three words: a date has at most three parts.
         self.parts = [self.parts[1], self.parts[2], part];
         dates(self.parts, &mut |date| take(date));
     }
@@ -205,6 +207,7 @@ fn dates(parts: [Part; 3], take: &mut impl FnMut(Token)) {
             whole(year, month, day);
         }
         [_, Month(month), Number(day @ 1..=31, 1..=2)] | [_, Number(day @ 1..=31, 1..=2), Month(month)] => {
+            // Under this second hash, a text without the year can still be the origin of a full date.
             take(Token::Date { hash: yearless(month, day), whole: false });
         }
         _ => {}
@@ -218,6 +221,7 @@ fn yearless(month: u16, day: u16) -> u64 {
 /// Returns the hashes of a text that is only a date, with or without a time of day: of the full date, and of the date
 /// without its year.
 pub(super) fn whole_date(text: &str) -> Option<[u64; 2]> {
+    // `2024-05-27` has ten characters; `get` fails if the text is shorter or the cut is within a character.
     let numbers = text.get(..10)?;
     let rest = &text[10..];
     let time = rest.bytes().all(|byte| byte.is_ascii_digit() || b"TtZz:+-. ".contains(&byte));

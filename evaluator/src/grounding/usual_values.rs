@@ -56,6 +56,7 @@ pub(crate) enum Classification {
 impl UsualValues {
     /// Records the tool arguments of an answer of the baseline.
     pub(crate) fn note(&self, baseline: &LoadedAnswer) {
+        // Per case first: an argument counts once per case, however many calls pass it.
         let mut here: HashedMap<Vec<u64>> = HashedMap::default();
         each_holder(baseline, |_, tool, arguments| {
             each_leaf(arguments, root(tool), &mut |argument, value| {
@@ -90,6 +91,7 @@ impl UsualValues {
         if undecided {
             return Classification::Undecided;
         }
+        // Relative to the cases: three values in three cases are data, three values in a hundred cases are a vocabulary.
         let few = known.cases >= CASES_PER_VALUE * known.values.len();
         if few && known.values.contains(&meaning_hash(value)) { Classification::Usual } else { Classification::Unusual }
     }

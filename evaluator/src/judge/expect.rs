@@ -23,9 +23,10 @@ pub(super) struct View {
 impl View {
     pub(super) fn new(loaded: &LoadedAnswer) -> Self {
         let answer = &loaded.answer;
-        // Types of ours, which always serialise.
+        // Serialising our own types cannot fail, so the default is never used.
         let mut events = serde_json::to_value(&answer.events).unwrap_or_default();
         let listed = events.as_array_mut().into_iter().flatten();
+        // An expression must not depend on whether a payload is inline or stored as an asset.
         for (index, (event, known)) in listed.zip(&answer.events).enumerate() {
             let field = match &known.body {
                 EventBody::ToolResult(result) if result.payload_asset_href.is_some() => "payload_summary",
@@ -44,7 +45,7 @@ impl View {
     }
 }
 
-/// What is expected, in words.
+/// The expectation as text for the report.
 pub(super) fn expected(expect: &Expect) -> String {
     let source = format!("`{}`", text::one_line(expect.expression.source(), MAX_SOURCE_CHARS));
     match &expect.name {

@@ -29,9 +29,9 @@ pub struct Expectations {
 #[derive(Debug, thiserror::Error)]
 #[error("case `{case_id}`: `expected.json_schema`: {source}")]
 pub struct SchemaError {
-    /// The case.
+    /// The case with the invalid schema.
     pub case_id: CaseId,
-    /// What is wrong with it.
+    /// The error in the schema.
     pub source: counterproof_cases::SchemaError,
 }
 
@@ -49,7 +49,7 @@ enum Check {
 }
 
 impl Expectations {
-    /// Takes the expectations of the cases, compiling their schemas.
+    /// Compiles the expectations of the cases, with their schemas.
     pub fn compile(cases: &[CaseSpec]) -> Result<Self, SchemaError> {
         let mut by_case = HashMap::new();
         for case in cases {
@@ -66,11 +66,12 @@ impl Expectations {
     /// Judges an answer to a case, one judgement for each expectation.
     pub fn judge_one(&self, case_id: &CaseId, answer: Judged<'_>) -> Vec<Judgement> {
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
+        // Built on first use: it copies the answer, and most cases have no expressions.
         let view = OnceCell::new();
         checks.iter().map(|check| check.judge(answer, &view)).collect()
     }
 
-    /// Judges what each side has of a case; a side without an answer is not judged.
+    /// Judges the answers of both sides to a case. A side without an answer has no judgement.
     pub fn judge(
         &self,
         case_id: &CaseId,
@@ -96,7 +97,7 @@ impl Expectations {
 pub struct Judged<'a> {
     /// The answer.
     pub answer: &'a LoadedAnswer,
-    /// The refs of each action.
+    /// The resolved refs of each proposed action.
     pub evidence: &'a [Vec<FollowedRef>],
 }
 
@@ -119,10 +120,10 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, counterproof_cases::Schema
     Ok(checks)
 }
 
-/// The expressions of a case, with what it asks.
+/// The expressions of a case, with the input that they can refer to.
 fn expressions(case: &CaseSpec) -> Vec<Check> {
     let Some(expressions) = &case.expected.expect else { return Vec::new() };
-    // A type of ours, which always serialises.
+    // Serialising our own type cannot fail, so the default is never used.
     let input = Arc::new(serde_json::to_value(&case.input).unwrap_or_default());
     expressions.iter().map(|expect| Check::Expect { expect: expect.clone(), input: Arc::clone(&input) }).collect()
 }
@@ -169,6 +170,7 @@ impl Check {
             Check::ToolSequence(tools) => {
                 let called = called_tools(judged.answer);
                 let passed = called.len() >= tools.len() && tools.iter().zip(&called).all(|(want, is)| want == is);
+                // At least one tool is listed, so that an empty expected sequence still shows what was called.
                 let first: Vec<_> = called.iter().take(tools.len().max(1)).copied().collect();
                 let found = if first.is_empty() {
                     "no tool called".to_owned()
@@ -238,6 +240,7 @@ fn called_tools(loaded: &LoadedAnswer) -> Vec<&str> {
 fn searchable(content: &Content) -> String {
     match content {
         Content::Text(text) => text.to_lowercase(),
+        // Indented, so that `"key": "value"` with a space matches as authors write it.
         Content::Json(object) => serde_json::to_string_pretty(object).unwrap_or_default().to_lowercase(),
     }
 }
@@ -254,9 +257,11 @@ fn judge_schema(validator: &Validator, content: &Content) -> Judgement {
         .map(|error| {
             let place = error.instance_path().as_str();
             let place = if place.is_empty() { "the output" } else { place };
+            // Masked, because the messages of the validator quote complete values.
             format!("{place}: {}", text::one_line(&error.masked().to_string(), 160))
         })
         .collect();
+    // Counted without formatting: an agent's output can violate a schema in thousands of places.
     let more = violations.count();
     match (shown.is_empty(), more) {
         (true, _) => Judgement::Met("it is valid".to_owned()),

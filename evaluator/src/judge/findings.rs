@@ -15,38 +15,38 @@ use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
 use crate::values::text;
 
-/// More findings of one kind than this are counted, not listed.
+/// Maximum number of listed findings of one kind; further ones are counted.
 const LISTED: usize = 20;
 
-/// A finding and what it is about.
+/// A finding, and the call or action that it concerns.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
-    /// What kind of finding it is.
+    /// The code of the finding.
     pub code: ReasonCode,
     /// The finding as the evaluation stores it.
     pub finding: CaseFinding,
-    /// The call or the action.
+    /// The call or action that it concerns.
     pub holder: Holder,
     /// True for a value that the baseline has in the same place.
     pub baseline_has_value: bool,
 }
 
-/// What was found in one case.
+/// The findings of one case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Findings {
-    /// In the order of their places.
+    /// Ungrounded values first, then actions without evidence, each in the order of the artifact.
     pub list: Vec<Found>,
-    /// True where a value may be one that the baseline usually gives there, which only the other cases can tell.
+    /// True if a value may be usual in the baseline, which only the remaining cases can decide.
     pub undecided: bool,
 }
 
 impl Findings {
-    /// Those that the baseline does not have.
+    /// The findings that the baseline does not have.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = &Found> {
         self.list.iter().filter(|found| !found.finding.in_baseline)
     }
 
-    /// True where a value that a call or an action was given is newly made up.
+    /// True if a value that was passed to a call or an action is ungrounded and the baseline does not have it.
     pub(crate) fn is_ungrounded(&self, holder: Holder) -> bool {
         self.fresh().any(|found| {
             found.holder == holder && found.code == ReasonCode::UngroundedArgument && !found.baseline_has_value
@@ -74,6 +74,7 @@ pub(crate) fn find(
     let mut findings = Findings::default();
     let mut invented = Vec::new();
     for suspect in suspects {
+        // An undecided value is treated as ungrounded. The caller discards the result and compares the case again.
         match values.usual.classify(suspect.leaf.argument, suspect.leaf.value, values.coverage) {
             Classification::Usual => continue,
             Classification::Undecided => findings.undecided = true,
@@ -119,6 +120,7 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
                 if suspect.baseline_has_value { "the same".to_owned() } else { text::short_value(before.value) };
             let _ = write!(message, "; baseline had {theirs} from {source}");
         }
+        // The baseline comes first, as in all pointers. Readers of the last pointer get the new side.
         pointers.insert(0, at(Side::Baseline, baseline, before.holder, before.ordinal));
     }
     let code = ReasonCode::UngroundedArgument;
@@ -148,6 +150,7 @@ fn without_evidence(
         matches!(action.risk_level, RiskLevel::High | RiskLevel::Unknown) && resolved_count(refs) == 0
     };
     let old = &baseline.loaded.answer.proposed_actions;
+    // An added action has no counterpart, so any action of the baseline without evidence counts as the same finding.
     let any_bare = old.iter().zip(baseline.evidence).any(|(action, refs)| bare(action, refs));
     let (mut found, mut all) = (Vec::new(), 0);
     for row in &differences.actions {
@@ -160,6 +163,7 @@ fn without_evidence(
         if action.risk_level != RiskLevel::High || resolved_count(refs) > 0 {
             continue;
         }
+        // Counted past the limit too, because the last finding names the number of those not listed.
         all += 1;
         if found.len() == LISTED {
             continue;

@@ -15,22 +15,22 @@ pub(crate) enum CallKind {
     HighRisk,
     /// Counted through its high-risk action; or a high-risk call that failed.
     Counted,
-    /// Any other.
+    /// Any other call.
     Step,
 }
 
 /// The outcomes of the calls of an answer.
 pub(crate) struct Outcomes<'a> {
-    /// By call: whether it failed.
+    /// By call id: whether the call failed.
     failed: HashMap<&'a str, bool>,
-    /// By action: whether all calls that carried it out failed.
+    /// By action: whether all calls that executed it failed.
     actions: HashMap<&'a str, bool>,
     /// By action: the events of those calls' results.
     results: HashMap<&'a str, Vec<usize>>,
     risks: HashMap<&'a str, RiskLevel>,
 }
 
-/// True where any tool failed.
+/// True if any tool call failed.
 pub(crate) fn any_failed(loaded: &LoadedAnswer) -> bool {
     loaded.answer.events.iter().any(is_error)
 }
@@ -43,9 +43,9 @@ pub(crate) fn is_error(event: &Event) -> bool {
 /// A proposed action that succeeded on baseline and failed on new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewlyFailed {
-    /// The number of its row among the aligned actions.
+    /// The index of its row among the aligned actions.
     pub(crate) row: usize,
-    /// The event of the baseline's result that is no error.
+    /// The event of the baseline's last successful result.
     pub(crate) succeeded: usize,
     /// The events of new's results, all of them errors; never none.
     pub(crate) failed: Vec<usize>,
@@ -53,6 +53,7 @@ pub(crate) struct NewlyFailed {
 
 /// Returns the actions whose calls all failed on new but not on baseline, except those that are noise.
 pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[ActionRow]) -> Vec<NewlyFailed> {
+    // The outcomes are only indexed if a tool failed, which is rare.
     if rows.is_empty() || !any_failed(new) {
         return Vec::new();
     }
@@ -69,7 +70,7 @@ pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[
 }
 
 impl<'a> Outcomes<'a> {
-    /// How the calls of an answer ended.
+    /// Collects the outcomes of an answer's calls.
     pub(crate) fn new(loaded: &'a LoadedAnswer) -> Self {
         let events = &loaded.answer.events;
         let results = events.iter().enumerate().filter_map(|(index, event)| match &event.body {
@@ -87,6 +88,7 @@ impl<'a> Outcomes<'a> {
             outcomes.failed.insert(&result.call_id, failed);
             let call = loaded.index.call(events, &result.call_id).and_then(|call| call.action_id.as_deref());
             if let Some(action) = result.action_id.as_deref().or(call) {
+                // One successful call is enough: a retry that succeeds executes the action.
                 outcomes.actions.entry(action).and_modify(|all| *all &= failed).or_insert(failed);
                 outcomes.results.entry(action).or_default().push(index);
             }
@@ -94,25 +96,27 @@ impl<'a> Outcomes<'a> {
         outcomes
     }
 
-    /// True where a call failed.
+    /// True if a call failed; false without a result.
     pub(crate) fn call_failed(&self, call: &ToolCall) -> bool {
         self.failed.get(call.call_id.as_str()) == Some(&true)
     }
 
-    /// True where every call that carried an action out failed.
+    /// True if every call that executed an action failed; false without calls.
     pub(crate) fn failed(&self, action: &ProposedAction) -> bool {
         self.actions.get(action.action_id.as_str()).copied().unwrap_or(false)
     }
 
-    /// The results of the calls that carried an action out.
+    /// The events of the results of the calls that executed an action.
     pub(crate) fn results(&self, action: &ProposedAction) -> &[usize] {
         self.results.get(action.action_id.as_str()).map_or(&[], Vec::as_slice)
     }
 
-    /// What kind of call it is.
+    /// How a call counts in the severity.
     pub(crate) fn kind(&self, call: &ToolCall) -> CallKind {
+        // For a call that executes an action, the risk of the action decides: the severity counts the action.
         let of_action = call.action_id.as_deref().and_then(|id| self.risks.get(id)).copied();
         match (of_action, call.risk_level) {
+            // The action already counts, so counting the call as well would count it twice.
             (Some(RiskLevel::High), _) => CallKind::Counted,
             (None, Some(RiskLevel::High)) if self.call_failed(call) => CallKind::Counted,
             (None, Some(RiskLevel::High)) => CallKind::HighRisk,

@@ -47,16 +47,16 @@ const MOVED: f64 = 0.25;
 /// The cost of a pair that differs everywhere; an unpaired element costs 1.
 const PAIR: f64 = 1.5;
 
-/// What is known of a case.
+/// The inputs of the severity of a case.
 #[derive(Clone, Copy)]
 pub(crate) struct SeverityInput<'a> {
-    /// What the baseline has of it.
+    /// The baseline's artifact.
     pub baseline: &'a Artifact,
-    /// What new has of it.
+    /// New's artifact.
     pub new: &'a Artifact,
-    /// In what the answers differ; `None` where not both sides answered.
+    /// The differences of the answers; `None` unless both sides answered.
     pub differences: Option<&'a Differences>,
-    /// How they did on the expectations.
+    /// The results of the expectations on both sides.
     pub expectations: &'a [ExpectationResult],
     /// The problems of new that do not depend on a comparison.
     pub findings: &'a Findings,
@@ -77,7 +77,7 @@ pub(crate) struct RepeatRates {
     pub evidence_fell: f64,
 }
 
-/// The severity of a case.
+/// Computes the severity of a case.
 pub(crate) fn compute(input: SeverityInput<'_>) -> Severity {
     // Rates over runs already account for noise, so only the differences between the two answers are reduced by it.
     let counted = match &input.runs {
@@ -90,14 +90,16 @@ pub(crate) fn compute(input: SeverityInput<'_>) -> Severity {
     let mut parts = counted;
     let lessened = noise > 0.0 && !differing.is_empty();
     parts.extend(differing);
+    // The sort is stable, so equal shares keep the order in which the parts were computed.
     parts.sort_by(|a, b| b.share.total_cmp(&a.share));
     if lessened {
+        // Last, because noise lowers the score and is not a part of it.
         parts.push(SeverityShare { code: SeverityPart::Noise.as_str().to_owned(), share: rounded(noise) });
     }
     Severity { score: rounded(score), parts }
 }
 
-/// The part; `None` for a share of 0.
+/// A part with its share; `None` for a share of 0.
 fn part(part: SeverityPart, share: f64) -> Option<SeverityShare> {
     (share > 0.0).then(|| SeverityShare { code: part.as_str().to_owned(), share: rounded(share.min(1.0)) })
 }
@@ -116,7 +118,7 @@ fn counted_over(runs: &RepeatRates) -> Vec<SeverityShare> {
     parts.into_iter().flatten().collect()
 }
 
-/// The same parts for one run per side.
+/// Like [`counted_over`], for one run per side: the parts are met or not.
 fn counted_once(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let fell = |result: &&ExpectationResult| {
         let (held, fails) = (result.baseline.as_ref(), result.new.as_ref());
@@ -164,7 +166,7 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     parts.into_iter().flatten().collect()
 }
 
-/// Combines independent evidence.
+/// Combines independent evidence: 1 − Π(1 − share).
 fn any(shares: impl Iterator<Item = f64>) -> f64 {
     1.0 - shares.map(|share| 1.0 - share).product::<f64>()
 }
@@ -193,7 +195,7 @@ fn risk(loaded: &LoadedAnswer, holder: Holder) -> RiskLevel {
     }
 }
 
-/// True where every call that a value was given to failed, so that nothing was done with it.
+/// True if every call that received a value failed, so that the value had no effect.
 fn all_calls_failed(loaded: &LoadedAnswer, outcomes: &Outcomes<'_>, holder: Holder) -> bool {
     match holder {
         Holder::Action(index) => outcomes.failed(&loaded.answer.proposed_actions[index]),
@@ -204,7 +206,7 @@ fn all_calls_failed(loaded: &LoadedAnswer, outcomes: &Outcomes<'_>, holder: Hold
     }
 }
 
-/// The distance of two aligned lists, summed up.
+/// The accumulated distance of two aligned lists.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sum {
     cost: f64,
@@ -212,7 +214,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Between 0 (the same) and 1 (nothing in common).
+    /// The distance, from 0 (equal) to 1 (nothing in common).
     fn distance(self) -> f64 {
         if self.elements == 0 { 0.0 } else { (self.cost / self.elements as f64).min(1.0) }
     }
@@ -248,6 +250,7 @@ impl ActionDistances {
             let j = j.filter(|j| !after.failed(&new_actions[*j]));
             let is_high = |action: &ProposedAction| action.risk_level == RiskLevel::High;
             let high = i.is_some_and(|i| is_high(&old_actions[i])) || j.is_some_and(|j| is_high(&new_actions[j]));
+            // A pair counts as high risk if either side does: a lowered risk level is a change of a high-risk action.
             let sum = if high { &mut distances.high } else { &mut distances.other };
             sum.add(Sides::new(i, j), || {
                 let params = |action: Option<&ProposedAction>| action.map_or(0, |action| leaves_below(&action.params));
@@ -257,6 +260,7 @@ impl ActionDistances {
         for row in &differences.events {
             let (i, j) = indexes(row.row);
             let (i, j) = (i.map(|i| &old.answer.events[i].body), j.map(|j| &new.answer.events[j].body));
+            // Paired events have the same type, so either body decides.
             let Some(body) = i.or(j) else { continue };
             let moved = if row.moved { MOVED } else { 0.0 };
             match body {
@@ -265,6 +269,7 @@ impl ActionDistances {
                         Some(EventBody::ToolCall(call)) => Some(outcomes.kind(call)),
                         _ => None,
                     };
+                    // Calls that are counted through their action drop out of the row here. The rest may then be unpaired.
                     let (a, b) = (call(i, before), call(j, after));
                     let is_high_risk = |kind: Option<CallKind>| kind == Some(CallKind::HighRisk);
                     let is_counted = |kind: &CallKind| matches!(kind, CallKind::HighRisk | CallKind::Step);
@@ -300,7 +305,7 @@ const fn indexes(row: Row) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// The share of all leaves that stand at places which differ; prose counts by its numbers.
+/// The share of all leaves that differ. Prose counts by its numbers.
 fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
     if changes.count() == 0 {
         return 0.0;
@@ -310,7 +315,7 @@ fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
         .iter()
         .map(|change| {
             let differ = match (&change.baseline, &change.new) {
-                // Of an array in another order, only what does not keep its place among the others differs.
+                // In a reordered array, only the elements that moved relative to the others differ.
                 (
                     Some(LocatedValue { value: Value::Array(old), .. }),
                     Some(LocatedValue { value: Value::Array(new), .. }),
@@ -324,6 +329,7 @@ fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
             differ * (below(&change.baseline) + below(&change.new))
         })
         .sum();
+    // The values of changes that are not listed are unknown; each counts as one leaf per side.
     let all = listed + 2.0 * changes.omitted as f64;
     (all / leaves().max(1) as f64).min(1.0)
 }
@@ -337,7 +343,7 @@ fn output(old: &FinalOutput, new: &FinalOutput, change: &OutputChange) -> (Sever
         (_, Content::Text(a), Content::Text(b)) => {
             (SeverityPart::OutputNumbers, OUTPUT_NUMBERS * grounding::distance_of_numbers(a, b))
         }
-        // A text in place of an object, or the other way round.
+        // One output is a text and the other an object.
         _ => (SeverityPart::OutputFields, OUTPUT_FIELDS),
     }
 }

@@ -20,6 +20,7 @@ use crate::messages::step_name;
 pub(super) fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Vec<Reason>, Vec<Reason>) {
     let (old, new) = (compared.baseline.loaded, compared.new.loaded);
     let newly = outcomes::newly_failed(old, new, &compared.differences.actions);
+    // A row of a failed call is found by its pointer, because reasons do not keep their row.
     let places: HashSet<_> = newly.iter().flat_map(|action| &action.failed).map(|event| at_event(*event)).collect();
     let (mut refused, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| {
         ReasonCode::ToolError.is_code_of(step)
@@ -27,6 +28,7 @@ pub(super) fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Ve
     });
     for action in &newly {
         let covers = |reason: &Reason, event: usize| reason.pointers.iter().any(|at| at.pointer == at_event(event));
+        // The last result is reported: it is the outcome after all retries.
         let Some(&last) = action.failed.last() else { continue };
         if !action.failed.iter().any(|event| refused.iter().any(|reason| covers(reason, *event))) {
             let name = step_name(&new.answer.events[last], new);
@@ -61,7 +63,7 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
     let event = &loaded.answer.events[index];
     let name = step_name(event, loaded);
     let (code, message) = match (&event.body, row.row) {
-        // The final output has a reason of its own, and a result is added or removed with its call.
+        // A changed final output has a reason of its own.
         (EventBody::FinalOutput(_), _) if compared.differences.output != OutputChange::Same => return None,
         (EventBody::ToolResult(result), Row::Added(_)) if result.status == ToolStatus::Error => {
             (ReasonCode::ToolError, format!("{name}: failed; baseline has no such call"))
@@ -69,6 +71,7 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
         (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
             let side = if matches!(row.row, Row::Added(_)) { Side::New } else { Side::Baseline };
             let call = loaded.index.call_position(&result.call_id);
+            // The reason for the added or removed call covers its result.
             if !call.is_some_and(|call| paired.contains(&(side, call))) {
                 return None;
             }

@@ -32,11 +32,11 @@ pub(crate) struct Compared<'a> {
     pub baseline: WithEvidence<'a>,
     /// New's answer.
     pub new: WithEvidence<'a>,
-    /// In what they differ.
+    /// The differences of the two answers.
     pub differences: &'a Differences,
-    /// How they did on the expectations.
+    /// The results of the expectations on both sides.
     pub expectations: &'a [ExpectationResult],
-    /// What is wrong with new by itself.
+    /// The findings on new.
     pub findings: &'a Findings,
 }
 
@@ -60,6 +60,7 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Compar
         Decision::new(verdict, vec![code.reason(message, pointers)])
     };
     match (baseline, new) {
+        // The order matters: an invalid artifact decides before an absent one, and an absent one before a failure.
         (Invalid(_), _) | (_, Invalid(_)) => Decision::new(Verdict::Invalid, violations(baseline, new)),
         (Absent, Absent) => {
             let message = "the case is selected, but neither side has an artifact of it".to_owned();
@@ -97,6 +98,7 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     let mut worse = expectations(compared.expectations, Turn::Worse);
     worse.extend(lost_evidence(compared));
     worse.extend(risks_without_evidence(compared));
+    // After the other evidence reasons, because it skips the actions that these already name.
     let unsupported = without_evidence(compared, &worse);
     worse.extend(unsupported);
     let better = expectations(compared.expectations, Turn::Better);
@@ -107,6 +109,7 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     changes.append(&mut self::changes(compared));
     changes.extend(origin_lost.into_iter().map(finding_reason));
     changes.extend(undecided(compared.expectations));
+    // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {
         Verdict::Regressed
     } else if !better.is_empty() {
@@ -149,6 +152,7 @@ fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
     for (side, artifact) in [(Side::Baseline, baseline), (Side::New, new)] {
         let Artifact::Invalid(findings) = artifact else { continue };
         for finding in findings.iter().take(REASONS_LISTED) {
+            // The finding's own code, not one of `ReasonCode`: contract violations have the codes of the validator.
             let message = format!("{side} violates the contract: {}", text::one_line(&finding.message, 200));
             reasons.push(Reason {
                 code: finding.code.to_string(),
@@ -219,6 +223,7 @@ fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
             let refs = refs.iter().filter(|followed| followed.resolved.is_some() == resolved);
             text::list(&refs.map(|followed| ref_name(followed, answer)).collect::<Vec<_>>())
         };
+        // A ref that does not resolve and a missing ref need different fixes, so they have different messages.
         let held = named(held, compared.baseline.loaded, true);
         let unresolved = refs.iter().any(|followed| followed.resolved.is_none());
         let tool = text::one_line(&actions[new].tool_name, 60);
@@ -320,6 +325,7 @@ fn changes(compared: Compared<'_>) -> Vec<Reason> {
     let (refused, mut steps) = steps::refused_actions(compared, steps.collect());
     // A failed action weighs more than changed parameters, and an action more than its evidence.
     reasons.sort_by_key(|action| ReasonCode::EvidenceChanged.is_code_of(action));
+    // At the front: an action that failed had no effect, which outweighs how it was proposed.
     reasons.splice(0..0, refused);
     // A failed tool explains more than the calls after it.
     steps.sort_by_key(|step| !ReasonCode::ToolError.is_code_of(step));
@@ -369,6 +375,7 @@ fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {
 /// The evidence that only one of the two sides has.
 fn other_evidence(compared: Compared<'_>, baseline: usize, new: usize) -> String {
     let (before, after) = (&compared.baseline.evidence[baseline], &compared.new.evidence[new]);
+    // By meaning: ids differ between runs, so equal targets can have different refs.
     let only_in = |refs: &[FollowedRef], others: &[FollowedRef], answer: &LoadedAnswer| {
         let known: HashSet<u64> = others.iter().map(|followed| followed.meaning).collect();
         let alone = refs.iter().filter(|followed| !known.contains(&followed.meaning));

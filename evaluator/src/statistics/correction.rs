@@ -13,6 +13,7 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let count = p.len() as f64;
     let mut adjusted = vec![1.0; p.len()];
     let mut smallest: f64 = 1.0;
+    // From the largest p-value down, so that no adjusted value exceeds that of a larger p-value (step-up procedure).
     for (rank, index) in ascending(p).into_iter().enumerate().rev() {
         smallest = smallest.min(p[index] * count / (rank + 1) as f64);
         adjusted[index] = smallest;
@@ -29,6 +30,7 @@ pub(super) fn discrete(p: &[f64], family: &Family) -> Vec<f64> {
     for (rank, index) in ascending(p).into_iter().enumerate() {
         // Equal p-values get the value of the first.
         if before != Some(p[index]) {
+            // The running maximum keeps the adjusted values in the order of the p-values (step-down procedure).
             largest = largest.max(family.expected_at_most(p[index]) / (rank + 1) as f64).min(1.0);
             before = Some(p[index]);
         }

@@ -3,8 +3,7 @@
 //! A place is anything that has a value in each run, such as an argument of a tool. Within a case, every pair of baseline runs
 //! and every pair of a baseline and a new run agree or disagree there. The statistic is the share of baseline–new pairs that
 //! disagree minus the share of baseline pairs that do, summed over the cases. If new is no different, the labels of the runs
-//! of a case could just as well have been dealt out any other way: so the p-value is the share of all relabelings, within each case,
-//! that give as much (Fisher 1935; the statistic is the between-minus-within contrast of Székely & Rizzo's energy test, 2004,
+//! of a case are exchangeable. The p-value is the share of all relabelings within each case whose statistic is at least as large (Fisher 1935; the statistic is the between-minus-within contrast of Székely & Rizzo's energy test, 2004,
 //! with a distance of 0 or 1). It is exact: a case has few distinct values, and a sum over cases is a convolution.
 
 use std::collections::BTreeMap;
@@ -14,19 +13,19 @@ use super::distribution::Distribution;
 /// The sum over the cases is computed on a lattice. Up to this many steps, the lattice represents every value exactly.
 const STEPS: u64 = 5_000;
 
-/// Steps between 0 and 1 where there are too many cases for that. A value between two steps is shared out to both, which keeps
-/// the mean and adds at most 1/144 to the variance of a case: the p-value comes out a little too large.
+/// The minimum number of steps between 0 and 1, used with many cases. The mass of a value between two steps is split between
+/// both. This keeps the mean and adds at most 1/144 to the variance of a case, so the p-value is slightly too large.
 const COARSE: u64 = 6;
 
-/// How many ways of dealing are told apart, at the most.
+/// The maximum number of partial relabelings that are enumerated for one pattern.
 const STATES: usize = 100_000;
 
-/// The values that the runs of one case have at a place: a digest each, also of there being none.
+/// The values that the runs of one case have at a place, as hashes. A missing value has a hash too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlaceValues {
-    /// One of each run of baseline.
+    /// One hash per run of baseline.
     pub baseline: Vec<u64>,
-    /// One of each run of new.
+    /// One hash per run of new.
     pub new: Vec<u64>,
 }
 
@@ -58,7 +57,7 @@ pub struct Disagreement {
     /// Pairs of a baseline run and a new one (d1).
     pub across: RunPairs,
     /// One-sided p-value for new differing more from baseline than baseline from itself. `None` where no case has two baseline
-    /// runs and one new run, or where there are too many runs to enumerate the relabelings.
+    /// runs and one new run, or where the runs have too many relabelings to enumerate.
     pub p: Option<f64>,
 }
 
@@ -74,6 +73,7 @@ pub struct PlaceJudgement {
 /// Tests one place over all cases that have it.
 pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
     let counted: Vec<Counted> = cases.iter().map(Counted::new).collect();
+    // Most cases share a few patterns, and the relabelings depend on the pattern only, so each is enumerated once.
     let mut relabelings: BTreeMap<&Pattern, Option<Relabelings>> = BTreeMap::new();
     for pattern in counted.iter().filter_map(|case| case.pattern.as_ref()) {
         if let Some(relabelings) = relabelings.entry(pattern).or_insert_with(|| pattern.relabelings()) {
@@ -81,9 +81,11 @@ pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
         }
     }
     let relabelings: BTreeMap<&Pattern, Relabelings> =
+        // Patterns with too many relabelings have no p-value, neither per case nor in the pooled test.
         relabelings.into_iter().filter_map(|(pattern, relabelings)| Some((pattern, relabelings?))).collect();
     let judged = counted.iter().map(|case| {
         let relabelings = case.pattern.as_ref().and_then(|pattern| relabelings.get(pattern));
+        // `>=` on exact fractions: a tie with the observed value counts as at least as extreme.
         let as_much = |(statistic, mass): &(Statistic, f64)| (*statistic >= case.statistic).then_some(*mass);
         let p = relabelings.map(|relabelings| relabelings.of_one.iter().filter_map(as_much).sum::<f64>().min(1.0));
         Disagreement { baseline: case.baseline, across: case.across, p }
@@ -106,12 +108,13 @@ pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
 /// The probability that the sum over all cases is at least as large as observed.
 fn pooled_p<'d>(counted: &[&Counted], relabelings: impl Iterator<Item = &'d Relabelings>) -> f64 {
     let relabelings: Vec<_> = relabelings.collect();
-    // Where all relabelings give the same, the case is of no use to the sum.
+    // A case whose relabelings all give the same statistic adds a constant to the sum and needs no lattice steps.
     let informative: usize = relabelings
         .iter()
         .filter(|relabelings| relabelings.of_one.len() > 1)
         .map(|relabelings| relabelings.cases)
         .sum();
+    // The sum has up to `informative * lattice` steps, so more cases allow fewer steps per case.
     let most = (STEPS / (informative as u64).max(1)).max(COARSE);
     let all = relabelings.iter().flat_map(|relabelings| &relabelings.of_one);
     let common = all.fold(1, |common, (statistic, _)| lowest_common_multiple(common, statistic.denominator, most));
@@ -119,19 +122,21 @@ fn pooled_p<'d>(counted: &[&Counted], relabelings: impl Iterator<Item = &'d Rela
     let sum = relabelings.iter().fold(Distribution::zero(), |sum, relabelings| {
         sum.plus(&on_lattice(&relabelings.of_one, lattice).times(relabelings.cases))
     });
-    // Each case is moved up by one whole, the least that a statistic can be.
+    // Shifted up by one per case, like the lattice: a statistic is at least −1.
     let seen: f64 = counted.iter().map(|case| (case.statistic.value() + 1.0) * lattice as f64).sum();
+    // The tolerance covers rounding errors of `seen`; the values on the lattice are whole numbers.
     let as_much = sum.iter().filter(|(number, _)| *number as f64 >= seen - 1e-6);
     as_much.map(|(_, mass)| mass).sum::<f64>().min(1.0)
 }
 
-/// The relabelings of one case, moved up by one whole so that no value is below zero.
+/// The relabelings of one case on the lattice, shifted up by 1 so that no value is negative.
 fn on_lattice(relabelings: &[(Statistic, f64)], lattice: u64) -> Distribution {
     let mut masses: BTreeMap<u64, f64> = BTreeMap::new();
     for (statistic, mass) in relabelings {
         let whole = u64::try_from(statistic.numerator + i64::try_from(statistic.denominator).unwrap_or(i64::MAX));
         let scaled = u128::from(whole.unwrap_or(0)) * u128::from(lattice);
         let denominator = u128::from(statistic.denominator);
+        // Splitting the mass in proportion to the distance from both neighbours keeps the mean of the distribution.
         let below = u64::try_from(scaled / denominator).unwrap_or(u64::MAX);
         let above = (scaled % denominator) as f64 / denominator as f64;
         *masses.entry(below).or_default() += mass * (1.0 - above);
@@ -151,7 +156,6 @@ fn lowest_common_multiple(left: u64, right: u64, limit: u64) -> u64 {
     (left / divisor).saturating_mul(right).min(limit.saturating_mul(2))
 }
 
-/// One case, counted.
 struct Counted {
     baseline: RunPairs,
     across: RunPairs,
@@ -173,6 +177,7 @@ impl Counted {
         let agree: u64 = classes.values().map(|(old, _)| pairs(*old)).sum();
         let agree_across: u64 = classes.values().map(|(old, new)| old * new).sum();
         let mut sizes: Vec<u64> = classes.values().map(|(old, new)| old + new).collect();
+        // Sorted, so that cases with the same sizes share a pattern whatever their values are.
         sizes.sort_unstable();
         Self {
             baseline: RunPairs { disagree: pairs(old) - agree, all: pairs(old) },
@@ -202,7 +207,7 @@ struct Dealt {
     agree_across: u64,
 }
 
-/// What the statistic can be in the cases of one pattern.
+/// The distribution of the statistic in the cases of one pattern.
 struct Relabelings {
     cases: usize,
     /// Each value in one case, with its share of all relabelings.
@@ -210,7 +215,7 @@ struct Relabelings {
 }
 
 impl Pattern {
-    /// What the statistic can be; `None` where that is too much to work out, which takes dozens of runs with many values.
+    /// The distribution of the statistic; `None` beyond [`STATES`], which takes dozens of runs with many values.
     fn relabelings(&self) -> Option<Relabelings> {
         // One value at a time. Runs with the same value are interchangeable, so only their number on each side matters.
         let mut states = BTreeMap::from([(Dealt::default(), 1.0)]);

@@ -19,13 +19,13 @@ impl Distribution {
         Self { first: 0, mass: vec![1.0] }
     }
 
-    /// How many of `runs` runs pass, when each passes with probability `rate`, above 0 and below 1.
+    /// The number of passes in `runs` runs that each pass with probability `rate`, above 0 and below 1.
     pub(super) fn binomial(runs: u32, rate: f64) -> Self {
         let odds = rate / (1.0 - rate);
         Self::from_ratios(0, runs, |passed| f64::from(runs - passed) / f64::from(passed + 1) * odds)
     }
 
-    /// How many of the `passed` passes fall on `drawn` runs, when the labels of all `drawn + others` runs are dealt out anew.
+    /// The number of the `passed` passes that fall on `drawn` runs if the labels of all `drawn + others` runs are permuted.
     pub(super) fn hypergeometric(others: u32, drawn: u32, passed: u32) -> Self {
         let (others, drawn, passed) = (u64::from(others), u64::from(drawn), u64::from(passed));
         let (lowest, highest) = (passed.saturating_sub(others), passed.min(drawn));
@@ -37,10 +37,11 @@ impl Distribution {
         })
     }
 
-    /// From the ratio of the mass of each number to the mass of the one before. Starting at the largest mass, nothing
-    /// overflows, and no logarithm costs a digit.
+    /// Builds a distribution from the ratio of each mass to the one before. It starts at the largest mass: no product overflows,
+    /// and no digits are lost to logarithms.
     fn from_ratios(lowest: u32, highest: u32, ratio: impl Fn(u32) -> f64) -> Self {
         let ratios: Vec<f64> = (lowest..highest).map(ratio).collect();
+        // The distributions are unimodal, so the ratios fall and the mass is largest where they first drop below 1.
         let mode = ratios.partition_point(|ratio| *ratio >= 1.0);
         let mut mass = vec![1.0; ratios.len() + 1];
         for index in mode..ratios.len() {
@@ -56,7 +57,7 @@ impl Distribution {
         Self { first: lowest as usize, mass }
     }
 
-    /// From the masses of some numbers.
+    /// Builds a distribution from the masses of some numbers; all others have none.
     pub(super) fn from_masses(masses: &BTreeMap<u64, f64>) -> Self {
         let narrow = |number: &u64| usize::try_from(*number).unwrap_or(usize::MAX);
         let (Some(first), Some(last)) = (masses.keys().next().map(narrow), masses.keys().next_back().map(narrow))
@@ -80,12 +81,12 @@ impl Distribution {
         self.mass
     }
 
-    /// The mass at most at `number`.
+    /// The mass of all numbers up to `number`.
     pub(super) fn at_most(&self, number: usize) -> f64 {
         self.iter().take_while(|(at, _)| *at <= number).map(|(_, mass)| mass).sum()
     }
 
-    /// The mass at least at `number`.
+    /// The mass of all numbers from `number` on.
     pub(super) fn at_least(&self, number: usize) -> f64 {
         self.iter().filter(|(at, _)| *at >= number).map(|(_, mass)| mass).sum()
     }
@@ -122,8 +123,9 @@ impl Distribution {
         sum
     }
 
-    /// Without negligible ends: sums of many terms stay as short as their spread.
+    /// Drops the negligible mass at both ends, so that the length of a sum follows its spread.
     fn trimmed(mut self) -> Self {
+        // Without trimming, the sum over n cases has n times the range, although its spread grows with the root of n only.
         let heavy = |mass: &f64| *mass > NEGLIGIBLE;
         let start = self.mass.iter().position(heavy).unwrap_or(0);
         let end = self.mass.iter().rposition(heavy).map_or(1, |last| last + 1);

@@ -118,6 +118,7 @@ impl AtRate {
 impl Table {
     fn new(baseline_runs: u32, new_runs: u32) -> Self {
         let mut fisher = vec![vec![1.0; new_runs as usize + 1]; baseline_runs as usize + 1];
+        // One hypergeometric distribution per total of passes: its cumulative sums are Fisher's p-values of a whole diagonal.
         for passed in 0..=baseline_runs + new_runs {
             let mut sum = 0.0;
             for (of_new, mass) in Distribution::hypergeometric(baseline_runs, new_runs, passed).iter() {
@@ -143,6 +144,7 @@ impl Table {
     fn largest(&self, fisher: f64) -> f64 {
         // Within a row, Fisher's p-value grows with the passes of new, so the region is a prefix of the row.
         let worst: Vec<usize> = self.fisher.iter().map(|row| row.partition_point(|p| *p <= fisher * TIE)).collect();
+        // The probability as a function of the rate has several peaks, so a search alone could stop at a lower one.
         let mut best = (0.0, 0.0);
         for (step, at_rate) in (1..RATES).zip(&self.at_rates) {
             let probability = at_rate.probability(&worst);
@@ -150,6 +152,7 @@ impl Table {
                 best = (f64::from(step), probability);
             }
         }
+        // The grid finds the highest peak; the refinement finds its top between the neighbouring grid points.
         let refined = golden_section(best.0 - 1.0, best.0 + 1.0, |step| {
             AtRate::new(self.baseline_runs, self.new_runs, angle(step)).probability(&worst)
         });

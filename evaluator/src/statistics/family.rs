@@ -10,10 +10,10 @@ use super::distribution::Distribution;
 use super::exact::{CaseTests, Method};
 use super::tally::{CaseTallies, Tally};
 
-/// Equal probabilities may differ by what arithmetic leaves behind.
+/// The relative tolerance within which two probabilities are equal: it covers rounding errors.
 const TIE: f64 = 1.0 + 1e-9;
 
-/// The cases of a suite that have runs on both sides, as chance sees them.
+/// The null distribution of the cases of a suite that have runs on both sides.
 #[derive(Debug)]
 pub(super) struct Family {
     shapes: Vec<Shape>,
@@ -27,32 +27,32 @@ struct Shape {
     cases: usize,
     /// The passes of new.
     draws: Distribution,
-    /// The p-value of each number of passes that can be drawn, never falling.
+    /// The p-value of each number of passes of new, in ascending order.
     p: Vec<f64>,
 }
 
 impl Shape {
-    /// How likely the case's p-value is no larger than `p`.
+    /// The probability that the case's p-value is at most `p`.
     fn at_most(&self, p: f64) -> f64 {
         self.draws.iter().zip(&self.p).take_while(|(_, own)| **own <= p * TIE).map(|((_, mass), _)| mass).sum()
     }
 }
 
-/// How likely the suite is to look so bad by chance.
+/// The probabilities, under the null hypothesis, of a result at least as extreme as observed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Chances {
-    /// New passes as seldom as seen, over all cases.
+    /// Of at most the observed number of passes of new, over all cases.
     pub(super) suite: f64,
-    /// New passes as often as seen, over all cases.
+    /// Of at least the observed number of passes of new, over all cases.
     pub(super) suite_better: f64,
-    /// The smallest p-value of a case is as small as seen.
+    /// Of a smallest p-value over the cases that is at most the observed one.
     pub(super) smallest: f64,
-    /// Either of the two: something on either level is as unlikely as the more unlikely of them.
+    /// Of a result on either level, suite or case, that is at least as extreme as the more extreme of the two.
     pub(super) either: f64,
 }
 
 impl Family {
-    /// From cases that have runs on both sides.
+    /// Groups cases that all have runs on both sides.
     pub(super) fn new(cases: &[CaseTallies], tests: &mut CaseTests) -> Self {
         let mut counted: BTreeMap<(u32, u32, u32), usize> = BTreeMap::new();
         for case in cases {
@@ -69,43 +69,45 @@ impl Family {
         Self { shapes, total, seen: cases.iter().map(|case| case.new.passed as usize).sum() }
     }
 
-    /// How many cases could tell the sides apart at all: those that neither always pass nor always fail.
+    /// The number of cases that carry information: those that neither always pass nor always fail.
     pub(super) fn informative(&self) -> usize {
         self.shapes.iter().filter(|shape| shape.p.len() > 1).map(|shape| shape.cases).sum()
     }
 
-    /// How likely new passes as seldom as seen over all cases, and how likely as often.
+    /// The probabilities of at most, and of at least, the observed number of passes of new over all cases.
     pub(super) fn suite(&self) -> (f64, f64) {
         (self.total.at_most(self.seen).min(1.0), self.total.at_least(self.seen).min(1.0))
     }
 
-    /// The chances of what was seen. `smallest` is the smallest p-value of a case.
+    /// The probabilities of the observed result. `smallest` is the smallest p-value of a case.
     pub(super) fn chances(&self, smallest: f64) -> Chances {
         let (suite, suite_better) = self.suite();
         let smallest = self.smallest_at_most(smallest);
         Chances { suite, suite_better, smallest, either: self.either(suite.min(smallest)) }
     }
 
-    /// How likely the smallest p-value of all cases is no larger than `p` (Westfall & Young 1993, for exact tests).
+    /// The probability that the smallest p-value of all cases is at most `p` (Westfall & Young 1993, for exact tests).
     fn smallest_at_most(&self, p: f64) -> f64 {
+        // Cases are independent. Logarithms keep the digits of probabilities that are far below 1.
         let none = self.shapes.iter().map(|shape| shape.cases as f64 * (-shape.at_most(p)).ln_1p());
         -none.sum::<f64>().exp_m1()
     }
 
-    /// How many cases are expected to have a p-value no larger than `p` by chance, each weighted as the step-down procedure of
-    /// [`super::correction`] asks for.
+    /// The expected number of cases with a p-value of at most `p` under the null hypothesis, weighted for the step-down procedure
+    /// of [`super::correction`].
     pub(super) fn expected_at_most(&self, p: f64) -> f64 {
         let weighted = self.shapes.iter().map(|shape| {
             let chance = shape.at_most(p);
-            // 0 / 0 cannot be: a case whose chance is 1 at this p-value makes the sum infinite.
+            // No 0 / 0: the division runs only if the chance is positive. A chance of 1 makes the sum infinite.
             if chance > 0.0 { shape.cases as f64 * chance / (1.0 - chance).max(0.0) } else { 0.0 }
         });
         weighted.sum()
     }
 
-    /// How likely at least one of the two levels is as unlikely as `chance`.
+    /// The probability that at least one of the two levels has a probability of at most `chance`.
     fn either(&self, chance: f64) -> f64 {
         let mut below = 0.0;
+        // The suite level: the largest sum of passes whose cumulative probability is at most `chance`.
         let mut worst = None;
         for (number, mass) in self.total.iter() {
             if below + mass > chance * TIE {
@@ -114,25 +116,27 @@ impl Family {
             below += mass;
             worst = Some(number);
         }
+        // The case level: the largest attainable p-value whose minimum over the cases has a probability of at most `chance`.
         let mut attainable: Vec<f64> = self.shapes.iter().flat_map(|shape| shape.p.iter().copied()).collect();
         attainable.sort_by(f64::total_cmp);
         let last = attainable.partition_point(|p| self.smallest_at_most(*p) <= chance * TIE);
         let Some(p) = last.checked_sub(1).map(|last| attainable[last]) else {
             return below.max(chance).min(1.0);
         };
-        // Not on the case level: every case stays above its p-value. Not on the suite level: the sum stays above `worst`.
+        // The complement: every case has a p-value above `p`, and the sum of passes is above `worst`.
         let neither = sum(self.shapes.iter().map(|shape| {
             let limit = shape.p.partition_point(|own| *own <= p * TIE);
             let first = shape.draws.iter().next().map_or(0, |(first, _)| first);
             shape.draws.only(|number| number - first >= limit).times(shape.cases)
         }));
         let neither = neither.at_least(worst.map_or(0, |worst| worst + 1));
-        // Where the chances are tiny, nothing is left of their digits in the difference from 1.
+        // A tiny probability loses its digits in the difference from 1, so it is clamped to its known bounds: `chance` below, and
+        // the sum of both levels above.
         (1.0 - neither).clamp(chance, (below + self.smallest_at_most(p)).max(chance)).min(1.0)
     }
 }
 
-/// The p-value of each number of passes that new may draw.
+/// The p-value of each possible number of passes of new.
 fn p_values(draws: &Distribution, baseline: u32, new: u32, passed: u32, tests: &mut CaseTests) -> Vec<f64> {
     let mut sum: f64 = 0.0;
     let p = draws.iter().map(|(of_new, mass)| {
@@ -143,7 +147,7 @@ fn p_values(draws: &Distribution, baseline: u32, new: u32, passed: u32, tests: &
             baseline: Tally::new(of_baseline, baseline - of_baseline),
             new: Tally::new(of_new, new - of_new),
         };
-        // Fisher's p-values are these very sums: asking for each again would cost the square of the runs.
+        // Fisher's p-value is this cumulative sum. Computing it again for each number would take quadratic time in the runs.
         match CaseTests::method(case) {
             Method::Boschloo => tests.fall(case).0,
             Method::Fisher | Method::Sequential => sum.min(1.0),

@@ -25,6 +25,7 @@ pub fn wilson(tally: Tally, quantile: f64) -> Option<Interval> {
     let middle = rate + square / (2.0 * runs);
     let half = quantile * (rate * (1.0 - rate) / runs + square / (4.0 * runs * runs)).sqrt();
     let scale = 1.0 + square / runs;
+    // Exact bounds are within 0 and 1; only rounding can leave that range.
     Some(Interval { low: ((middle - half) / scale).max(0.0), high: ((middle + half) / scale).min(1.0) })
 }
 

@@ -37,6 +37,7 @@ impl<'a> Planner<'a> {
         // The level for the uncorrected p-value, assuming that the other cases stay as they are and the correction factor with
         // them.
         let left = self.thresholds.alpha.value() * if corrected > p { p / corrected } else { 1.0 };
+        // Floats are no map keys; equal levels have equal bits.
         let key = (case.tallies, left.to_bits());
         if let Some(known) = self.known.get(&key) {
             return Some(*known);
@@ -90,6 +91,7 @@ impl<'a> Planner<'a> {
 
 /// The possible tallies of a side after further runs, with their probabilities, in ascending order of passes.
 fn further(tally: Tally, more: u32) -> Vec<(Tally, f64)> {
+    // A side that always passed or always failed stays so: the binomial distribution needs a rate above 0 and below 1.
     let rate = tally.rate().unwrap_or(0.5);
     let after = |passed: u32| Tally::new(tally.passed + passed, tally.failed + (more - passed));
     if tally.failed == 0 {

@@ -1,10 +1,9 @@
-//! Repeats that stop once decided: judges the cases after each round of new, compared with a fixed baseline.
+//! Sequential tests: judges the cases after each round of new against a fixed baseline. A decided case stops.
 //!
 //! Testing after every round and stopping at the first alarm raises more false alarms than testing once. Therefore a case is
 //! tested by the smallest of its p-values over all looks, and that value is compared with its distribution under the null
-//! hypothesis, over all rounds up to the maximum (the constant level of Pocock 1977, found exactly; as in Boschloo's test,
-//! for the rate of passes at which chance does worst). The result is a valid p-value whenever the
-//! case stops, and for whatever reason.
+//! hypothesis, over all rounds up to the maximum. This is the constant level of Pocock (1977), computed exactly; like Boschloo's
+//! test, it maximises over the pass rates. The result is a valid p-value whenever and for whatever reason the case stops.
 
 use std::collections::BTreeMap;
 
@@ -16,46 +15,46 @@ use super::suite_decision::{CaseJudgement, SuiteDecision, SuiteJudgement, TestRe
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
 
-/// With more runs of both sides together than this, the number of looks is the correction for them (Bonferroni).
+/// The maximum number of runs of both sides for the exact computation. With more runs, p-values are multiplied by the number of
+/// looks (Bonferroni): the cost of the exact computation grows with the runs and the square of the rounds.
 const EXACT_UP_TO: u32 = 200;
 
-/// Number of grid points for the pass rate at which the false alarm probability is evaluated, before the largest is refined.
+/// The number of steps of the grid of pass rates. The best rate of the grid is then refined.
 const RATES: u32 = 64;
 
-/// Less likely outcomes of baseline are skipped.
+/// Outcomes of baseline with a smaller probability are skipped. The error is far below any p-value that matters.
 const NEGLIGIBLE: f64 = 1e-12;
 
 /// One case: the runs of baseline, and the rounds of new.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaseRounds {
-    /// The runs of the known-good side.
+    /// The passes and failures of the known-good side.
     pub baseline: Tally,
-    /// Whether new passed, in the order of the rounds. A round in which the case could not be run is left out.
+    /// Whether new passed, in the order of the rounds. Rounds without a result of the case are left out.
     pub new: Vec<bool>,
-    /// How many of the rounds that ask every case are left out.
+    /// The number of full rounds without a result of the case.
     pub left_out: usize,
 }
 
 impl CaseRounds {
-    /// The counts after so many rounds.
+    /// The counts after this number of rounds.
     pub fn after(&self, rounds: usize) -> CaseTallies {
         CaseTallies { baseline: self.baseline, new: self.new.iter().copied().take(rounds).collect() }
     }
 
-    /// The counts after so many rounds that ask every case. Later rounds do not take the place of those that are left out:
-    /// whether there are any depends on how the case went.
+    /// The counts after this number of full rounds. Later rounds do not replace the rounds without a result: whether a case has
+    /// later rounds depends on its results, which would bias the counts.
     pub fn whole(&self, rounds: usize) -> CaseTallies {
         self.after(rounds.saturating_sub(self.left_out))
     }
 }
 
-/// Judges all cases after some rounds, of which there will be at most `max`. A case that is a regression or steady is decided
-/// and needs no further round; later rounds never withdraw a regression.
+/// Judges all cases after some of at most `max` rounds. A case with the tier regression or steady is decided and needs no further
+/// round; later rounds never withdraw a regression.
 ///
-/// Half of the rate of false alarms is spent on the cases, corrected over them by Benjamini & Hochberg (1995). The other half
-/// is spent on the suite, which is tested once, on the first rounds that ask all cases: how often a case was asked afterwards
-/// depends on how it went, and would mislead. Before these rounds are complete, what is said of the suite is not yet to be acted
-/// on. A single case gets all of it.
+/// Half of the false alarm rate is spent on the cases, corrected by Benjamini & Hochberg (1995). The other half is spent on the
+/// suite, which is tested once, on the full rounds: the number of later rounds of a case depends on its results and would bias the
+/// test. The result for the suite is not valid before the full rounds are complete. A single case gets the whole rate.
 pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tests: &mut RoundTests) -> SuiteDecision {
     let tallies: Vec<CaseTallies> = cases.iter().map(|case| case.after(usize::MAX)).collect();
     let tested: Vec<usize> = (0..cases.len()).filter(|index| tallies[*index].drop().is_some()).collect();
@@ -81,6 +80,7 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
     let suite = if alone { None } else { suite(cases, max, level, thresholds, &mut tests.cases) };
     let smallest = corrected.iter().copied().reduce(f64::min);
     let worst = suite.as_ref().map_or(smallest, |suite| smallest.map(|p| p.min(suite.p)));
+    // Bonferroni over the two halves of the rate: cases and suite.
     let overall = if alone { worst } else { worst.map(|p| (2.0 * p).min(1.0)) };
     SuiteDecision { cases: judged, suite, p: overall }
 }
@@ -130,16 +130,18 @@ impl RoundTests {
         if runs == 0 {
             return 1.0;
         }
+        // More rounds than planned are looks too, so they count towards the maximum.
         let max = max.max(u32::try_from(case.new.len()).unwrap_or(u32::MAX));
         if runs.saturating_add(max) > EXACT_UP_TO {
+            // Bonferroni over the planned looks, not the looks so far: the p-value must stay valid when more rounds follow.
             let looks = (1..=case.new.len()).map(|rounds| fisher(case.after(rounds)));
             return (looks.fold(1.0, f64::min) * f64::from(max)).min(1.0);
         }
         self.plans.entry((runs, max)).or_insert_with(|| Plan::new(runs, max)).fall(case)
     }
 
-    /// Whether the rounds that are left, of at most `max`, could decide a case at `level`: by failing in all of them, or by
-    /// passing in all. No other outcome decides a case that neither of these does.
+    /// Whether the remaining rounds, of at most `max`, can decide a case at `level`. Only the two extreme outcomes are tested: new
+    /// fails in all remaining rounds, or passes in all. If neither decides the case, no other outcome does.
     pub fn can_decide(&mut self, case: &CaseRounds, max: u32, level: f64, thresholds: &Thresholds) -> bool {
         [false, true].into_iter().any(|passes| {
             let mut then = case.clone();
@@ -151,7 +153,7 @@ impl RoundTests {
     }
 }
 
-/// Everything about one number of baseline runs and of rounds.
+/// The precomputed probabilities for one number of baseline runs and one maximum number of rounds.
 #[derive(Debug)]
 struct Plan {
     baseline_runs: u32,
@@ -189,13 +191,14 @@ impl Plan {
         if smallest > 0.5 { 1.0 } else { self.p(smallest) }
     }
 
-    /// How likely the smallest of Fisher's p-values over all rounds is no larger than this.
+    /// The probability under the null hypothesis that the smallest of Fisher's p-values over all rounds is at most `smallest`.
     fn p(&mut self, smallest: f64) -> f64 {
         if let Some(known) = self.known.get(&smallest.to_bits()) {
             return *known;
         }
         let limit = smallest * (1.0 + 1e-9);
-        // For each number of passes of baseline: how many outcomes of each round are an alarm, counted from no pass on.
+        // For each number of passes of baseline and each round, the number of outcomes of new that raise an alarm. These are the
+        // outcomes with the fewest passes, because Fisher's p-value grows with the passes of new.
         let alarms = self
             .fisher
             .iter()
@@ -222,10 +225,12 @@ impl Plan {
             let mut quiet = vec![0.0; self.max as usize + 1];
             quiet[0] = 1.0;
             for (round, count) in alarms.iter().enumerate() {
+                // In descending order, because each entry still needs the old value of the entry below it.
                 for passed in (0..=round + 1).rev() {
                     let from_below = if passed > 0 { quiet[passed - 1] * rate } else { 0.0 };
                     quiet[passed] = quiet[passed] * (1.0 - rate) + from_below;
                 }
+                // An alarm stops the case, so its probability leaves the random walk.
                 quiet[..*count].fill(0.0);
             }
             sum += mass * (1.0 - quiet.iter().sum::<f64>()).max(0.0);

@@ -24,7 +24,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The word for it in files.
+    /// The name of the tier in files, in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Regression => "regression",
@@ -39,11 +39,11 @@ impl Tier {
 /// The result for one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseJudgement {
-    /// The counts.
+    /// The passes and failures of both sides.
     pub tallies: CaseTallies,
-    /// The conclusion.
+    /// The conclusion, the first tier that applies.
     pub tier: Tier,
-    /// One-sided p-value for a fall. None where a side has no run.
+    /// One-sided p-value for a fall; `None` where a side has no run.
     pub p: Option<f64>,
     /// The test that gave the p-value.
     pub method: Method,
@@ -86,7 +86,7 @@ pub struct SuiteJudgement {
 /// The decision on a suite: on each case, and on all cases together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteDecision {
-    /// In the order of the cases.
+    /// The result for each case, in the order of the cases.
     pub cases: Vec<CaseJudgement>,
     /// `None` where fewer than two cases have runs on both sides, since the only case is then the suite.
     pub suite: Option<SuiteJudgement>,
@@ -120,6 +120,8 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
         // A single case needs no correction, and its own test has more power than the test of the suite.
         [p] => (vec![p], None, Some(p)),
         _ => {
+            // Two levels are tested, each case and the suite. `either` is their joint p-value, so that the rate of false alarms holds
+            // for both together.
             let family = Family::new(&tallies, tests);
             let chances = family.chances(p.iter().copied().fold(1.0, f64::min));
             let (baseline_rate, new_rate) = rates(&tallies);
@@ -135,6 +137,7 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
         }
     };
 
+    // The joint test gates both levels: no case is significant unless it is, even if its own corrected p-value is small.
     let open = overall.is_some_and(|overall| overall <= level);
     let mut judged: Vec<CaseJudgement> = cases.iter().map(|case| untested(*case, CaseTests::method(*case))).collect();
     for ((index, p), corrected) in tested.into_iter().zip(p).zip(corrected) {
@@ -179,6 +182,7 @@ pub(super) struct TestResult {
 /// The tier of a case with this test result.
 pub(super) fn tier(case: CaseTallies, test: TestResult, thresholds: &Thresholds) -> Tier {
     let Some(drop) = case.drop() else { return Tier::Unknown };
+    // From the strongest conclusion to the weakest; the first that applies is the tier.
     if test.significant && fell_enough(case, thresholds) {
         Tier::Regression
     } else if test.p <= thresholds.likely_p.value() && reaches(drop, thresholds.likely_drop.value()) {
@@ -194,6 +198,7 @@ pub(super) fn tier(case: CaseTallies, test: TestResult, thresholds: &Thresholds)
 
 /// Whether the fall is large enough for a regression.
 pub(super) fn fell_enough(case: CaseTallies, thresholds: &Thresholds) -> bool {
+    // A significant fall can be too small to matter, and a baseline that mostly fails has nothing to regress from.
     let passed = case.baseline.rate().unwrap_or(0.0);
     reaches(passed, thresholds.min_baseline.value())
         && case.drop().is_some_and(|drop| drop > 0.0 && reaches(drop, thresholds.min_drop.value()))
