@@ -26,7 +26,7 @@ use crate::load::SideRuns;
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
 
-/// Maximum number of listed places of a case; further ones are counted.
+/// Maximum number of places in the record of a case; further ones are counted.
 const PLACES_LISTED: usize = 50;
 
 /// The inputs of the analysis of repeated runs.
@@ -71,6 +71,7 @@ impl RepeatAnalysis {
     /// Analyses all runs of the cases. Deterministic: the same runs give the same result.
     pub(crate) fn new(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
         let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules };
+        // One case at a time across all runs, so that only the small summaries of all cases are in memory together.
         let survey = |id: &CaseId| CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id);
         let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let names = learnt.into_iter().fold(Names::default(), Names::merged);
@@ -100,8 +101,8 @@ impl RepeatAnalysis {
         &self.suite
     }
 
-    /// The verdict on a case, with the reasons that precede those of the shown pair. `None` unless both sides have an answer in
-    /// some run: then the pair decides alone.
+    /// The verdict on a case, with the reasons that precede those of the shown pair. `None` if the pair decides alone: unless both
+    /// sides have an answer in some run and no artifact is invalid.
     pub(crate) fn verdict(&self, case: &CaseAnalysis) -> Option<Decision> {
         if !case.runs_decide {
             return None;
@@ -111,11 +112,13 @@ impl RepeatAnalysis {
         let rose: Vec<_> = concluded(Tier::Improvement).collect();
         let maybe: Vec<_> = concluded(Tier::Likely).chain(concluded(Tier::Watch)).collect();
         let undecided: Vec<_> = concluded(Tier::Unknown).filter(|measure| reasons::is_lower(measure)).collect();
+        // From the strongest evidence to the weakest. Fewer answers alone mean that new is broken, not that its answers got worse.
         let verdict = match () {
             () if fell.iter().any(|measure| measure.code != MeasureCode::Answered) => Verdict::Regressed,
             () if !fell.is_empty() => Verdict::Broken,
             () if !rose.is_empty() => Verdict::Improved,
             () if !maybe.is_empty() || case.places.iter().any(|place| !place.noise) => Verdict::Changed,
+            // A first failure on new is no noise of the baseline, however few the runs are.
             () if undecided.iter().any(|measure| always_held(measure)) => Verdict::Changed,
             () if case.places.is_empty() => Verdict::Unchanged,
             () => Verdict::Noisy,
@@ -149,6 +152,7 @@ impl RepeatAnalysis {
             let tier = matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
             tier && reasons::is_lower(measure)
         };
+        // A case that already fails the gate by its verdict needs no second rule against it.
         let is_decided = |case: &CaseEvaluation| gate::fails_by_default(case.verdict);
         let open = |case: &&CaseEvaluation| {
             !is_decided(case) && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(is_open)
@@ -188,6 +192,7 @@ impl CaseAnalysis {
 
     /// Marks the noise in the shown pair, unless everything in it is noise.
     pub(crate) fn mark_noise(&self, found: &mut Differences, sides: Sides<WithEvidence<'_>>, rules: &Rules) {
+        // The pair that decides alone has no other runs to learn noise from.
         if self.runs_decide && self.places.iter().any(|place| place.noise) {
             let noise: HashMap<u64, bool> = self.places.iter().map(|place| (place.place, place.noise)).collect();
             noise_marks::mark(found, sides, rules, &|place| noise.get(&place).copied());

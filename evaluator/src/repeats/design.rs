@@ -10,18 +10,18 @@ use crate::load::SideRuns;
 pub(super) struct Design {
     /// For each run of baseline, whether its outcomes are counted.
     baseline: Vec<bool>,
-    /// The rounds of new; `None` where its runs were planned.
+    /// The rounds of new; `None` if its runs were planned in advance.
     pub(super) rounds: Option<Rounds>,
 }
 
-/// Runs of new of which each asks what those before it left open.
+/// Runs of new in rounds: after the full rounds, each round includes only the cases that are still open.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    /// The runs by their place on the side, in the order in which they were made.
+    /// The indexes of the runs on the side, in the order of the rounds.
     pub(super) order: Vec<usize>,
-    /// How many rounds there are at most.
+    /// The maximum number of rounds.
     pub(super) max: u32,
-    /// How many rounds, from the first on, ask every case.
+    /// The number of full rounds: the first rounds, which include every case.
     pub(super) full: u32,
 }
 
@@ -49,11 +49,13 @@ impl Design {
 impl Rounds {
     fn from_runs(runs: &[Run]) -> Option<Self> {
         let until = runs.iter().filter_map(|run| run.until_decided.as_ref());
+        // The minimum: a round is full only if every run agrees that it includes all cases.
         let full = until.map(|until| until.full_rounds.get()).min()?;
         let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let number = |run: &Run| run.repeat.map_or(u64::MAX, Count::get);
         let mut order: Vec<usize> = (0..runs.len()).collect();
         order.sort_by_key(|index| number(&runs[*index]));
+        // More runs than planned are rounds too, so the maximum covers both.
         let planned = runs.iter().filter_map(|run| run.repeats).map(Count::get).max().unwrap_or(0);
         Some(Self { order, max: narrow(planned.max(runs.len() as u64)), full: narrow(full) })
     }

@@ -1,4 +1,4 @@
-//! Measures: in how many runs of a side something holds, for each case and for the whole suite.
+//! Measures: the number of runs of a side that pass a check, for each case and for the whole suite.
 
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Rate, SuiteMeasure, Tier};
 
@@ -26,27 +26,28 @@ impl Measures {
     /// Judges all cases. The false alarm rate in `thresholds` applies to all measures together.
     pub(super) fn new(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
         match &design.rounds {
-            Some(rounds) => Self::over_rounds(cases, design, rounds, thresholds),
-            None => Self::of_planned(cases, design, thresholds),
+            Some(rounds) => Self::from_rounds(cases, design, rounds, thresholds),
+            None => Self::from_planned(cases, design, thresholds),
         }
     }
 
-    fn nothing(cases: usize) -> Self {
+    fn empty(cases: usize) -> Self {
         Self { by_case: vec![Vec::new(); cases], undecidable: vec![Vec::new(); cases], suite: Vec::new() }
     }
 
     /// Judges runs whose number was planned in advance.
-    fn of_planned(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
+    fn from_planned(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
         let counted: Vec<Counted> =
             CODES.into_iter().filter_map(|code| Counted::from_cases(code, cases, design)).collect();
         // A measure that always or never passes cannot raise an alarm, so it needs no share of the rate.
         let moving = counted.iter().filter(|measure| measure.varies()).count().max(1);
-        let thresholds = shared_out(thresholds, moving);
+        let thresholds = divided_among(thresholds, moving);
 
         let mut planner = Planner::new(&thresholds);
-        let mut found = Self::nothing(cases.len());
+        let mut found = Self::empty(cases.len());
         for measure in counted {
             let fall = statistics::judge(&measure.tallies, &thresholds);
+            // A rise is a fall with the sides exchanged, so one test covers both directions.
             let mirrored: Vec<_> = measure.tallies.iter().map(|tallies| tallies.mirrored()).collect();
             let rise = statistics::judge(&mirrored, &thresholds);
             found.suite.push(suite_measure(measure.code, &measure.tallies, &fall));
@@ -62,14 +63,14 @@ impl Measures {
     }
 
     /// Judges rounds that each include only the open cases: results are tested after every round, and stop the case.
-    fn over_rounds(cases: &[CaseObservations], design: &Design, rounds: &Rounds, thresholds: &Thresholds) -> Self {
+    fn from_rounds(cases: &[CaseObservations], design: &Design, rounds: &Rounds, thresholds: &Thresholds) -> Self {
         let counted = CODES.into_iter().filter_map(|code| RoundsCounted::from_cases(code, cases, design, rounds));
         let counted: Vec<RoundsCounted> = counted.collect();
         // Whether a measure varies is only known after the last round, so using it would change earlier decisions.
-        let thresholds = Thresholds { full_rounds: rounds.full, ..shared_out(thresholds, counted.len().max(1)) };
+        let thresholds = Thresholds { full_rounds: rounds.full, ..divided_among(thresholds, counted.len().max(1)) };
 
         let mut tests = RoundTests::default();
-        let mut found = Self::nothing(cases.len());
+        let mut found = Self::empty(cases.len());
         for measure in counted {
             let fall = statistics::judge_rounds(&measure.cases, rounds.max, &thresholds, &mut tests);
             // The full rounds include every case, so a single test on them is valid.
@@ -90,7 +91,7 @@ impl Measures {
     }
 }
 
-/// The cases that have a measure, and how often it holds in each.
+/// The cases to which a measure applies, and how often it passes in each.
 struct Counted {
     code: MeasureCode,
     indexes: Vec<usize>,
@@ -104,8 +105,8 @@ impl Counted {
         (!indexes.is_empty()).then_some(Self { code, indexes, tallies })
     }
 
-    /// True where it holds in some runs of a case, and in others not. Whose runs these are is not asked, so that the
-    /// answer says nothing about the sides.
+    /// True if the measure passes in some runs of a case and fails in others. It uses only the totals of both sides, so that the
+    /// choice of the tests does not depend on the result.
     fn varies(&self) -> bool {
         self.tallies.iter().any(|case| {
             let passed = case.baseline.passed + case.new.passed;
@@ -114,7 +115,7 @@ impl Counted {
     }
 }
 
-/// The cases that have a measure, and whether it holds in each round.
+/// The cases to which a measure applies, and whether it passes in each round.
 struct RoundsCounted {
     code: MeasureCode,
     indexes: Vec<usize>,
@@ -122,11 +123,12 @@ struct RoundsCounted {
 }
 
 impl RoundsCounted {
-    /// `None` where no case has anything to count on both sides. A case that new was not asked yet is among the others.
+    /// `None` if no case has countable runs on both sides. Cases that new has not run yet are included.
     fn from_cases(code: MeasureCode, cases: &[CaseObservations], design: &Design, rounds: &Rounds) -> Option<Self> {
         let count = |(index, case): (usize, &CaseObservations)| {
             let baseline = baseline_tally(code, case, design);
             let outcomes: Vec<_> = rounds.order.iter().map(|run| outcome(code, case.new.get(*run)?)).collect();
+            // Only in the full rounds: a later round without the case means that the case was decided.
             let left_out = outcomes.iter().take(rounds.full as usize).filter(|outcome| outcome.is_none()).count();
             let new = outcomes.into_iter().flatten().collect();
             (baseline.runs() > 0).then_some((index, CaseRounds { baseline, new, left_out }))
@@ -137,13 +139,14 @@ impl RoundsCounted {
     }
 }
 
-/// The same thresholds, with the rate of false alarms shared out over so many tests (Bonferroni).
-fn shared_out(thresholds: &Thresholds, tests: usize) -> Thresholds {
+/// The thresholds with the false alarm rate divided by the number of tests (Bonferroni).
+fn divided_among(thresholds: &Thresholds, tests: usize) -> Thresholds {
     Thresholds { alpha: thresholds.alpha.divided_by(tests), ..thresholds.clone() }
 }
 
 fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement, more_runs: Option<u64>) -> CaseMeasure {
     let tier = match (fall.tier, rise.tier) {
+        // A fall takes precedence; a rise only counts if it is significant, because improvements need no early warning.
         (statistics::Tier::Regression, _) => Tier::Regression,
         (_, statistics::Tier::Regression) => Tier::Improvement,
         (statistics::Tier::Likely, _) => Tier::Likely,
@@ -155,10 +158,11 @@ fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement, m
         code,
         baseline: rate(fall.tallies.baseline),
         new: rate(fall.tallies.new),
-        // Both sides have runs, or the case would not be here.
+        // Cases without runs on both sides were left out, so the default is never used.
         p: fall.p.unwrap_or(1.0),
         corrected: fall.corrected.unwrap_or(1.0),
         tier,
+        // The planner only knows falls: its number does not apply to a decided rise.
         more_runs: more_runs.filter(|_| tier != Tier::Improvement),
     }
 }
@@ -178,7 +182,7 @@ fn suite_measure(code: MeasureCode, cases: &[CaseTallies], judged: &SuiteDecisio
     }
 }
 
-/// What a case's runs say of a measure; `None` where it does not apply to the case, or where a side has nothing to count.
+/// How often a measure passes in a case; `None` if it does not apply to the case, or if a side has no countable run.
 fn tallies(code: MeasureCode, case: &CaseObservations, design: &Design) -> Option<CaseTallies> {
     let new = case.new.iter().filter_map(|run| outcome(code, run)).collect();
     let tallies = CaseTallies { baseline: baseline_tally(code, case, design), new };
@@ -190,11 +194,11 @@ fn baseline_tally(code: MeasureCode, case: &CaseObservations, design: &Design) -
     counted.filter_map(|(_, run)| outcome(code, run)).collect()
 }
 
-/// Whether the measure holds in a run; `None` where it is not asked there.
+/// Whether a run passes the measure; `None` if the measure does not apply to the run.
 pub(super) fn outcome(code: MeasureCode, run: &RunOutcome) -> Option<bool> {
-    let of_answer = |asked: fn(&Answered) -> Option<bool>| run.answered().and_then(asked);
+    let of_answer = |measured: fn(&Answered) -> Option<bool>| run.answered().and_then(measured);
     match code {
-        MeasureCode::Answered => run.was_asked().then(|| run.answered().is_some()),
+        MeasureCode::Answered => run.was_sent().then(|| run.answered().is_some()),
         MeasureCode::Expectations => of_answer(|answer| answer.met),
         MeasureCode::Evidence => of_answer(|answer| answer.evidence_holds),
     }

@@ -28,6 +28,7 @@ pub(super) struct DifferingPlace {
 /// the tests.
 pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -> Vec<Vec<DifferingPlace>> {
     let mut by_place: BTreeMap<u64, (Vec<usize>, Vec<PlaceValues>)> = BTreeMap::new();
+    // Grouped by place across the cases, because the pooled test needs all cases of a place.
     for (index, case) in cases.iter().enumerate() {
         for (place, values) in at_places(case, names) {
             let (indexes, all) = by_place.entry(place).or_default();
@@ -104,6 +105,7 @@ fn at_places(case: &CaseObservations, names: &Names) -> BTreeMap<u64, PlaceValue
         found.entry(place).or_insert_with(|| {
             let owner = names.owner(place);
             let at = |side: &[(&Labels, HashSet<u64>)]| {
+                // Otherwise the absent call or action would be a second difference at each of its arguments.
                 let having = side.iter().filter(|(_, owners)| owner.is_none_or(|owner| owners.contains(&owner)));
                 having.map(|(labels, _)| labels.at(place)).collect()
             };

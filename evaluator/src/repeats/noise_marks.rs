@@ -42,6 +42,7 @@ pub(super) fn mark(
             |visit| other.into_iter().for_each(|index| new.visit_event(index, visit)),
         );
         if row.moved || !matches!(row.row, Row::Both { .. }) {
+            // A step without a counterpart, or at another position, also changes the order of the tools.
             places.push(Place::ToolSequence.key());
             // A call that executes an action is noise only if the action is too.
             places.extend(old.and_then(|index| baseline.proposed_place(index)));
@@ -50,6 +51,7 @@ pub(super) fn mark(
         if old.is_some_and(|index| baseline.is_output_event(index))
             || other.is_some_and(|index| new.is_output_event(index))
         {
+            // The event of the final output has no places of its own.
             places.clone_from(&output);
         }
         row.noise = !row.is_same() && are_noise(&places, is_noise) && !undetected::in_event(row, new.loaded, rules);
@@ -72,6 +74,7 @@ pub(super) fn mark(
     let counts = found.output_counts()
         || found.events.iter().any(EventRow::counts)
         || found.actions.iter().any(ActionRow::counts);
+    // If all differences were marked, the report would show a changed case without a difference.
     if !counts {
         found.output_is_noise = false;
         found.events.iter_mut().for_each(|row| row.noise = false);
@@ -91,9 +94,10 @@ pub(super) fn pointers(found: &Differences) -> (Vec<SidePointer>, u64) {
     (listed, omitted as u64)
 }
 
-/// Whether runs differ at some of these places, and only by noise.
+/// Whether runs differ at one of these places or more, and all of these differences are noise.
 fn are_noise(places: &[u64], is_noise: &dyn Fn(u64) -> Option<bool>) -> bool {
     let mut known = places.iter().filter_map(|place| is_noise(*place)).peekable();
+    // A difference without a known place is not noise: no other run shows it.
     known.peek().is_some() && known.all(|noise| noise)
 }
 

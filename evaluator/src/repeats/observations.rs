@@ -20,7 +20,7 @@ pub(super) struct CaseObservations {
     pub(super) new: Vec<RunOutcome>,
 }
 
-/// What answers are judged by.
+/// The expectations and the rules by which answers are judged.
 #[derive(Clone, Copy)]
 pub(super) struct Criteria<'a> {
     pub(super) expectations: &'a Expectations,
@@ -42,7 +42,7 @@ pub(super) enum RunOutcome {
     Answered(Answered),
 }
 
-/// What the analysis needs of an answer.
+/// The summary of an answer that the analysis needs.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) labels: Labels,
@@ -70,7 +70,7 @@ impl CaseObservations {
         (survey, names)
     }
 
-    /// True where the runs decide: both sides have an answer, and no artifact breaks the contract.
+    /// True if the runs decide the verdict: both sides have an answer, and no artifact violates the contract.
     pub(super) fn runs_decide(&self) -> bool {
         let is_valid = |runs: &[RunOutcome]| !runs.iter().any(|run| matches!(run, RunOutcome::Invalid));
         let answers = |runs: &[RunOutcome]| runs.iter().any(|run| run.answered().is_some());
@@ -78,10 +78,12 @@ impl CaseObservations {
     }
 }
 
-/// How many runs of a side selected a case, and how many of these have no artifact of it: it was lost, or never run.
+/// The runs of a side that selected a case but have no artifact of it: the artifact was lost, or the case never ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MissingArtifacts {
+    /// The number of runs without an artifact.
     pub(super) runs: usize,
+    /// The number of runs that selected the case.
     pub(super) of: usize,
 }
 
@@ -106,11 +108,13 @@ impl CaseObservations {
 impl RunOutcome {
     fn from_run(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
         match run.load(case_id) {
+            // A selected case without an artifact is missing data; a case that was not selected is not.
             Artifact::Absent if run.selects(case_id) => RunOutcome::Absent,
             Artifact::Absent => RunOutcome::NotSelected,
             Artifact::Invalid(_) => RunOutcome::Invalid,
             Artifact::Failure(_) => RunOutcome::Failed,
             Artifact::Answer(answer) => {
+                // Everything that needs the artifact is computed here, so that the artifact can be dropped.
                 let evidence = evidence::follow(&answer);
                 let judged = criteria.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
                 RunOutcome::Answered(Answered {
@@ -126,7 +130,7 @@ impl RunOutcome {
         }
     }
 
-    /// What is kept of the answer, where there is one.
+    /// The summary of the answer, if there is one.
     pub(super) const fn answered(&self) -> Option<&Answered> {
         match self {
             RunOutcome::Answered(answered) => Some(answered),
@@ -135,7 +139,7 @@ impl RunOutcome {
     }
 
     /// Whether the case was sent to the agent.
-    pub(super) const fn was_asked(&self) -> bool {
+    pub(super) const fn was_sent(&self) -> bool {
         matches!(self, RunOutcome::Failed | RunOutcome::Answered(_))
     }
 }
@@ -148,14 +152,16 @@ fn met(judged: &[Judgement]) -> Option<bool> {
     }
 }
 
-/// Whether every ref resolves and every action of high risk has one that does.
+/// Whether every ref resolves and every high-risk action has a ref. `None` if no action needs evidence.
 fn evidence_holds(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> Option<bool> {
-    let asks = |action: &ProposedAction| action.risk_level == RiskLevel::High || !action.evidence_refs.is_empty();
-    if !actions.iter().any(asks) {
+    let needs_evidence =
+        |action: &ProposedAction| action.risk_level == RiskLevel::High || !action.evidence_refs.is_empty();
+    if !actions.iter().any(needs_evidence) {
         return None;
     }
     Some(actions.iter().zip(evidence).all(|(action, refs)| {
         let resolved = evidence::resolved_count(refs);
+        // Two conditions: no ref is broken, and a high-risk action has at least one.
         resolved == refs.len() && (resolved > 0 || action.risk_level != RiskLevel::High)
     }))
 }

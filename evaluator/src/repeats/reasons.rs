@@ -40,7 +40,7 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
     code.reason(message, Vec::new())
 }
 
-/// The counts of a measure, and how likely they are by chance.
+/// The counts of a measure, and their p-values.
 pub(super) fn measured(measure: &CaseMeasure) -> String {
     let (old, new) = (&measure.baseline, &measure.new);
     format!(
@@ -61,7 +61,7 @@ fn chance(measure: &CaseMeasure) -> String {
     format!("p {}, corrected {}", messages::probability(measure.p), messages::probability(measure.corrected))
 }
 
-/// In how many runs of a side a case has no artifact.
+/// The reason for runs of a side that selected a case but have no artifact of it.
 pub(super) fn missing_reason(side: Side, missing: MissingArtifacts) -> Reason {
     let of = text::count(missing.of, "run that selected it", "runs that selected it");
     let message =

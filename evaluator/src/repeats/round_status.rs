@@ -31,9 +31,9 @@ pub enum RoundStatus {
 /// One case between two rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseStatus {
-    /// The case.
+    /// The id of the case.
     pub case_id: CaseId,
-    /// Its status.
+    /// The status after the rounds so far.
     pub standing: RoundStatus,
     /// The counts behind the status; `None` before there are any.
     pub why: Option<String>,
@@ -71,13 +71,15 @@ fn standing<'a>(
     // Tiers are ordered by concern. Among equal tiers and p-values, expectations take precedence over answers.
     let worst = measures.iter().min_by(|a, b| a.tier.cmp(&b.tier).then(a.p.total_cmp(&b.p)).then(b.code.cmp(&a.code)));
     let is_open = |measure: &&CaseMeasure| matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
+    // All open measures must be undecidable: a single decidable one keeps the case open.
     let is_given_up = || measures.iter().filter(is_open).all(|measure| undecidable.contains(&measure.code));
     let standing = match worst.map(|measure| measure.tier) {
         Some(Tier::Regression) => RoundStatus::Worse,
         Some(Tier::Likely | Tier::Watch | Tier::Unknown) if is_given_up() => RoundStatus::Undecidable,
         Some(Tier::Likely | Tier::Watch | Tier::Unknown) => RoundStatus::Open,
         Some(Tier::Steady | Tier::Improvement) => RoundStatus::Steady,
-        None if survey.baseline.iter().any(RunOutcome::was_asked) => RoundStatus::Open,
+        // No measure has counts on both sides yet, so new has not run the case.
+        None if survey.baseline.iter().any(RunOutcome::was_sent) => RoundStatus::Open,
         None => RoundStatus::Untested,
     };
     (standing, worst)

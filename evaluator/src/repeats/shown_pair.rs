@@ -28,6 +28,7 @@ pub(super) fn by_states(case: &CaseObservations) -> Sides<usize> {
 /// The pair for a case with answers on both sides: the first pair that shows the change of the deciding measure; else the first
 /// that differs at the first listed place; else the first run of each side.
 pub(super) fn by_answers(case: &CaseObservations, measures: &[CaseMeasure], places: &[DifferingPlace]) -> Sides<usize> {
+    // An undecided measure explains something only if its rate fell.
     let by_tier = |tier: Tier| {
         let moved = measures.iter().filter(move |measure| measure.tier == tier);
         moved.filter(move |measure| tier != Tier::Unknown || reasons::is_lower(measure))
@@ -61,6 +62,7 @@ fn first_with(runs: &[RunOutcome], code: MeasureCode, wanted: Outcome) -> Option
 
 fn differing(case: &CaseObservations, place: u64) -> Option<Sides<usize>> {
     let label = |run: &RunOutcome| run.answered().map(|answered| answered.labels.at(place));
+    // The earliest run of new first: the pair does not change when later runs are added.
     case.new.iter().enumerate().find_map(|(new, other)| {
         let other = label(other)?;
         let baseline = case.baseline.iter().position(|run| label(run).is_some_and(|label| label != other))?;

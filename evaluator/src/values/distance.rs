@@ -38,6 +38,7 @@ impl Leaves {
             Value::Object(fields) if !fields.is_empty() => self.take_fields(fields, path),
             Value::Array(items) if !items.is_empty() => items.iter().for_each(|item| self.take(item, mix(path, 1))),
             _ => {
+                // Includes empty objects and arrays, so that removing one has a cost.
                 *self.counts.entry(mix(path, meaning_hash(value))).or_default() += 1;
                 self.total += 1;
             }
@@ -48,10 +49,12 @@ impl Leaves {
     pub(crate) fn cost(&self, other: &Leaves, most: Cost) -> Cost {
         let both = Cost::from(self.total + other.total);
         let common = Cost::from(self.common(other));
+        // Jaccard for multisets: |A ∪ B| = |A| + |B| − |A ∩ B|. Two empty values have no leaves and cost 0.
         (both - 2 * common).saturating_mul(most).checked_div(both - common).unwrap_or(0)
     }
 
     fn common(&self, other: &Leaves) -> u32 {
+        // The smaller side drives the loop, because one side can be much larger.
         let (few, many) = if self.counts.len() <= other.counts.len() { (self, other) } else { (other, self) };
         few.counts.iter().map(|(leaf, count)| many.counts.get(leaf).map_or(0, |theirs| *count.min(theirs))).sum()
     }

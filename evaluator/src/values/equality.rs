@@ -53,5 +53,6 @@ pub(super) fn number_key(number: &Number) -> NumberKey {
         #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
         return NumberKey::Whole(float as i128);
     }
+    // By bits, so that the key can be hashed and ordered. −0.0 and NaN cannot occur: zero is whole, and JSON has no NaN.
     NumberKey::Fraction(float.to_bits())
 }

@@ -64,6 +64,7 @@ impl ObjectMeaning {
     }
 
     fn hash_into(self, hasher: &mut DefaultHasher) {
+        // A sum of field hashes, because XOR would let two equal fields cancel out.
         Tag::Object.hash(hasher);
         self.sum.hash(hasher);
     }
@@ -91,6 +92,7 @@ pub(crate) fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
         Value::Number(number) => (Tag::Number, number_key(number)).hash(hasher),
         Value::Array(items) => {
             (Tag::Array, items.len()).hash(hasher);
+            // The length precedes the items, so that `[[a], b]` and `[[a, b]]` differ.
             for item in items {
                 hash_meaning(item, hasher);
             }

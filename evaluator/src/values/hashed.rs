@@ -15,6 +15,7 @@ pub(crate) struct AsIs(u64);
 
 impl Hasher for AsIs {
     fn write(&mut self, bytes: &[u8]) {
+        // Required by the trait. Keys are `u64`, so only `write_u64` runs.
         for byte in bytes {
             self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
         }

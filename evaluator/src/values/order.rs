@@ -32,6 +32,7 @@ fn of_objects(a: &Map<String, Value>, b: &Map<String, Value>) -> Ordering {
         let pairs = left.iter().filter_map(|key| Some(of_values(a.get(*key)?, b.get(*key)?)));
         pairs.into_iter().find(|order| order.is_ne())
     };
+    // Keys decide first, in sorted order, because key order has no meaning.
     left.cmp(&right).then_with(|| values().unwrap_or(Ordering::Equal))
 }
 

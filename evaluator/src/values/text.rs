@@ -23,6 +23,7 @@ pub fn differing_values(old: &Value, new: &Value) -> (String, String) {
 pub fn differing_texts(old: &str, new: &str, longest: usize) -> (String, String) {
     let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
     let fits = |side: &str| side.chars().nth(longest).is_none();
+    // Both sides skip the same prefix, so that the shown parts stay comparable.
     let skipped = if fits(old) && fits(new) { 0 } else { common.saturating_sub(CONTEXT) };
     let shown = |side: &str| {
         let rest: String = side.chars().skip(skipped).collect();
@@ -38,6 +39,7 @@ pub fn one_line(text: &str, longest: usize) -> String {
     for c in characters.by_ref().take(longest) {
         match c {
             '\n' | '\r' | '\t' => short.push(' '),
+            // Control and bidirectional characters from an agent could rewrite the line in a terminal.
             c if is_invisible(c) => short.extend(c.escape_unicode()),
             c => short.push(c),
         }
