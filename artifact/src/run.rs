@@ -89,6 +89,12 @@ pub struct Run {
     /// The settings of repeats that run only the cases that earlier repeats left undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_decided: Option<UntilDecided>,
+    /// The run whose flipped cases this run asks again; absent for every other run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
+    /// True where the agent is declared to do the same whenever it is asked the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deterministic: Option<bool>,
     /// How this run became the baseline, if it was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
@@ -161,6 +167,22 @@ pub struct UntilDecided {
     pub against: Vec<RunId>,
     /// The number of initial repeats that run every case.
     pub full_rounds: Count,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// What a confirmation run confirms. It runs only the cases that flipped: baseline met them and the confirmed run did not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// The run of side `new` in which the cases flipped, also where this run is one of baseline.
+    pub of: RunId,
+    /// The number of this run among the confirmation runs of its side, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<Count>,
+    /// The planned number of confirmation runs of its side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<Count>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,

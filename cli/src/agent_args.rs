@@ -39,6 +39,7 @@ impl AgentArgs {
     /// Sets the agent's protocol, program and options from the arguments and the configuration.
     pub(crate) fn apply(&self, config: &Config, settings: &mut Settings) -> Result<(), CommandError> {
         settings.protocol = self.protocol;
+        settings.deterministic = config.agent.deterministic;
         if let Some(text) = &self.agent_cmd {
             let command: AgentCommand = text
                 .expose()

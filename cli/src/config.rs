@@ -55,10 +55,12 @@ pub(crate) struct Secrets {
     pub(crate) env: Vec<String>,
 }
 
-/// The table `[agent]`: request fields of the OpenAI protocols.
+/// The table `[agent]`: request fields of the OpenAI protocols, and what is known about the agent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentConfig {
+    /// Whether the agent does the same whenever it is asked the same.
+    pub(crate) deterministic: bool,
     /// The model's name.
     pub(crate) model: Option<String>,
     /// The system prompt.

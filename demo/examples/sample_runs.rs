@@ -43,6 +43,7 @@ fn record(folder: &Utf8Path, variant: Variant, side: Side, start: &str) -> Resul
     // Long enough that only the case that never answers times out, even on a busy machine.
     settings.timeout = Duration::from_secs(3);
     settings.retry.retries = 1;
+    settings.deterministic = true;
     let environment = Environment {
         clock: Arc::new(SteppingClock::new(start.parse()?, Duration::from_millis(3))),
         jitter: Jitter::from_seed(7),

@@ -65,7 +65,7 @@ pub use record::{REQUEST_HREF, SavedRequest};
 pub use reporter::{JsonLines, Plain, Silent};
 pub use run::{ResumeError, RunError, Summary, run};
 pub use settings::{
-    AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, Header, HeaderError, PhaseTimeouts, Repeat,
-    ResolveRule, ResolveRuleError, Secret, Settings, Start, Target, UntilDecidedPlan,
+    AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, ConfirmationPlan, Header, HeaderError,
+    PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target, UntilDecidedPlan,
 };
 pub use system::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};

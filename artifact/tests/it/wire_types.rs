@@ -4,11 +4,11 @@ use std::fmt::Debug;
 
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_artifact::{
-    Accepted, Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Content, ContentType, Count, Event,
-    EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema, FinalOutput,
-    FinalOutputEvent, Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Nullable, Outcome, ProposedAction,
-    Retrieval, RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf, Side, Stats,
-    ToolCall, ToolResult, ToolStatus, UntilDecided,
+    Accepted, Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Confirmation, Content, ContentType,
+    Count, Event, EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema,
+    FinalOutput, FinalOutputEvent, Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Nullable, Outcome,
+    ProposedAction, Retrieval, RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf,
+    Side, Stats, ToolCall, ToolResult, ToolStatus, UntilDecided,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -149,6 +149,14 @@ prop_compose! {
 }
 
 prop_compose! {
+    pub(crate) fn confirmation()(
+        of in run_id(), index in option::of(count()), count in option::of(count()), extra in extra(),
+    ) -> Confirmation {
+        Confirmation { of, index, count, extra }
+    }
+}
+
+prop_compose! {
     pub(crate) fn run()(
         (run_id, version, selected_case_ids) in (run_id(), side(), vec(case_id(), 0..3)),
         [generated_at, base_url, cases_path, out_dir, runner_version] in [text(), text(), text(), text(), text()],
@@ -160,14 +168,15 @@ prop_compose! {
         (case_digests, cases_digest) in (option::of(btree_map(case_id(), digest(), 0..3)), option::of(digest())),
         (shard, group_id) in (option::of(shard_of()), option::of(run_id())),
         (repeat, repeats, accepted) in (option::of(count()), option::of(count()), option::of(accepted())),
-        until_decided in option::of(until_decided()),
+        (until_decided, confirmation) in (option::of(until_decided()), option::of(confirmation())),
+        deterministic: Option<bool>,
         extra in extra(),
     ) -> Run {
         Run {
             schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, out_dir,
             selected_case_ids, runner_version, repo_commit, dirty, node_version, timeout_ms, retries, concurrency,
             retry_policy, limits, case_digests, cases_digest, shard, group_id, repeat, repeats, accepted,
-            until_decided, stats, extra,
+            until_decided, confirmation, deterministic, stats, extra,
         }
     }
 }

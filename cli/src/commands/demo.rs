@@ -114,6 +114,7 @@ impl Demo<'_> {
         settings.concurrency = NonZeroUsize::MIN.saturating_add(3).into();
         settings.timeout = TIMEOUT;
         settings.retry.retries = 1;
+        settings.deterministic = true;
         let environment = Environment { interrupt: self.interrupt.clone(), ..Environment::from_system() };
         let mut progress = RunProgress::on_stderr();
         let summary =

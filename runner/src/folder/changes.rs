@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Fields of `run.json` that do not affect artifacts: time, place, pace and statistics. A run may be resumed with other values.
 /// All other fields must be equal, unknown fields of later versions included.
-const IGNORED_FIELDS: [&str; 20] = [
+const IGNORED_FIELDS: [&str; 21] = [
     "run_id",
     "generated_at",
     "cases_path",
@@ -26,6 +26,7 @@ const IGNORED_FIELDS: [&str; 20] = [
     "group_id",
     "repeat",
     "repeats",
+    "deterministic",
     // Cases are compared one by one.
     "selected_case_ids",
     "case_digests",
@@ -110,7 +111,13 @@ pub(crate) fn changes(started: &Run, now: &Run) -> Changes {
         }
         _ => found.push(Change::NoDigests),
     }
-    let (before, after) = (fields(started), fields(now));
+    let (mut before, mut after) = (fields(started), fields(now));
+    for fields in [&mut before, &mut after] {
+        // A later call may plan more confirmation runs; those that exist stay as they are.
+        if let Some(Value::Object(confirmation)) = fields.get_mut("confirmation") {
+            confirmation.remove("count");
+        }
+    }
     let cases_differ = !found.is_empty();
     let mut names: Vec<&String> = after.keys().collect();
     names.extend(before.keys().filter(|name| !after.contains_key(*name)));
@@ -129,7 +136,7 @@ pub(crate) fn changes(started: &Run, now: &Run) -> Changes {
 pub(crate) fn differing_settings(one: &Run, other: &Run) -> Changes {
     let (mut one, mut other) = (fields(one), fields(other));
     let mut found = Vec::new();
-    let all = ["version", "cases_digest", "shard", "group_id", "repeat", "repeats"];
+    let all = ["version", "cases_digest", "shard", "group_id", "repeat", "repeats", "deterministic"];
     for fields in [&mut one, &mut other] {
         if let Some(Value::Object(shard)) = fields.get_mut("shard") {
             shard.retain(|name, _| ["run_id", "count", "cases_total"].contains(&name.as_str()));

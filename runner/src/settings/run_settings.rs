@@ -67,6 +67,10 @@ pub struct Settings {
     pub shard: Option<RunShard>,
     /// The position of this run in a group of repeats.
     pub repeat: Option<Repeat>,
+    /// The run that this run confirms, if it runs only the flipped cases of another run.
+    pub confirmation: Option<ConfirmationPlan>,
+    /// Whether the agent is declared to do the same whenever it is asked the same. It is recorded only.
+    pub deterministic: bool,
 }
 
 /// How a run starts.
@@ -95,6 +99,17 @@ pub struct Repeat {
     pub of: u32,
     /// The design of a group whose repeats run only the cases that are still undecided.
     pub until_decided: Option<UntilDecidedPlan>,
+}
+
+/// The position of a run among the confirmation runs of its side. Such a run runs only the flipped cases of another run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfirmationPlan {
+    /// The run of side `new` in which the cases flipped.
+    pub of: RunId,
+    /// The number of this run, counted from 1.
+    pub index: u32,
+    /// The number of confirmation runs of the side.
+    pub count: u32,
 }
 
 /// The design of a group whose repeats run only the cases that earlier repeats left undecided.
@@ -134,6 +149,8 @@ impl Settings {
             start: Start::New,
             shard: None,
             repeat: None,
+            confirmation: None,
+            deterministic: false,
         }
     }
 }

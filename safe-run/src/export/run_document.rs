@@ -43,6 +43,8 @@ pub(super) fn run(
         repeat: None,
         repeats: None,
         until_decided: None,
+        confirmation: None,
+        deterministic: None,
         accepted: None,
         stats: Some(Stats {
             cases_total: total,
