@@ -35,6 +35,7 @@ pub(crate) fn prepare(out: &Utf8Path) -> Result<(), ReportError> {
     for folder in [out.to_owned(), out.join(STATIC_FOLDER)] {
         write::create_folder(&folder)?;
     }
+    // Before anything is removed: an interruption from here on leaves a folder that the next report can replace.
     write::write(&out.join(MARKER_FILE), MARKER.as_bytes(), Durability::Cached)?;
     for name in [INDEX_FILE, EVALUATION_FILE, SUMMARY_FILE, JUNIT_FILE, SARIF_FILE] {
         remove(&out.join(name), |path| fs::remove_file(path))?;
@@ -61,6 +62,7 @@ fn is_empty(out: &Utf8Path) -> Result<bool, ReportError> {
 }
 
 fn is_report(out: &Utf8Path) -> bool {
+    // The whole content, because a file of this name in a user's folder must not be enough to clear it.
     fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes())
 }
 

@@ -44,6 +44,7 @@ impl<P> PageQueue<P> {
         let before = self.waiting.range(..index).next_back().map(|(index, _)| *index);
         let after = self.waiting.range(index..).map(|(index, _)| *index).take(2);
         let touched: Vec<_> = before.into_iter().chain(after).collect();
+        // All are checked before any is taken, and `paged` retains the taken ones: they remain neighbours of later pages.
         let ready = touched.into_iter().filter(|index| self.is_known_around(*index)).collect::<Vec<_>>();
         ready.into_iter().filter_map(|index| self.take(index)).collect()
     }

@@ -95,6 +95,7 @@ impl<'a> ReportWriter<'a> {
         let page =
             if self.site.selection.includes(case.row.verdict) { Some(Box::new(self.case_page(case)?)) } else { None };
         if let Some(queue) = &self.queue {
+            // The lock covers the decision only: pages are rendered and written by the thread that made them ready.
             let ready = queue.lock().unwrap_or_else(PoisonError::into_inner).decide(case.index, page);
             return ready.into_iter().try_for_each(|ready| self.write_ready(ready));
         }
@@ -154,6 +155,7 @@ impl<'a> ReportWriter<'a> {
             let rest = queue.lock().unwrap_or_else(PoisonError::into_inner).drain();
             rest.into_iter().try_for_each(|ready| self.write_ready(ready))?;
         }
+        // The index comes last: a report whose writing was interrupted has no page that looks complete.
         exports::write(&self.out, evaluation, context, self.site.selection)?;
         let groups = index::groups(evaluation);
         for (path, page) in index::list_pages(&self.site, evaluation, &groups) {

@@ -105,6 +105,7 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize, outcomes:
     let highlights = Highlights::default();
     let input = ActionInput { side: Side::New, index: new, highlights: &highlights, outcomes };
     let mut view = cell(context, &input).unwrap_or_default();
+    // Links of both sides must find the shared cell, so it has the ids of both.
     view.anchors.insert(0, context.anchors.add(anchors::action(Side::Baseline, baseline)));
     view.side.clear();
     view.number = cells::number(Row::Both { baseline, new });

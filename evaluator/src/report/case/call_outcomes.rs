@@ -62,6 +62,7 @@ impl CallOutcomes {
     /// The note on a pair of actions of which only one failed; empty for every other row.
     pub(crate) fn note(&self, row: Row) -> &'static str {
         match self.of_pair(row) {
+            // An action without calls was only proposed, so its outcome cannot be compared.
             Some(Sides { baseline, new }) if baseline.calls > 0 && new.calls > 0 => {
                 match (baseline.is_failed(), new.is_failed()) {
                     (false, true) => "The call failed on new but not on baseline.",

@@ -167,6 +167,7 @@ pub(crate) fn payload(element: &ElementContext<'_, '_>, field: &str, value: &Val
         other => return vec![element.highlighted("payload", field, other)],
     };
     let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end_matches('\n').contains('\n'));
+    // A final newline alone does not make a text of several lines.
     let texts: Vec<_> = fields.iter().filter(|(_, value)| has_lines(value)).take(MOST_TEXTS).collect();
     let mut rest = fields.clone();
     rest.retain(|key, _| !texts.iter().any(|(name, _)| *name == key));

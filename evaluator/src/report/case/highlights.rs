@@ -85,6 +85,7 @@ impl<'a> Highlights<'a> {
             Side::Baseline => change.baseline.is_some(),
             Side::New => change.new.is_some(),
         });
+        // A list of changes can be truncated. Then some changes are not known here and cannot be highlighted.
         changes.count() == changes.len() && here.count() == self.highlighted.borrow().len()
     }
 
@@ -165,6 +166,7 @@ impl Line<'_, '_> {
     fn push(&mut self, part: HighlightedPart) {
         match self.parts.last_mut() {
             Some(last) if last.marked == part.marked => last.text.push_str(&part.text),
+            // An empty part would be an empty element on the page.
             _ if part.text.is_empty() => {}
             _ => self.parts.push(part),
         }

@@ -34,6 +34,7 @@ fn over_time(id: &CaseId, statuses: Vec<Option<CaseStatus>>) -> Option<CaseOverT
     let first_failure = known.iter().find(is_failing)?.0;
     let flips = known.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     let failed = known.iter().filter(is_failing).count();
+    // Evaluations without the case neither end a series of failures nor extend it, so only `known` ones count.
     let failing_since = known.iter().rev().take_while(is_failing).last().map(|(index, _)| *index);
     Some(CaseOverTime { id, flips, failed, known: known.len(), first_failure, failing_since, statuses })
 }

@@ -116,6 +116,7 @@ impl History {
             }
         }
         self.retain_first_reasons(&mut entry);
+        // Inserted in the order of the runs: evaluations are added in any order.
         let at = self.entries.iter().position(|known| known.order() > entry.order()).unwrap_or(self.entries.len());
         self.entries.insert(at, entry);
         Ok(())
@@ -136,6 +137,7 @@ impl History {
     }
 
     fn index(&mut self, id: &CaseId) -> u32 {
+        // Case ids are stored once and referred to by index: a history holds every case of every evaluation.
         let index = *self.indexes.entry(id.clone()).or_insert_with(|| {
             self.ids.push(id.clone());
             self.ids.len() - 1
