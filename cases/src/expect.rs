@@ -17,14 +17,24 @@ pub struct Expect {
     pub name: Option<String>,
     /// The condition, over [`VARIABLES`].
     pub expression: Expression,
+    /// True for a hard expectation: unmet, it fails the gate by itself.
+    pub must: bool,
 }
 
 impl Serialize for Expect {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.name {
-            None => self.expression.serialize(serializer),
-            Some(name) => json!({"name": name, "expr": self.expression.source()}).serialize(serializer),
+        if self.name.is_none() && !self.must {
+            return self.expression.serialize(serializer);
         }
+        let mut fields = Map::new();
+        if let Some(name) = &self.name {
+            fields.insert("name".to_owned(), json!(name));
+        }
+        fields.insert("expr".to_owned(), json!(self.expression.source()));
+        if self.must {
+            fields.insert("must".to_owned(), json!(true));
+        }
+        fields.serialize(serializer)
     }
 }
 
@@ -44,10 +54,12 @@ impl InvalidExpect {
     }
 }
 
-/// Parses an element of the list: an expression, or an object with `name` and `expr`.
+/// Parses an element of the list: an expression, or an object with `name`, `expr` and `must`.
 pub(crate) fn parse(item: Value) -> Result<Expect, InvalidExpect> {
     match item {
-        Value::String(source) => compile(&source, None).map(|expression| Expect { name: None, expression }),
+        Value::String(source) => {
+            compile(&source, None).map(|expression| Expect { name: None, expression, must: false })
+        }
         Value::Object(fields) => named(fields),
         other => Err(InvalidExpect::new(
             format!("is {}; expected an expression, or an object with `name` and `expr`", describe(&other)),
@@ -67,6 +79,15 @@ fn named(mut fields: Map<String, Value>) -> Result<Expect, InvalidExpect> {
             return Err(InvalidExpect { field: Some("name"), ..invalid });
         }
     };
+    let must = match fields.shift_remove("must") {
+        None => false,
+        Some(Value::Bool(must)) => must,
+        Some(other) => {
+            let invalid =
+                InvalidExpect::new(format!("is {}; expected true or false", describe(&other)), "write true or false");
+            return Err(InvalidExpect { field: Some("must"), ..invalid });
+        }
+    };
     let expression = match fields.shift_remove("expr") {
         Some(Value::String(source)) => compile(&source, Some("expr"))?,
         Some(other) => {
@@ -79,7 +100,7 @@ fn named(mut fields: Map<String, Value>) -> Result<Expect, InvalidExpect> {
     // An unknown key would be ignored silently, and with it a condition that the author expects.
     match fields.keys().next() {
         Some(key) => Err(InvalidExpect::new(format!("has the unknown key `{key}`"), FORM)),
-        None => Ok(Expect { name, expression }),
+        None => Ok(Expect { name, expression, must }),
     }
 }
 

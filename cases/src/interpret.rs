@@ -161,6 +161,7 @@ fn expected(mut fields: Fields<'_, '_>) -> Expected {
         must_not_include: fields.strings("must_not_include"),
         evidence_required_for_actions: fields.boolean("evidence_required_for_actions"),
         expect: fields.expressions("expect"),
+        must: fields.boolean("must"),
         extra: fields.rest_unknown("expectation", &Expected::KEYS),
     }
 }

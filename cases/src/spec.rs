@@ -97,6 +97,9 @@ pub struct Expected {
     /// Expressions over the answer that must be true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Vec<Expect>>,
+    /// If true, all expectations of the case are hard: one that new does not meet fails the gate by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub must: Option<bool>,
     /// Unknown expectations, which are not evaluated.
     #[serde(flatten)]
     pub extra: Extra,
@@ -104,7 +107,7 @@ pub struct Expected {
 
 impl Expected {
     /// The names of all known expectations.
-    pub const KEYS: [&str; 9] = [
+    pub const KEYS: [&str; 10] = [
         "action_required",
         "tool_required",
         "tool_sequence",
@@ -114,6 +117,7 @@ impl Expected {
         "must_not_include",
         "evidence_required_for_actions",
         "expect",
+        "must",
     ];
 
     /// Returns true if there is no expectation.

@@ -9,6 +9,12 @@ pub struct ExpectationResult {
     pub code: String,
     /// A description of the expected behaviour.
     pub expected: String,
+    /// The name that the cases file gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// True for a hard expectation: unmet on new, it fails the gate whatever the baseline does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub must: bool,
     /// The result on the baseline; absent where it has no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Judgement>,

@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::SidePointer;
 use crate::number::whole;
-use crate::{RiskLevel, Share};
+use crate::{CaseId, RiskLevel, Share};
 
 /// The result of the gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,24 @@ pub struct Gate {
     pub outcome: GateOutcome,
     /// All rules, including those that passed.
     pub rules: Vec<GateRule>,
+    /// What a person should look at whatever the outcome, most urgent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub review: Vec<ReviewItem>,
+}
+
+/// One thing that a person should look at, whatever the outcome of the gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewItem {
+    /// The case; absent for an item about the whole comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case_id: Option<CaseId>,
+    /// A stable kebab-case name.
+    pub code: String,
+    /// One sentence with the values.
+    pub message: String,
+    /// The parts of the artifacts that show it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pointers: Vec<SidePointer>,
 }
 
 /// The outcome of the gate.
@@ -28,10 +47,13 @@ pub enum GateOutcome {
     Failed,
     /// Too few cases were compared for a decision.
     NotEnoughData,
+    /// No rule is violated, but the comparison has nothing to judge by: no expectation was evaluated on new, and each side
+    /// has one run.
+    NotJudged,
 }
 
 /// One rule of the gate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateRule {
     /// A stable kebab-case name.
     pub code: String,
@@ -52,8 +74,26 @@ pub struct GateRule {
     /// The number of cases that could have been counted. With 0, the rule has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     pub of: Option<u64>,
+    /// The statistical test that decided the rule; absent where a limit decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<RuleTest>,
     /// True where the rule is met.
     pub passed: bool,
+}
+
+/// A one-sided test of the cases that got worse against those that got better.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RuleTest {
+    /// The probability of a result at least this bad where new is as good as the baseline.
+    pub p: f64,
+    /// The rule is violated where `p` is at most this level.
+    pub level: f64,
+    /// Cases that got worse.
+    #[serde(deserialize_with = "whole::required")]
+    pub fell: u64,
+    /// Cases that got better.
+    #[serde(deserialize_with = "whole::required")]
+    pub rose: u64,
 }
 
 /// The cases that a rule of the gate applies to.

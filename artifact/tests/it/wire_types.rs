@@ -361,9 +361,9 @@ fn gate_rule() -> impl Strategy<Value = Value> {
         select(&["high", "medium", "low", "unknown"][..]).prop_map(|risk| json!({"kind": "risk", "name": risk})),
         (select(&["tag", "suite"][..]), text()).prop_map(|(kind, name)| json!({"kind": kind, "name": name})),
     ];
-    let added = (option::of(scope), option::of(0..=1_000_000_u32), option::of(count()));
+    let added = (option::of(scope), option::of(0..=1_000_000_u32), option::of(count()), any::<bool>());
     (text(), select(&["at_most", "at_least"][..]), option::of(count()), count(), any::<bool>(), added).prop_map(
-        |(code, bound, limit, actual, passed, (scope, millionths, of))| {
+        |(code, bound, limit, actual, passed, (scope, millionths, of, is_tested))| {
             let mut rule = json!({"code": code, "bound": bound, "actual": actual, "passed": passed});
             let share = millionths.map(|share| json!(f64::from(share) / 1e6));
             let added = [
@@ -371,6 +371,7 @@ fn gate_rule() -> impl Strategy<Value = Value> {
                 ("scope", scope),
                 ("share", share),
                 ("of", of.map(|of| json!(of))),
+                ("test", is_tested.then(|| json!({"p": 0.25, "level": 0.05, "fell": 3, "rose": 1}))),
             ];
             for (field, value) in added {
                 if let Some(value) = value {
@@ -410,7 +411,7 @@ fn case_evaluation() -> impl Strategy<Value = Value> {
                 },
                 "findings": [{"code": "a-finding", "message": "made up", "pointers": pointers, "in_baseline": passed}],
                 "severity": {"score": 0.25, "parts": [{"code": "steps", "share": 0.25}]},
-                "expectations": [{"code": "tool_required", "expected": "x", "new": {"passed": passed, "found": "y"}}]
+                "expectations": [{"code": "tool_required", "expected": "x", "name": "a name", "must": true, "new": {"passed": passed, "found": "y"}}]
             })
         },
     )
@@ -418,7 +419,7 @@ fn case_evaluation() -> impl Strategy<Value = Value> {
 
 /// Generates evaluations from JSON with every field. Struct literals would change with every new field.
 pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
-    let outcome = select(&["passed", "failed", "not_enough_data"][..]);
+    let outcome = select(&["passed", "failed", "not_enough_data", "not_judged"][..]);
     (compared_run(), compared_run(), vec((select(&Verdict::ALL[..]), count()), 0..4), outcome, vec(gate_rule(), 0..3), vec(case_evaluation(), 0..3), extra())
         .prop_map(|(baseline, new, counts, outcome, rules, cases, extra)| {
             let counts: Map<String, Value> = counts.into_iter().map(|(verdict, n)| (verdict.to_string(), json!(n))).collect();
@@ -427,6 +428,10 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
                 "counts": counts, "gate": {"passed": outcome == "passed", "outcome": outcome, "rules": rules}, "cases": cases,
                 "rules": [{"rule": "tool get_*, /args/at: ignore", "matched": 3}]
             });
+            if outcome != "passed" {
+                let place = json!({"side": "new", "pointer": "/proposed_actions/0"});
+                document["gate"]["review"] = json!([{"case_id": "a", "code": "x", "message": "y", "pointers": [place]}]);
+            }
             let ids: Vec<_> = document["cases"].as_array().unwrap().iter().map(|case| case["case_id"].clone()).collect();
             if !ids.is_empty() {
                 let cluster = json!({"id": "0f", "code": "tool-error", "place": "get_order", "message": "it failed", "case_ids": ids});

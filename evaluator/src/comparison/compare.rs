@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
 use crate::cause;
-use crate::gate::{self, GateCase, GateRules};
+use crate::gate::{self, GateCase, GateInput, GateRules};
 use crate::grounding::{Coverage, UsualValues};
 use crate::judge::Expectations;
 use crate::judge::findings::BaselineValues;
@@ -102,7 +102,8 @@ pub fn compare<E: Send>(
     let (cases, matched): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
 
     let judged: Vec<_> = cases.iter().map(|case| GateCase::new(case, specs.get(&case.case_id).copied())).collect();
-    let of_repeats = repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
+    let of_repeats: Vec<_> =
+        repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -114,7 +115,7 @@ pub fn compare<E: Send>(
             suite: repeated.suite().to_vec(),
         }),
         counts: count_verdicts(&cases),
-        gate: gate::judge(&judged, of_repeats, &request.limits),
+        gate: gate::judge(GateInput { cases: &judged, of_repeats, limits: &request.limits, is_repeated }),
         rules: request.rules.used(&matched),
         clusters: cause::clusters(&cases),
         cases,

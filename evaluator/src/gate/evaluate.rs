@@ -89,13 +89,44 @@ pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing | Verdict::Added)
 }
 
-/// Evaluates all rules. `of_repeats` are the rules that need several runs per side.
-pub(crate) fn judge(cases: &[GateCase<'_>], of_repeats: Vec<GateRule>, limits: &GateRules) -> Gate {
-    let mut rules = rules(cases, limits);
+/// What the gate is evaluated from.
+pub(crate) struct GateInput<'a> {
+    /// All cases.
+    pub cases: &'a [GateCase<'a>],
+    /// The rules that need several runs per side.
+    pub of_repeats: Vec<GateRule>,
+    /// The limits.
+    pub limits: &'a GateRules,
+    /// Whether a side has several runs.
+    pub is_repeated: bool,
+}
+
+/// Evaluates all rules.
+pub(crate) fn judge(input: GateInput<'_>) -> Gate {
+    let basis = input.basis();
+    let mut rules = rules(input.cases, input.limits);
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
-    rules.splice(overall..overall, of_repeats);
-    decide(rules)
+    rules.splice(overall..overall, input.of_repeats);
+    decide(rules, basis)
+}
+
+/// Whether the comparison can tell a good version from a bad one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Basis {
+    /// Expectations were judged, a side has several runs, the user limits changes, or new equals the baseline.
+    Sufficient,
+    /// Differences of one pair of runs alone.
+    Missing,
+}
+
+impl GateInput<'_> {
+    fn basis(&self) -> Basis {
+        let is_judged = self.cases.iter().any(|case| case.met.is_some());
+        let limits_changes = self.limits.overall().get(&Measure::Changed).is_some_and(|limit| *limit != Limit::None);
+        let is_equal = self.cases.iter().all(|case| case.verdict == Verdict::Unchanged);
+        if is_judged || self.is_repeated || limits_changes || is_equal { Basis::Sufficient } else { Basis::Missing }
+    }
 }
 
 /// A rule over all cases that is met if at most `limit` of `of` cases are counted.
@@ -142,7 +173,17 @@ impl Counted {
             Bound::AtMost => actual <= limit,
             Bound::AtLeast => actual >= limit,
         });
-        GateRule { code: code.to_owned(), scope: scope.cloned(), bound, limit, share, actual, of: Some(of), passed }
+        GateRule {
+            code: code.to_owned(),
+            scope: scope.cloned(),
+            bound,
+            limit,
+            share,
+            actual,
+            of: Some(of),
+            test: None,
+            passed,
+        }
     }
 }
 
@@ -153,15 +194,17 @@ pub(crate) fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
     is_within && measure.is_some_and(|measure| measure.counts(case))
 }
 
-/// The outcome of all rules: an exceeded maximum fails the gate; a missed minimum alone means not enough data.
-pub(crate) fn decide(rules: Vec<GateRule>) -> Gate {
-    let broken = |bound| rules.iter().any(|rule| rule.bound == bound && !rule.passed);
-    let outcome = match (broken(Bound::AtMost), broken(Bound::AtLeast)) {
-        (true, _) => GateOutcome::Failed,
-        (false, true) => GateOutcome::NotEnoughData,
-        (false, false) => GateOutcome::Passed,
+/// The outcome of all rules: an exceeded maximum fails the gate; a missed minimum alone means not enough data; met rules
+/// without a basis mean that nothing was judged.
+fn decide(rules: Vec<GateRule>, basis: Basis) -> Gate {
+    let violated = |bound| rules.iter().any(|rule| rule.bound == bound && !rule.passed);
+    let outcome = match (violated(Bound::AtMost), violated(Bound::AtLeast), basis) {
+        (true, _, _) => GateOutcome::Failed,
+        (false, true, _) => GateOutcome::NotEnoughData,
+        (false, false, Basis::Missing) => GateOutcome::NotJudged,
+        (false, false, Basis::Sufficient) => GateOutcome::Passed,
     };
-    Gate { passed: outcome == GateOutcome::Passed, outcome, rules }
+    Gate { passed: outcome == GateOutcome::Passed, outcome, rules, review: Vec::new() }
 }
 
 /// A scope that no case is in, so its rules are always met; most likely its name is misspelt.
@@ -206,8 +249,13 @@ mod tests {
         counts.iter().flat_map(|(verdict, count)| vec![case(*verdict); *count]).collect()
     }
 
+    /// The gate over cases whose differences have a basis to be judged by.
+    fn judged(cases: &[GateCase<'_>], limits: &GateRules) -> Gate {
+        judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated: true })
+    }
+
     fn outcome(counts: &[(Verdict, usize)], limits: &GateRules) -> GateOutcome {
-        judge(&cases(counts), Vec::new(), limits).outcome
+        judged(&cases(counts), limits).outcome
     }
 
     fn limits(text: &str) -> GateRules {
@@ -222,7 +270,7 @@ mod tests {
     fn a_clean_comparison_passes_and_lists_every_rule() {
         let mut cases = cases(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)]);
         cases[0].met = Some(false);
-        let gate = judge(&cases, Vec::new(), &GateRules::default());
+        let gate = judged(&cases, &GateRules::default());
         assert!(gate.passed);
         assert_eq!(gate.rules.len(), 8);
         assert!(gate.rules.iter().all(|rule| rule.passed));
@@ -268,7 +316,7 @@ mod tests {
         let limits = limits("regressed = \"10 %\"\nbroken = \"10 %\"\nunpaired = \"10 %\"\nmin_compared = \"50 %\"");
         // Of 10 compared cases one may regress; of 11 that both sides have one may be broken; of 12 one may be unpaired.
         let at_limit = [(Verdict::Unchanged, 9), (Verdict::Regressed, 1), (Verdict::Broken, 1), (Verdict::Added, 1)];
-        let gate = judge(&cases(&at_limit), Vec::new(), &limits);
+        let gate = judged(&cases(&at_limit), &limits);
         assert!(gate.passed, "{gate:?}");
         let of = |code| find(&gate, code, None).of;
         assert_eq!(
@@ -276,7 +324,7 @@ mod tests {
             (Some(10), Some(11), Some(12), Some(12))
         );
         let beyond = [(Verdict::Unchanged, 8), (Verdict::Regressed, 1), (Verdict::Broken, 1), (Verdict::Added, 1)];
-        let gate = judge(&cases(&beyond), Vec::new(), &limits);
+        let gate = judged(&cases(&beyond), &limits);
         assert_eq!((find(&gate, "regressed", None).limit, gate.outcome), (Some(0), GateOutcome::Failed));
         assert_eq!(outcome(&[(Verdict::Unchanged, 1), (Verdict::StillBroken, 2)], &limits), GateOutcome::NotEnoughData);
     }
@@ -295,11 +343,35 @@ mod tests {
             ("risk.low", GateScope::Risk(RiskLevel::Low), false),
             ("suite.smoke", GateScope::Suite("smoke".to_owned()), true),
         ] {
-            let gate = judge(&cases, Vec::new(), &limits(&format!("[{table}]\nchanged = 0")));
+            let gate = judged(&cases, &limits(&format!("[{table}]\nchanged = 0")));
             let rule = find(&gate, "changed", Some(&scope));
             assert_eq!((rule.passed, rule.of == Some(0)), (!failed, !failed), "{table}");
             assert_eq!(gate.passed, !failed, "{table}");
         }
+    }
+
+    #[test]
+    fn differences_of_one_pair_of_runs_without_expectations_are_not_judged() {
+        let limits = GateRules::default();
+        let outcome = |cases: &[GateCase<'_>], limits: &GateRules, is_repeated| {
+            judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated }).outcome
+        };
+        let differing = cases(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)]);
+        assert_eq!(outcome(&differing, &limits, false), GateOutcome::NotJudged);
+        // Each of these gives the gate something to judge by.
+        assert_eq!(outcome(&differing, &limits, true), GateOutcome::Passed);
+        assert_eq!(outcome(&cases(&[(Verdict::Unchanged, 3)]), &limits, false), GateOutcome::Passed);
+        assert_eq!(
+            outcome(&differing, &limits.clone().with(Measure::Changed, Limit::Count(2)), false),
+            GateOutcome::Passed
+        );
+        let mut expected = differing.clone();
+        expected[0].met = Some(true);
+        assert_eq!(outcome(&expected, &limits, false), GateOutcome::Passed);
+        // Violated rules and missing answers come first.
+        let worse = cases(&[(Verdict::Unchanged, 3), (Verdict::Invalid, 1)]);
+        assert_eq!(outcome(&worse, &limits, false), GateOutcome::Failed);
+        assert_eq!(outcome(&cases(&[(Verdict::StillBroken, 1)]), &limits, false), GateOutcome::NotEnoughData);
     }
 
     #[test]

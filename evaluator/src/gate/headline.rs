@@ -18,6 +18,7 @@ pub fn headline(gate: &Gate) -> String {
             format!("Gate failed: {violated} of {} violated", text::count(rules, "rule", "rules"))
         }
         (GateOutcome::NotEnoughData, _) => "Gate undecided: too few cases have answers on both sides".to_owned(),
+        (GateOutcome::NotJudged, _) => "Not judged: no expectations and one run per side".to_owned(),
     }
 }
 
@@ -36,7 +37,12 @@ pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
             text::count(cases, "case", "cases")
         ));
     }
-    if lacks_expectations(evaluation) {
+    if evaluation.gate.outcome == GateOutcome::NotJudged {
+        sentences.push(
+            "Differences alone do not show whether new is worse: add expectations to the cases, or compare several runs per side"
+                .to_owned(),
+        );
+    } else if lacks_expectations(evaluation) {
         sentences.push("No expectations were judged; the gate only compares new with baseline".to_owned());
     }
     sentences
@@ -64,10 +70,11 @@ mod tests {
             share: None,
             actual: 0,
             of: None,
+            test: None,
             passed,
         };
         let rules = met.iter().map(|met| rule(Some(0), *met)).chain([rule(None, true)]).collect();
-        Gate { passed: outcome == GateOutcome::Passed, outcome, rules }
+        Gate { passed: outcome == GateOutcome::Passed, outcome, rules, review: Vec::new() }
     }
 
     #[test]
@@ -78,6 +85,7 @@ mod tests {
             (GateOutcome::Passed, &[], "Gate passed: no rule has a limit"),
             (GateOutcome::Failed, &[true, false, false], "Gate failed: 2 of 3 rules violated"),
             (GateOutcome::Failed, &[false], "Gate failed: 1 of 1 rule violated"),
+            (GateOutcome::NotJudged, &[true], "Not judged: no expectations and one run per side"),
             (GateOutcome::NotEnoughData, &[false, true], "Gate undecided: too few cases have answers on both sides"),
         ] {
             assert_eq!(headline(&gate(outcome, met)), expected);

@@ -5,7 +5,7 @@ mod evaluate;
 mod headline;
 mod rules;
 
-pub(crate) use evaluate::{GateCase, counts, judge};
+pub(crate) use evaluate::{GateCase, GateInput, counts, judge};
 pub(crate) use evaluate::{UNDECIDED, at_most, fails_by_default};
 pub use evaluate::{UnknownScope, unknown_scopes};
 pub(crate) use headline::lacks_expectations;

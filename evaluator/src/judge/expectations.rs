@@ -22,7 +22,15 @@ const VIOLATIONS_SHOWN: usize = 5;
 /// The compiled expectations of all cases.
 #[derive(Debug, Default)]
 pub struct Expectations {
-    by_case: HashMap<CaseId, Vec<Check>>,
+    by_case: HashMap<CaseId, Vec<Expectation>>,
+}
+
+/// One compiled expectation.
+#[derive(Debug)]
+struct Expectation {
+    check: Check,
+    /// Whether it fails the gate by itself.
+    must: bool,
 }
 
 /// An invalid `json_schema`, in a case that was not loaded from a file.
@@ -53,8 +61,9 @@ impl Expectations {
     pub fn compile(cases: &[CaseSpec]) -> Result<Self, SchemaError> {
         let mut by_case = HashMap::new();
         for case in cases {
-            let mut checks =
-                compile(&case.expected).map_err(|source| SchemaError { case_id: case.id.clone(), source })?;
+            let checks = compile(&case.expected).map_err(|source| SchemaError { case_id: case.id.clone(), source })?;
+            let all_must = case.expected.must == Some(true);
+            let mut checks: Vec<_> = checks.into_iter().map(|check| Expectation { check, must: all_must }).collect();
             checks.extend(expressions(case));
             if !checks.is_empty() {
                 by_case.insert(case.id.clone(), checks);
@@ -68,7 +77,7 @@ impl Expectations {
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
         // Built on first use: it copies the answer, and most cases have no expressions.
         let view = OnceCell::new();
-        checks.iter().map(|check| check.judge(answer, &view)).collect()
+        checks.iter().map(|expectation| expectation.check.judge(answer, &view)).collect()
     }
 
     /// Judges the answers of both sides to a case. A side without an answer has no judgement.
@@ -82,9 +91,11 @@ impl Expectations {
         let (baseline_view, new_view) = (OnceCell::new(), OnceCell::new());
         checks
             .iter()
-            .map(|check| ExpectationResult {
+            .map(|Expectation { check, must }| ExpectationResult {
                 code: check.code().to_owned(),
                 expected: check.expected(),
+                name: check.name(),
+                must: *must,
                 baseline: baseline.map(|answer| check.judge(answer, &baseline_view)),
                 new: new.map(|answer| check.judge(answer, &new_view)),
             })
@@ -121,11 +132,16 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, counterproof_cases::Schema
 }
 
 /// The expressions of a case, with the input that they can refer to.
-fn expressions(case: &CaseSpec) -> Vec<Check> {
+fn expressions(case: &CaseSpec) -> Vec<Expectation> {
     let Some(expressions) = &case.expected.expect else { return Vec::new() };
     // Serialising our own type cannot fail, so the default is never used.
     let input = Arc::new(serde_json::to_value(&case.input).unwrap_or_default());
-    expressions.iter().map(|expect| Check::Expect { expect: expect.clone(), input: Arc::clone(&input) }).collect()
+    let all_must = case.expected.must == Some(true);
+    let expectation = |expect: &Expect| Expectation {
+        check: Check::Expect { expect: expect.clone(), input: Arc::clone(&input) },
+        must: all_must || expect.must,
+    };
+    expressions.iter().map(expectation).collect()
 }
 
 impl Check {
@@ -140,6 +156,14 @@ impl Check {
             Check::JsonSchema(_) => "json_schema",
             Check::EvidenceRequired => "evidence_required_for_actions",
             Check::Expect { .. } => "expect",
+        }
+    }
+
+    /// The name that the cases file gives it.
+    fn name(&self) -> Option<String> {
+        match self {
+            Check::Expect { expect, .. } => expect.name.clone(),
+            _ => None,
         }
     }
 

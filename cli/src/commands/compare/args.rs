@@ -11,7 +11,7 @@ use crate::report_output::Pages;
 /// requests, junit.xml for CI servers and results.sarif for code hosts. If `GITHUB_STEP_SUMMARY` names a file, as in GitHub
 /// Actions, the summary is appended to it.
 ///
-/// Exit code 0: the gate passed. 1: the gate failed, or there was not enough data. 2: the arguments or the configuration are
+/// Exit code 0: the gate passed, or had nothing to judge by. 1: the gate failed, or there was not enough data. 2: the arguments or the configuration are
 /// invalid. 3: a file could not be read or written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -54,6 +54,10 @@ pub(crate) struct Args {
     /// Configuration file [default: counterproof.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<Utf8PathBuf>,
+
+    /// Exit with code 1 if the gate has nothing to judge by: no expectations and one run per side
+    #[arg(long)]
+    pub(super) strict: bool,
 
     /// Do not fail the gate if the two sides have different cases
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::env;
 
 use counterproof_artifact::Exit;
-use counterproof_artifact::evaluation::Evaluation;
+use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 
 use super::args::Args;
 use super::comparison::compare;
@@ -21,7 +21,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     append_step_summary(&options, &evaluation, streams);
     streams.print_line(comparison_summary::render(&evaluation))?;
     streams.print_line(format_args!("report: {}", options.out.join("index.html")))?;
-    Ok(if evaluation.gate.passed { Exit::Done } else { Exit::Findings })
+    Ok(match evaluation.gate.outcome {
+        GateOutcome::Passed => Exit::Done,
+        GateOutcome::NotJudged if !args.strict => Exit::Done,
+        GateOutcome::NotJudged | GateOutcome::Failed | GateOutcome::NotEnoughData => Exit::Findings,
+    })
 }
 
 /// Appends the summary to the one of the GitHub Actions step, if this is one. A failure is a warning: the report is written.

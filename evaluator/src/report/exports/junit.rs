@@ -1,7 +1,7 @@
 //! `junit.xml`: the evaluation as JUnit test results. The results fail exactly if the gate fails: each gate rule is a test, and
 //! each case that a violated rule counts is a failed test.
 
-use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateRule, Verdict};
+use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateOutcome, GateRule, Verdict};
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::comparison::evaluation_text;
@@ -25,12 +25,21 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
         property("gate", &evaluation_text::outcome(evaluation)),
         property("evaluator", &evaluation.evaluator_version),
     ]);
+    suite.add_test_cases(not_judged_test(evaluation));
     suite.add_test_cases(evaluation.gate.rules.iter().filter(|rule| rule.limit.is_some()).map(rule_test));
     suite.add_test_cases(evaluation.cases.iter().map(|case| case_test(case, evaluation)));
     let mut report = Report::unnamed();
     report.add_test_suite(suite);
     // Writing into memory cannot fail, and every text is valid XML.
     report.to_string().unwrap_or_default()
+}
+
+/// A skipped test for a gate that has nothing to judge by, so that the results do not look like a pass.
+fn not_judged_test(evaluation: &Evaluation) -> Option<TestCase> {
+    (evaluation.gate.outcome == GateOutcome::NotJudged).then(|| {
+        let message = evaluation_text::outcome(evaluation);
+        test("counterproof.gate", "not judged", &Outcome::Skipped(message), "")
+    })
 }
 
 fn rule_test(rule: &GateRule) -> TestCase {

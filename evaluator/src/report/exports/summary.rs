@@ -166,7 +166,7 @@ fn headline(evaluation: &Evaluation) -> String {
     let sign = match result.outcome {
         GateOutcome::Passed => "✓",
         GateOutcome::Failed => "✗",
-        GateOutcome::NotEnoughData => "?",
+        GateOutcome::NotEnoughData | GateOutcome::NotJudged => "?",
     };
     let violated: Vec<_> = result.rules.iter().filter(|rule| !rule.passed).collect();
     let name = |rule: &&&GateRule| {

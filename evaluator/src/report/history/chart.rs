@@ -80,7 +80,7 @@ pub(crate) fn chart(entries: &[HistoryEntry]) -> Chart {
 const fn mark(gate: GateOutcome, x: usize, width: usize) -> Part {
     let (class, height) = match gate {
         GateOutcome::Passed => ("improved", MARK / 3),
-        GateOutcome::NotEnoughData => ("changed", 2 * MARK / 3),
+        GateOutcome::NotEnoughData | GateOutcome::NotJudged => ("changed", 2 * MARK / 3),
         GateOutcome::Failed => ("regressed", MARK),
     };
     Part { class, x, y: MARK - height, width, height }

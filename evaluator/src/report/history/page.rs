@@ -176,6 +176,7 @@ fn evaluation_view(entry: &HistoryEntry, columns: &[Verdict]) -> EvaluationView 
         GateOutcome::Passed => ("improved", "✓", "passed"),
         GateOutcome::Failed => ("regressed", "✗", "failed"),
         GateOutcome::NotEnoughData => ("changed", "?", "not enough data"),
+        GateOutcome::NotJudged => ("changed", "?", "not judged"),
     };
     let counts = Verdict::WORST_FIRST.into_iter().zip(entry.counts).filter(|(verdict, _)| columns.contains(verdict));
     let counts = counts.map(|(verdict, count)| CountView {

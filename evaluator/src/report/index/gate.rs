@@ -68,7 +68,7 @@ pub(crate) fn headline(evaluation: &Evaluation) -> GateHeadlineView {
     let (class, sign) = match evaluation.gate.outcome {
         GateOutcome::Passed => ("passed", "✓"),
         GateOutcome::Failed => ("failed", "✗"),
-        GateOutcome::NotEnoughData => ("undecided", "?"),
+        GateOutcome::NotEnoughData | GateOutcome::NotJudged => ("undecided", "?"),
     };
     GateHeadlineView {
         class,

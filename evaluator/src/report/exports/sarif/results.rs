@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SidePointer, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, SidePointer, Verdict};
 use counterproof_artifact::{CaseId, Sha256Digest, Side};
 
 use super::model::{
@@ -12,6 +12,7 @@ use super::model::{
     PhysicalLocation, Region, Rule, Run, SarifResult, Text,
 };
 use super::rules;
+use crate::comparison::evaluation_text;
 use crate::report::exports::report_context::CaseLocation;
 use crate::report::url_path::encode_path;
 use crate::report::view::verdict;
@@ -40,8 +41,9 @@ pub(crate) fn render(evaluation: &Evaluation, locations: &HashMap<CaseId, CaseLo
     let rules = rules(&mut results);
     let mut run = Run::new(rules, results);
     run.automation_details = Some(Identity { id: "counterproof/" });
-    run.invocations =
-        vec![Invocation { execution_successful: true, tool_execution_notifications: omission_note(omitted) }];
+    let mut notes = not_judged_note(evaluation);
+    notes.extend(omission_note(omitted));
+    run.invocations = vec![Invocation { execution_successful: true, tool_execution_notifications: notes }];
     // Serializing texts and numbers cannot fail.
     let mut text = serde_json::to_string(&Log::new(run)).unwrap_or_default();
     text.push('\n');
@@ -83,6 +85,14 @@ fn rules<'a>(results: &mut [SarifResult<'a>]) -> Vec<Rule<'a>> {
         }
     };
     codes.into_iter().map(rule).collect()
+}
+
+/// A note where the gate has nothing to judge by.
+fn not_judged_note(evaluation: &Evaluation) -> Vec<Notification> {
+    if evaluation.gate.outcome != GateOutcome::NotJudged {
+        return Vec::new();
+    }
+    vec![Notification { level: Level::Note, message: Text::message(&evaluation_text::outcome(evaluation)) }]
 }
 
 fn omission_note(omitted: usize) -> Vec<Notification> {
