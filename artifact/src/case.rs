@@ -144,6 +144,7 @@ pub enum AttemptOutcome {
 
 /// The wire form of the document.
 #[derive(Serialize, Deserialize)]
+#[serde(expecting = "an object with the fields of a case artifact")]
 struct CaseWire {
     schema_version: CaseSchema,
     case_id: CaseId,

@@ -25,6 +25,7 @@ pub enum RunSchema {
 ///
 /// It is written when the run starts, without [`Run::stats`], and again when it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object with the fields of a run")]
 pub struct Run {
     /// Always `run.v1`.
     pub schema_version: RunSchema,

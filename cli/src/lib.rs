@@ -8,6 +8,7 @@ mod commands;
 mod comparison_summary;
 mod config;
 mod connect_error;
+mod document_kind;
 mod findings;
 mod named_runs;
 mod open_files;

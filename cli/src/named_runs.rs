@@ -133,20 +133,32 @@ pub(crate) fn read_error(error: ReadError, side: Side) -> CommandError {
         ReadError::OnlyShards { .. } => {
             CommandError::usage(error).hint("merge the shards with `counterproof merge SHARD… --out RUN`")
         }
-        ReadError::Io { path, .. } if error.is_missing() && path.file_name() == Some(RUN_FILE) => {
-            let folder = path.parent().unwrap_or(path);
-            let hint = match newest_run_in(folder) {
-                Some(run) => format!("`{folder}` contains run folders; did you mean `{run}`?"),
-                None => format!("`{folder}` is not a run folder: it contains no run.json"),
-            };
-            CommandError::io(error).hint(hint)
-        }
-        ReadError::Io { .. } => CommandError::io(error),
+        ReadError::Io { path, .. } => match missing_run_hint(path) {
+            Some(hint) => CommandError::io(error).hint(hint),
+            None => CommandError::io(error),
+        },
         ReadError::Document { path, .. } => {
             let hint = format!("list all violations with `counterproof validate {path}`");
             CommandError::io(error).hint(hint)
         }
     }
+}
+
+/// Explains why the run.json at `path` could not be read; `None` if its folder looks like a run folder, or `path` is another file.
+pub(crate) fn missing_run_hint(path: &Utf8Path) -> Option<String> {
+    if path.file_name() != Some(RUN_FILE) || path.exists() {
+        return None;
+    }
+    let folder = path.parent()?;
+    Some(if folder.is_file() {
+        format!("`{folder}` is a file; pass the run folder that contains it")
+    } else if !folder.exists() {
+        format!("`{folder}` does not exist; a run folder has the path RUNS/SIDE/RUN_ID, such as runs/new/build-1234")
+    } else if let Some(run) = newest_run_in(folder) {
+        format!("`{folder}` contains run folders; did you mean `{run}`?")
+    } else {
+        format!("`{folder}` is not a run folder: it contains no run.json")
+    })
 }
 
 /// Returns the run folder directly below `folder` whose name sorts last, which is the newest if the IDs sort by time.

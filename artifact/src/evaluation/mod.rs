@@ -37,6 +37,7 @@ pub enum EvaluationSchema {
 
 /// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object with the fields of an evaluation")]
 pub struct Evaluation {
     /// Always `evaluation.v1`.
     pub schema_version: EvaluationSchema,

@@ -4,6 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, RunId, Side};
 use counterproof_evaluator::text;
 use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock};
+use counterproof_store::ReadError;
 
 use crate::command_error::CommandError;
 use crate::named_runs;
@@ -76,6 +77,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 fn accept_error(error: AcceptError) -> CommandError {
     let hint = hint(&error);
     let error = match error {
+        // A run that does not exist is a wrong argument; one that exists but cannot be read is a failed read.
+        AcceptError::Read(ref read) if read.is_missing() && hint.is_some() => CommandError::usage(error),
         AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => {
             CommandError::io(error)
         }
@@ -113,6 +116,7 @@ fn hint(error: &AcceptError) -> Option<String> {
         AcceptError::Repeats { group, of, .. } => {
             Some(format!("make the missing repeats with `counterproof run --resume {group} --repeat {of} …`"))
         }
+        AcceptError::Read(ReadError::Io { path, .. }) => named_runs::missing_run_hint(path),
         AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => None,
     }
 }

@@ -9,6 +9,7 @@ use counterproof_store::{EVALUATION_FILE, ReadError, read_evaluation};
 use crate::cases_file;
 use crate::command_error::CommandError;
 use crate::config::Config;
+use crate::document_kind;
 use crate::named_runs::{open_named, read_error};
 use crate::report_context::report_context;
 use crate::report_output::{Pages, report_error};
@@ -96,18 +97,25 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     Ok(Exit::Done)
 }
 
-/// Maps an unreadable evaluation to an error. If the path is a folder, the hint names the file to pass.
+/// Maps an unreadable evaluation to an error. If the path is a folder or another document, the hint names the file to pass.
 fn evaluation_error(path: &Utf8Path, error: ReadError) -> CommandError {
-    if !path.is_dir() {
-        return read_error(error, Side::New);
-    }
+    const PASS_EVALUATION: &str =
+        "pass an evaluation.json: `counterproof compare` writes one into the report and into each run folder";
+
     let file = path.join(EVALUATION_FILE);
-    let hint = if file.is_file() {
-        format!("pass the file in this folder: `counterproof report {file}`")
-    } else {
-        "pass an evaluation.json: `counterproof compare` writes one into the report and into each run folder".to_owned()
-    };
-    CommandError::io(error).hint(hint)
+    if file.is_file() {
+        return CommandError::io(error).hint(format!("pass the file in this folder: `counterproof report {file}`"));
+    }
+    if path.is_dir() {
+        return CommandError::io(error).hint(PASS_EVALUATION);
+    }
+    // `validate` would accept a document of another kind, so its findings would not help.
+    match document_kind::other_kind(path, "evaluation.") {
+        Some(kind) => {
+            CommandError::io(format!("`{path}` is a `{kind}` document, not an evaluation")).hint(PASS_EVALUATION)
+        }
+        None => read_error(error, Side::New),
+    }
 }
 
 /// Returns true if the report would replace the one that contains the evaluation, and that one has case pages.

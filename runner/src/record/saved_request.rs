@@ -13,6 +13,7 @@ pub const REQUEST_HREF: &str = "request_asset_href";
 
 /// A saved request: the body, and the names of the headers. It contains no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "an object with the fields of a saved request")]
 pub struct SavedRequest {
     /// The name of the protocol.
     pub protocol: String,

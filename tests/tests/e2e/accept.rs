@@ -144,7 +144,7 @@ fn a_run_that_cannot_be_a_baseline_is_refused_and_leaves_no_files() {
         ("new/foreign", 1, "(side-differs)", "counterproof validate"),
         ("new/part-s1of1", 1, "is a shard", "counterproof merge"),
         ("baseline/old", 2, "of side `baseline` already", "latest baseline"),
-        ("new/nothing", 3, "failed to read", "run.json"),
+        ("new/nothing", 2, "failed to read", "does not exist"),
     ] {
         let finished = accept(&sandbox, &[&format!("runs/{run}")]);
         assert_eq!(finished.code, Some(code), "{run}: {finished}");
@@ -215,4 +215,23 @@ fn a_payload_that_resembles_body_metadata_is_copied_unchanged() {
     assert!(files.iter().any(|(path, _)| path.as_str().contains("full_payload")), "{files:?}");
     assert_eq!(accept(&sandbox, &[]).code, Some(0));
     assert_valid(&sandbox, "runs/baseline/good");
+}
+
+#[test]
+fn a_run_that_does_not_exist_is_a_usage_error() {
+    insta::assert_snapshot!(accept(&sandbox(), &["runs/new/missing"]), @"
+    exit code: 2
+    --- stderr
+    error: failed to read `runs/new/missing/run.json`
+      caused by: No such file or directory (os error 2)
+    hint: `runs/new/missing` does not exist; a run folder has the path RUNS/SIDE/RUN_ID, such as runs/new/build-1234
+    ");
+    // A run.json that exists but is not a run is a failed read, not a wrong name.
+    let sandbox = sandbox().with_file("runs/new/broken/run.json", "[]");
+    insta::assert_snapshot!(accept(&sandbox, &["runs/new/broken"]), @"
+    exit code: 3
+    --- stderr
+    error: `runs/new/broken/run.json` is not a valid document
+      caused by: invalid type: sequence, expected an object with the fields of a run at line 1 column 0
+    ");
 }

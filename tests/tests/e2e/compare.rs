@@ -247,7 +247,22 @@ fn missing_runs_are_reported_with_a_remedy() {
     --- stderr
     error: failed to read `here/run.json`
       caused by: No such file or directory (os error 2)
-    hint: `here` is not a run folder: it contains no run.json
+    hint: `here` does not exist; a run folder has the path RUNS/SIDE/RUN_ID, such as runs/new/build-1234
+    ");
+    let sandbox = sandbox.with_file("empty/notes.txt", "");
+    insta::assert_snapshot!(sandbox.run(["compare", "empty", "there"]), @"
+    exit code: 3
+    --- stderr
+    error: failed to read `empty/run.json`
+      caused by: No such file or directory (os error 2)
+    hint: `empty` is not a run folder: it contains no run.json
+    ");
+    insta::assert_snapshot!(sandbox.run(["compare", "empty/notes.txt", "there"]), @"
+    exit code: 3
+    --- stderr
+    error: failed to read `empty/notes.txt/run.json`
+      caused by: Not a directory (os error 20)
+    hint: `empty/notes.txt` is a file; pass the run folder that contains it
     ");
     insta::assert_snapshot!(sandbox.run(["compare", "here"]), @r"
     exit code: 2

@@ -159,3 +159,21 @@ fn an_openai_protocol_is_configured_by_the_project() {
     let again = sandbox.run(["replay", CASE, "--agent-cmd", "sh agent.sh"]);
     assert_eq!(again.code, Some(0), "{again}");
 }
+
+#[test]
+fn a_document_of_another_kind_is_rejected_without_rust_types() {
+    let (sandbox, _agent) = recorded("done", &[]);
+    let sandbox = sandbox.with_file("list.json", "[1]");
+    insta::assert_snapshot!(sandbox.run(["replay", "runs/new/r1/run.json"]), @"
+    exit code: 2
+    --- stderr
+    error: `runs/new/r1/run.json` is a `run.v1` document, not the artifact of a case
+    hint: pass the artifact of a case: `CASE.json` in a run folder
+    ");
+    insta::assert_snapshot!(sandbox.run(["replay", "list.json"]), @"
+    exit code: 2
+    --- stderr
+    error: `list.json` is not the artifact of a case: invalid type: sequence, expected an object with the fields of a case artifact at line 1 column 0
+    hint: list all violations with `counterproof validate list.json`
+    ");
+}

@@ -186,3 +186,21 @@ fn a_step_summary_that_cannot_be_written_does_not_change_the_result() {
         assert!(sandbox.path("report/summary.md").is_file());
     }
 }
+
+#[test]
+fn a_document_of_another_kind_is_rejected_without_rust_types() {
+    let sandbox = sample().with_file("list.json", "[1]");
+    insta::assert_snapshot!(sandbox.run(["report", "runs/new/sample-new/run.json"]), @"
+    exit code: 3
+    --- stderr
+    error: `runs/new/sample-new/run.json` is a `run.v1` document, not an evaluation
+    hint: pass an evaluation.json: `counterproof compare` writes one into the report and into each run folder
+    ");
+    insta::assert_snapshot!(sandbox.run(["report", "list.json"]), @"
+    exit code: 3
+    --- stderr
+    error: `list.json` is not a valid document
+      caused by: invalid type: sequence, expected an object with the fields of an evaluation at line 1 column 0
+    hint: list all violations with `counterproof validate list.json`
+    ");
+}
