@@ -1,7 +1,5 @@
 //! Runs the command: resolves the arguments, makes the planned runs, and logs the next steps.
 
-use std::env;
-
 use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit};
 use counterproof_cases::{CaseSpec, Suite};
@@ -9,12 +7,12 @@ use counterproof_evaluator::text;
 use counterproof_runner::{Checkout, Interrupt};
 
 use super::args::Args;
+use super::dry_run;
+use super::options::{Action, RunOptions};
 use super::outcome::log_next_steps;
 use super::session::{RunEnd, Session};
 use super::until_decided::run_until_decided;
-use super::{dry_run, settings};
 use crate::command_error::CommandError;
-use crate::config::Config;
 use crate::resume_command::TypedOptions;
 use crate::signals::on_signal;
 use crate::streams::Streams;
@@ -22,12 +20,11 @@ use crate::{cases_file, open_files};
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let plan = args.plan.plan(|name| env::var(name).ok())?;
-    let config = Config::load(args.agent.config.as_deref())?;
-    let shared = settings::from_args(args, plan.id.clone(), &config)?;
-    let cases = select_cases(args, cases_file::load(&args.cases, streams)?)?;
-    if args.dry_run {
-        return dry_run::print(&shared, &plan, &cases, streams);
+    let options = RunOptions::new(args)?;
+    let RunOptions { plan, settings: shared, .. } = &options;
+    let cases = select_cases(&options, cases_file::load(&shared.cases_path, streams)?)?;
+    if matches!(options.action, Action::DryRun) {
+        return dry_run::print(shared, plan, &cases, streams);
     }
     let in_flight = shared.concurrency.max().get().min(cases.len());
     if let Some(limit) = open_files::raise_limit(in_flight) {
@@ -38,40 +35,40 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     let stop = interrupt.clone();
     on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     let mut session = Session {
-        args,
+        options: &options,
         cases: &cases,
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt,
         resume_command: typed.resume_command(plan.id.as_str()),
         streams,
     };
-    if args.plan.repeat_until_decided {
-        return run_until_decided(&mut session, &shared, &plan, config.statistics);
+    if let Action::RunUntilDecided(decision) = &options.action {
+        return run_until_decided(&mut session, decision);
     }
     for (number, planned) in (1..).zip(&plan.runs) {
         let remaining_runs = plan.runs.len() - number;
-        if session.run(&planned.settings(&shared), &cases, remaining_runs)? == RunEnd::Interrupted {
+        if session.run(&planned.settings(shared), &cases, remaining_runs)? == RunEnd::Interrupted {
             return Ok(Exit::Interrupted);
         }
     }
-    log_next_steps(args, &shared, &plan, streams);
+    log_next_steps(shared, plan, streams);
     Ok(Exit::Done)
 }
 
 /// Returns the cases that `--only` names, in the order of the suite; all cases without `--only`.
-fn select_cases(args: &Args, suite: Suite) -> Result<Vec<CaseSpec>, CommandError> {
-    if args.only.is_empty() {
+fn select_cases(options: &RunOptions, suite: Suite) -> Result<Vec<CaseSpec>, CommandError> {
+    if options.only.is_empty() {
         return Ok(suite.cases);
     }
     let is_known = |id: &CaseId| suite.cases.iter().any(|case| case.id == *id);
-    let unknown: Vec<_> = args.only.iter().filter(|id| !is_known(id)).collect();
+    let unknown: Vec<_> = options.only.iter().filter(|id| !is_known(id)).collect();
     if let Some(first) = unknown.first() {
         let listed: Vec<_> = unknown.iter().map(|id| format!("`{id}`")).collect();
-        let message = format!("`{}` has no case {}", args.cases, listed.join(", "));
+        let message = format!("`{}` has no case {}", options.settings.cases_path, listed.join(", "));
         return Err(CommandError::usage(message).hint(match suite.nearest(first) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "list the cases with `--dry-run` and without `--only`".to_owned(),
         }));
     }
-    Ok(suite.cases.into_iter().filter(|case| args.only.contains(&case.id)).collect())
+    Ok(suite.cases.into_iter().filter(|case| options.only.contains(&case.id)).collect())
 }

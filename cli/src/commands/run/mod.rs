@@ -4,6 +4,7 @@ mod args;
 mod command;
 mod dry_run;
 mod failure_hints;
+mod options;
 mod outcome;
 mod run_error;
 mod session;

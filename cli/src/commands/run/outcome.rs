@@ -5,7 +5,6 @@ use counterproof_evaluator::text;
 use counterproof_runner::{Settings, Summary, Target};
 use counterproof_store::RunReader;
 
-use super::args::Args;
 use super::failure_hints;
 use crate::command_error::CommandError;
 use crate::connect_error::connect_error;
@@ -83,7 +82,7 @@ fn check_reached(settings: &Settings, summary: &Summary, failures: &FailureSumma
 }
 
 /// Logs the commands that usually follow.
-pub(super) fn log_next_steps(args: &Args, shared: &Settings, plan: &RunPlan, streams: &mut Streams) {
+pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut Streams) {
     let side = shared.out.join(shared.side.as_str());
     for (number, run) in plan.runs.iter().enumerate() {
         let prefix = if number == 0 { "next: " } else { "      " };
@@ -96,8 +95,8 @@ pub(super) fn log_next_steps(args: &Args, shared: &Settings, plan: &RunPlan, str
         streams.log(format_args!(
             "      after all {count} shards: counterproof merge {merged}-s*of{count} --out {merged}"
         ));
-    } else if RunReader::open_latest(&args.out, other).is_ok() {
-        streams.log(format_args!("      counterproof compare --runs {} --cases {}", args.out, args.cases));
+    } else if RunReader::open_latest(&shared.out, other).is_ok() {
+        streams.log(format_args!("      counterproof compare --runs {} --cases {}", shared.out, shared.cases_path));
     } else {
         streams.log(format_args!("      counterproof run --side {other} …, then counterproof compare"));
     }

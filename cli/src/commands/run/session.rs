@@ -3,7 +3,7 @@
 use counterproof_cases::CaseSpec;
 use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Urgency};
 
-use super::args::Args;
+use super::options::RunOptions;
 use super::outcome::log_outcome;
 use super::run_error::run_error;
 use crate::command_error::CommandError;
@@ -12,7 +12,7 @@ use crate::streams::Streams;
 
 /// The state that the runs of one invocation share.
 pub(super) struct Session<'a> {
-    pub(super) args: &'a Args,
+    pub(super) options: &'a RunOptions,
     /// The selected cases.
     pub(super) cases: &'a [CaseSpec],
     pub(super) checkout: Option<Checkout>,
@@ -41,12 +41,12 @@ impl Session<'_> {
     ) -> Result<RunEnd, CommandError> {
         let (checkout, interrupt) = (self.checkout.clone(), self.interrupt.clone());
         let environment = Environment { checkout, interrupt, ..Environment::from_system() };
-        let mut reporter = RunReporter::new(self.args.reporter, &mut self.streams.out);
+        let mut reporter = RunReporter::new(self.options.reporter, &mut self.streams.out);
         let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
         let failures = reporter.finish();
         // An error of the run explains more than an error of the output, so it comes first.
         let summary = summary.map_err(|error| run_error(error, &self.resume_command))?;
-        log_outcome(self.args.reporter, settings, &summary, &failures?, self.streams)?;
+        log_outcome(self.options.reporter, settings, &summary, &failures?, self.streams)?;
         if summary.interrupted || (self.interrupt.reached(Urgency::Finish) && remaining_runs > 0) {
             self.streams.log(format_args!("interrupted; resume with: {}", self.resume_command));
             return Ok(RunEnd::Interrupted);

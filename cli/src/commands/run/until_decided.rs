@@ -8,12 +8,11 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{CaseStatus, Expectations, RoundStatus, SideRuns, Thresholds, round_statuses, text};
-use counterproof_runner::Settings;
 
+use super::options::{Decision, RunOptions};
 use super::session::{RunEnd, Session};
 use crate::command_error::CommandError;
 use crate::named_runs::{open_named, side_runs, warn_about_side};
-use crate::run_plan::RunPlan;
 use crate::streams::Streams;
 
 /// Maximum number of cases that are listed per status after a round.
@@ -23,19 +22,14 @@ const MAX_CASES_LISTED: usize = 10;
 const MAX_EXPLANATION_CHARS: usize = 160;
 
 /// Makes runs until every case is decided or the plan is exhausted.
-pub(super) fn run_until_decided(
-    session: &mut Session<'_>,
-    shared: &Settings,
-    plan: &RunPlan,
-    thresholds: Thresholds,
-) -> Result<Exit, CommandError> {
-    let (args, cases) = (session.args, session.cases);
-    if args.side != Side::New {
+pub(super) fn run_until_decided(session: &mut Session<'_>, decision: &Decision) -> Result<Exit, CommandError> {
+    let (RunOptions { plan, settings: shared, .. }, cases) = (session.options, session.cases);
+    if shared.side != Side::New {
         return Err(CommandError::usage("`--repeat-until-decided` requires `--side new`")
             .hint("create the baseline with `--side baseline --repeat N`"));
     }
     let max = plan.runs.len();
-    let judge = RoundJudge::new(&args.plan.against, cases, thresholds, max, session.streams)?;
+    let judge = RoundJudge::new(decision, cases, max, session.streams)?;
     let until_decided =
         counterproof_runner::UntilDecidedPlan { against: judge.baseline_ids(), full_rounds: judge.full_rounds() };
     let (mut open, mut folders, mut undecided) = (cases.to_vec(), Vec::new(), 0);
@@ -62,9 +56,9 @@ pub(super) fn run_until_decided(
     let joined = |folders: &[Utf8PathBuf]| folders.iter().map(|folder| folder.as_str()).collect::<Vec<_>>().join(" ");
     session.streams.log(format_args!(
         "next: counterproof compare --baseline {} --new {} --cases {}",
-        joined(&args.plan.against),
+        joined(&decision.against),
         joined(&folders),
-        args.cases
+        shared.cases_path
     ));
     Ok(Exit::Done)
 }
@@ -81,22 +75,16 @@ struct RoundJudge {
 
 impl RoundJudge {
     /// Opens the baseline runs.
-    fn new(
-        against: &[Utf8PathBuf],
-        cases: &[CaseSpec],
-        thresholds: Thresholds,
-        max: usize,
-        streams: &mut Streams,
-    ) -> Result<Self, CommandError> {
+    fn new(decision: &Decision, cases: &[CaseSpec], max: usize, streams: &mut Streams) -> Result<Self, CommandError> {
         let case_ids: Vec<CaseId> = cases.iter().map(|case| case.id.clone()).collect();
-        let baseline = side_runs(open_named(against, Side::Baseline)?, Side::Baseline)?;
+        let baseline = side_runs(open_named(&decision.against, Side::Baseline)?, Side::Baseline)?;
         baseline.iter().for_each(|run| warn_about_side(run.reader(), Side::Baseline, streams));
         if !case_ids.iter().any(|id| baseline.iter().any(|run| run.selects(id))) {
             return Err(CommandError::usage("the runs of `--against` contain none of the cases")
                 .hint("create runs of the same cases, such as with `counterproof run --side baseline --repeat 10 …`"));
         }
         let expectations = Expectations::compile(cases).map_err(CommandError::usage)?;
-        Ok(Self { baseline, expectations, thresholds, case_ids, max })
+        Ok(Self { baseline, expectations, thresholds: decision.thresholds.clone(), case_ids, max })
     }
 
     fn baseline_ids(&self) -> Vec<RunId> {

@@ -1,0 +1,63 @@
+//! What `counterproof run` needs: its arguments, resolved with the environment and the configuration.
+
+use std::env;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::CaseId;
+use counterproof_evaluator::Thresholds;
+use counterproof_runner::Settings;
+
+use super::args::Args;
+use super::settings;
+use crate::command_error::CommandError;
+use crate::config::Config;
+use crate::reporter::ReporterKind;
+use crate::run_plan::RunPlan;
+
+/// The inputs and outputs of one invocation.
+#[derive(Debug)]
+pub(super) struct RunOptions {
+    pub(super) action: Action,
+    pub(super) plan: RunPlan,
+    /// The settings that all runs of the plan share.
+    pub(super) settings: Settings,
+    /// Cases to run; empty for all.
+    pub(super) only: Vec<CaseId>,
+    pub(super) reporter: ReporterKind,
+}
+
+/// What to do with the plan.
+#[derive(Debug)]
+pub(super) enum Action {
+    /// Print it.
+    DryRun,
+    /// Make all of its runs.
+    RunAll,
+    /// Make its runs until every case is decided.
+    RunUntilDecided(Decision),
+}
+
+/// What the cases are judged with after each round.
+#[derive(Debug)]
+pub(super) struct Decision {
+    /// Run folders of the baseline.
+    pub(super) against: Vec<Utf8PathBuf>,
+    pub(super) thresholds: Thresholds,
+}
+
+impl RunOptions {
+    /// Resolves the arguments.
+    pub(super) fn new(args: &Args) -> Result<Self, CommandError> {
+        let plan = args.plan.plan(|name| env::var(name).ok())?;
+        let config = Config::load(args.agent.config.as_deref())?;
+        let settings = settings::from_args(args, plan.id.clone(), &config)?;
+        let action = if args.dry_run {
+            Action::DryRun
+        } else if args.plan.repeat_until_decided {
+            Action::RunUntilDecided(Decision { against: args.plan.against.clone(), thresholds: config.statistics })
+        } else {
+            Action::RunAll
+        };
+        Ok(Self { action, plan, settings, only: args.only.clone(), reporter: args.reporter })
+    }
+}
