@@ -53,12 +53,14 @@ fn character(character: char) -> String {
     let bytes = character.encode_utf8(&mut buffer).as_bytes();
     let mut forms = vec![literal(bytes)];
     let percent: String = bytes.iter().fold(String::new(), |mut text, byte| {
+        // `%25` is an encoded `%`: each further round of percent-encoding adds one.
         let _ = write!(text, "%(?:25){{0,2}}(?i:{byte:02x})");
         text
     });
     forms.push(percent);
     let mut units = [0; 2];
     let escaped = character.encode_utf16(&mut units).iter().fold(String::new(), |mut text, unit| {
+        // Four rounds of JSON escaping write one backslash as eight.
         let _ = write!(text, r"\\{{1,8}}u(?i:{unit:04x})");
         text
     });
@@ -95,6 +97,7 @@ fn character(character: char) -> String {
 /// surrounding bytes are omitted, except one at each end, which encodes bits of both.
 fn base64(value: &[u8], offset: usize, before: Before) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    // Bits, not bytes: the value starts within a group of three bytes, and each character encodes six bits.
     let bit = |index: usize| {
         // The bits before the value are unknown; the character that encodes only them is omitted.
         let byte = (index / 8).checked_sub(offset).and_then(|at| value.get(at)).copied().unwrap_or_default();
@@ -104,6 +107,7 @@ fn base64(value: &[u8], offset: usize, before: Before) -> String {
     let digit = |index: usize| {
         let sextet = (index * 6..index * 6 + 6).fold(0, |sextet, at| sextet << 1 | bit(at));
         match ALPHABET[usize::from(sextet)] {
+            // Standard and URL-safe alphabet, and the forms in which URLs and JSON write these two characters.
             b'+' => r"(?:\+|-|%(?:25)?2[bB]|\\{1,8}u002[bB])".to_owned(),
             b'/' => r"(?:\\{0,8}/|_|%(?:25)?2[fF]|\\{1,8}u002[fF])".to_owned(),
             other => char::from(other).to_string(),
@@ -111,6 +115,7 @@ fn base64(value: &[u8], offset: usize, before: Before) -> String {
     };
     let known: String = (start.div_ceil(6)..end / 6).map(digit).collect();
     let shared = |is_shared: bool| if is_shared { "[A-Za-z0-9+/_-]?" } else { "" };
+    // A character at an edge encodes bits of the value and of a neighbour, so it can be any character.
     let first = before == Before::Any && !start.is_multiple_of(6);
     format!("{}{known}{}", shared(first), shared(!end.is_multiple_of(6)))
 }

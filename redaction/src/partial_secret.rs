@@ -58,6 +58,7 @@ impl PartialSecret {
     fn value(&self, text: &[u8]) -> Option<usize> {
         let dfa = self.values.as_ref()?;
         let mut cache = dfa.create_cache();
+        // A partial value is shorter than the longest form, so earlier starts need no search.
         let first = text.len().saturating_sub(self.longest);
         (first..text.len()).find(|&start| may_continue(dfa, &mut cache, &text[start..]))
     }

@@ -94,6 +94,7 @@ impl Redactor {
         let bytes = values.iter().map(|value| value.len()).sum();
         let compile = |pattern: &str| {
             let mut builder = RegexBuilder::new(pattern);
+            // Bytes, not characters: responses need not be UTF-8, and a secret in them must be found anyway.
             builder.unicode(false).size_limit(COMPILED_LIMIT).build().map_err(|_| RedactError { bytes })
         };
         let mut sources: Vec<(&'static str, String)> =
@@ -143,6 +144,7 @@ impl Redactor {
         let limit = partial.map_or(bytes.len(), |(start, _)| start);
         let mut masked = Vec::new();
         let mut done = 0;
+        // A match that starts inside the partial secret belongs to it, and the mask at the end covers it.
         for found in self.any.find_iter(bytes).take_while(|found| found.start() < limit) {
             masked.extend_from_slice(&bytes[done..found.start()]);
             self.mask_one(found.as_bytes(), &mut masked, applied);
@@ -209,6 +211,7 @@ impl Redactor {
 
     /// Masks one match of `any`: the first group of the matching rule, or the complete match.
     pub(crate) fn mask_one(&self, found: &[u8], masked: &mut Vec<u8>, applied: &mut Applied) {
+        // `any` does not report which rule matched. Matches are rare, so a second search costs less than capture groups.
         let matched = self.rules.iter().find_map(|rule| Some((rule.name, rule.regex.captures(found)?)));
         let Some((name, captures)) = matched else {
             self.mask_bytes(found, masked);

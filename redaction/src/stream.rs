@@ -30,6 +30,7 @@ impl RedactingStream {
     /// Adds a chunk. Returns the bytes that are safe to output, often none.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.waiting.extend_from_slice(piece);
+        // The size of the blocks does not depend on the chunks, so neither does the cost.
         if self.waiting.len() < self.held + BLOCK { Vec::new() } else { self.take() }
     }
 
@@ -66,6 +67,7 @@ impl RedactingStream {
         let mut done = self.drop_rest_of_key();
         self.redactor.push_line_breaks(&self.waiting[..done], &mut out);
         let length = self.waiting.len();
+        // A secret that starts before `safe` ends within the buffer; one that starts later may be incomplete.
         let mut safe = length.saturating_sub(self.held).max(done);
         let redactor = &self.redactor;
         while let Some(found) = redactor.any.find_at(&self.waiting, done) {
@@ -84,6 +86,7 @@ impl RedactingStream {
             if self.dropping {
                 redactor.mask_bytes(found.as_bytes(), &mut out);
             }
+            // Called for its entry in `applied` also where the mask is already written.
             let mut masked = Vec::new();
             redactor.mask_one(found.as_bytes(), &mut masked, &mut self.applied);
             if !self.dropping {

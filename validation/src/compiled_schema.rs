@@ -7,6 +7,7 @@ use jsonschema::Validator;
 
 /// Returns the compiled schema of a kind of document.
 pub(crate) fn validator(kind: Kind) -> &'static Validator {
+    // One static per kind: compiling a schema takes milliseconds, and most commands need one or two of them.
     static RUN: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Run));
     static CASE: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Case));
     static FAILURE_META: LazyLock<Validator> = LazyLock::new(|| compile(Kind::FailureMeta));

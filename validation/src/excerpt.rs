@@ -29,6 +29,7 @@ impl Excerpt {
     pub fn around(text: &[u8], span: Range<usize>, position: Position) -> Self {
         let start = span.start.min(text.len());
         let line_start = text[..start].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        // Bounded: minified JSON can have one line of many megabytes.
         let reach = &text[start..text.len().min(start + MAX_CONTEXT_BYTES)];
         let line_end = start + reach.iter().position(|&byte| byte == b'\n').unwrap_or(reach.len());
 
@@ -50,6 +51,7 @@ impl Excerpt {
         }
         push(&mut excerpt, &text[from..start]);
         let marked = excerpt.len();
+        // A value over several lines is marked only up to the end of its first line.
         let end = span.end.clamp(start, line_end);
         push(&mut excerpt, &text[start..end]);
         let marked = marked..excerpt.len();
@@ -79,6 +81,7 @@ pub(crate) fn quote(text: &str) -> String {
             quoted.push('…');
             break;
         }
+        // Text of the agent may contain terminal escapes and bidirectional controls.
         if is_invisible(c) {
             let _ = write!(quoted, "{}", c.escape_unicode());
         } else {

@@ -129,6 +129,7 @@ impl Findings {
 
     /// Resolves the pointers of findings without a span. In invalid JSON every finding already has its span.
     fn find_spans(&mut self, text: &[u8]) {
+        // The locator expects JSON, which has no byte order mark; the spans count from the start of the file.
         let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let skipped = text.len() - body.len();
         let unknown: Vec<usize> = (0..self.list.len()).filter(|&index| self.spans[index].is_none()).collect();
@@ -136,6 +137,7 @@ impl Findings {
         if pointers.is_empty() {
             return;
         }
+        // One pass for all pointers. Text that is not UTF-8 was not parsed, so no finding has a pointer into it.
         let found = std::str::from_utf8(body).map(|body| locate::spans(body, &pointers)).unwrap_or_default();
         for (index, span) in unknown.into_iter().zip(found) {
             self.spans[index] = span.map(|span| span.start + skipped..span.end + skipped);
@@ -149,6 +151,7 @@ impl Findings {
         }
         self.find_spans(text);
         let starts: Vec<usize> = self.spans.iter().map(|span| span.as_ref().map_or(0, |span| span.start)).collect();
+        // One pass again: counting lines from the start for each finding would be quadratic.
         let positions = locate::positions(text, &starts);
         for (finding, ((span, start), position)) in
             self.list.iter_mut().zip(self.spans.iter().zip(&starts).zip(positions))
@@ -157,6 +160,7 @@ impl Findings {
             let span = span.clone().unwrap_or(*start..*start);
             finding.excerpt = Some(Excerpt::around(text, span, position));
         }
+        // `into_list` adds only the count of omitted findings now, which stays last after the sort.
         let list = std::mem::take(&mut self.list);
         let mut rest = self.into_list();
         let mut list: Vec<Finding> = list;

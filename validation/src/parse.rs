@@ -25,6 +25,7 @@ pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
     if skipped > 0 {
         findings.add_at(Code::ByteOrderMark, 0..skipped, "the file starts with a byte order mark", "JSON without one");
     }
+    // Reported on its own: the parser would call a file that was never written a syntax error.
     if body.iter().all(u8::is_ascii_whitespace) {
         findings.add(Code::EmptyFile, "", "the file is empty", "a JSON document");
         return None;
@@ -43,6 +44,7 @@ pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
     let parsed = ValueSeed(&buffers).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     match parsed {
         Ok(value) => {
+            // Located in a second pass: documents without duplicate keys, nearly all, do not pay for their positions.
             if buffers.has_duplicates() {
                 report_duplicates(text, skipped, findings);
             }
@@ -75,6 +77,7 @@ fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings
         line => text.match_indices('\n').nth(line - 2).map_or(text.len(), |(at, _)| at + 1),
     };
     let mut start = (line_start + error.column().saturating_sub(1)).min(text.len());
+    // The column of the parser counts bytes and may point into a character.
     while !text.is_char_boundary(start) {
         start -= 1;
     }
@@ -153,6 +156,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let read = &self.0.items;
+        // One buffer for all nesting levels: each array owns the part after `start`, so vectors are allocated at their final size.
         let start = read.borrow().len();
         while let Some(item) = items.next_element_seed(self)? {
             read.borrow_mut().push(item);

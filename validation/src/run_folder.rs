@@ -69,6 +69,7 @@ impl RunFolder {
         let index = |name: fn(&Entry) -> &String| {
             let mut by_name = HashMap::with_capacity(entries.len());
             for (index, entry) in entries.iter().enumerate() {
+                // The first of two equal entries counts; the check of the manifest reports the second.
                 by_name.entry(name(entry).clone()).or_insert(index);
             }
             by_name
@@ -122,6 +123,7 @@ impl RunFolder {
         if let Some(&digest) = known().get(href.as_str()) {
             return Ok(digest);
         }
+        // Not under the lock: hashing a large file must not stop the other threads. At worst a file is hashed twice.
         let file = confined_path::open(&self.path, href.as_str())?;
         let (digest, _) = Sha256Digest::from_reader(file).map_err(|source| failed(href, source))?;
         known().insert(href.as_str().to_owned(), digest);

@@ -108,6 +108,7 @@ impl CommitQueue {
         while state.files.is_empty() && !state.is_closed {
             state = self.wait(state);
         }
+        // All waiting files become one group: one sync of the disk then pays for all of them.
         state.bytes = 0;
         let group = Vec::from(std::mem::take(&mut state.files));
         drop(state);
@@ -124,6 +125,7 @@ impl CommitQueue {
     /// Stores a failure, unless there was one before.
     pub(super) fn fail(&self, error: &WriteError) {
         self.lock().failed.get_or_insert_with(|| error.into());
+        // Wakes the callers that wait for room: with a failure, they return it and wait no longer.
         self.changed.notify_all();
     }
 

@@ -40,6 +40,7 @@ pub(super) fn append_groups(
     let mut journal = OpenJournal { queue, file, length: 0, waited: Duration::ZERO };
     while let Some(group) = queue.take_group() {
         if let Err(error) = queue.check().and_then(|()| journal.append(&group)) {
+            // The loop goes on after a failure, so that every queued file gets its error and no caller waits forever.
             queue.fail(&error);
             reject(group, &error);
             continue;
@@ -47,6 +48,7 @@ pub(super) fn append_groups(
         // Sends cannot fail: the rename thread receives until `steps` is dropped.
         let _ = steps.send(Step::Rename(group));
         if journal.length > max_journal_bytes {
+            // Files without a name cannot be synced, and their only durable copy is the journal: wait for the renames.
             let (reply, flushed) = sync_channel(1);
             let _ = steps.send(Step::Flush(reply));
             let _ = flushed.recv();
@@ -55,6 +57,7 @@ pub(super) fn append_groups(
             }
         }
     }
+    // Ends the rename thread, which receives until the last sender is gone.
     drop(steps);
     join(rename_thread);
     journal.remove()
@@ -87,7 +90,9 @@ impl OpenJournal<'_> {
     fn remove(self) -> Result<Duration, WriteError> {
         let start = Instant::now();
         let folder = &self.queue.folder;
+        // Files before the journal: until they are durable, the journal is their only durable copy.
         restore::sync_files(folder)?;
+        // Windows does not remove an open file.
         drop(self.file);
         write::remove(&folder.join(JOURNAL_FILE))?;
         write::sync(folder)?;
@@ -113,6 +118,7 @@ pub(super) fn rename_groups(queue: &CommitQueue, steps: &Receiver<Step>) {
 
 fn commit(queue: &CommitQueue, QueuedFile { name, bytes, role, on_committed }: QueuedFile) {
     let path = queue.folder.join(name);
+    // A journaled file is durable already, so its own sync can wait for the end of the journal.
     let durability = if is_journaled(&bytes) { Durability::Cached } else { Durability::Synced };
     let written = queue.check().and_then(|()| write::write(&path, &bytes, durability));
     if let (Err(error), FileRole::Asset) = (&written, role) {
@@ -128,6 +134,7 @@ const fn is_journaled(bytes: &[u8]) -> bool {
 
 /// Appends a group to the journal and syncs it. Returns the number of bytes.
 fn append(journal: &mut File, group: &[QueuedFile]) -> io::Result<u64> {
+    // One write and one sync for the whole group.
     let mut records = Vec::new();
     for file in group.iter().filter(|file| is_journaled(&file.bytes)) {
         journal::append(&mut records, &file.name, &file.bytes)?;

@@ -114,6 +114,7 @@ impl RunReader {
         let (runs, skipped) = Self::all(out, side)?;
         // The shards that a run was merged from may still exist next to it.
         let (shards, mut complete): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
+        // Not by folder name: IDs are free text and need not sort by time.
         complete.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
         if let Some(run) = complete.pop() {
             // A copy of the same run in another folder is not a repeat.
@@ -125,6 +126,7 @@ impl RunReader {
             return Ok(Latest { run, repeats, others, skipped });
         }
         Err(match (skipped.into_iter().next(), shards.into_iter().next()) {
+            // An unreadable run may be the one that the user means, so it explains more than the shards.
             (Some(unreadable), _) => unreadable,
             (None, Some(shard)) => ReadError::OnlyShards { out: out.to_owned(), side, shard: shard.folder },
             (None, None) => ReadError::NoRun { out: out.to_owned(), side },

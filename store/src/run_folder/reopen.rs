@@ -55,6 +55,7 @@ impl RunWriter {
         if !folder.is_dir() {
             return Err(ReopenError::Missing(folder));
         }
+        // Before the cleanup: the temporary files of a process that still runs must stay.
         let lock = RunLock::acquire(&folder)?;
         for path in [folder.clone(), folder.join(ASSETS_FOLDER)] {
             for name in file_names(&path)?.iter().filter(|name| name.starts_with(TEMPORARY_PREFIX)) {
@@ -70,6 +71,7 @@ impl RunWriter {
         let path = self.folder().join(ASSETS_FOLDER).join(name);
         let failed = |source| ReadError::Io { path: path.clone(), source };
         let href: Href = format!("{ASSETS_FOLDER}/{name}").parse().map_err(|error| failed(io::Error::other(error)))?;
+        // Hashed from disk: an earlier manifest may list other bytes than those that survived a crash.
         let (digest, size) = fs::File::open(&path).and_then(Sha256Digest::from_reader).map_err(failed)?;
         let item = ManifestItem {
             asset_id: name.to_owned(),
@@ -98,6 +100,7 @@ impl RunWriter {
     /// Removes a case: its artifact first, so that no artifact ever links to a missing asset.
     pub fn discard_case(&self, case: &CaseId) -> Result<(), WriteError> {
         write::remove(&self.folder.join(format!("{case}.json")))?;
+        // A removal is durable only after this sync, and the assets must not disappear before the artifact.
         write::sync(&self.folder)?;
         let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
         let mut removed = Vec::new();

@@ -18,6 +18,7 @@ pub(super) fn restore(folder: &Utf8Path) -> Result<(), ReopenError> {
     if !path.exists() {
         return Ok(());
     }
+    // A second crash during this loop is harmless: the journal remains until all files are durable.
     for record in unrestored(folder)? {
         let JournalRecord { file, bytes } = record?;
         let path = folder.join(file);
@@ -26,6 +27,7 @@ pub(super) fn restore(folder: &Utf8Path) -> Result<(), ReopenError> {
         }
         write::write(&path, &bytes, Durability::Cached)?;
     }
+    // The order matters: the journal is removed only when its files no longer need it.
     sync_files(folder)?;
     write::remove(&path)?;
     write::sync(folder)?;
@@ -40,6 +42,7 @@ pub fn unrestored(folder: &Utf8Path) -> Result<impl Iterator<Item = Result<Journ
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => return Err(ReadError::Io { path, source }),
     };
+    // Compared by content: after a power loss a file can have its name and size, but not its bytes.
     let is_restored =
         move |record: &JournalRecord| confined_path::read(&folder, &record.file).is_ok_and(|it| it == record.bytes);
     let records = records.into_iter().flatten().map(move |record| {

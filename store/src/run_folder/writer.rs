@@ -127,6 +127,7 @@ impl RunWriter {
         };
         let failed = |source: serde_json::Error| WriteError { path: self.case_path(case), source: source.into() };
         let mut bytes = serde_json::to_vec_pretty(case).map_err(failed)?;
+        // The same bytes as `write_json`: whether a run has a journal must not show in its files.
         bytes.push(b'\n');
         committer.push(format!("{}.json", case.case_id), bytes, FileRole::Artifact, on_committed)
     }
@@ -180,6 +181,7 @@ impl RunWriter {
     ) -> Result<ManifestItem, WriteError> {
         file.file.commit_shared(&self.assets)?;
         let item = self.manifest_item(href, file.hasher.finish(), kind, case);
+        // Only after the file has its name: the manifest must not list an asset that does not exist.
         self.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
         Ok(item)
     }
@@ -238,6 +240,7 @@ impl RunWriter {
         }
         // Moved into the document and back: a run can have very many assets.
         let mut items = std::mem::take(&mut *listed);
+        // Threads add assets in any order. Sorted, equal runs have equal manifests.
         items.sort_unstable_by(|a, b| a.href.cmp(&b.href));
         let manifest = Manifest {
             schema_version: ManifestSchema::V1,
@@ -246,6 +249,7 @@ impl RunWriter {
             extra: Extra::new(),
         };
         let written = write::write_json(&self.folder.join(MANIFEST_FILE), &manifest, Durability::Synced);
+        // Also after a failed write, so that the caller can try again.
         *listed = manifest.items;
         written
     }

@@ -76,12 +76,14 @@ impl AtomicFile {
         paths: impl IntoIterator<Item = Utf8PathBuf>,
         durability: Durability,
     ) -> Result<Option<Utf8PathBuf>, WriteError> {
+        // Synced once, before the first name is tried: the content is the same under every name.
         let Self { path, temporary } = self;
         let mut temporary = temporary.into_inner().map_err(|error| WriteError::at(&path)(error.into_error()))?;
         if durability == Durability::Synced {
             temporary.as_file().sync_all().map_err(WriteError::at(&path))?;
         }
         for name in paths {
+            // Fails if the name exists. A check before a rename would race with other processes.
             match temporary.persist_noclobber(&name) {
                 Ok(_file) if durability == Durability::Cached => return Ok(Some(name)),
                 Ok(_file) => return sync_folder(parent_of(&name)).map(|()| Some(name)).map_err(WriteError::at(&path)),
@@ -123,6 +125,7 @@ pub(super) fn create_temporary(path: &Utf8Path) -> Result<NamedTempFile, WriteEr
     // The crate creates private files (0600). Artifacts are readable by everyone that the umask allows.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    // In the folder of the target: a rename across file systems is not atomic.
     builder.tempfile_in(parent_of(path)).map_err(WriteError::at(path))
 }
 

@@ -44,6 +44,7 @@ fn json(path: &Utf8Path, document: &impl Serialize) -> Result<AtomicFile, WriteE
 pub fn append(path: &Utf8Path, bytes: &[u8]) -> Result<(), WriteError> {
     #[expect(clippy::disallowed_methods, reason = "appends; the existing content stays")]
     let file = fs::OpenOptions::new().append(true).create(true).open(path);
+    // One call for all bytes: lines of other programs rarely come between.
     file.and_then(|mut file| file.write_all(bytes)).map_err(WriteError::at(path))
 }
 
@@ -59,6 +60,7 @@ pub fn copy(from: &Utf8Path, to: &Utf8Path, durability: Durability) -> Result<()
     let mut file = AtomicFile::create(to)?;
     let mut buffer = vec![0; 64 * 1024];
     loop {
+        // `io::copy` would not tell whether the source or the target failed, and the error names its file.
         let read = source.read(&mut buffer).map_err(WriteError::at(from))?;
         if read == 0 {
             return file.commit(durability);
@@ -70,6 +72,7 @@ pub fn copy(from: &Utf8Path, to: &Utf8Path, durability: Durability) -> Result<()
 /// Creates a log that must not exist yet; its reader accepts an incomplete end.
 pub(crate) fn create_log(path: &Utf8Path) -> Result<File, WriteError> {
     #[expect(clippy::disallowed_methods, reason = "its reader expects a torn end")]
+    // Appending keeps every write at the end, also after the log was truncated.
     fs::OpenOptions::new().append(true).create_new(true).open(path).map_err(WriteError::at(path))
 }
 

@@ -14,7 +14,9 @@ use super::WriteError;
 pub fn create_folder(path: &Utf8Path) -> Result<(), WriteError> {
     let is_new = |folder: &&Utf8Path| !folder.as_str().is_empty() && !folder.is_dir();
     let new: Vec<&Utf8Path> = path.ancestors().take_while(is_new).collect();
+    // Which folders are new must be known before they are created.
     fs::create_dir_all(path).map_err(WriteError::at(path))?;
+    // From the outermost folder inwards: an entry is reachable only once those above it are durable.
     new.iter().rev().try_for_each(|folder| sync_folder(parent_of(folder)).map_err(WriteError::at(folder)))
 }
 

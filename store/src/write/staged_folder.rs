@@ -42,6 +42,7 @@ impl StagedFolder {
         purpose: &str,
         create: impl FnOnce(&Utf8Path) -> Result<T, E>,
     ) -> Result<(Self, T), E> {
+        // The process ID keeps concurrent processes with the same target apart.
         let name = target.file_name().unwrap_or_default();
         let path = target.with_file_name(format!("{TEMPORARY_PREFIX}{purpose}-{name}-{}", std::process::id()));
         // Only after `create` succeeds is the folder ours to remove.
@@ -57,6 +58,7 @@ impl StagedFolder {
     /// Renames the folder to its target, which must not exist, and syncs the parent.
     pub fn publish(&mut self) -> Result<(), WriteError> {
         rename_folder(&self.path, &self.target)?;
+        // Set before the sync: if that fails, the folder has its name and must not be removed by `drop`.
         self.is_published = true;
         super::sync(super::folders::parent_of(&self.target))
     }
