@@ -1,9 +1,8 @@
-//! Measures what comparing costs beyond reading and parsing, `cargo xtask bench-compare`, and what a report weighs,
-//! `cargo xtask bench-report`. Not a test: it holds nothing
-//! against a limit, and its figures mean something only beside each other.
+//! Measures the cost of a comparison relative to reading and parsing (`cargo xtask bench-compare`), and the size of a report
+//! (`cargo xtask bench-report`). It checks no limits, and its figures are comparable only within one invocation.
 //!
-//! Every stage is a process of its own, so that each has its own processor time and memory; all are this program. What
-//! they work on is generated from a seed, and gone when the bench ends.
+//! Every stage runs in a separate process of this program, so that its processor time and memory can be measured. The runs
+//! are generated from a seed and deleted at the end.
 
 mod agent;
 mod generate;
@@ -25,12 +24,12 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// How many case pairs are compared, where the caller does not say.
+/// Default numbers of case pairs.
 const SIZES: [usize; 2] = [10_000, 100_000];
 
 const SEED: u64 = 20_260_303;
 
-/// The stages, by the word that their process is started with. The first only warms the system's cache.
+/// The stages: the argument of their process, and the name in the table. The first only warms the cache of the system.
 const STAGES: [(&str, &str); 6] = [
     ("read", ""),
     ("read", "read all files"),
@@ -56,28 +55,29 @@ fn main() -> Outcome {
     }
 }
 
-/// Generates so many case pairs, and prints the table of what each stage took.
+/// Generates this number of case pairs, and prints a table of the cost of each stage.
 fn measure(cases: usize) -> Outcome {
     let here = camino::Utf8PathBuf::try_from(std::env::current_exe()?)?;
-    let folder = tempfile::tempdir_in(here.parent().ok_or("this program is nowhere")?)?;
-    let root = Utf8Path::from_path(folder.path()).ok_or("the folder's name is not UTF-8")?;
-    say(&format!("{cases} case pairs of seed {SEED}\n"))?;
-    role(&["generate", root.as_str(), &cases.to_string()])?;
-    say("| stage | CPU, s | of the floor | peak memory, MiB | |")?;
-    say("|---|---|---|---|---|")?;
+    let folder = tempfile::tempdir_in(here.parent().ok_or("the path of this program has no parent")?)?;
+    let root = Utf8Path::from_path(folder.path()).ok_or("the path of the temporary folder is not UTF-8")?;
+    print_line(&format!("{cases} case pairs of seed {SEED}\n"))?;
+    run_stage(&["generate", root.as_str(), &cases.to_string()])?;
+    print_line("| stage | CPU, s | of the floor | peak memory, MiB | |")?;
+    print_line("|---|---|---|---|---|")?;
     let mut measured = Vec::new();
     for (stage, _) in STAGES {
-        measured.push(Measured::from(&role(&[stage, root.as_str()])?)?);
+        measured.push(Measured::from(&run_stage(&[stage, root.as_str()])?)?);
     }
+    // A comparison cannot cost less than reading and parsing its input, so the table shows multiples of that.
     let floor = measured[2].cpu;
     for ((_, name), stage) in STAGES.iter().zip(&measured).skip(1) {
         let share = stage.cpu / floor;
-        say(&format!("| {name} | {:.2} | {share:.2} × | {:.0} | {} |", stage.cpu, stage.peak, stage.what))?;
+        print_line(&format!("| {name} | {:.2} | {share:.2} × | {:.0} | {} |", stage.cpu, stage.peak, stage.what))?;
     }
-    say("")
+    print_line("")
 }
 
-/// What a stage says of itself.
+/// The figures that a stage prints.
 struct Measured {
     cpu: f64,
     peak: f64,
@@ -87,13 +87,13 @@ struct Measured {
 impl Measured {
     fn from(line: &str) -> Outcome<Self> {
         let mut parts = line.trim().splitn(3, ' ');
-        let mut next = || parts.next().ok_or("the stage said something else");
+        let mut next = || parts.next().ok_or("the output of the stage has another format");
         Ok(Self { cpu: next()?.parse()?, peak: next()?.parse()?, what: next()?.to_owned() })
     }
 }
 
-/// Runs this program as another process with a role of its own, and gives what it said.
-fn role(arguments: &[&str]) -> Outcome<String> {
+/// Runs a stage in another process of this program. Returns its output.
+fn run_stage(arguments: &[&str]) -> Outcome<String> {
     let mut command = Command::new(std::env::current_exe()?);
     let output = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -102,8 +102,8 @@ fn role(arguments: &[&str]) -> Outcome<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Says a line on standard output.
-fn say(line: &str) -> Outcome {
+/// Prints a line on standard output.
+fn print_line(line: &str) -> Outcome {
     writeln!(std::io::stdout().lock(), "{line}")?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::generate::run_folder;
-use crate::{Outcome, say};
+use crate::{Outcome, print_line};
 
 /// Reads all files of both runs, and parses the JSON ones where `parse` says so: each is dropped before the next is read.
 pub(crate) fn read(root: &Utf8Path, parse: bool) -> Outcome {
@@ -99,16 +99,16 @@ pub(crate) fn report(root: &Utf8Path, seed: u64, cases: usize) -> Outcome {
     let all = Weight::of(&out)?;
     let index = fs::metadata(out.join("index.html"))?.len();
     let peak = crate::machine::peak_memory().unwrap_or(f64::NAN);
-    say(&format!(
+    print_line(&format!(
         "{cases} case pairs of seed {seed}: runs of {:.1} MiB, compared in {compared:.1} s without pages\n",
         mib(runs)
     ))?;
-    say(
+    print_line(
         "| pages | report, MiB | of it copies of the runs, MiB | report ÷ copies | index, KiB | largest page, KiB | compare and write, s |",
     )?;
-    say("|---|---|---|---|---|---|---|")?;
+    print_line("|---|---|---|---|---|---|---|")?;
     for (pages, weight, seconds) in [("all", all, written), ("changed", of_changed, written_changed)] {
-        say(&format!(
+        print_line(&format!(
             "| {pages} | {:.1} | {:.1} | {:.2} | {:.0} | {:.0} | {seconds:.1} |",
             mib(weight.folder),
             mib(weight.copies),
@@ -117,7 +117,7 @@ pub(crate) fn report(root: &Utf8Path, seed: u64, cases: usize) -> Outcome {
             weight.largest as f64 / 1024.0,
         ))?;
     }
-    say(&format!("\npeak memory {peak:.0} MiB"))
+    print_line(&format!("\npeak memory {peak:.0} MiB"))
 }
 
 /// What a report weighs, in bytes.
@@ -157,5 +157,5 @@ fn weigh(folder: &Utf8Path) -> Outcome<(u64, u64)> {
 /// Says what the process took, and what it did.
 fn said(what: &str) -> Outcome {
     let (cpu, peak) = (crate::machine::cpu_seconds(), crate::machine::peak_memory());
-    say(&format!("{:.2} {:.1} {what}", cpu.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN)))
+    print_line(&format!("{:.2} {:.1} {what}", cpu.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN)))
 }

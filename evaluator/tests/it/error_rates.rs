@@ -11,7 +11,7 @@ use simulation::{
 };
 
 #[test]
-fn an_unchanged_case_fails_the_gate_in_at_most_5_of_100_nights_at_any_pass_rate() {
+fn an_unchanged_case_fails_the_gate_in_at_most_5_of_100_comparisons_at_any_pass_rate() {
     let mut tests = CaseTests::default();
     for runs in [1, 2, 3, 5, 10, 30] {
         for rate in 1..20 {
@@ -60,31 +60,31 @@ fn both_levels_together_keep_the_error_rate_over_all_permutations_of_the_labels(
     }
 }
 
-/// The maximum number of alarms in 600 nights. A gate with a true rate of 5 % exceeds it with 2 % of the seeds; a gate with 9 %
+/// The maximum number of alarms in 600 comparisons. A gate with a true rate of 5 % exceeds it with 2 % of the seeds; a gate with 9 %
 /// stays below it with 3 %. The exact limit is checked above, over all permutations.
 const ALARMS_OF_600: u32 = 41;
 
 #[test]
-fn an_unchanged_suite_fails_the_gate_in_at_most_5_of_100_nights() {
+fn an_unchanged_suite_fails_the_gate_in_at_most_5_of_100_comparisons() {
     for suite in unchanged_suites() {
         let alarms = suite.nights(600, SuiteDecision::alarm);
-        assert!(alarms <= ALARMS_OF_600, "{alarms} of 600 nights: {}", suite.name);
+        assert!(alarms <= ALARMS_OF_600, "{alarms} of 600 comparisons: {}", suite.name);
     }
 }
 
 #[test]
-fn a_fall_of_100_cases_from_90_to_82_percent_is_found_in_95_of_100_nights() {
+fn a_fall_of_100_cases_from_90_to_82_percent_is_found_in_95_of_100_comparisons() {
     // The true rate is about 97 % (docs/statistics.md).
     let found = suite_that_falls().nights(400, |judged| judged.suite.as_ref().is_some_and(|suite| suite.rejected));
-    assert!(found >= 380, "{found} of 400 nights");
+    assert!(found >= 380, "{found} of 400 comparisons");
 }
 
 #[test]
 fn adaptive_repeats_keep_the_error_rate_over_all_looks_and_need_fewer_runs() {
     let suite = Suite::mixed("", 20, 0);
     let (alarms, spent) = adaptive_nights(&suite.rates, 10, 15, 600);
-    assert!(alarms <= ALARMS_OF_600, "{alarms} of 600 nights");
-    assert!(spent < 0.85 * 20.0 * 15.0, "{spent} runs per night instead of 300");
+    assert!(alarms <= ALARMS_OF_600, "{alarms} of 600 comparisons");
+    assert!(spent < 0.85 * 20.0 * 15.0, "{spent} runs per comparison instead of 300");
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn adaptive_repeats_decide_a_single_case_before_the_last_round() {
 }
 
 #[test]
-fn an_unchanged_place_is_reported_as_changed_in_at_most_5_of_100_nights() {
+fn an_unchanged_pointer_is_reported_as_changed_in_at_most_5_of_100_comparisons() {
     for noise in [0.05, 0.3, 0.8] {
         let found = place_nights(600, noise, noise);
-        assert!(found <= ALARMS_OF_600, "{found} of 600 nights at {noise}");
+        assert!(found <= ALARMS_OF_600, "{found} of 600 comparisons at {noise}");
     }
     let found = place_nights(200, 0.2, 0.7);
-    assert!(found >= 190, "{found} of 200 nights");
+    assert!(found >= 190, "{found} of 200 comparisons");
 }

@@ -1,4 +1,4 @@
-//! What each key of `expected` means, and what expressions see.
+//! The meaning of each key of `expected`, and the values that expressions can read.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use counterproof_artifact::Side;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{Pair, action, answer, answer_of, answer_with, step};
 
-/// How an answer does on an expectation.
+/// The result of an expectation on an answer.
 fn judged(expected: &Value, answer: &Value) -> ExpectationResult {
     let mut row = Pair::with_answers(answer, answer).expecting(expected).row();
     assert_eq!(row.expectations.len(), 1, "{expected}");
@@ -33,7 +33,7 @@ fn calling(tools: &[&str]) -> Value {
 }
 
 #[test]
-fn actions_are_required_by_their_type_and_not_by_their_tool() {
+fn required_actions_are_matched_by_type_not_by_tool() {
     holds(&json!({"action_required": ["refund"]}), &answer(), true);
     holds(&json!({"action_required": ["refund_order"]}), &answer(), false);
     holds(&json!({"action_required": ["refund", "note"]}), &answer(), false);
@@ -41,7 +41,7 @@ fn actions_are_required_by_their_type_and_not_by_their_tool() {
 }
 
 #[test]
-fn tools_are_required_among_the_calls_in_any_order() {
+fn required_tools_are_matched_with_the_calls_in_any_order() {
     holds(&json!({"tool_required": ["b", "a"]}), &calling(&["a", "x", "b"]), true);
     holds(&json!({"tool_required": ["a", "c"]}), &calling(&["a", "b"]), false);
     // The tool of a proposed action is not a call.
@@ -49,7 +49,7 @@ fn tools_are_required_among_the_calls_in_any_order() {
 }
 
 #[test]
-fn a_sequence_of_tools_is_the_beginning_of_all_calls_place_by_place() {
+fn a_tool_sequence_must_be_a_prefix_of_all_calls() {
     let sequence = json!({"tool_sequence": ["a", "b"]});
     for (calls, met) in [
         (&["a", "b"][..], true),

@@ -115,7 +115,7 @@ fn a_number_that_a_calculator_gave_has_a_source_and_the_refused_sum_has_none() {
 }
 
 #[test]
-fn sides_that_were_not_asked_the_same_differ_for_that_reason() {
+fn different_requests_are_the_cause_of_different_answers() {
     let request =
         |text: &str| json!({"protocol": "native", "body": {"version": text, "input": {"user": text}}}).to_string();
     let linked = |seat: &str| {

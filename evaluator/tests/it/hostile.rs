@@ -40,7 +40,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Two whole runs: a case with assets and a failed one, between two that have nothing to do with them.
+    /// Two complete runs: a case with assets and a failed case, between two unrelated cases.
     fn whole() -> Self {
         static FILES: LazyLock<Vec<(Utf8PathBuf, Vec<u8>)>> = LazyLock::new(whole_files);
         Self::from_files(&FILES)
@@ -60,12 +60,12 @@ impl Runs {
         Utf8Path::from_path(self.folder.path()).unwrap()
     }
 
-    /// New's run folder, in which files are broken.
+    /// The run folder of new, whose files the tests damage.
     fn new_run(&self) -> Utf8PathBuf {
         self.path().join("runs/new/two")
     }
 
-    /// The runs as they lie there now; `None` where one of them has no run document any more.
+    /// Opens the runs in their current state; `None` if a run document is missing or invalid.
     fn request(&self) -> Option<Request<'static>> {
         let open = |folder: Utf8PathBuf| RunReader::open(&folder).ok().map(|run| ComparedRun::new(run).into());
         Some(Request::new(open(self.path().join("runs/baseline/one"))?, open(self.new_run())?))

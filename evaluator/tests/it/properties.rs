@@ -1,4 +1,4 @@
-//! What holds for any pair of answers: a run is unchanged against itself, and what has no meaning changes no verdict.
+//! Properties of any pair of answers: a run is unchanged against itself, and differences without meaning change no verdict.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use counterproof_artifact::evaluation::Verdict;
@@ -30,7 +30,7 @@ pub(crate) fn arguments() -> impl Strategy<Value = Value> {
     prop::collection::vec(("[a-d]", value), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect()))
 }
 
-/// An answer of any number of steps, some of them at once, with actions of which the first rests on the first step.
+/// An answer with any number of steps, some of them concurrent. The evidence of its first action is its first step.
 pub(crate) fn any_answer() -> impl Strategy<Value = Value> {
     let step = ("(get|set|find)_[ab]", arguments(), arguments(), any::<bool>(), 0..3_usize);
     let action = ("(get|set)_[ab]", arguments(), "(low|medium|high|unknown)");
@@ -41,7 +41,7 @@ pub(crate) fn any_answer() -> impl Strategy<Value = Value> {
             for (index, (tool, args, payload, ok, early)) in steps.iter().enumerate() {
                 let call_id = format!("c{index}");
                 let status = if *ok { "ok" } else { "error" };
-                // A call made before the results of calls before it.
+                // The call is made before the results of earlier calls arrive.
                 let place = events.len().saturating_sub(*early);
                 events.insert(place, json!({"type": "tool_call", "call_id": call_id, "tool": tool, "args": args}));
                 events.push(json!({
@@ -69,14 +69,25 @@ pub(crate) fn any_answer() -> impl Strategy<Value = Value> {
     )
 }
 
-/// The changed places of a pair, seen from either side, in an order that does not depend on whose keys come first.
-fn places(changes: &JsonChanges, turned: bool) -> Vec<String> {
-    let turn = |change: &JsonChange| JsonChange { baseline: change.new.clone(), new: change.baseline.clone() };
-    let seen = changes.iter().map(|change| if turned { turn(change) } else { change.clone() });
-    sorted(seen.map(|change| format!("{change:?}")).collect())
+/// How a comparison is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    /// With baseline and new swapped.
+    Mirrored,
 }
 
-/// Rows of both lists as they can be compared whatever order they stand in.
+/// The changes of a pair, sorted: their order depends on which side's keys come first.
+fn changed_values(changes: &JsonChanges, direction: Direction) -> Vec<String> {
+    let mirror = |change: &JsonChange| JsonChange { baseline: change.new.clone(), new: change.baseline.clone() };
+    let read = changes.iter().map(|change| match direction {
+        Direction::Forward => change.clone(),
+        Direction::Mirrored => mirror(change),
+    });
+    sorted(read.map(|change| format!("{change:?}")).collect())
+}
+
+/// The rows in an order that does not depend on the comparison.
 fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows.sort_unstable();
     rows
@@ -85,26 +96,27 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
 /// Asserts that every operation of the one comparison is mirrored in the other.
 #[track_caller]
 pub(crate) fn is_mirrored(there: &Differences, back: &Differences) {
-    let seen = |row: Row, turned: bool| if turned { row.mirrored() } else { row };
-    let events = |found: &Differences, turned: bool| {
+    let seen = |row: Row, direction| if direction == Direction::Mirrored { row.mirrored() } else { row };
+    let events = |found: &Differences, direction: Direction| {
         let row = |row: &EventRow| {
-            let (pair, changes) = (seen(row.row, turned), places(&row.changes, turned));
+            let (pair, changes) = (seen(row.row, direction), changed_values(&row.changes, direction));
             format!("{pair:?} {} {} {changes:?}", row.moved, row.concurrent)
         };
         sorted(found.events.iter().map(row).collect())
     };
-    let actions = |found: &Differences, turned: bool| {
-        let row = |row: &ActionRow| format!("{:?} {:?}", seen(row.row, turned), places(&row.changes, turned));
+    let actions = |found: &Differences, direction: Direction| {
+        let row =
+            |row: &ActionRow| format!("{:?} {:?}", seen(row.row, direction), changed_values(&row.changes, direction));
         sorted(found.actions.iter().map(row).collect())
     };
     let met = |found: &Differences| found.recovery.map(|row| found.events[row].row);
     assert_eq!((there.cost, there.exact), (back.cost, back.exact));
-    assert_eq!(events(there, false), events(back, true));
-    assert_eq!(actions(there, false), actions(back, true));
+    assert_eq!(events(there, Direction::Forward), events(back, Direction::Mirrored));
+    assert_eq!(actions(there, Direction::Forward), actions(back, Direction::Mirrored));
     assert_eq!(met(there), met(back).map(Row::mirrored));
 }
 
-/// The same value with the keys of every object the other way round.
+/// The same value with the keys of every object in reverse order.
 pub(crate) fn reordered(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(reordered).collect(),

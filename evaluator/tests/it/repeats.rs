@@ -177,7 +177,7 @@ fn an_artifact_that_breaks_the_contract_in_any_run_makes_the_case_invalid() {
 }
 
 #[test]
-fn a_run_that_asked_only_some_cases_makes_the_others_neither_missing_nor_added() {
+fn a_run_of_some_cases_makes_the_others_neither_missing_nor_added() {
     let both = || vec![case(CASE, answer()), case("other_001", answer())];
     let evaluation = of_runs(&[both()], &[both(), vec![case(CASE, answer())]], &nothing());
     assert!(evaluation.cases.iter().all(|case| case.verdict == Verdict::Unchanged), "{evaluation:#?}");
@@ -189,12 +189,12 @@ fn a_run_that_asked_only_some_cases_makes_the_others_neither_missing_nor_added()
 #[test]
 fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_case_fails_by_default() {
     let expected = json!({"must_include": ["50"]});
-    let night = |is_bad: &dyn Fn(usize) -> bool| -> RunOf {
+    let run_of = |is_bad: &dyn Fn(usize) -> bool| -> RunOf {
         let said = |number| saying(if is_bad(number) { "40" } else { "50" });
         (0..30).map(|number| case(&format!("case_{number:03}"), said(number))).collect()
     };
-    let baseline: Vec<_> = (0..3).map(|_| night(&|_| false)).collect();
-    let new: Vec<_> = (0..3).map(|run| night(&|number| number % 3 == run)).collect();
+    let baseline: Vec<_> = (0..3).map(|_| run_of(&|_| false)).collect();
+    let new: Vec<_> = (0..3).map(|run| run_of(&|number| number % 3 == run)).collect();
     let evaluation = of_runs(&baseline, &new, &expected);
     assert_eq!(evaluation.counts[&Verdict::Regressed], 0, "{evaluation:#?}");
     let suite = &evaluation.repeats.unwrap().suite;
@@ -377,7 +377,7 @@ fn the_first_divergence_and_the_cause_are_not_looked_for_in_noise() {
 }
 
 #[test]
-fn where_all_is_noise_the_first_of_it_is_shown() {
+fn if_all_differences_are_noise_the_first_is_the_divergence() {
     let baseline = [looked_up_and_refunded("10:00", 50, "Done."), looked_up_and_refunded("10:05", 50, "It is done.")];
     let row = of_one(&baseline, &[looked_up_and_refunded("11:00", 50, "All done.")], &nothing());
     assert_eq!(row.verdict, Verdict::Noisy, "{:?}", row.reasons);
@@ -385,7 +385,7 @@ fn where_all_is_noise_the_first_of_it_is_shown() {
 }
 
 #[test]
-fn a_number_beyond_its_tolerance_is_the_first_divergence_though_the_words_are_noise() {
+fn a_number_beyond_its_tolerance_precedes_noise_in_the_text() {
     let baseline = [refund("a", 10.0, "You get it."), refund("b", 10.5, "It is yours.")];
     let row = under_near(&baseline, &[refund("c", 20.0, "There it goes.")], &nothing());
     assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::ToolArgs);
@@ -400,7 +400,7 @@ fn cancelling(cancels: bool) -> Value {
 }
 
 #[test]
-fn the_noise_of_other_cases_excuses_no_action() {
+fn noise_of_other_cases_does_not_excuse_a_changed_action() {
     let run = |other: bool, this: bool| vec![case("other_001", cancelling(other)), case(CASE, cancelling(this))];
     let of_this = |baseline: &[RunOf], new: &[RunOf]| {
         let cases = of_runs(baseline, new, &nothing()).cases;
@@ -412,13 +412,13 @@ fn the_noise_of_other_cases_excuses_no_action() {
         let place = &row.repeats.unwrap().places[0];
         assert_eq!((place.place.as_str(), place.basis), ("cancel proposed", NoiseBasis::CaseNeverSeen));
     }
-    // Where this case itself does one or the other, it is noise.
+    // It is noise if this case itself varies in the baseline.
     let row = of_this(&[run(true, true), run(false, false)], &[run(true, true)]);
     assert_eq!(row.verdict, Verdict::Noisy, "{row:#?}");
 }
 
 #[test]
-fn what_a_call_returns_is_no_change_of_its_own_where_the_call_is_noise() {
+fn the_result_of_a_call_that_is_noise_is_not_a_separate_change() {
     let answered = |calls: bool| {
         let events = if calls {
             kit::step("c1", "look", &json!({"order": "A-17"}), &json!({"total": 50})).to_vec()
@@ -476,10 +476,10 @@ fn a_case_of_which_an_artifact_is_lost_is_not_whole_whatever_the_others_say() {
     assert_eq!(convicted.verdict, Verdict::Regressed, "{convicted:#?}");
     assert!(convicted.reasons.iter().any(|reason| reason.code == "artifact-absent"), "{convicted:#?}");
 
-    let unasked = row(&good, &[whole(), Vec::new(), whole()]);
+    let not_selected = row(&good, &[whole(), Vec::new(), whole()]);
     assert_eq!(
-        unasked.verdict,
+        not_selected.verdict,
         Verdict::Unchanged,
-        "a run that never set out to ask it has lost nothing: {unasked:#?}"
+        "a run that does not select the case has no missing case: {not_selected:#?}"
     );
 }

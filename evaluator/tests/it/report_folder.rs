@@ -1,4 +1,4 @@
-//! The report as a folder: whole wherever it lies, the same each time, and with no page but those that were asked for.
+//! The report folder: relocatable, reproducible, and with only the selected pages.
 
 use camino::Utf8Path;
 use counterproof_artifact::evaluation::CaseEvaluation;
@@ -102,7 +102,7 @@ fn neighbours_are_the_nearest_cases_that_have_a_page() {
 }
 
 #[test]
-fn pages_are_left_out_and_never_linked_to_where_they_were_not_asked_for() {
+fn unselected_pages_are_neither_written_nor_linked() {
     let pair = every_kind();
     let request = pair.request();
     for (selection, expected) in [(PageSelection::All, 7), (PageSelection::Changed, 6), (PageSelection::None, 0)] {
