@@ -178,6 +178,9 @@ pub struct UntilDecided {
 pub struct Confirmation {
     /// The run of side `new` in which the cases flipped, also where this run is one of baseline.
     pub of: RunId,
+    /// The baseline runs that the cases flipped against.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<RunId>,
     /// The number of this run among the confirmation runs of its side, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<Count>,

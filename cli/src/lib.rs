@@ -7,6 +7,8 @@ mod command_error;
 mod commands;
 mod comparison_summary;
 mod config;
+mod confirm_args;
+mod confirmations;
 mod connect_error;
 mod document_kind;
 mod findings;

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::Side;
+use counterproof_artifact::{Side, Sides};
 use counterproof_evaluator::{ComparedRun, SideRuns, text};
 use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader};
 
 use crate::command_error::CommandError;
+use crate::confirmations;
 use crate::streams::Streams;
 
 /// The runs of one side, as selected on the command line.
@@ -21,14 +22,27 @@ pub(crate) enum RunSelection {
 
 impl RunSelection {
     /// Opens the selected runs of a side. Logs which runs were chosen, and which repeats are missing.
-    pub(crate) fn open(&self, side: Side, streams: &mut Streams) -> Result<SideRuns, CommandError> {
+    pub(crate) fn open(&self, side: Side, streams: &mut Streams) -> Result<Vec<RunReader>, CommandError> {
         let runs = match self {
             Self::Folders(folders) => open_folders(folders, side)?,
             Self::LatestIn(runs) => latest_with_repeats(runs, side, streams)?,
         };
         warn_about_missing_repeats(&runs, side, streams);
-        side_runs(runs.into_iter().map(ComparedRun::new).collect(), side)
+        Ok(runs)
     }
+}
+
+/// Opens the selected runs of both sides, with the confirmation runs of new.
+pub(crate) fn open_sides(
+    selected: Sides<&RunSelection>,
+    streams: &mut Streams,
+) -> Result<Sides<SideRuns>, CommandError> {
+    let baseline = selected.baseline.open(Side::Baseline, streams)?;
+    let new = selected.new.open(Side::New, streams)?;
+    let mut runs = Sides { baseline, new };
+    confirmations::add(&mut runs, streams);
+    let compared = |runs: Vec<RunReader>, side| side_runs(runs.into_iter().map(ComparedRun::new).collect(), side);
+    Ok(Sides { baseline: compared(runs.baseline, Side::Baseline)?, new: compared(runs.new, Side::New)? })
 }
 
 /// Opens named run folders. Rejects a folder or a run that is named twice.

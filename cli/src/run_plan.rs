@@ -5,15 +5,18 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use camino::Utf8PathBuf;
+use clap::ArgGroup;
 use counterproof_artifact::RunId;
 use counterproof_runner::{Repeat, RunShard, Settings, Shard, ShardError, Start, UntilDecidedPlan};
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
+use crate::confirm_args::ConfirmArgs;
 use crate::value_parsers::at_least_one;
 
 /// Options that decide which runs are made.
 #[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("judged").args(["repeat_until_decided", "confirm"])))]
 pub(crate) struct PlanArgs {
     /// ID of the run and name of its folder [default: a new time-ordered UUID]
     #[arg(long, value_name = "ID")]
@@ -48,13 +51,16 @@ pub(crate) struct PlanArgs {
     )]
     pub(crate) repeat_until_decided: bool,
 
-    /// With --repeat-until-decided: run folders of the baseline
-    #[arg(long, value_name = "BASELINE", num_args = 1.., requires = "repeat_until_decided")]
+    /// With --repeat-until-decided or --confirm: run folders of the baseline
+    #[arg(long, value_name = "BASELINE", num_args = 1.., requires = "judged")]
     pub(crate) against: Vec<Utf8PathBuf>,
 
     /// With --repeat-until-decided: maximum number of runs
     #[arg(long, value_name = "N", requires = "repeat_until_decided", value_parser = at_least_one)]
     pub(crate) max: Option<NonZeroU32>,
+
+    #[command(flatten)]
+    pub(crate) confirm: ConfirmArgs,
 }
 
 /// The value of `--shard`.
@@ -114,6 +120,10 @@ pub(crate) struct RunPlan {
     /// The ID that `--resume` takes to resume all of the runs.
     pub(crate) id: RunId,
     pub(crate) runs: Vec<PlannedRun>,
+    /// The IDs of the runs that confirm the only run; empty without `--confirm`.
+    pub(crate) confirmations: Vec<RunId>,
+    /// How a run starts that follows the first. A stopped command may not have reached it.
+    pub(crate) later_start: Start,
 }
 
 impl PlanArgs {
@@ -134,7 +144,10 @@ impl PlanArgs {
             Some(of) => (1..=of.get()).map(Some).collect(),
         };
         let runs = numbers.into_iter().map(|number| self.planned_run(&id, number, shard)).collect::<Result<_, _>>()?;
-        Ok(RunPlan { id, runs })
+        let confirmations = 1..=self.confirm.confirm.map_or(0, NonZeroU32::get);
+        let confirmations =
+            confirmations.map(|number| with_suffix(&id, &format!("c{number}"))).collect::<Result<_, _>>()?;
+        Ok(RunPlan { id, runs, confirmations, later_start: self.start(true) })
     }
 
     fn shard(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Option<Shard>, CommandError> {
@@ -150,6 +163,14 @@ impl PlanArgs {
         }
     }
 
+    /// Returns how a run starts. A stopped command may not have reached a later run, which then is created.
+    fn start(&self, is_later: bool) -> Start {
+        match &self.resume {
+            None => Start::New,
+            Some(_) => Start::Resume { retry_errors: self.retry_errors, or_create: is_later },
+        }
+    }
+
     fn repeats(&self) -> Option<NonZeroU32> {
         self.repeat.or(self.max)
     }
@@ -162,14 +183,8 @@ impl PlanArgs {
             run_id = with_suffix(&run_id, &format!("r{number}"))?;
             repeat = Some(Repeat { group_id: id.clone(), number, of: of.get(), until_decided: None });
         }
-        let start = match &self.resume {
-            None => Start::New,
-            // A stopped command may not have reached the later repeats, so those may be new. The first must exist:
-            // otherwise the ID is mistyped.
-            Some(_) => {
-                Start::Resume { retry_errors: self.retry_errors, or_create: number.is_some_and(|number| number > 1) }
-            }
-        };
+        // The first run must exist if the command resumes one: otherwise the ID is mistyped.
+        let start = self.start(number.is_some_and(|number| number > 1));
         let mut run_shard = None;
         if let Some(shard) = shard {
             run_shard = Some(RunShard { run_id: run_id.clone(), shard });

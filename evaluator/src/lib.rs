@@ -80,7 +80,9 @@ pub use repeats::{CaseStatus, RoundStatus, round_statuses};
 pub use statistics::Thresholds;
 
 // The comparison and its report.
-pub use comparison::{CaseComparison, CompareError, Request, compare, evaluation_text, pair, rerender};
+pub use comparison::{
+    CaseComparison, CompareError, FlippedCase, Request, compare, evaluation_text, flipped_cases, pair, rerender,
+};
 pub use report::{
     CaseLocation, PageSelection, ReportContext, ReportError, ReportUrl, ReportUrlError, ReportWriter,
     SUMMARY_UP_TO_BYTES, encode_path, history, sarif, summary,

@@ -150,9 +150,10 @@ prop_compose! {
 
 prop_compose! {
     pub(crate) fn confirmation()(
-        of in run_id(), index in option::of(count()), count in option::of(count()), extra in extra(),
+        of in run_id(), against in vec(run_id(), 0..3), index in option::of(count()), count in option::of(count()),
+        extra in extra(),
     ) -> Confirmation {
-        Confirmation { of, index, count, extra }
+        Confirmation { of, against, index, count, extra }
     }
 }
 

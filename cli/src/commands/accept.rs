@@ -84,6 +84,7 @@ fn accept_error(error: AcceptError) -> CommandError {
         }
         AcceptError::Name { .. } | AcceptError::IsBaseline(_) | AcceptError::Exists(_) => CommandError::usage(error),
         AcceptError::IsShard(_)
+        | AcceptError::IsConfirmation { .. }
         | AcceptError::Incomplete { .. }
         | AcceptError::Invalid { .. }
         | AcceptError::Failures { .. }
@@ -103,6 +104,10 @@ fn hint(error: &AcceptError) -> Option<String> {
             Some("`counterproof compare` uses the latest baseline without `accept`".to_owned())
         }
         AcceptError::IsShard(_) => Some("merge the shards with `counterproof merge SHARD… --out RUN`".to_owned()),
+        AcceptError::IsConfirmation { folder, of } => {
+            let of = folder.parent().unwrap_or(Utf8Path::new(".")).join(of.as_str());
+            Some(format!("accept the run that it confirms: `counterproof accept {of} …`"))
+        }
         AcceptError::Incomplete { folder, .. } => {
             Some(format!("run the missing cases with `counterproof run --resume {} …`", run_id(folder)))
         }

@@ -3,7 +3,9 @@
 mod case;
 mod compare;
 pub mod evaluation_text;
+mod flipped;
 pub mod rerender;
 
 pub use case::CaseComparison;
 pub use compare::{CompareError, Request, compare, pair};
+pub use flipped::{FlippedCase, flipped_cases};

@@ -7,6 +7,7 @@
 mod analysis;
 mod answer_places;
 mod design;
+mod hints;
 mod labels;
 mod measures;
 mod noise;
@@ -19,4 +20,5 @@ mod shown_pair;
 pub(crate) mod undetected;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
+pub(crate) use hints::hints;
 pub use round_status::{CaseStatus, RoundStatus, round_statuses};

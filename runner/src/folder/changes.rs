@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Fields of `run.json` that do not affect artifacts: time, place, pace and statistics. A run may be resumed with other values.
 /// All other fields must be equal, unknown fields of later versions included.
-const IGNORED_FIELDS: [&str; 21] = [
+const IGNORED_FIELDS: [&str; 22] = [
     "run_id",
     "generated_at",
     "cases_path",
@@ -23,6 +23,7 @@ const IGNORED_FIELDS: [&str; 21] = [
     "stats",
     "interrupted",
     "resumes",
+    "merged_from",
     "group_id",
     "repeat",
     "repeats",

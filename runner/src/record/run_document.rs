@@ -80,6 +80,7 @@ fn until_decided(plan: &UntilDecidedPlan) -> UntilDecided {
 fn confirmation(plan: &ConfirmationPlan) -> Confirmation {
     Confirmation {
         of: plan.of.clone(),
+        against: plan.against.clone(),
         index: Some(u64::from(plan.index).into()),
         count: Some(u64::from(plan.count).into()),
         extra: Extra::new(),

@@ -106,6 +106,8 @@ pub struct Repeat {
 pub struct ConfirmationPlan {
     /// The run of side `new` in which the cases flipped.
     pub of: RunId,
+    /// The baseline runs that the cases flipped against.
+    pub against: Vec<RunId>,
     /// The number of this run, counted from 1.
     pub index: u32,
     /// The number of confirmation runs of the side.

@@ -9,7 +9,7 @@ use super::layout::{MANIFEST_FILE, RUN_FILE};
 use crate::confined_path;
 use crate::write::TEMPORARY_PREFIX;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_artifact::{CaseId, Manifest, Run, Side};
+use counterproof_artifact::{CaseId, Manifest, Run, RunId, Side};
 
 /// A document that could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -108,10 +108,11 @@ impl RunReader {
     }
 
     /// Finds the newest run of a side below `out`: the one accepted or generated last; between two equal times, the one with
-    /// the greater id. Skips shards, which are parts of a run, and runs that cannot be read; an error where nothing else is
-    /// there.
+    /// the greater id. Skips shards, which are parts of a run, confirmation runs, which have a few cases of one, and runs that
+    /// cannot be read; an error where nothing else is there.
     pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
-        let (runs, skipped) = Self::all(out, side)?;
+        let (mut runs, skipped) = Self::all(out, side)?;
+        runs.retain(|run| run.run.confirmation.is_none());
         // The shards that a run was merged from may still exist next to it.
         let (shards, mut complete): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
         // Not by folder name: IDs are free text and need not sort by time.
@@ -136,6 +137,23 @@ impl RunReader {
     /// Returns all readable runs in the parent folder, this one included.
     pub fn siblings(&self) -> Result<Vec<RunReader>, ReadError> {
         Self::within(&self.parent_folder()).map(|(runs, _)| runs)
+    }
+
+    /// Returns the confirmation runs of the run `of` in a folder of runs, in the order in which they were made. Skips those
+    /// that cannot be read. Only folders named `<of>-c<number>` are opened, because a folder of runs can hold thousands.
+    pub fn confirmations(folder: &Utf8Path, of: &RunId) -> Vec<RunReader> {
+        let is_named = |name: &str| {
+            let number = name.strip_prefix(of.as_str()).and_then(|rest| rest.strip_prefix("-c"));
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let entries = folder.read_dir_utf8().into_iter().flatten().filter_map(Result::ok);
+        let readers = entries
+            .filter(|entry| is_named(entry.file_name()))
+            .filter_map(|entry| RunReader::open(entry.path()).ok())
+            .filter(|run| run.run.confirmation.as_ref().is_some_and(|confirmation| confirmation.of == *of));
+        let mut runs: Vec<RunReader> = readers.collect();
+        runs.sort_by_key(|run| run.run.confirmation.as_ref().and_then(|confirmation| confirmation.index));
+        runs
     }
 
     /// The folder that contains the run folder.

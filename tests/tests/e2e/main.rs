@@ -22,6 +22,7 @@ mod merge;
 mod replay;
 mod report;
 mod run;
+mod run_confirm;
 mod run_disk_full;
 mod run_killed;
 mod run_moved;

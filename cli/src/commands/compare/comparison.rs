@@ -1,8 +1,10 @@
 //! Compares the selected runs and writes the report.
 
-use counterproof_artifact::Side;
+use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_evaluator::{CompareError, Expectations, ReportError, ReportWriter, Request, evaluation_text};
+use counterproof_evaluator::{
+    CompareError, ComparedRun, Expectations, ReportError, ReportWriter, Request, evaluation_text,
+};
 use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability};
 
@@ -11,6 +13,7 @@ use super::options::{CompareOptions, WriteBack};
 use super::run_warnings::warn_about_runs;
 use crate::cases_file;
 use crate::command_error::CommandError;
+use crate::named_runs::open_sides;
 use crate::report_context::report_context;
 use crate::report_output::report_error;
 use crate::streams::Streams;
@@ -21,9 +24,10 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
         Some(path) => cases_file::load(path, streams)?.cases,
         None => Vec::new(),
     };
+    let sides = open_sides(Sides { baseline: &options.baseline, new: &options.new }, streams)?;
     let request = Request {
-        baseline: options.baseline.open(Side::Baseline, streams)?,
-        new: options.new.open(Side::New, streams)?,
+        baseline: sides.baseline,
+        new: sides.new,
         cases: &cases,
         expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
         rules: options.rules.clone(),
@@ -60,7 +64,9 @@ fn compare_error(error: CompareError<ReportError>) -> CommandError {
 /// Writes evaluation.json into each run folder. A failure is a warning: the report contains the evaluation as well, and a
 /// baseline is often read-only.
 fn write_back(request: &Request<'_>, evaluation: &Evaluation, streams: &mut Streams) {
-    for run in request.baseline.iter().chain(request.new.iter()) {
+    // The evaluation belongs to the run that a confirmation run confirms.
+    let is_confirmation = |run: &&ComparedRun| run.reader().run().confirmation.is_some();
+    for run in request.baseline.iter().chain(request.new.iter()).filter(|run| !is_confirmation(run)) {
         let path = run.reader().folder().join(EVALUATION_FILE);
         if let Err(error) = write::write_json(&path, evaluation, Durability::Synced) {
             streams.warn(format_args!("{error}; pass `--no-write-back` to leave the run folders unchanged"));

@@ -35,6 +35,10 @@ fn warn_if_swapped(request: &Request<'_>, streams: &mut Streams) {
 
 fn warn_if_unanswered_or_stopped(run: &RunReader, streams: &mut Streams) {
     let (folder, document) = (run.folder(), run.run());
+    if document.confirmation.is_some() {
+        // It runs cases that look worse, so failures are expected, and stopped ones are reported when they are found.
+        return;
+    }
     if let Some(stats) = &document.stats
         && stats.cases_failed.is_some_and(|failed| failed.get() > 0 && Some(failed) == stats.cases_total)
     {
@@ -48,7 +52,10 @@ fn warn_if_unanswered_or_stopped(run: &RunReader, streams: &mut Streams) {
 /// Returns true for the same run folder, a copy of it, and a baseline that was accepted from it.
 fn is_same_run(baseline: &RunReader, new: &RunReader) -> bool {
     let (document, id) = (baseline.run(), &new.run().run_id);
+    // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
+    let has_same_id =
+        document.run_id == *id && (document.confirmation.is_none() || document.version == new.run().version);
     baseline.folder() == new.folder()
-        || document.run_id == *id
+        || has_same_id
         || document.accepted.as_ref().is_some_and(|accepted| accepted.from_run_id == *id)
 }

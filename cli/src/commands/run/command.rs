@@ -7,6 +7,7 @@ use counterproof_evaluator::text;
 use counterproof_runner::{Checkout, Interrupt};
 
 use super::args::Args;
+use super::confirm::Confirmation;
 use super::dry_run;
 use super::options::{Action, RunOptions};
 use super::outcome::log_next_steps;
@@ -26,6 +27,10 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     if matches!(options.action, Action::DryRun) {
         return dry_run::print(shared, plan, &cases, streams);
     }
+    let confirmation = match &options.action {
+        Action::RunAndConfirm(confirm) => Confirmation::prepare(confirm, &options, &cases, streams)?,
+        _ => None,
+    };
     let in_flight = shared.concurrency.max().get().min(cases.len());
     if let Some(limit) = open_files::raise_limit(in_flight) {
         let in_flight = text::count(in_flight, "case", "cases");
@@ -46,10 +51,15 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
         return run_until_decided(&mut session, decision);
     }
     for (number, planned) in (1..).zip(&plan.runs) {
-        let remaining_runs = plan.runs.len() - number;
+        let remaining_runs = plan.runs.len() - number + usize::from(confirmation.is_some());
         if session.run(&planned.settings(shared), &cases, remaining_runs)? == RunEnd::Interrupted {
             return Ok(Exit::Interrupted);
         }
+    }
+    if let Some(confirmation) = confirmation
+        && confirmation.run(&mut session)? == RunEnd::Interrupted
+    {
+        return Ok(Exit::Interrupted);
     }
     log_next_steps(shared, plan, streams);
     Ok(Exit::Done)

@@ -1,6 +1,6 @@
 //! `run --dry-run`: prints the cases and run folders of the plan.
 
-use counterproof_artifact::{Exit, escape_invisible};
+use counterproof_artifact::{Exit, RunId, escape_invisible};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::text;
 use counterproof_runner::Settings;
@@ -33,6 +33,10 @@ pub(super) fn print(
     for run in &plan.runs {
         let folder = shared.out.join(side.as_str()).join(run.run_id.as_str());
         streams.print_line(format_args!("would write {folder}"))?;
+    }
+    if let (Some(first), Some(last)) = (plan.confirmations.first(), plan.confirmations.last()) {
+        let folder = |id: &RunId| shared.out.join(side.as_str()).join(id.as_str());
+        streams.print_line(format_args!("would run flipped cases again in {} to {}", folder(first), folder(last)))?;
     }
     Ok(Exit::Done)
 }

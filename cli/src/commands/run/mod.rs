@@ -2,6 +2,7 @@
 
 mod args;
 mod command;
+mod confirm;
 mod dry_run;
 mod failure_hints;
 mod options;

@@ -4,7 +4,7 @@ use std::env;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::CaseId;
-use counterproof_evaluator::Thresholds;
+use counterproof_evaluator::{Rules, Thresholds};
 use counterproof_runner::Settings;
 
 use super::args::Args;
@@ -33,6 +33,8 @@ pub(super) enum Action {
     DryRun,
     /// Make all of its runs.
     RunAll,
+    /// Make its only run, and run its flipped cases again.
+    RunAndConfirm(ConfirmOptions),
     /// Make its runs until every case is decided.
     RunUntilDecided(Decision),
 }
@@ -45,6 +47,19 @@ pub(super) struct Decision {
     pub(super) thresholds: Thresholds,
 }
 
+/// What flipped cases are found and confirmed with.
+#[derive(Debug)]
+pub(super) struct ConfirmOptions {
+    /// Run folders of the baseline; empty for the latest.
+    pub(super) against: Vec<Utf8PathBuf>,
+    /// The settings of the agent of the baseline; `None` if no option names it.
+    pub(super) baseline_agent: Option<Box<Settings>>,
+    pub(super) rules: Rules,
+    pub(super) thresholds: Thresholds,
+    /// Whether an earlier call may have found the flipped cases.
+    pub(super) is_resumed: bool,
+}
+
 impl RunOptions {
     /// Resolves the arguments.
     pub(super) fn new(args: &Args) -> Result<Self, CommandError> {
@@ -55,6 +70,15 @@ impl RunOptions {
             Action::DryRun
         } else if args.plan.repeat_until_decided {
             Action::RunUntilDecided(Decision { against: args.plan.against.clone(), thresholds: config.statistics })
+        } else if args.plan.confirm.confirm.is_some() {
+            let baseline_agent = args.plan.confirm.baseline_settings(&settings, args.agent.model.as_ref())?;
+            Action::RunAndConfirm(ConfirmOptions {
+                against: args.plan.against.clone(),
+                baseline_agent: baseline_agent.map(Box::new),
+                rules: config.rules,
+                thresholds: config.statistics,
+                is_resumed: args.plan.resume.is_some(),
+            })
         } else {
             Action::RunAll
         };

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::EVALUATION_FILE;
+use counterproof_store::{EVALUATION_FILE, RunReader};
 
 /// A folder or file that is not part of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,13 +35,22 @@ pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
             Ok(below) => {
                 for folder in below {
                     let file = folder.join(EVALUATION_FILE);
-                    if file.is_file() { found.push(file) } else { skipped.push(without_evaluation(&folder)) }
+                    if file.is_file() {
+                        found.push(file);
+                    } else if !is_confirmation(&folder) {
+                        skipped.push(without_evaluation(&folder));
+                    }
                 }
             }
             Err(error) => skipped.push(SkippedPath { path: folder.clone(), reason: error.to_string() }),
         }
     }
     (found, skipped)
+}
+
+/// A confirmation run has no evaluation: that of the run that it confirms counts it.
+fn is_confirmation(folder: &Utf8Path) -> bool {
+    RunReader::open(folder).is_ok_and(|run| run.run().confirmation.is_some())
 }
 
 fn below(folder: &Utf8Path) -> std::io::Result<Vec<Utf8PathBuf>> {

@@ -35,6 +35,14 @@ pub enum AcceptError {
     /// The run is a shard.
     #[error("`{0}` is a shard, and only a complete run can be the baseline")]
     IsShard(Utf8PathBuf),
+    /// The run is a confirmation run.
+    #[error("`{folder}` is a confirmation run of `{of}`, and only a complete run can be the baseline")]
+    IsConfirmation {
+        /// The run folder.
+        folder: Utf8PathBuf,
+        /// The confirmed run.
+        of: RunId,
+    },
     /// The run is not complete.
     #[error("`{folder}` is not complete: {problem}")]
     Incomplete {

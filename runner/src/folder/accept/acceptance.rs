@@ -119,6 +119,9 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
     if run.shard.is_some() {
         return Err(AcceptError::IsShard(folder));
     }
+    if let Some(confirmation) = &run.confirmation {
+        return Err(AcceptError::IsConfirmation { folder, of: confirmation.of.clone() });
+    }
     let lock = match RunLock::acquire(&folder) {
         Ok(lock) => Some(lock),
         Err(error @ LockError::Held(_)) => return Err(error.into()),

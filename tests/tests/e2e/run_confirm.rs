@@ -1,0 +1,211 @@
+//! `run --confirm`: flipped cases run again, on new and on the baseline, and `compare` judges them by all runs.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use counterproof_tests::{Agent, Finished, Reply, Sandbox, minimal_answer};
+use serde_json::{Value, json};
+
+/// An agent that answers `refunded`, the expected text, if `is_right` says so for a case and the number of its request, from 1.
+fn agent(is_right: impl Fn(&str, u64) -> bool + Send + Sync + 'static) -> Agent {
+    let asked = Mutex::new(HashMap::<String, u64>::new());
+    Agent::start(move |case_id| {
+        let mut asked = asked.lock().unwrap();
+        let number = asked.entry(case_id.to_owned()).or_default();
+        *number += 1;
+        let mut answer = minimal_answer();
+        answer["final_output"]["content"] = json!(if is_right(case_id, *number) { "refunded" } else { "sorry" });
+        Reply::json(&answer)
+    })
+}
+
+fn sandbox(ids: &[&str]) -> Sandbox {
+    let case = |id: &&str| json!({"id": id, "input": {"user": "go"}, "expected": {"must_include": ["refunded"]}});
+    Sandbox::new().with_file("cases.json", &Value::from(ids.iter().map(case).collect::<Vec<_>>()).to_string())
+}
+
+fn run(sandbox: &Sandbox, agent: &Agent, line: &str) -> Finished {
+    let url = agent.base_url();
+    let words = ["run", "--cases", "cases.json", "--base-url", &url];
+    sandbox.run(words.into_iter().chain(line.split(' ')))
+}
+
+#[track_caller]
+fn done(finished: Finished) -> Finished {
+    assert_eq!(finished.code, Some(0), "{finished}");
+    finished
+}
+
+fn requests(agent: &Agent, case: &str) -> usize {
+    agent.requests().iter().filter(|request| request["case_id"] == case).count()
+}
+
+/// The row of a case in the report.
+#[track_caller]
+fn evaluated(sandbox: &Sandbox, case: &str) -> Value {
+    let evaluation = sandbox.json("report/evaluation.json");
+    evaluation["cases"].as_array().unwrap().iter().find(|row| row["case_id"] == case).unwrap().clone()
+}
+
+/// A night in which `flaky` fails once by chance and `fell` always: the runs, with the agents of new and of the baseline.
+fn night(confirm: &str) -> (Sandbox, Agent, Agent, Finished) {
+    let sandbox = sandbox(&["steady", "flaky", "fell"]);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good"));
+    let new = agent(|case, number| case == "steady" || (case == "flaky" && number > 1));
+    let line = format!("--side new --run-id n {}", confirm.replace("OLD", &old.base_url()));
+    let finished = done(run(&sandbox, &new, &line));
+    (sandbox, old, new, finished)
+}
+
+#[test]
+fn flipped_cases_run_again_on_both_sides_and_are_judged_by_all_runs() {
+    let (sandbox, old, new, finished) = night("--confirm 4 --confirm-baseline-url OLD");
+    let said = "2 of 3 cases are worse than in `runs/baseline/good`; confirming with 4 more runs of new and of the baseline:\n  \
+                flaky  must_include no longer met";
+    assert!(finished.stderr.contains(said), "{finished}");
+    for (case, count) in [("steady", 1), ("flaky", 5), ("fell", 5)] {
+        assert_eq!((requests(&old, case), requests(&new, case)), (count, count), "{case}");
+    }
+    for side in ["baseline", "new"] {
+        let run = sandbox.json(&format!("runs/{side}/n-c3/run.json"));
+        assert_eq!(run["confirmation"], json!({"of": "n", "against": ["good"], "index": 3, "count": 4}));
+        assert_eq!((&run["version"], &run["selected_case_ids"]), (&json!(side), &json!(["flaky", "fell"])));
+    }
+    done(sandbox.run(["validate", "runs"]));
+
+    // Without folders, and with them.
+    let named = "compare runs/baseline/good runs/new/n --cases cases.json".split(' ').collect::<Vec<_>>();
+    for line in [vec!["compare", "--cases", "cases.json"], named] {
+        let compared = sandbox.run(line);
+        assert_eq!(compared.code, Some(1), "{compared}");
+        let note = "note: judging the flipped cases with 4 confirmation runs of `n`, and 4 of the baseline";
+        assert!(compared.stderr.contains(note) && !compared.stderr.contains("warning"), "{compared}");
+        assert_eq!(evaluated(&sandbox, "fell")["verdict"], json!("regressed"), "{compared}");
+        assert_ne!(evaluated(&sandbox, "flaky")["verdict"], json!("regressed"), "{compared}");
+        let evaluation = sandbox.json("report/evaluation.json");
+        assert_eq!(evaluation["new"]["run_id"], json!("n"));
+        assert_eq!(evaluation["counts"]["missing"], json!(0));
+    }
+    assert!(sandbox.path("runs/new/n/evaluation.json").is_file());
+    assert!(!sandbox.path("runs/new/n-c1/evaluation.json").exists());
+    let history = done(sandbox.run(["history", "runs/new"]));
+    assert!(!history.stderr.contains("skipped"), "{history}");
+}
+
+#[test]
+fn a_case_that_failed_once_by_chance_does_not_fail_the_gate() {
+    let sandbox = sandbox(&["steady", "flaky"]);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good"));
+    let new = agent(|case, number| case == "steady" || number > 1);
+    done(run(&sandbox, &new, &format!("--side new --run-id n --confirm 4 --confirm-baseline-url {}", old.base_url())));
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!(compared.code, Some(0), "{compared}");
+}
+
+#[test]
+fn without_a_flipped_case_nothing_runs_again() {
+    let sandbox = sandbox(&["steady", "calm"]);
+    let agent = agent(|_, _| true);
+    let first = done(run(&sandbox, &agent, "--side new --run-id first --confirm 4"));
+    assert!(first.stderr.contains("no case is confirmed"), "{first}");
+    done(sandbox.run(["accept", "--reason", "first"]));
+    let second = done(run(&sandbox, &agent, "--side new --run-id second --confirm 4"));
+    assert!(second.stderr.contains("no case is worse than in `runs/baseline/first`; nothing to confirm"), "{second}");
+    assert_eq!(agent.requests().len(), 4);
+    assert!(!sandbox.path("runs/new/second-c1").exists());
+}
+
+#[test]
+fn a_baseline_agent_that_does_not_answer_is_left_out() {
+    // Port 9 is discard: nothing listens there.
+    let (sandbox, _, new, finished) = night("--confirm 2 --confirm-baseline-url http://127.0.0.1:9");
+    assert!(finished.stderr.contains("the agent of the baseline at http://127.0.0.1:9 answered none"), "{finished}");
+    assert!(!sandbox.path("runs/baseline/n-c1").exists() && sandbox.path("runs/new/n-c2").is_dir(), "{finished}");
+    assert_eq!(requests(&new, "fell"), 3);
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert!(compared.stderr.contains("with 2 confirmation runs of `n`\n"), "{compared}");
+}
+
+#[test]
+fn a_confirmation_is_resumed_with_the_cases_that_it_has() {
+    let (sandbox, _, new, _) = night("--confirm 1");
+    // As if the first confirmation run was stopped before its second case.
+    std::fs::remove_file(sandbox.path("runs/new/n-c1/fell.json")).unwrap();
+    let mut stopped = sandbox.json("runs/new/n-c1/run.json");
+    stopped["interrupted"] = json!(true);
+    let sandbox = sandbox.with_file("runs/new/n-c1/run.json", &stopped.to_string());
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert!(compared.stderr.contains("warning: ignoring the confirmation run `runs/new/n-c1`: it was stopped"));
+    // A confirmation keeps its cases, also if another baseline now has more flipped cases.
+    let resumed = done(run(&sandbox, &new, "--side new --resume n --confirm 3"));
+    assert!(!resumed.stderr.contains("worse than"), "{resumed}");
+    assert_eq!((requests(&new, "steady"), requests(&new, "flaky"), requests(&new, "fell")), (1, 4, 5));
+    assert_eq!(sandbox.json("runs/new/n-c3/run.json")["selected_case_ids"], json!(["flaky", "fell"]));
+}
+
+#[test]
+fn confirmation_runs_are_neither_the_latest_run_nor_a_baseline() {
+    let (sandbox, ..) = night("--confirm 2 --confirm-baseline-url OLD");
+    let refused = sandbox.run(["accept", "runs/new/n-c1", "--reason", "no"]);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    let said = "`runs/new/n-c1` is a confirmation run of `n`, and only a complete run can be the baseline\n\
+                hint: accept the run that it confirms: `counterproof accept runs/new/n …`";
+    assert!(refused.stderr.contains(said), "{refused}");
+    let accepted = done(sandbox.run(["accept", "--reason", "as intended", "--run-id", "next"]));
+    assert!(accepted.stdout.contains("baseline: runs/baseline/next (3 cases)"), "{accepted}");
+    // Compared with another baseline, the runs of the old agent say nothing.
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert!(
+        compared.stderr.contains("using the latest baseline in `runs/baseline`, `runs/baseline/next`"),
+        "{compared}"
+    );
+    assert!(compared.stderr.contains("2 confirmation runs of `n`\n"), "{compared}");
+}
+
+#[test]
+fn a_merged_run_is_confirmed_by_resuming_it() {
+    let sandbox = sandbox(&["steady", "flaky", "fell"]);
+    let agent = agent(|case, number| case == "steady" || number == 1);
+    done(run(&sandbox, &agent, "--side baseline --run-id good"));
+    for shard in ["1/2", "2/2"] {
+        done(run(&sandbox, &agent, &format!("--side new --run-id n --shard {shard}")));
+    }
+    done(sandbox.run(["merge", "runs/new/n-s1of2", "runs/new/n-s2of2", "--out", "runs/new/n"]));
+    done(run(&sandbox, &agent, "--side new --resume n --confirm 2"));
+    assert_eq!(sandbox.json("runs/new/n-c2/run.json")["selected_case_ids"], json!(["flaky", "fell"]));
+    let together = run(&sandbox, &agent, "--side new --run-id m --shard 1/2 --confirm 2");
+    assert_eq!(together.code, Some(2), "{together}");
+}
+
+#[test]
+fn a_deterministic_agent_is_not_asked_again() {
+    let sandbox = sandbox(&["fell"]).with_file("counterproof.toml", "[agent]\ndeterministic = true\n");
+    let agent = agent(|_, number| number == 1);
+    done(run(&sandbox, &agent, "--side baseline --run-id good"));
+    let finished = done(run(&sandbox, &agent, "--side new --run-id n --confirm 4"));
+    assert!(finished.stderr.contains("note: the agent is declared deterministic"), "{finished}");
+    assert_eq!(sandbox.json("runs/new/n/run.json")["deterministic"], json!(true));
+    assert_eq!(agent.requests().len(), 2);
+}
+
+#[test]
+fn wrong_options_are_reported_before_the_first_request() {
+    let sandbox = sandbox(&["steady"]);
+    let agent = agent(|_, _| true);
+    for line in [
+        "--side baseline --confirm 2",
+        "--side new --confirm 2 --repeat 2",
+        "--side new --confirm-baseline-url http://127.0.0.1:9",
+        "--side new --confirm 2 --confirm-baseline-url not-a-url",
+        "--side new --confirm 0",
+    ] {
+        let finished = run(&sandbox, &agent, line);
+        assert_eq!(finished.code, Some(2), "{line}: {finished}");
+    }
+    assert_eq!(run(&sandbox, &agent, "--side new --confirm 2 --against runs/baseline/none").code, Some(3));
+    let dry = done(run(&sandbox, &agent, "--side new --run-id n --confirm 2 --dry-run"));
+    assert!(dry.stdout.contains("would run flipped cases again in runs/new/n-c1 to runs/new/n-c2"), "{dry}");
+    assert!(agent.requests().is_empty());
+}
