@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::elements::{self, Compared, Matched};
 use crate::rules::{Renaming, Scope};
+use crate::values::written::differ_in_form_only;
 use crate::values::{same, type_name};
 
 /// Most changes that are listed; further changes are only counted.
@@ -27,6 +28,11 @@ impl JsonChanges {
     /// Returns the number of differences, including those not listed.
     pub fn count(&self) -> usize {
         self.listed.len() + self.omitted
+    }
+
+    /// True if there are differences, and all of them are in the form of a value only.
+    pub(crate) fn are_form_only(&self) -> bool {
+        self.omitted == 0 && !self.listed.is_empty() && self.listed.iter().all(JsonChange::is_form_only)
     }
 
     /// Prefixes the pointers of each side, so that they point into the documents that contain the values.
@@ -97,6 +103,12 @@ impl JsonChange {
             (Some(_), None) => ChangeKind::Removed,
             (None, _) => ChangeKind::Added,
         }
+    }
+
+    /// True for the same content in another form, such as a list written as text.
+    pub(crate) fn is_form_only(&self) -> bool {
+        let values = self.baseline.as_ref().zip(self.new.as_ref());
+        values.is_some_and(|(baseline, new)| differ_in_form_only(&baseline.value, &new.value))
     }
 
     /// Returns the pointer in new, or in the baseline if new has no value.

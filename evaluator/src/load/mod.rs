@@ -7,6 +7,7 @@ pub(crate) mod payload;
 mod run;
 mod runs;
 pub(crate) mod tools;
+pub(crate) mod turn;
 
 pub use evidence::{FollowedRef, Resolved, follow as follow_evidence};
 pub use index::EventIndex;

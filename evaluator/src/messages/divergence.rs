@@ -1,11 +1,12 @@
 //! The first divergence of two artifacts, with its message.
 
 use counterproof_artifact::evaluation::{Divergence, DivergenceKind};
-use counterproof_artifact::{Event, EventBody, Side};
+use counterproof_artifact::{Event, EventBody, Side, Sides};
 
 use super::{action, changes, failure, moved, output};
 use crate::diff::pointers::{output_pointers, row_pointers, side_pointer};
 use crate::diff::{Differences, EventRow, FirstDifference, Row};
+use crate::load::turn::{self, Speaker};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::values::text;
 
@@ -21,7 +22,7 @@ pub fn first_divergence(baseline: &Artifact, new: &Artifact, differences: Option
 }
 
 fn answer_divergence(baseline: &LoadedAnswer, new: &LoadedAnswer, differences: &Differences) -> Option<Divergence> {
-    Some(match differences.first()? {
+    Some(match differences.first(Sides::new(baseline, new))? {
         FirstDifference::Event(row) => event_divergence(baseline, new, row),
         FirstDifference::Action(row) => Divergence {
             kind: DivergenceKind::ProposedAction,
@@ -72,7 +73,11 @@ pub(crate) fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
         }
         EventBody::Retrieval(found) => format!("retrieval of “{}”", text::one_line(&found.query, NAME_LENGTH)),
         EventBody::FinalOutput(_) => "final output".to_owned(),
-        EventBody::Unknown { kind, .. } => format!("event {}", text::one_line(kind, NAME_LENGTH)),
+        EventBody::Unknown { kind, .. } => match turn::speaker(event) {
+            Some(Speaker::User) => "message of the user".to_owned(),
+            Some(Speaker::Assistant) => "message of the agent".to_owned(),
+            None => format!("event {}", text::one_line(kind, NAME_LENGTH)),
+        },
     }
 }
 

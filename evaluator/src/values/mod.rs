@@ -6,6 +6,7 @@ mod hash;
 pub(crate) mod hashed;
 pub(crate) mod order;
 pub mod text;
+pub(crate) mod written;
 
 pub use equality::same;
 pub(crate) use equality::{same_object, type_name};
