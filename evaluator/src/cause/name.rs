@@ -1,7 +1,7 @@
 //! Describes a cause: its code, the place and the shape that cases share, and a message with the values.
 
 use counterproof_artifact::evaluation::SidePointer;
-use counterproof_artifact::{Event, EventBody, Side, ToolStatus};
+use counterproof_artifact::{Event, EventBody, Side};
 use serde_json::Value;
 
 use super::CauseCode;
@@ -15,6 +15,7 @@ use crate::diff::steps::EventKind;
 use crate::grounding::Holder;
 use crate::judge::ReasonCode;
 use crate::load::LoadedAnswer;
+use crate::load::failed_result::has_failed;
 use crate::load::payload::Payload;
 use crate::messages;
 use crate::messages::step_name;
@@ -55,7 +56,7 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
     };
     let is_query = first.is_some_and(|change| change.pointer().ends_with("/query"));
     match (&event.body, alone) {
-        (EventBody::ToolResult(result), None) if failed_only_here(inquiry, row.row, result.status) => {
+        (EventBody::ToolResult(_), None) if failed_only_here(inquiry, row.row) => {
             let error = loaded.payload(index).map(error_text).unwrap_or_default();
             let said =
                 if error.is_empty() { String::new() } else { format!(": “{}”", text::one_line(&error, 120)) };
@@ -191,11 +192,9 @@ fn field(change: &JsonChange) -> Option<&str> {
     change.pointer().split('/').nth(3)
 }
 
-fn failed_only_here(inquiry: &Inquiry<'_>, row: Row, status: ToolStatus) -> bool {
-    let Row::Both { baseline, .. } = row else { return false };
-    let before = &inquiry.baseline.loaded.answer.events[baseline].body;
-    status == ToolStatus::Error
-        && !matches!(before, EventBody::ToolResult(result) if result.status == ToolStatus::Error)
+fn failed_only_here(inquiry: &Inquiry<'_>, row: Row) -> bool {
+    let Row::Both { baseline, new } = row else { return false };
+    has_failed(inquiry.new.loaded, new) && !has_failed(inquiry.baseline.loaded, baseline)
 }
 
 /// The error message in the payload of a failed result.

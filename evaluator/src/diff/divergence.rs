@@ -57,7 +57,8 @@ impl Differences {
     /// Returns the first difference that is not noise: the first step, else the first action, else what the agent said, else
     /// what the user said. A step whose values only have another form comes after all other steps and actions.
     pub(crate) fn first(&self, answers: Sides<&LoadedAnswer>) -> Option<FirstDifference<'_>> {
-        let differing = |role: EventRole| self.events.iter().filter(move |row| row.counts() && row.role(answers) == role);
+        let differing =
+            |role: EventRole| self.events.iter().filter(move |row| row.counts() && row.role(answers) == role);
         let step = |form_only: bool| {
             differing(EventRole::Step).find(|row| row.differs_in_form_only() == form_only).map(FirstDifference::Event)
         };

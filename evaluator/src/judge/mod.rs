@@ -7,7 +7,6 @@ pub(crate) mod findings;
 pub(crate) mod outcomes;
 mod reason_code;
 pub(crate) mod severity;
-mod severity_part;
 mod steps;
 pub(crate) mod verdict;
 
@@ -15,4 +14,4 @@ pub(crate) use code_enum::code_enum;
 pub(crate) use expectations::Judged;
 pub use expectations::{Expectations, SchemaError};
 pub use reason_code::ReasonCode;
-pub use severity_part::SeverityPart;
+pub use severity::SeverityPart;

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::{Event, EventBody, ProposedAction, RiskLevel, ToolCall, ToolStatus};
+use counterproof_artifact::{EventBody, ProposedAction, RiskLevel, ToolCall};
 
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
 use crate::load::LoadedAnswer;
+use crate::load::failed_result::has_failed;
 
 /// How a call counts in the severity.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,12 +33,7 @@ pub(crate) struct Outcomes<'a> {
 
 /// True if any tool call failed.
 pub(crate) fn any_failed(loaded: &LoadedAnswer) -> bool {
-    loaded.answer.events.iter().any(is_error)
-}
-
-/// True for the result of a tool that failed.
-pub(crate) fn is_error(event: &Event) -> bool {
-    matches!(&event.body, EventBody::ToolResult(result) if result.status == ToolStatus::Error)
+    (0..loaded.answer.events.len()).any(|index| has_failed(loaded, index))
 }
 
 /// A proposed action that succeeded on baseline and failed on new.
@@ -62,7 +58,7 @@ pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[
     let newly = rows.filter_map(|(number, row)| {
         let Row::Both { baseline: old, new: other } = row.row else { return None };
         let (old, other) = (&baseline.answer.proposed_actions[old], &new.answer.proposed_actions[other]);
-        let succeeded = before.results(old).iter().rev().find(|index| !is_error(&baseline.answer.events[**index]))?;
+        let succeeded = before.results(old).iter().rev().find(|index| !has_failed(baseline, **index))?;
         let failed = after.results(other).to_vec();
         after.failed(other).then_some(NewlyFailed { row: number, succeeded: *succeeded, failed })
     });
@@ -84,7 +80,7 @@ impl<'a> Outcomes<'a> {
             risks: loaded.answer.proposed_actions.iter().map(|it| (it.action_id.as_str(), it.risk_level)).collect(),
         };
         for (index, result) in results {
-            let failed = result.status == ToolStatus::Error;
+            let failed = has_failed(loaded, index);
             outcomes.failed.insert(&result.call_id, failed);
             let call = loaded.index.call(events, &result.call_id).and_then(|call| call.action_id.as_deref());
             if let Some(action) = result.action_id.as_deref().or(call) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use counterproof_artifact::evaluation::Reason;
-use counterproof_artifact::{EventBody, Side, ToolStatus};
+use counterproof_artifact::{EventBody, Side};
 
 use super::ReasonCode;
 use super::verdict::{Compared, pointer};
@@ -12,6 +12,7 @@ use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;
 use crate::diff::pointers::row_pointers;
 use crate::judge::outcomes;
+use crate::load::failed_result::has_failed;
 use crate::messages;
 use crate::messages::step_name;
 
@@ -65,7 +66,7 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
     let (code, message) = match (&event.body, row.row) {
         // A changed final output has a reason of its own.
         (EventBody::FinalOutput(_), _) if compared.differences.output != OutputChange::Same => return None,
-        (EventBody::ToolResult(result), Row::Added(_)) if result.status == ToolStatus::Error => {
+        (EventBody::ToolResult(_), Row::Added(_)) if has_failed(new, index) => {
             (ReasonCode::ToolError, format!("{name}: failed; baseline has no such call"))
         }
         (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
@@ -78,13 +79,10 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
             (ReasonCode::ToolResultChanged, format!("{name}: only in {side}"))
         }
         (EventBody::ToolResult(_), Row::Both { .. }) if row.changes.is_empty() => return None,
-        (EventBody::ToolResult(result), Row::Both { baseline, .. }) => {
-            let failed_before = matches!(&old.answer.events[baseline].body, EventBody::ToolResult(before) if before.status == ToolStatus::Error);
-            match (failed_before, result.status) {
-                (false, ToolStatus::Error) => {
-                    (ReasonCode::ToolError, format!("{name}: failed, but succeeded on baseline"))
-                }
-                (true, ToolStatus::Ok) => {
+        (EventBody::ToolResult(_), Row::Both { baseline, .. }) => {
+            match (has_failed(old, baseline), has_failed(new, index)) {
+                (false, true) => (ReasonCode::ToolError, format!("{name}: failed, but succeeded on baseline")),
+                (true, false) => {
                     (ReasonCode::ToolErrorGone, format!("{name}: failed on baseline, but succeeded on new"))
                 }
                 _ => (ReasonCode::ToolResultChanged, format!("{name}: {}", messages::changes(&row.changes))),

@@ -2,6 +2,7 @@
 
 pub(crate) mod case_input;
 pub(crate) mod evidence;
+pub(crate) mod failed_result;
 mod index;
 pub(crate) mod payload;
 mod run;

@@ -45,7 +45,10 @@ fn named(role: &str) -> Option<Speaker> {
 
 /// True for types such as `user`, `user_message` and `assistant_turn`.
 fn is_turn(kind: &str) -> bool {
-    matches!(kind.split_once('_').map(|(_, rest)| rest), None | Some("message" | "turn" | "utterance" | "says" | "said"))
+    matches!(
+        kind.split_once('_').map(|(_, rest)| rest),
+        None | Some("message" | "turn" | "utterance" | "says" | "said")
+    )
 }
 
 #[cfg(test)]

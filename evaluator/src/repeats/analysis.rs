@@ -209,8 +209,15 @@ impl CaseAnalysis {
             noise: self.noise(),
             answered_fell: fell(MeasureCode::Answered),
             met_fell: fell(MeasureCode::Expectations),
+            baseline_unmet: self.baseline_unmet(),
             evidence_fell: fell(MeasureCode::Evidence),
         })
+    }
+
+    /// The share of the baseline's answers that do not meet every expectation; 0 where none was evaluated.
+    fn baseline_unmet(&self) -> f64 {
+        let measure = self.measures.iter().find(|measure| measure.code == MeasureCode::Expectations);
+        measure.filter(|measure| measure.baseline.runs > 0).map_or(0.0, |measure| 1.0 - share(&measure.baseline))
     }
 
     /// How much of the differing places is noise, between 0 and 1.

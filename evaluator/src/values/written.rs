@@ -57,7 +57,10 @@ fn is_same_content(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::String(text), other) | (other, Value::String(text)) if !other.is_string() => match other {
             Value::Array(_) | Value::Object(_) => read_written(text).is_some_and(|read| is_same_content(&read, other)),
-            Value::Number(number) => text.trim().parse::<Number>().is_ok_and(|read| same(&Value::Number(read), &Value::Number(number.clone()))),
+            Value::Number(number) => text
+                .trim()
+                .parse::<Number>()
+                .is_ok_and(|read| same(&Value::Number(read), &Value::Number(number.clone()))),
             Value::Bool(flag) => text.trim().eq_ignore_ascii_case(if *flag { "true" } else { "false" }),
             Value::Null | Value::String(_) => false,
         },
@@ -67,7 +70,8 @@ fn is_same_content(a: &Value, b: &Value) -> bool {
         }
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_content(a, b)),
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| is_same_content(value, other)))
+            a.len() == b.len()
+                && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| is_same_content(value, other)))
         }
         _ => same(a, b),
     }

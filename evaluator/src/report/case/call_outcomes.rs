@@ -6,6 +6,7 @@ use super::context::CaseContext;
 use crate::diff::align::Row;
 use crate::judge::outcomes::{self, Outcomes};
 use crate::load::LoadedAnswer;
+use crate::load::failed_result::has_failed;
 
 /// The call outcomes of all actions of a case.
 #[derive(Debug, Default)]
@@ -85,7 +86,7 @@ fn of_side(loaded: &LoadedAnswer) -> Vec<CallOutcome> {
     let outcomes = Outcomes::new(loaded);
     let outcome = |action| {
         let results = outcomes.results(action);
-        let failed = results.iter().filter(|event| outcomes::is_error(&loaded.answer.events[**event])).count();
+        let failed = results.iter().filter(|event| has_failed(loaded, **event)).count();
         CallOutcome { calls: results.len(), failed }
     };
     loaded.answer.proposed_actions.iter().map(outcome).collect()

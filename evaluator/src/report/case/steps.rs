@@ -1,6 +1,6 @@
 //! The events of both sides, aligned in rows, with the first divergence.
 
-use counterproof_artifact::{Content, EventBody, Href, Side, ToolStatus};
+use counterproof_artifact::{Content, EventBody, Href, Side};
 use serde_json::{Value, json};
 
 use super::anchors;
@@ -12,6 +12,7 @@ use crate::diff::events::EventRow;
 use crate::diff::json::JsonChanges;
 use crate::diff::pointers::row_pointers;
 use crate::load::LoadedAnswer;
+use crate::load::failed_result::has_failed;
 use crate::load::payload::Payload;
 use crate::report::view::changes::{self, ChangesView};
 use crate::report::view::display;
@@ -226,7 +227,7 @@ fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>
             "result".clone_into(&mut view.kind);
             let call = loaded.index.call(&loaded.answer.events, &result.call_id);
             view.name = call.map(|call| display::visible(&call.tool)).unwrap_or_default();
-            view.failed = result.status == ToolStatus::Error;
+            view.failed = has_failed(loaded, *index);
             view.facts.push(display::visible(&result.call_id));
             view.facts.push(format!("took {}", display::duration(result.latency_ms.as_f64())));
             let payload: Option<Value> = loaded.payload(*index).map(Payload::to_value);
