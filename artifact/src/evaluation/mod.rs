@@ -79,12 +79,17 @@ pub struct RuleUse {
 }
 
 impl Evaluation {
-    /// Returns the cases by verdict in the order of [`Verdict::WORST_FIRST`], then by descending severity.
+    /// Returns the cases by descending severity. Invalid cases come first, because they cannot be compared; of equally severe
+    /// cases, the verdict that comes first in [`Verdict::WORST_FIRST`].
     pub fn worst_first(&self) -> Vec<&CaseEvaluation> {
         let rank = |case: &CaseEvaluation| Verdict::WORST_FIRST.iter().position(|verdict| *verdict == case.verdict);
         let score = |case: &CaseEvaluation| case.severity.as_ref().map_or(0.0, |severity| severity.score);
         let mut cases: Vec<_> = self.cases.iter().collect();
-        cases.sort_by(|a, b| rank(a).cmp(&rank(b)).then(score(b).total_cmp(&score(a))));
+        let is_invalid = |case: &CaseEvaluation| case.verdict == Verdict::Invalid;
+        cases.sort_by(|a, b| {
+            let by_severity = score(b).total_cmp(&score(a)).then(rank(a).cmp(&rank(b)));
+            is_invalid(b).cmp(&is_invalid(a)).then(by_severity)
+        });
         cases
     }
 }

@@ -11,6 +11,7 @@ code_enum! {
         ToolError "tool-error" "A call failed on new and not on baseline."
         ToolChoice "tool-choice" "A call or an action is on one side only, or a step is at another position."
         Arguments "arguments" "A call or a query has other arguments, although everything they came from is the same."
+        ArgumentForm "argument-form" "A call or an action has the same values in another form, such as a list written as text."
         UngroundedArgument "ungrounded-argument" "A call or an action has another argument, and its value is ungrounded."
         EvidenceLost "evidence-lost" "An action lost its evidence, and nothing else differs."
         EventChanged "event-changed" "An event of an unknown type differs."

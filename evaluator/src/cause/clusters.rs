@@ -2,7 +2,15 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Cluster};
+use counterproof_artifact::evaluation::{CaseEvaluation, Cause, Cluster};
+
+use super::CauseCode;
+
+/// The place that the cases of a cluster share. A change of form has none: it shows in many tools.
+fn place(cause: &Cause) -> String {
+    let is_form = cause.code == CauseCode::ArgumentForm.as_str();
+    if is_form { "arguments".to_owned() } else { cause.place.clone() }
+}
 
 /// Returns the clusters, largest first; of equally large ones, the one with the earlier case first.
 pub(crate) fn clusters(cases: &[CaseEvaluation]) -> Vec<Cluster> {
@@ -14,7 +22,7 @@ pub(crate) fn clusters(cases: &[CaseEvaluation]) -> Vec<Cluster> {
             clusters.push(Cluster {
                 id: cause.cluster.clone(),
                 code: cause.code.clone(),
-                place: cause.place.clone(),
+                place: place(cause),
                 message: cause.message.clone(),
                 case_ids: Vec::new(),
             });

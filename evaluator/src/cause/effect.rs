@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use counterproof_artifact::evaluation::SidePointer;
-use counterproof_artifact::{EventBody, RiskLevel, Side};
+use counterproof_artifact::{RiskLevel, Side};
 
 use super::inquiry::Inquiry;
+use crate::diff::EventRole;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::grounding::Holder;
@@ -24,18 +25,22 @@ pub(super) enum Effect {
     Event(usize),
 }
 
-/// Chooses the change that weighs most, in this order: an action that differs or that failed on one side only, by risk; an
-/// ungrounded value; an action with other evidence; the output; the first step that differs.
+/// Chooses the change that weighs most, in this order: an action that differs or that failed on one side only, by risk, and
+/// first one that had an effect; an ungrounded value; an action with other evidence; an action in another form, if no step
+/// differs in more; the output; the first step that differs.
 pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let differences = inquiry.differences;
     let failed_on_one_side = failed_on_one_side(inquiry);
     let actions = differences.actions.iter().enumerate();
     let actions = actions.filter(|(number, row)| row.counts() || failed_on_one_side.contains(number));
-    let (changed, resting): (Vec<_>, Vec<_>) = actions.partition(|(number, row)| {
+    let (formal, actions): (Vec<_>, Vec<_>) =
+        actions.partition(|(number, row)| row.changes.are_form_only() && !failed_on_one_side.contains(number));
+    let (changed, resting): (Vec<_>, Vec<_>) = actions.into_iter().partition(|(number, row)| {
         !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty() || failed_on_one_side.contains(number)
     });
     // `max_by_key` returns the last maximum; reversed, that is the first of the actions with the highest risk.
-    let riskiest = changed.into_iter().rev().max_by_key(|(_, row)| risk(inquiry, row.row));
+    let riskiest =
+        changed.into_iter().rev().max_by_key(|(_, row)| (risk(inquiry, row.row), had_effect(inquiry, row.row)));
     let invented = || {
         let found = inquiry.findings.fresh().find(|found| !found.baseline_has_value)?;
         Some(match found.holder {
@@ -43,13 +48,28 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
             Holder::Action(index) => Effect::Action(inquiry.provenance.counterparts.action(Side::New, index).row),
         })
     };
+    let formal = || formal.first().filter(|_| first_step(inquiry).is_none()).map(|(row, _)| Effect::Action(*row));
     let output = || differences.output_counts().then_some(Effect::Output);
     riskiest
         .map(|(row, _)| Effect::Action(row))
         .or_else(invented)
         .or_else(|| resting.first().map(|(row, _)| Effect::Action(*row)))
+        .or_else(formal)
         .or_else(output)
-        .or_else(|| differences.events.iter().position(EventRow::counts).map(Effect::Event))
+        .or_else(|| first_event(inquiry).map(Effect::Event))
+}
+
+/// False if all calls of the action failed, on each side that has it.
+fn had_effect(inquiry: &Inquiry<'_>, row: Row) -> bool {
+    let failed = |side: Side, index: usize| {
+        let loaded = inquiry.side(side).loaded;
+        outcomes::any_failed(loaded) && Outcomes::new(loaded).failed(&loaded.answer.proposed_actions[index])
+    };
+    match row {
+        Row::Both { baseline, new } => !failed(Side::Baseline, baseline) || !failed(Side::New, new),
+        Row::Removed(index) => !failed(Side::Baseline, index),
+        Row::Added(index) => !failed(Side::New, index),
+    }
 }
 
 /// The rows of actions that failed on exactly one side: there, every call that executed them failed.
@@ -131,14 +151,24 @@ pub(super) fn any_step_differs(inquiry: &Inquiry<'_>) -> bool {
     first_step(inquiry).is_some()
 }
 
-/// The first row of the aligned events that differs and is not the final output.
+/// The first step that differs in more than its position or the form of its values.
 pub(super) fn first_step(inquiry: &Inquiry<'_>) -> Option<usize> {
-    inquiry.differences.events.iter().position(|row| {
-        let (side, index) = match row.row {
-            Row::Both { new: index, .. } | Row::Added(index) => (Side::New, index),
-            Row::Removed(index) => (Side::Baseline, index),
-        };
-        let body = &inquiry.side(side).loaded.answer.events[index].body;
-        row.counts() && !matches!(body, EventBody::FinalOutput(_))
+    position(inquiry, |row, role| {
+        let is_moved = row.moved && row.changes.is_empty();
+        role == EventRole::Step && !is_moved && !row.differs_in_form_only()
     })
+}
+
+/// The first row that differs: a step if possible, else what the agent said, else what the user said.
+fn first_event(inquiry: &Inquiry<'_>) -> Option<usize> {
+    let first = |wanted: EventRole| position(inquiry, |_, role| role == wanted);
+    first_step(inquiry)
+        .or_else(|| first(EventRole::Step))
+        .or_else(|| first(EventRole::Wording))
+        .or_else(|| first(EventRole::Input))
+}
+
+fn position(inquiry: &Inquiry<'_>, is_wanted: impl Fn(&EventRow, EventRole) -> bool) -> Option<usize> {
+    let answers = inquiry.answers();
+    inquiry.differences.events.iter().position(|row| row.counts() && is_wanted(row, row.role(answers)))
 }

@@ -1,6 +1,6 @@
 //! Finds the root cause of the difference between two artifacts.
 
-use counterproof_artifact::evaluation::{Cause, SidePointer};
+use counterproof_artifact::evaluation::{Cause, ExpectationResult, SidePointer, Verdict};
 use counterproof_artifact::{Sha256Digest, Side, Sides};
 
 use crate::diff::json::{self, JsonChanges};
@@ -8,7 +8,7 @@ use crate::diff::{Differences, WithEvidence};
 use crate::grounding::Provenance;
 use crate::judge::findings::Findings;
 use crate::load::case_input::{self, CaseInput};
-use crate::load::{Artifact, LoadedFailure};
+use crate::load::{Artifact, LoadedAnswer, LoadedFailure};
 use crate::messages;
 use crate::values::text;
 
@@ -28,6 +28,10 @@ pub(crate) struct Inquiry<'a> {
     pub differences: &'a Differences,
     /// The counterparts of elements, and the sources of values.
     pub provenance: &'a Provenance<'a>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The expectations of the case.
+    pub expectations: &'a [ExpectationResult],
     /// The findings on new.
     pub findings: &'a Findings,
     /// The input of each side.
@@ -35,6 +39,10 @@ pub(crate) struct Inquiry<'a> {
 }
 
 impl<'a> Inquiry<'a> {
+    pub(super) const fn answers(&self) -> Sides<&'a LoadedAnswer> {
+        Sides { baseline: self.baseline.loaded, new: self.new.loaded }
+    }
+
     pub(super) const fn side(&self, side: Side) -> WithEvidence<'a> {
         match side {
             Side::Baseline => self.baseline,
@@ -102,7 +110,9 @@ fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
 }
 
 fn cause(named: CauseDescription, path: Vec<SidePointer>) -> Cause {
-    let identity = [named.code.as_str(), &named.place, &named.shape].join("\0");
+    // A change of form is one change, whatever tools it shows in.
+    let place = if named.code == CauseCode::ArgumentForm { "" } else { &named.place };
+    let identity = [named.code.as_str(), place, &named.shape].join("\0");
     Cause {
         code: named.code.as_str().to_owned(),
         place: text::one_line(&named.place, 120),

@@ -6,6 +6,7 @@ mod clusters;
 mod effect;
 mod inquiry;
 mod name;
+mod relevance;
 mod walk;
 
 pub use cause_code::CauseCode;

@@ -1,6 +1,6 @@
 //! Describes a cause: its code, the place and the shape that cases share, and a message with the values.
 
-use counterproof_artifact::evaluation::SidePointer;
+use counterproof_artifact::evaluation::{Judgement, SidePointer};
 use counterproof_artifact::{Event, EventBody, Side};
 use serde_json::Value;
 
@@ -71,6 +71,10 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
             let message = format!("{step}: {}", messages::changes(&row.changes));
             named(CauseCode::RetrievalChanged, place(&tool, first), shape(first), message)
         }
+        (EventBody::ToolCall(_), None) if row.changes.are_form_only() => {
+            let message = format!("{step}: {}", messages::changes(&row.changes));
+            named(CauseCode::ArgumentForm, place(&tool, first), shape(first), message)
+        }
         (EventBody::ToolCall(_), None) => arguments(inquiry, index).unwrap_or_else(|| {
             let message = format!("{step}: {}", messages::changes(&row.changes));
             named(CauseCode::Arguments, place(&tool, first), shape(first), message)
@@ -118,13 +122,24 @@ pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> CauseDescripti
             let pointers = Side::BOTH.map(|side| SidePointer { side, pointer: "/final_output/content".to_owned() });
             CauseDescription {
                 code: CauseCode::OutputOnly,
-                place: "output".to_owned(),
-                shape: String::new(),
+                place: output_place(inquiry),
+                shape: inquiry.verdict.as_str().to_owned(),
                 message: format!("{same}different {}", messages::output(&inquiry.differences.output)),
                 pointers: pointers.to_vec(),
             }
         }
     }
+}
+
+/// The output, with the expectations that it no longer meets: other words are one change, and a missing phrase is another.
+fn output_place(inquiry: &Inquiry<'_>) -> String {
+    let fell = inquiry.expectations.iter().filter(|result| {
+        let (baseline, new) = (result.baseline.as_ref(), result.new.as_ref());
+        new.is_some_and(Judgement::is_unmet) && !baseline.is_some_and(Judgement::is_unmet)
+    });
+    let mut codes: Vec<_> = fell.map(|result| result.code.as_str()).collect();
+    codes.dedup();
+    if codes.is_empty() { "output".to_owned() } else { format!("output ({})", codes.join(", ")) }
 }
 
 fn of_action(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
@@ -153,6 +168,9 @@ fn of_action(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
         (Row::Added(_), _) => named(CauseCode::ToolChoice, tool, "only in new".to_owned()),
         (Row::Removed(_), _) => named(CauseCode::ToolChoice, tool, "only in baseline".to_owned()),
         (Row::Both { .. }, EvidenceChange::Lost) => named(CauseCode::EvidenceLost, tool, String::new()),
+        (Row::Both { .. }, _) if row.changes.are_form_only() => {
+            named(CauseCode::ArgumentForm, place(&tool, first), shape(first))
+        }
         (Row::Both { .. }, _) if in_params.is_some() => {
             named(CauseCode::Arguments, place(&tool, in_params), shape(in_params))
         }

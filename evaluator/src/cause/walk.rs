@@ -1,7 +1,7 @@
 //! Walks back from an effect along evidence refs, from results to their calls, and from values to their sources, on both sides
 //! at once, and finds the earliest difference on these paths. Each event is visited once, so the work is linear.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{Content, EventBody, EvidenceTarget, Side};
@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::effect::{self, Effect};
 use super::inquiry::Inquiry;
+use super::relevance::Relevance;
 use crate::diff::align::Row;
 use crate::diff::output::OutputChange;
 use crate::grounding::{self, Holder, Leaf, Origin};
@@ -30,18 +31,28 @@ struct Visit {
     side: Side,
     event: usize,
     from: Option<usize>,
+    link: Link,
+}
+
+/// What leads to a visited event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    /// A changed value first occurs there.
+    Value,
+    /// The agent names it as evidence, or it is the outcome of the effect. Agents name more evidence than they need.
+    Reference,
 }
 
 struct Walk<'i, 'a> {
     inquiry: &'i Inquiry<'a>,
-    seen: HashSet<(Side, usize)>,
+    seen: HashMap<(Side, usize), usize>,
     visits: Vec<Visit>,
     open: VecDeque<usize>,
 }
 
 /// Walks back from an effect; `None` where nothing on the paths differs.
 pub(super) fn back(inquiry: &Inquiry<'_>, effect: Effect) -> Option<FoundDifference> {
-    let mut walk = Walk { inquiry, seen: HashSet::new(), visits: Vec::new(), open: VecDeque::new() };
+    let mut walk = Walk { inquiry, seen: HashMap::new(), visits: Vec::new(), open: VecDeque::new() };
     walk.start(effect);
     while let Some(visit) = walk.open.pop_front() {
         walk.leave(visit);
@@ -58,7 +69,7 @@ impl Walk<'_, '_> {
                         let refs = self.inquiry.side(side).evidence.get(index).map_or(&[][..], Vec::as_slice);
                         for followed in refs {
                             if let Some(Resolved::Event(event)) = followed.resolved {
-                                self.visit(side, event, None);
+                                self.visit(side, event, None, self.link_of_refs(effect));
                             }
                         }
                         self.visit_moved_refs(side, index);
@@ -71,19 +82,27 @@ impl Walk<'_, '_> {
                 for side in Side::BOTH {
                     for origin in self.output_origins(side) {
                         if let Origin::Event(event) = origin {
-                            self.visit(side, event, None);
+                            self.visit(side, event, None, Link::Value);
                         }
                     }
                 }
             }
             Effect::Event(row) => match self.inquiry.differences.events[row].row {
                 Row::Both { baseline, new } => {
-                    self.visit(Side::Baseline, baseline, None);
-                    self.visit(Side::New, new, None);
+                    self.visit(Side::Baseline, baseline, None, Link::Value);
+                    self.visit(Side::New, new, None, Link::Value);
                 }
-                Row::Removed(index) => self.visit(Side::Baseline, index, None),
-                Row::Added(index) => self.visit(Side::New, index, None),
+                Row::Removed(index) => self.visit(Side::Baseline, index, None, Link::Value),
+                Row::Added(index) => self.visit(Side::New, index, None, Link::Value),
             },
+        }
+    }
+
+    /// The link of a reference: where nothing but the evidence of an action differs, the references are what changed.
+    fn link_of_refs(&self, effect: Effect) -> Link {
+        match effect {
+            Effect::Action(row) if self.inquiry.differences.actions[row].has_only_other_evidence() => Link::Value,
+            _ => Link::Reference,
         }
     }
 
@@ -98,7 +117,7 @@ impl Walk<'_, '_> {
             if let Holder::Action(index) = holder {
                 let outcomes = Outcomes::new(loaded);
                 for result in outcomes.results(&loaded.answer.proposed_actions[index]) {
-                    self.visit(side, *result, None);
+                    self.visit(side, *result, None, Link::Value);
                 }
             }
         }
@@ -117,26 +136,30 @@ impl Walk<'_, '_> {
             if let Some(Resolved::Event(event)) = followed.resolved
                 && unresolved.contains(&followed.target)
             {
-                self.visit(theirs, event, None);
+                self.visit(theirs, event, None, Link::Value);
             }
         }
     }
 
-    fn visit(&mut self, side: Side, event: usize, from: Option<usize>) {
-        if self.seen.insert((side, event)) {
-            self.open.push_back(self.visits.len());
-            self.visits.push(Visit { side, event, from });
+    fn visit(&mut self, side: Side, event: usize, from: Option<usize>, link: Link) {
+        let next = self.visits.len();
+        let known = *self.seen.entry((side, event)).or_insert(next);
+        if known == next {
+            self.open.push_back(next);
+            self.visits.push(Visit { side, event, from, link });
+        } else if link == Link::Value {
+            self.visits[known].link = Link::Value;
         }
     }
 
     /// Visits the sources of a visited event, and its counterpart if the two differ.
     fn leave(&mut self, visit: usize) {
-        let Visit { side, event, .. } = self.visits[visit];
+        let Visit { side, event, link, .. } = self.visits[visit];
         let loaded = self.inquiry.side(side).loaded;
         match &loaded.answer.events[event].body {
             EventBody::ToolResult(result) => {
                 if let Some(call) = loaded.index.call_position(&result.call_id) {
-                    self.visit(side, call, Some(visit));
+                    self.visit(side, call, Some(visit), link);
                 }
             }
             EventBody::ToolCall(_) => self.visit_origins(side, Holder::Call(event), Some(visit)),
@@ -147,7 +170,7 @@ impl Walk<'_, '_> {
             && stand.differs
         {
             let theirs = side.other();
-            self.visit(theirs, other, Some(visit));
+            self.visit(theirs, other, Some(visit), link);
         }
     }
 
@@ -165,7 +188,7 @@ impl Walk<'_, '_> {
             if let Origin::Event(event) = leaf.origin
                 && !unchanged.contains(&key(leaf))
             {
-                self.visit(side, event, from);
+                self.visit(side, event, from, Link::Value);
             }
         }
     }
@@ -190,18 +213,20 @@ impl Walk<'_, '_> {
     /// The earliest difference that was visited.
     fn earliest(&self, effect: Effect) -> Option<FoundDifference> {
         let invented = effect.is_ungrounded(self.inquiry);
+        let relevance = Relevance::new(self.inquiry, effect);
         let differing = self.visits.iter().enumerate().filter_map(|(index, visit)| {
             let stand = self.inquiry.provenance.counterparts.event(visit.side, visit.event);
             // An event that only new has cannot be the reason that a value lost its source.
             let explains = !(invented && visit.side == Side::New && stand.other.is_none());
             // Of both sides of a row, prefer the new side: readers start there.
-            (stand.differs && explains).then_some((stand.row, visit.side == Side::Baseline, index))
+            let relevant = || relevance.explains(visit.side, visit.event, visit.link == Link::Value);
+            (stand.differs && explains && relevant()).then_some((stand.row, visit.side == Side::Baseline, index))
         });
         let (place, _, visit) = differing.min()?;
         let mut path = Vec::new();
         let mut at = Some(visit);
         while let Some(index) = at {
-            let Visit { side, event, from } = self.visits[index];
+            let Visit { side, event, from, .. } = self.visits[index];
             path.push(SidePointer { side, pointer: format!("/events/{event}") });
             at = from;
         }

@@ -1,6 +1,6 @@
 //! Compares one case: loads the artifacts of both sides, examines the pair, and decides the verdict.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, ExpectationResult, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Cause, ExpectationResult, Verdict};
 use counterproof_artifact::{CaseId, Extra, Side, Sides};
 use counterproof_cases::CaseSpec;
 
@@ -241,7 +241,7 @@ fn evaluation(
         reasons: decision.reasons,
         first_divergence: messages::first_divergence(baseline, new, differences),
         alignment: differences.map(alignment_summary::summary),
-        cause: root_cause(pair, examination),
+        cause: root_cause(pair, examination, decision.verdict),
         severity: Some(severity),
         risk_level: verdict::highest(risk_of_pair.into_iter().chain(risk_of_runs)),
         tools: tools::tool_names([baseline, new]),
@@ -254,7 +254,7 @@ fn evaluation(
     }
 }
 
-fn root_cause(pair: &LoadedPair, examination: &Examination<'_>) -> Option<counterproof_artifact::evaluation::Cause> {
+fn root_cause(pair: &LoadedPair, examination: &Examination<'_>, verdict: Verdict) -> Option<Cause> {
     let Some(ExaminedAnswers { sides, differences, provenance }) = &examination.answers else {
         return cause::of_failures(&pair.artifacts.baseline, &pair.artifacts.new);
     };
@@ -263,6 +263,8 @@ fn root_cause(pair: &LoadedPair, examination: &Examination<'_>) -> Option<counte
         new: sides.new,
         differences,
         provenance,
+        verdict,
+        expectations: &examination.expectations,
         findings: &examination.findings,
         inputs: examination.inputs.as_ref(),
     })

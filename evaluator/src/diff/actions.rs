@@ -55,6 +55,11 @@ impl ActionRow {
         self.operation() == Operation::Same
     }
 
+    /// True for a pair that differs in its evidence only.
+    pub(crate) fn has_only_other_evidence(&self) -> bool {
+        matches!(self.row, Row::Both { .. }) && self.changes.is_empty() && self.evidence != EvidenceChange::Same
+    }
+
     /// True for a difference that is not noise.
     pub fn counts(&self) -> bool {
         !self.is_same() && !self.noise

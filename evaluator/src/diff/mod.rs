@@ -25,7 +25,7 @@ pub(crate) mod text;
 pub use actions::{ActionRow, EvidenceChange};
 pub use align::Row;
 pub use differences::{Differences, WithEvidence};
-pub(crate) use divergence::FirstDifference;
+pub(crate) use divergence::{EventRole, FirstDifference};
 pub use events::EventRow;
 pub use json::{ChangeKind, JsonChange, JsonChanges, LocatedValue};
 pub use output::OutputChange;

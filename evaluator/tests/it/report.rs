@@ -66,7 +66,7 @@ fn the_first_page_says_what_the_gate_says_and_lists_the_worst_first() {
     let index = &pages(&report)[Utf8Path::new("index.html")];
     assert!(index.contains("Gate failed: 4 of 5 rules violated"), "{index}");
     let moved = &index[index.find("Changes by root cause").unwrap()..];
-    let order: Vec<_> = ["regressed", "broken", "invalid", "missing", "changed", "unchanged"]
+    let order: Vec<_> = ["invalid", "broken", "missing", "regressed", "changed", "unchanged"]
         .iter()
         .map(|verdict| {
             moved.find(&format!("verdict {verdict}\"")).or_else(|| moved.find(&format!("1 {verdict}"))).unwrap()

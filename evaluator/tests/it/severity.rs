@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::CaseEvaluation;
+use counterproof_artifact::evaluation::{CaseEvaluation, SeverityShare};
 use serde_json::{Value, json};
 
 use crate::kit::{Pair, action, answer, answer_of, answer_with, failure, step};
@@ -74,9 +74,11 @@ fn the_parts_give_the_score_and_the_largest_comes_first() {
         .expecting(&json!({"must_include": ["50"]}))
         .row();
     let severity = row.severity.clone().unwrap();
-    assert_eq!(parts(&row), ["expectation-failed", "high-risk-actions", "ungrounded-argument", "output-numbers"]);
-    let rest: f64 = severity.parts.iter().map(|part| 1.0 - part.share).product();
-    assert!((severity.score - (1.0 - rest)).abs() < 1e-3, "{severity:?}");
+    assert_eq!(parts(&row), ["high-risk-actions", "expectation-failed", "ungrounded-argument", "output-numbers"]);
+    let rest = |parts: &[SeverityShare]| parts.iter().map(|part| 1.0 - part.share).product::<f64>();
+    let (decisive, others) = severity.parts.split_at(2);
+    let expected = 1.0 - rest(decisive) * (1.0 - (1.0 - rest(others)) / 2.0);
+    assert!((severity.score - expected).abs() < 1e-3, "{severity:?}");
     assert!(severity.parts.windows(2).all(|two| two[0].share >= two[1].share));
 }
 
@@ -104,4 +106,89 @@ fn a_failure_is_the_cause_of_a_case_that_could_not_be_run() {
     let row = Pair::with_answers(&answer(), &failure()).row();
     let cause = row.cause.unwrap();
     assert_eq!((cause.code.as_str(), cause.place.as_str()), ("runner-failure", "http_error 500"));
+}
+
+/// An answer with these writes, each carried out by a call with this result.
+fn writes(all: &[(&str, Value, Value)]) -> Value {
+    let mut made = answer_of(&json!({"events": [], "proposed_actions": []}));
+    for (index, (tool, params, result)) in all.iter().enumerate() {
+        let (id, call_id) = (format!("a{index}"), format!("w{index}"));
+        let [mut call, result] = step(&call_id, tool, params, result);
+        call["action_id"] = json!(id);
+        made["events"].as_array_mut().unwrap().extend([call, result]);
+        let mut proposed = action(&id, tool, params, &[]);
+        proposed["risk_level"] = json!("high");
+        made["proposed_actions"].as_array_mut().unwrap().push(proposed);
+    }
+    made
+}
+
+fn pay(id: &str, amount: u32) -> (&'static str, Value, Value) {
+    ("pay", json!({"order_id": id, "amount": amount}), json!({"paid": amount}))
+}
+
+#[test]
+fn one_write_among_many_that_differs_outranks_every_case_without_one() {
+    let orders: Vec<_> = (0..9).map(|order| format!("W{order}")).collect();
+    let paid = |last: u32| {
+        let mut all: Vec<_> = orders.iter().map(|order| pay(order, 50)).collect();
+        all.push(pay("W9", last));
+        writes(&all)
+    };
+    let one_of_ten = severity(&paid(50), &paid(51));
+    let mut talk = paid(50);
+    let reads = (0..20).flat_map(|read| step(&format!("r{read}"), "read", &json!({"id": read}), &json!({"x": read})));
+    talk["events"].as_array_mut().unwrap().extend(reads);
+    talk["final_output"] = json!({"content_type": "text", "content": "777, 888 and 999 of 2024."});
+    let without = severity(&paid(50), &talk);
+    assert!(without > 0.0 && one_of_ten > without && one_of_ten >= 0.6, "{one_of_ten} {without}");
+}
+
+#[test]
+fn the_same_values_in_another_form_add_nothing_and_are_one_cluster() {
+    let listed =
+        |tool: &'static str, items: Value| writes(&[(tool, json!({"id": "W1", "items": items}), json!({"x": 1}))]);
+    let pair = [("a", "exchange"), ("b", "return")].into_iter().fold(Pair::empty(), |pair, (id, tool)| {
+        let (old, new) = (listed(tool, json!(["1", "2"])), listed(tool, json!("['1', '2']")));
+        pair.with(Side::Baseline, id, &old).with(Side::New, id, &new)
+    });
+    let evaluation = pair.evaluation();
+    let clusters: Vec<_> =
+        evaluation.clusters.iter().map(|it| (it.code.as_str(), it.place.as_str(), it.case_ids.len())).collect();
+    assert_eq!(clusters, [("argument-form", "arguments", 2)]);
+    assert!(evaluation.cases.iter().all(|case| case.severity.as_ref().unwrap().score.abs() < 1e-9));
+    let other = severity(&listed("exchange", json!(["1", "2"])), &listed("exchange", json!("['1', '3']")));
+    assert!(other >= 0.6, "{other}");
+}
+
+#[test]
+fn an_error_in_a_result_with_status_ok_is_a_failed_write() {
+    let refused = ("pay", json!({"order_id": "W1", "amount": 50}), json!("# result = \"Error: no such order\""));
+    let row = Pair::with_answers(&writes(&[pay("W1", 50)]), &writes(&[refused.clone()])).row();
+    assert_eq!(parts(&row)[0], "high-risk-actions", "{:?}", row.severity);
+    let again = severity(&writes(&[pay("W1", 50)]), &writes(&[refused.clone(), pay("W1", 50)]));
+    assert!(again < 0.6, "the write was made in the end: {again}");
+    assert!(severity(&writes(&[refused.clone()]), &writes(&[refused])) < 1e-9);
+}
+
+#[test]
+fn the_order_of_writes_counts_only_on_the_same_thing() {
+    let set = |id: &str, to: &str| ("set", json!({"user_id": id, "to": to}), json!({"set": to}));
+    let order = |all: &[(&str, &str)]| writes(&all.iter().map(|(id, to)| set(id, to)).collect::<Vec<_>>());
+    let there_and_back = order(&[("U1", "Rome"), ("U1", "Oslo")]);
+    assert!(severity(&there_and_back, &order(&[("U1", "Oslo"), ("U1", "Rome")])) >= 0.6);
+    let apart = order(&[("U1", "Rome"), ("U2", "Oslo")]);
+    assert!(severity(&apart, &order(&[("U2", "Oslo"), ("U1", "Rome")])) < 0.6);
+}
+
+#[test]
+fn a_case_that_baseline_failed_ranks_below_those_it_solved() {
+    let row = |phrase: &str| {
+        let pair = Pair::with_answers(&paying(50, "You get 50."), &paying(60, "You get 60."));
+        pair.expecting(&json!({"must_include": [phrase]})).row()
+    };
+    let score = |row: &CaseEvaluation| row.severity.as_ref().unwrap().score;
+    let (solved, failed) = (row("You get"), row("Goodbye"));
+    assert!(score(&solved) >= 0.6 && score(&failed) < 0.1, "{:?} {:?}", solved.severity, failed.severity);
+    assert!(parts(&failed).contains(&"baseline-failed"));
 }
