@@ -97,9 +97,7 @@ impl Distances {
             let moved = if row.moved { MOVED } else { 0.0 };
             // Calls that count with the writes drop out of the row. The rest may then be unpaired.
             let row_of_steps = Sides::new(step(i, outcomes.baseline), step(j, outcomes.new));
-            self.steps.add(row_of_steps, || {
-                share_changed(&row.changes, || leaves).max(moved)
-            });
+            self.steps.add(row_of_steps, || share_changed(&row.changes, || leaves).max(moved));
         }
     }
 }

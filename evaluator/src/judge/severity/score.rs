@@ -166,7 +166,11 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let outcomes = pair.map(Outcomes::new);
     let new = pair.new;
     let invented = input.findings.fresh().filter(|found| found.code == ReasonCode::UngroundedArgument).map(|found| {
-        let each = if found.baseline_has_value || all_calls_failed(new, &outcomes.new, found.holder) { UNSEEN } else { INVENTED };
+        let each = if found.baseline_has_value || all_calls_failed(new, &outcomes.new, found.holder) {
+            UNSEEN
+        } else {
+            INVENTED
+        };
         each * weight(risk(new, found.holder))
     });
     let distances = Distances::new(pair, outcomes.as_ref(), differences);

@@ -184,7 +184,7 @@ fn not_made_up() -> Vec<Labelled> {
         )
         .is(Changed, &["action-params-changed"])
         .finding(&[])
-        .caused_by("arguments", "pay.sum"),
+        .caused_by("argument-form", "pay.sum"),
         pair(
             "a-flag-and-a-count",
             "Flags and small counts come from nowhere in any run, so that they changed does not make them invented.",
