@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
-use counterproof_evaluator::{evaluation_text, gate_headline, gate_qualifications, text};
+use counterproof_evaluator::{evaluation_text, gate_headline, gate_qualifications, review_lines, text};
 
 /// Maximum number of listed cases. The report lists all.
 const MAX_CASES_LISTED: usize = 10;
+
+/// Maximum number of listed review items.
+const MAX_REVIEW_LISTED: usize = 10;
 
 /// Maximum number of characters of a reason.
 const MAX_REASON_CHARS: usize = 180;
@@ -27,11 +30,26 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     for sentence in evaluation_text::suite(evaluation) {
         let _ = writeln!(text, "{sentence}");
     }
+    write_review(&mut text, evaluation);
     let _ = writeln!(text);
     write_rules(&mut text, evaluation);
     write_counts(&mut text, evaluation);
     write_worst_cases(&mut text, evaluation);
     text
+}
+
+/// Writes the review items, most urgent first.
+fn write_review(text: &mut String, evaluation: &Evaluation) {
+    let lines = review_lines(evaluation, MAX_REVIEW_LISTED);
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\nReview:");
+    for line in lines {
+        let case = line.case_id.map(|id| format!("{id}  ")).unwrap_or_default();
+        let kind = if line.kind.is_empty() { String::new() } else { format!("{}: ", line.kind) };
+        let _ = writeln!(text, "  {case}{kind}{}", text::one_line(&line.message, MAX_REASON_CHARS));
+    }
 }
 
 /// Writes a line for each rule of the gate, and one for each comparison rule without a match.
@@ -41,8 +59,8 @@ fn write_rules(text: &mut String, evaluation: &Evaluation) {
     for (rule, name) in evaluation.gate.rules.iter().zip(&names) {
         let sign = match (rule.passed, rule.limit) {
             (false, _) => "✗",
-            (true, Some(_)) => "✓",
-            (true, None) => " ",
+            (true, None) if rule.test.is_none() => " ",
+            (true, _) => "✓",
         };
         let _ = writeln!(text, "  {sign} {name:<widest$}{:>6}   {}", rule.actual, evaluation_text::limit(rule));
     }

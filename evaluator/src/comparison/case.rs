@@ -1,6 +1,6 @@
 //! Compares one case: loads the artifacts of both sides, examines the pair, and decides the verdict.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Cause, ExpectationResult, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Cause, ExpectationResult, ReviewItem, Verdict};
 use counterproof_artifact::{CaseId, Extra, Side, Sides};
 use counterproof_cases::CaseSpec;
 
@@ -8,10 +8,11 @@ use super::compare::Request;
 use crate::cause;
 use crate::diff::alignment_summary;
 use crate::diff::{Differences, WithEvidence};
-use crate::gate;
+use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
 use crate::judge::Judged;
 use crate::judge::findings::{self, BaselineValues, Findings};
+use crate::judge::high_risk::HighRisk;
 use crate::judge::severity;
 use crate::judge::verdict::{self, Compared, Decision};
 use crate::load::case_input::CaseInput;
@@ -40,6 +41,8 @@ pub struct CaseComparison<'a> {
     pub differences: Option<Differences>,
     /// The evaluation of the case.
     pub row: CaseEvaluation,
+    /// What a person should look at.
+    pub(crate) review: Vec<ReviewItem>,
     /// Whether the result depends on values of baseline's other cases, and those were not all loaded yet.
     pub(crate) undecided: bool,
 }
@@ -69,6 +72,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let examination = pair.examine(context);
     let decision = decide(context, &pair, &examination);
     let row = evaluation(context, &pair, &examination, decision);
+    let review = review(context, &row, &examination);
     let undecided = examination.findings.undecided;
     let differences = examination.answers.map(|answers| answers.differences);
     let (spec, index) = (context.spec, context.index);
@@ -83,8 +87,21 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         new_evidence: evidence.new,
         differences,
         row,
+        review,
         undecided,
     }
+}
+
+/// What a person should look at in the case.
+fn review(context: CaseContext<'_>, row: &CaseEvaluation, examination: &Examination<'_>) -> Vec<ReviewItem> {
+    let answers = examination.answers.as_ref();
+    gate::review_items(&ReviewInput {
+        row,
+        differences: answers.map(|answers| &answers.differences),
+        findings: &examination.findings,
+        high_risk: answers.map(|answers| HighRisk { answers: answers.sides.map(|side| side.loaded) }),
+        must_unmet_in_runs: context.repeats.and_then(|repeats| repeats.case.must_unmet_message()),
+    })
 }
 
 /// The artifacts of one run per side, with their evidence refs resolved.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Repeats, Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, MeasureCode, Repeats, ReviewItem, Verdict,
 };
 use counterproof_artifact::{CaseId, Extra, Run};
 use counterproof_cases::CaseSpec;
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
 use crate::cause;
-use crate::gate::{self, GateCase, GateInput, GateRules};
+use crate::gate::{self, GateCase, GateInput, GateRules, ReviewSet};
 use crate::grounding::{Coverage, UsualValues};
 use crate::judge::Expectations;
 use crate::judge::findings::BaselineValues;
@@ -99,9 +99,21 @@ pub fn compare<E: Send>(
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
     let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values: &UsualValues::default() };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
-    let (cases, matched): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-
-    let judged: Vec<_> = cases.iter().map(|case| GateCase::new(case, specs.get(&case.case_id).copied())).collect();
+    let (mut cases, mut matched, mut review) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows {
+        cases.push(row.evaluation);
+        matched.push(row.matched);
+        review.extend(row.review);
+    }
+    review.extend(incomplete_baseline(&cases, repeated.as_ref()));
+    let review = gate::sorted_review(review, &cases);
+    let sets = ReviewSet::by_case(&review);
+    let judged = cases.iter().map(|case| {
+        let set = sets.get(&case.case_id).copied().unwrap_or_default();
+        GateCase::new(case, specs.get(&case.case_id).copied(), set)
+    });
+    let judged: Vec<_> = judged.collect();
+    let unmet = None;
     let of_repeats: Vec<_> =
         repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
     Ok(Evaluation {
@@ -115,7 +127,14 @@ pub fn compare<E: Send>(
             suite: repeated.suite().to_vec(),
         }),
         counts: count_verdicts(&cases),
-        gate: gate::judge(GateInput { cases: &judged, of_repeats, limits: &request.limits, is_repeated }),
+        gate: gate::judge(GateInput {
+            cases: &judged,
+            of_repeats,
+            limits: &request.limits,
+            is_repeated,
+            unmet,
+            review: review.clone(),
+        }),
         rules: request.rules.used(&matched),
         clusters: cause::clusters(&cases),
         cases,
@@ -123,8 +142,13 @@ pub fn compare<E: Send>(
     })
 }
 
-/// The row of a case, and how often each rule of comparison matched in it.
-type ComparedRow = (CaseEvaluation, Vec<u64>);
+/// What remains of the comparison of a case.
+struct ComparedRow {
+    evaluation: CaseEvaluation,
+    /// The number of matches of each rule of comparison.
+    matched: Vec<u64>,
+    review: Vec<ReviewItem>,
+}
 
 /// What the comparisons of all cases share.
 #[derive(Clone, Copy)]
@@ -177,7 +201,20 @@ fn finish<E>(
 ) -> Result<ComparedRow, E> {
     sink(&comparison)?;
     let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
-    Ok((comparison.row, matched))
+    Ok(ComparedRow { evaluation: comparison.row, matched, review: comparison.review })
+}
+
+/// The review item for a baseline with too few answers. Several runs are counted by run, one by case.
+fn incomplete_baseline(cases: &[CaseEvaluation], repeated: Option<&RepeatAnalysis>) -> Option<ReviewItem> {
+    if let Some(repeated) = repeated {
+        let answered = repeated.suite().iter().find(|measure| measure.code == MeasureCode::Answered)?;
+        return gate::incomplete_baseline(answered.baseline.passed, answered.baseline.runs, "runs of cases");
+    }
+    let count = |is: fn(Verdict) -> bool| cases.iter().filter(|case| is(case.verdict)).count() as u64;
+    let failed = count(|verdict| matches!(verdict, Verdict::Recovered | Verdict::StillBroken));
+    let unknown = count(|verdict| matches!(verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added));
+    let asked = cases.len() as u64 - unknown;
+    gate::incomplete_baseline(asked - failed, asked, "cases")
 }
 
 /// The number of cases of each verdict, including those with none.

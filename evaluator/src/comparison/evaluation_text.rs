@@ -37,6 +37,15 @@ pub fn limit(rule: &GateRule) -> String {
         Bound::AtLeast => "at least",
     };
     let of = rule.of.unwrap_or_default();
+    if let (Some(test), true) = (&rule.test, rule.code == "unmet") {
+        let verb = if rule.passed { "not significantly more" } else { "significantly more" };
+        return format!(
+            "{verb} than baseline on the same cases ({} worse, {} better, p {})",
+            test.fell,
+            test.rose,
+            probability(test.p)
+        );
+    }
     let mut sentence = match (rule.limit, rule.share) {
         (None, _) => "no limit".to_owned(),
         (Some(limit), None) => format!("{bound} {limit}"),

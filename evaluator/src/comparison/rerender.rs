@@ -136,6 +136,7 @@ fn show_case<'a>(
         new_evidence,
         differences,
         row,
+        review: Vec::new(),
         undecided: false,
     }
 }

@@ -1,9 +1,12 @@
 //! Evaluates the gate: counts the cases that each rule is about, compares them with the limits, and decides.
 
 use counterproof_artifact::RiskLevel;
-use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, Verdict};
+use counterproof_artifact::evaluation::{
+    Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, ReviewItem, RuleTest, Verdict,
+};
 use counterproof_cases::CaseSpec;
 
+use super::review::{ReviewCode, ReviewSet};
 use super::rules::{GateRules, Limit, Measure, ScopeRules};
 
 /// The rule that counts the cases with a lower pass rate on new and too few runs to rule out chance.
@@ -18,6 +21,8 @@ pub(crate) struct GateCase<'a> {
     pub risk: Option<RiskLevel>,
     /// Whether new meets all that is expected of it; `None` where nothing could be judged.
     pub met: Option<bool>,
+    /// The kinds of its review items.
+    pub review: ReviewSet,
     /// Its tags in the cases file.
     pub tags: &'a [String],
     /// Its suite in the cases file.
@@ -25,13 +30,16 @@ pub(crate) struct GateCase<'a> {
 }
 
 impl<'a> GateCase<'a> {
-    /// A case that was compared, and what the cases file says of it.
-    pub(crate) fn new(case: &CaseEvaluation, spec: Option<&'a CaseSpec>) -> Self {
-        let judged = case.is_judged_on_new();
+    /// A case that was compared, what the cases file says of it, and its review items.
+    pub(crate) fn new(case: &CaseEvaluation, spec: Option<&'a CaseSpec>, review: ReviewSet) -> Self {
+        // Where neither side answered, nothing that was expected is met.
+        let is_unanswered = case.verdict == Verdict::StillBroken && !case.expectations.is_empty();
+        let judged = case.is_judged_on_new() || is_unanswered;
         Self {
             verdict: case.verdict,
             risk: case.risk_level,
-            met: judged.then(|| !case.is_unmet_on_new()),
+            met: judged.then(|| !is_unanswered && !case.is_unmet_on_new()),
+            review,
             tags: spec.map(|spec| spec.metadata.tags.as_slice()).unwrap_or_default(),
             suite: spec.and_then(|spec| spec.suite.as_deref()),
         }
@@ -62,6 +70,10 @@ impl Measure {
             Measure::Improved => case.verdict == Verdict::Improved,
             Measure::Recovered => case.verdict == Verdict::Recovered,
             Measure::Unmet => case.met == Some(false),
+            Measure::Must => case.review.contains(ReviewCode::MustUnmet),
+            Measure::HighRiskChanged => case.review.contains(ReviewCode::HighRiskChanged),
+            Measure::Fabricated => case.review.contains(ReviewCode::FabricatedArgument),
+            Measure::FailedEvidence => case.review.contains(ReviewCode::FailedEvidence),
             Measure::Compared => is_compared(case.verdict),
         }
     }
@@ -74,7 +86,8 @@ impl Measure {
                 !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
             }
             Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::Compared => true,
-            Measure::Unmet => case.met.is_some(),
+            Measure::Unmet | Measure::Must => case.met.is_some(),
+            Measure::HighRiskChanged | Measure::Fabricated | Measure::FailedEvidence => is_compared(case.verdict),
         }
     }
 }
@@ -99,6 +112,19 @@ pub(crate) struct GateInput<'a> {
     pub limits: &'a GateRules,
     /// Whether a side has several runs.
     pub is_repeated: bool,
+    /// Tests whether new meets the expectations in fewer cases than the baseline.
+    pub unmet: Option<UnmetTest>,
+    /// The review items of all cases, sorted.
+    pub review: Vec<ReviewItem>,
+}
+
+/// The test of the rule `unmet` where the baseline is its limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnmetTest {
+    /// The test.
+    pub test: RuleTest,
+    /// Whether the fall is significant.
+    pub fell: bool,
 }
 
 /// Evaluates all rules.
@@ -108,7 +134,13 @@ pub(crate) fn judge(input: GateInput<'_>) -> Gate {
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
     rules.splice(overall..overall, input.of_repeats);
-    decide(rules, basis)
+    if let Some(unmet) = input.unmet.filter(|_| input.limits.overall().get(&Measure::Unmet) == Some(&Limit::Baseline)) {
+        for rule in rules.iter_mut().filter(|rule| rule.scope.is_none() && rule.code == Measure::Unmet.code()) {
+            rule.test = Some(unmet.test);
+            rule.passed = !unmet.fell;
+        }
+    }
+    Gate { review: input.review, ..decide(rules, basis) }
 }
 
 /// Whether the comparison can tell a good version from a bad one.
@@ -164,7 +196,8 @@ impl Counted {
     fn against(self, code: &str, scope: Option<&GateScope>, bound: Bound, limit: Limit) -> GateRule {
         let Self { actual, of } = self;
         let (limit, share) = match (limit, bound) {
-            (Limit::None, _) => (None, None),
+            // A test decides where the baseline is the limit.
+            (Limit::None | Limit::Baseline, _) => (None, None),
             (Limit::Count(count), _) => (Some(count), None),
             (Limit::Share(share), Bound::AtMost) => (Some(share.floor_of(of)), Some(share)),
             (Limit::Share(share), Bound::AtLeast) => (Some(share.ceil_of(of)), Some(share)),
@@ -242,7 +275,7 @@ mod tests {
     use super::*;
 
     fn case(verdict: Verdict) -> GateCase<'static> {
-        GateCase { verdict, risk: None, met: None, tags: &[], suite: None }
+        GateCase { verdict, risk: None, met: None, review: ReviewSet::default(), tags: &[], suite: None }
     }
 
     fn cases(counts: &[(Verdict, usize)]) -> Vec<GateCase<'static>> {
@@ -251,7 +284,7 @@ mod tests {
 
     /// The gate over cases whose differences have a basis to be judged by.
     fn judged(cases: &[GateCase<'_>], limits: &GateRules) -> Gate {
-        judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated: true })
+        judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated: true, unmet: None, review: Vec::new() })
     }
 
     fn outcome(counts: &[(Verdict, usize)], limits: &GateRules) -> GateOutcome {
@@ -272,7 +305,7 @@ mod tests {
         cases[0].met = Some(false);
         let gate = judged(&cases, &GateRules::default());
         assert!(gate.passed);
-        assert_eq!(gate.rules.len(), 8);
+        assert_eq!(gate.rules.len(), 12);
         assert!(gate.rules.iter().all(|rule| rule.passed));
         let (unmet, compared) = (find(&gate, "unmet", None), find(&gate, "compared", None));
         assert_eq!((unmet.actual, unmet.of, compared.actual, compared.of), (1, Some(1), 5, Some(5)));
@@ -293,7 +326,7 @@ mod tests {
         for verdict in Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::Unchanged) {
             let measure = Measure::ALL.into_iter().find(|measure| measure.code() == verdict.as_str()).unwrap();
             let only = none.clone().with(measure, Limit::Count(1));
-            let with = |count| outcome(&[(Verdict::Unchanged, 1), (verdict, count)], &only);
+            let with = |count| outcome(&[(Verdict::Unchanged, 8), (verdict, count)], &only);
             assert_eq!((with(1), with(2)), (GateOutcome::Passed, GateOutcome::Failed), "{verdict}");
         }
     }
@@ -306,9 +339,57 @@ mod tests {
 
     #[test]
     fn unpaired_cases_pass_only_when_told_so() {
-        let counts = [(Verdict::Unchanged, 1), (Verdict::Missing, 1), (Verdict::Added, 1)];
+        let counts = [(Verdict::Unchanged, 8), (Verdict::Missing, 1), (Verdict::Added, 1)];
         let told = |limit| outcome(&counts, &GateRules::default().with(Measure::Unpaired, limit));
         assert_eq!((told(Limit::None), told(Limit::Count(1))), (GateOutcome::Passed, GateOutcome::Failed));
+    }
+
+    #[test]
+    fn by_default_four_of_five_cases_need_answers_on_both_sides() {
+        let compared = |unchanged, broken| {
+            outcome(&[(Verdict::Unchanged, unchanged), (Verdict::Recovered, broken)], &GateRules::default())
+        };
+        assert_eq!((compared(8, 2), compared(7, 3)), (GateOutcome::Passed, GateOutcome::NotEnoughData));
+    }
+
+    #[test]
+    fn review_items_of_a_case_violate_the_rules_that_count_them() {
+        for (code, rule, fails) in [
+            (ReviewCode::MustUnmet, "must", true),
+            (ReviewCode::FabricatedArgument, "fabricated", true),
+            (ReviewCode::FailedEvidence, "failed_evidence", true),
+            (ReviewCode::HighRiskChanged, "high_risk_changed", false),
+            (ReviewCode::UnmetOnBothSides, "unmet", false),
+        ] {
+            let mut cases = cases(&[(Verdict::Changed, 5)]);
+            cases[0].review.insert(code);
+            assert_eq!(!judged(&cases, &GateRules::default()).passed, fails, "{rule}");
+        }
+        let mut cases = cases(&[(Verdict::Changed, 5)]);
+        cases[0].review.insert(ReviewCode::HighRiskChanged);
+        assert_eq!(judged(&cases, &limits("high_risk_changed = 0")).outcome, GateOutcome::Failed);
+    }
+
+    #[test]
+    fn a_fall_of_the_expectations_violates_unmet_unless_the_user_sets_a_number() {
+        let cases = cases(&[(Verdict::Unchanged, 5)]);
+        let test = RuleTest { p: 0.01, level: 0.05, fell: 9, rose: 1 };
+        let outcome = |limits: &GateRules, fell| {
+            let unmet = Some(UnmetTest { test, fell });
+            judge(GateInput {
+                cases: &cases,
+                of_repeats: Vec::new(),
+                limits,
+                is_repeated: true,
+                unmet,
+                review: Vec::new(),
+            })
+        };
+        let gate = outcome(&GateRules::default(), true);
+        let rule = find(&gate, "unmet", None);
+        assert_eq!((gate.outcome, rule.test, rule.limit), (GateOutcome::Failed, Some(test), None));
+        assert!(outcome(&GateRules::default(), false).passed);
+        assert!(outcome(&limits("unmet = 3"), true).passed);
     }
 
     #[test]
@@ -354,7 +435,8 @@ mod tests {
     fn differences_of_one_pair_of_runs_without_expectations_are_not_judged() {
         let limits = GateRules::default();
         let outcome = |cases: &[GateCase<'_>], limits: &GateRules, is_repeated| {
-            judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated }).outcome
+            judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated, unmet: None, review: Vec::new() })
+                .outcome
         };
         let differing = cases(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)]);
         assert_eq!(outcome(&differing, &limits, false), GateOutcome::NotJudged);

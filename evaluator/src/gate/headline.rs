@@ -3,12 +3,22 @@
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Gate, GateOutcome};
 
 use super::evaluate::UNDECIDED;
+use super::review;
 use crate::values::text;
 
 /// The outcome of the gate and how many of its rules are met: `Gate failed: 2 of 5 rules violated`. Rules without a limit
 /// are not counted, since they cannot be violated.
 pub fn headline(gate: &Gate) -> String {
-    let rules = gate.rules.iter().filter(|rule| rule.limit.is_some()).count();
+    let outcome = outcome(gate);
+    // A comparison with half a baseline looks like any other, so the first line says it.
+    match review::baseline_incomplete(gate) {
+        Some(incomplete) => format!("{outcome}; {incomplete}"),
+        None => outcome,
+    }
+}
+
+fn outcome(gate: &Gate) -> String {
+    let rules = gate.rules.iter().filter(|rule| rule.limit.is_some() || rule.test.is_some()).count();
     let violated = gate.rules.iter().filter(|rule| !rule.passed).count();
     match (gate.outcome, rules) {
         (GateOutcome::Passed, 0) => "Gate passed: no rule has a limit".to_owned(),

@@ -3,6 +3,7 @@
 
 mod evaluate;
 mod headline;
+mod review;
 mod rules;
 
 pub(crate) use evaluate::{GateCase, GateInput, counts, judge};
@@ -10,4 +11,6 @@ pub(crate) use evaluate::{UNDECIDED, at_most, fails_by_default};
 pub use evaluate::{UnknownScope, unknown_scopes};
 pub(crate) use headline::lacks_expectations;
 pub use headline::{headline, qualifications};
+pub(crate) use review::{ReviewInput, ReviewSet, incomplete_baseline, items as review_items, sorted as sorted_review};
+pub use review::{ReviewLine, review_lines};
 pub use rules::{GateRules, Limit, Measure, ScopeRules};

@@ -36,13 +36,21 @@ pub enum Measure {
     Recovered,
     /// Cases in which new does not meet what the cases file expects, whether or not the baseline did.
     Unmet,
+    /// Cases in which new does not meet a hard expectation in any run.
+    Must,
+    /// Cases with a high-risk action that was added, removed or changed.
+    HighRiskChanged,
+    /// Cases with a made-up argument of a high-risk action.
+    Fabricated,
+    /// Cases with an action whose evidence is a failed result.
+    FailedEvidence,
     /// Cases in which both sides answered: with fewer than the limit, the gate says that it has not enough data.
     Compared,
 }
 
 impl Measure {
     /// All measures, in the order in which they are shown.
-    pub const ALL: [Measure; 13] = [
+    pub const ALL: [Measure; 17] = [
         Measure::Regressed,
         Measure::Broken,
         Measure::StillBroken,
@@ -55,6 +63,10 @@ impl Measure {
         Measure::Improved,
         Measure::Recovered,
         Measure::Unmet,
+        Measure::Must,
+        Measure::HighRiskChanged,
+        Measure::Fabricated,
+        Measure::FailedEvidence,
         Measure::Compared,
     ];
 
@@ -73,6 +85,10 @@ impl Measure {
             Measure::Improved => "improved",
             Measure::Recovered => "recovered",
             Measure::Unmet => "unmet",
+            Measure::Must => "must",
+            Measure::HighRiskChanged => "high_risk_changed",
+            Measure::Fabricated => "fabricated",
+            Measure::FailedEvidence => "failed_evidence",
             Measure::Compared => "compared",
         }
     }
@@ -93,6 +109,9 @@ impl Measure {
 /// What a limit may be, in messages.
 const LIMIT: &str = "a whole number of zero or more, a share such as \"2 %\" or 0.02, or \"none\"";
 
+/// The default share of the cases that need an answer on both sides.
+const MIN_COMPARED_PERCENT: &str = "80 %";
+
 /// How many are allowed; of [`Measure::Compared`], how many are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
@@ -102,6 +121,8 @@ pub enum Limit {
     Count(u64),
     /// This share of the cases that the rule looks at.
     Share(Share),
+    /// Not significantly more than the baseline on the same cases. Only for [`Measure::Unmet`].
+    Baseline,
 }
 
 /// The `[gate]` table.
@@ -134,8 +155,12 @@ impl Default for GateRules {
             (Measure::Invalid, zero),
             (Measure::Unpaired, zero),
             (Measure::Changed, Limit::None),
-            (Measure::Unmet, Limit::None),
-            (Measure::Compared, Limit::Count(1)),
+            (Measure::Unmet, Limit::Baseline),
+            (Measure::Must, zero),
+            (Measure::HighRiskChanged, Limit::None),
+            (Measure::Fabricated, zero),
+            (Measure::FailedEvidence, zero),
+            (Measure::Compared, MIN_COMPARED_PERCENT.parse().map_or(Limit::Count(1), Limit::Share)),
         ];
         let overall = overall.into_iter().collect();
         Self { suite_fell: zero, undecided: Limit::None, overall, scopes: Vec::new() }
@@ -195,8 +220,10 @@ impl<'de> Deserialize<'de> for Limit {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Limit, E> {
-                if text == "none" {
-                    return Ok(Limit::None);
+                match text {
+                    "none" => return Ok(Limit::None),
+                    "baseline" => return Ok(Limit::Baseline),
+                    _ => {}
                 }
                 text.parse().map(Limit::Share).map_err(|_| E::custom(format!("expected {LIMIT}")))
             }
@@ -230,6 +257,10 @@ const KEYS: &[&str] = &[
     "improved",
     "recovered",
     "unmet",
+    "must",
+    "high_risk_changed",
+    "fabricated",
+    "failed_evidence",
     "min_compared",
     "suite_fell",
     "undecided",
@@ -277,11 +308,14 @@ impl<'de> Deserialize<'de> for GateRules {
                 let mut limits = GateRules::default();
                 while let Some(key) = map.next_key()? {
                     match key {
-                        Key::Measure(measure) => {
-                            limits.overall.insert(measure, map.next_value()?);
+                        Key::Measure(Measure::Unmet) => {
+                            limits.overall.insert(Measure::Unmet, map.next_value()?);
                         }
-                        Key::SuiteFell => limits.suite_fell = map.next_value()?,
-                        Key::Undecided => limits.undecided = map.next_value()?,
+                        Key::Measure(measure) => {
+                            limits.overall.insert(measure, absolute(&mut map)?);
+                        }
+                        Key::SuiteFell => limits.suite_fell = absolute(&mut map)?,
+                        Key::Undecided => limits.undecided = absolute(&mut map)?,
                         Key::Risk => {
                             limits.scopes.extend(map.next_value::<Scopes<RiskLevel>>()?.with(GateScope::Risk));
                         }
@@ -289,11 +323,24 @@ impl<'de> Deserialize<'de> for GateRules {
                         Key::Suite => limits.scopes.extend(map.next_value::<Scopes<String>>()?.with(GateScope::Suite)),
                     }
                 }
+                if limits.scopes.iter().any(|scope| scope.limits.values().any(|limit| *limit == Limit::Baseline)) {
+                    return Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET));
+                }
                 Ok(limits)
             }
         }
 
         deserializer.deserialize_map(Table)
+    }
+}
+
+const BASELINE_ONLY_FOR_UNMET: &str = "only `unmet` over all cases can have the limit \"baseline\"";
+
+/// A limit other than the baseline.
+fn absolute<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Limit, A::Error> {
+    match map.next_value()? {
+        Limit::Baseline => Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET)),
+        limit => Ok(limit),
     }
 }
 
@@ -385,6 +432,8 @@ mod tests {
             ("regressed = 1.0", "ambiguous: write `1` for one case, or `\"100 %\"` for all cases"),
             ("regressed = \"2\"", LIMIT),
             ("regressed = \"200 %\"", LIMIT),
+            ("regressed = \"baseline\"", BASELINE_ONLY_FOR_UNMET),
+            ("[tag.money]\nunmet = \"baseline\"", BASELINE_ONLY_FOR_UNMET),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -57,7 +57,8 @@ pub(super) fn expected(expect: &Expect) -> String {
 /// Judges an answer by an expression.
 pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
     let called = match &expect.name {
-        Some(name) => format!("“{}”", text::one_line(name, MAX_SOURCE_CHARS)),
+        // Messages start with the name.
+        Some(_) => "it".to_owned(),
         None => format!("`{}`", text::one_line(expect.expression.source(), MAX_SOURCE_CHARS)),
     };
     // In the order of `counterproof_cases::VARIABLES`.

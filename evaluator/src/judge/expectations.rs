@@ -80,6 +80,22 @@ impl Expectations {
         checks.iter().map(|expectation| expectation.check.judge(answer, &view)).collect()
     }
 
+    /// Describes the first hard expectation of a case that an answer with these judgements does not meet.
+    pub(crate) fn must_unmet(&self, case_id: &CaseId, judgements: &[Judgement]) -> Option<String> {
+        let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
+        let (Expectation { check, must }, judgement) =
+            checks.iter().zip(judgements).find(|(expectation, judgement)| expectation.must && !judgement.is_met())?;
+        let result = ExpectationResult {
+            code: check.code().to_owned(),
+            expected: check.expected(),
+            name: check.name(),
+            must: *must,
+            baseline: None,
+            new: Some(judgement.clone()),
+        };
+        Some(super::verdict::expectation_message(&result))
+    }
+
     /// Judges the answers of both sides to a case. A side without an answer has no judgement.
     pub fn judge(
         &self,

@@ -3,7 +3,9 @@
 mod code_enum;
 mod expect;
 mod expectations;
+mod failed_evidence;
 pub(crate) mod findings;
+pub(crate) mod high_risk;
 pub(crate) mod outcomes;
 mod reason_code;
 pub(crate) mod severity;

@@ -19,7 +19,9 @@ code_enum! {
         RunnerFailureOnBothSides "runner-failure-on-both-sides" "Both sides have a runner error."
 
         // Expectations and evidence.
+        MustUnmet "must-unmet" "New does not meet a hard expectation."
         ExpectationFailed "expectation-failed" "An expectation is met on baseline and not met on new."
+        EvidenceFailed "evidence-failed" "The evidence of an action is the result of a call that failed."
         EvidenceLost "evidence-lost" "Evidence of an action resolves on baseline; on new it is missing or does not resolve."
         HighRiskWithoutEvidence "high-risk-without-evidence" "A high-risk action has no evidence that resolves."
         RiskRoseWithoutEvidence "risk-rose-without-evidence" "The risk level of an action rose without evidence that resolves."

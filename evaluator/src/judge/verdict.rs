@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use counterproof_artifact::evaluation::{ExpectationResult, Reason, SidePointer, Verdict};
-use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side};
+use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Reason, SidePointer, Verdict};
+use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side, Sides};
 
-use super::{ReasonCode, steps};
+use super::high_risk::HighRisk;
+use super::{ReasonCode, failed_evidence, steps};
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::json::JsonChange;
@@ -21,6 +22,9 @@ use crate::values::text;
 
 /// Maximum number of listed reasons of one kind; further ones are counted.
 const REASONS_LISTED: usize = 20;
+
+/// Maximum number of characters of the name of an expectation, as in `expect`.
+const EXPECTATION_NAMED: usize = 120;
 
 /// Maximum number of refs in one message.
 const REFS_NAMED: usize = 3;
@@ -96,6 +100,7 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Compar
 /// Decides on two answers.
 fn of_answers(compared: Compared<'_>) -> Decision {
     let mut worse = expectations(compared.expectations, Turn::Worse);
+    worse.extend(failed_evidence::reasons(compared));
     worse.extend(lost_evidence(compared));
     worse.extend(risks_without_evidence(compared));
     // After the other evidence reasons, because it skips the actions that these already name.
@@ -119,7 +124,45 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     } else {
         Verdict::Changed
     };
-    Decision::new(verdict, worse.into_iter().chain(better).chain(changes).collect())
+    // A hard expectation is a reason of its own, also where the baseline does not meet it either.
+    let standing = must_unmet_on_both(compared.expectations);
+    let mut reasons: Vec<_> = worse.into_iter().chain(better).chain(changes).chain(standing).collect();
+    let answers = Sides::new(compared.baseline.loaded, compared.new.loaded);
+    reasons.sort_by_key(|reason| weight(reason, compared, HighRisk { answers }));
+    Decision::new(verdict, reasons)
+}
+
+/// The position of a reason in the list, smallest first: hard expectations, high-risk actions, other expectations, evidence,
+/// then everything else in the order in which it was found.
+fn weight(reason: &Reason, compared: Compared<'_>, high_risk: HighRisk<'_>) -> u8 {
+    let is_fabricated = || {
+        let fresh =
+            compared.findings.fresh().filter(|found| !found.baseline_has_value && high_risk.holds(found.holder));
+        fresh.into_iter().any(|found| found.finding.message == reason.message)
+    };
+    match ReasonCode::parse(&reason.code) {
+        Some(ReasonCode::MustUnmet) => 0,
+        Some(ReasonCode::UngroundedArgument) if is_fabricated() => 1,
+        Some(
+            ReasonCode::ActionParamsChanged
+            | ReasonCode::ActionAdded
+            | ReasonCode::ActionRemoved
+            | ReasonCode::RiskChanged
+            | ReasonCode::ActionChanged
+            | ReasonCode::ToolCallAdded
+            | ReasonCode::ToolCallRemoved
+            | ReasonCode::ToolArgsChanged,
+        ) if high_risk.is_of(reason) => 2,
+        Some(ReasonCode::ExpectationFailed | ReasonCode::ExpectationMet) => 3,
+        Some(
+            ReasonCode::EvidenceFailed
+            | ReasonCode::EvidenceLost
+            | ReasonCode::HighRiskWithoutEvidence
+            | ReasonCode::RiskRoseWithoutEvidence,
+        ) => 4,
+        // Actions, steps and the output are already in order. The failed step of a high-risk action stays before its action.
+        _ => 5,
+    }
 }
 
 /// The highest risk that an action or a call of either side states.
@@ -185,18 +228,55 @@ fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
             Turn::Worse => (ReasonCode::ExpectationFailed, baseline.is_met() && new.is_unmet()),
             Turn::Better => (ReasonCode::ExpectationMet, baseline.is_unmet() && new.is_met()),
         };
+        let code = if turn == Turn::Worse && result.must { ReasonCode::MustUnmet } else { code };
         let message = match turn {
-            Turn::Worse => format!("{} no longer met: {}", result.code, new.found()),
-            Turn::Better => format!("{} now met; before: {}", result.code, baseline.found()),
+            Turn::Worse => format!("{} no longer met: {}", subject(result), expected_and_found(result, new)),
+            Turn::Better => format!("{} now met; before: {}", subject(result), baseline.found()),
         };
-        let place = match result.code.as_str() {
-            "action_required" | "evidence_required_for_actions" => "/proposed_actions",
-            "tool_required" | "tool_sequence" | "retrieval_required" => "/events",
-            _ => "/final_output/content",
-        };
-        went.then(|| code.reason(message, Side::BOTH.map(|side| pointer(side, place)).to_vec()))
+        went.then(|| code.reason(message, expectation_pointers(result)))
     });
     turned.collect()
+}
+
+/// Reasons for hard expectations that new does not meet and the baseline did not meet either.
+fn must_unmet_on_both(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
+    results.iter().filter_map(|result| {
+        let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
+        let is_standing = result.must && !new.is_met() && !(baseline.is_met() && new.is_unmet());
+        is_standing.then(|| ReasonCode::MustUnmet.reason(expectation_message(result), expectation_pointers(result)))
+    })
+}
+
+fn expectation_pointers(result: &ExpectationResult) -> Vec<SidePointer> {
+    let place = match result.code.as_str() {
+        "action_required" | "evidence_required_for_actions" => "/proposed_actions",
+        "tool_required" | "tool_sequence" | "retrieval_required" => "/events",
+        _ => "/final_output/content",
+    };
+    Side::BOTH.map(|side| pointer(side, place)).to_vec()
+}
+
+/// An expectation that new does not meet: the user's name for it, what was expected, and what was found.
+pub(crate) fn expectation_message(result: &ExpectationResult) -> String {
+    let Some(new) = &result.new else { return format!("{} not checked", subject(result)) };
+    let as_before = if result.baseline.as_ref().is_some_and(|old| !old.is_met()) { " on both sides" } else { "" };
+    format!("{} not met{as_before}: {}", subject(result), expected_and_found(result, new))
+}
+
+/// The name that the user gave an expectation, or its key.
+fn subject(result: &ExpectationResult) -> String {
+    match &result.name {
+        Some(name) => format!("“{}”", text::one_line(name, EXPECTATION_NAMED)),
+        None => result.code.clone(),
+    }
+}
+
+/// What was expected against what was found. An expression without a name is in the found text already.
+fn expected_and_found(result: &ExpectationResult, found: &Judgement) -> String {
+    let Some(name) = &result.name else { return found.found().to_owned() };
+    let prefix = format!("{}: ", text::one_line(name, EXPECTATION_NAMED));
+    let expected = result.expected.strip_prefix(&prefix).unwrap_or(&result.expected);
+    format!("expected {expected}, but {}", found.found())
 }
 
 /// Reasons for expectations that were decided on one side only; whether new is worse is unknown.
@@ -208,7 +288,7 @@ fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
             (false, true) => (Side::New, new),
             _ => return None,
         };
-        let message = format!("{} could not be decided on {side}: {}", result.code, judgement.found());
+        let message = format!("{} could not be decided on {side}: {}", subject(result), judgement.found());
         Some(ReasonCode::ExpectationUndecided.reason(message, at(side, "/final_output/content")))
     })
 }

@@ -14,7 +14,7 @@ use super::labels::Names;
 use super::measures::Measures;
 use super::noise::{self, DifferingPlace};
 use super::noise_marks;
-use super::observations::{CaseObservations, Criteria, MissingArtifacts};
+use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
 use super::reasons;
 use super::shown_pair;
 use crate::diff::{Differences, WithEvidence};
@@ -25,6 +25,7 @@ use crate::judge::verdict::Decision;
 use crate::load::SideRuns;
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
+use crate::values::text;
 
 /// Maximum number of places in the record of a case; further ones are counted.
 const PLACES_LISTED: usize = 50;
@@ -59,6 +60,8 @@ pub(crate) struct CaseAnalysis {
     pub shown: Sides<usize>,
     measures: Vec<CaseMeasure>,
     places: Vec<DifferingPlace>,
+    /// The first hard expectation that a run of new does not meet.
+    must_unmet: Option<String>,
     /// The highest risk of an action in any run.
     pub risk: Option<RiskLevel>,
     /// The number of runs of each side without an artifact of the case.
@@ -86,7 +89,8 @@ impl RepeatAnalysis {
                 shown_pair::by_states(case)
             };
             let missing = Sides::new(&case.baseline, &case.new).map(|runs| MissingArtifacts::count(runs));
-            CaseAnalysis { shown, measures, places, risk: case.highest_risk(), missing, runs_decide }
+            let must_unmet = must_unmet(case);
+            CaseAnalysis { shown, measures, places, must_unmet, risk: case.highest_risk(), missing, runs_decide }
         };
         Self { cases: observed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
     }
@@ -176,7 +180,20 @@ impl RepeatAnalysis {
     }
 }
 
+/// The first hard expectation that a run of new does not meet, and in how many runs that is.
+fn must_unmet(case: &CaseObservations) -> Option<String> {
+    let unmet: Vec<_> = case.new.iter().filter_map(RunOutcome::must_unmet).collect();
+    let answered = case.new.iter().filter(|run| run.answered().is_some()).count();
+    let runs = text::count(answered, "run", "runs");
+    Some(format!("{}, in {} of {runs}", unmet.first()?, unmet.len()))
+}
+
 impl CaseAnalysis {
+    /// Describes the first hard expectation that a run of new does not meet.
+    pub(crate) fn must_unmet_message(&self) -> Option<String> {
+        self.must_unmet.clone()
+    }
+
     /// The decision on a case that some runs selected but have no artifact of: the lost artifact could be a failure. `None` if
     /// all artifacts exist.
     pub(crate) fn missing_artifacts(&self) -> Option<Decision> {

@@ -48,6 +48,8 @@ pub(super) struct Answered {
     pub(super) labels: Labels,
     /// Whether every expectation of the case is met; `None` without expectations, or where none is unmet but one is undecided.
     pub(super) met: Option<bool>,
+    /// The first hard expectation that the answer does not meet.
+    pub(super) must_unmet: Option<String>,
     /// The highest risk of an action.
     pub(super) highest_risk: Option<RiskLevel>,
     /// Whether all required evidence resolves; `None` where none is required.
@@ -123,6 +125,7 @@ impl RunOutcome {
                         names,
                     ),
                     met: met(&judged),
+                    must_unmet: criteria.expectations.must_unmet(case_id, &judged),
                     highest_risk: verdict::highest_risk([&*answer]),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),
                 })
@@ -131,6 +134,11 @@ impl RunOutcome {
     }
 
     /// The summary of the answer, if there is one.
+    /// The first hard expectation that the answer does not meet.
+    pub(super) fn must_unmet(&self) -> Option<&str> {
+        self.answered()?.must_unmet.as_deref()
+    }
+
     pub(super) const fn answered(&self) -> Option<&Answered> {
         match self {
             RunOutcome::Answered(answered) => Some(answered),

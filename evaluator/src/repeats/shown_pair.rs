@@ -44,7 +44,16 @@ pub(super) fn by_answers(case: &CaseObservations, measures: &[CaseMeasure], plac
             new: first_with(&case.new, measure.code, after)?,
         })
     });
-    by_measure
+    // A hard expectation decides in any run, so a run that does not meet one is shown before all others.
+    let by_must = case.new.iter().position(|run| run.must_unmet().is_some()).map(|new| {
+        let met = case.baseline.iter().position(|run| run.answered().is_some() && run.must_unmet().is_none());
+        Sides {
+            baseline: met.or_else(|| case.baseline.iter().position(|run| run.answered().is_some())).unwrap_or(0),
+            new,
+        }
+    });
+    by_must
+        .or(by_measure)
         .or_else(|| places.first().and_then(|place| differing(case, place.place)))
         .unwrap_or_else(|| by_states(case))
 }

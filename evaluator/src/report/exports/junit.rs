@@ -5,7 +5,7 @@ use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateO
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::comparison::evaluation_text;
-use crate::gate::{self, GateCase};
+use crate::gate::{self, GateCase, ReviewSet};
 use crate::messages;
 use crate::report::view::{display, verdict};
 use crate::values::text;
@@ -26,8 +26,11 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
         property("evaluator", &evaluation.evaluator_version),
     ]);
     suite.add_test_cases(not_judged_test(evaluation));
-    suite.add_test_cases(evaluation.gate.rules.iter().filter(|rule| rule.limit.is_some()).map(rule_test));
-    suite.add_test_cases(evaluation.cases.iter().map(|case| case_test(case, evaluation)));
+    let has_limit = |rule: &&GateRule| rule.limit.is_some() || rule.test.is_some();
+    suite.add_test_cases(evaluation.gate.rules.iter().filter(has_limit).map(rule_test));
+    let review = ReviewSet::by_case(&evaluation.gate.review);
+    let of_case = |case: &CaseEvaluation| review.get(&case.case_id).copied().unwrap_or_default();
+    suite.add_test_cases(evaluation.cases.iter().map(|case| case_test(case, of_case(case), evaluation)));
     let mut report = Report::unnamed();
     report.add_test_suite(suite);
     // Writing into memory cannot fail, and every text is valid XML.
@@ -53,8 +56,8 @@ fn rule_test(rule: &GateRule) -> TestCase {
     test("counterproof.gate", &name, &outcome, &result)
 }
 
-fn case_test(case: &CaseEvaluation, evaluation: &Evaluation) -> TestCase {
-    let outcome = outcome(case, evaluation);
+fn case_test(case: &CaseEvaluation, review: ReviewSet, evaluation: &Evaluation) -> TestCase {
+    let outcome = outcome(case, review, evaluation);
     let mut test = test("counterproof.cases", case.case_id.as_str(), &outcome, &description(case));
     test.add_properties(properties(case));
     test
@@ -120,8 +123,8 @@ fn visible(text: &str) -> String {
 }
 
 /// The outcome of a case with regard to the gate.
-fn outcome(case: &CaseEvaluation, evaluation: &Evaluation) -> Outcome {
-    let judged = GateCase::new(case, None);
+fn outcome(case: &CaseEvaluation, review: ReviewSet, evaluation: &Evaluation) -> Outcome {
+    let judged = GateCase::new(case, None, review);
     let counts = |rule: &&GateRule| rule.bound == Bound::AtMost && gate::counts(rule, &judged);
     let violated = evaluation.gate.rules.iter().filter(|rule| !rule.passed).find(counts);
     let word = verdict::show(case.verdict).word;

@@ -1,6 +1,8 @@
 //! `summary.md`: the Markdown summary for a pull request. It has a size limit: rows without room are omitted, least severe
 //! first, and counted.
 
+use std::collections::HashMap;
+
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, Verdict};
 
 use super::markdown;
@@ -8,7 +10,7 @@ use super::report_context::ReportContext;
 use super::report_url::ReportUrl;
 use super::root_cause_rows::{self, Row};
 use crate::comparison::evaluation_text;
-use crate::gate;
+use crate::gate::{self, ReviewLine};
 use crate::report::files::PageNames;
 use crate::report::layout;
 use crate::report::page_selection::PageSelection;
@@ -26,6 +28,9 @@ const LONGEST_NAME: usize = 90;
 
 /// The maximum number of rules in the first line.
 const RULES_NAMED: usize = 3;
+
+/// The maximum number of review items.
+const REVIEW_LISTED: usize = 20;
 
 /// The maximum number of cases in a row.
 const CASES_NAMED: usize = 6;
@@ -71,6 +76,7 @@ fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usize) -> Opti
     }
     page.add(&about(evaluation, links));
     page.add(&counts(evaluation));
+    add_review(&mut page, evaluation, links);
     add_rules(&mut page, evaluation);
     add_changes(&mut page, evaluation, links);
     Some(page.text)
@@ -89,6 +95,30 @@ fn add_rules(page: &mut Page, evaluation: &Evaluation) {
         let rule = markdown::code(&text::one_line(&unused.rule, LONGEST_SENTENCE));
         page.add(&format!("\nComparison rule without matches: {rule}\n"));
     }
+}
+
+/// Adds the review items, in at most half of the room.
+fn add_review(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
+    let lines = gate::review_lines(evaluation, REVIEW_LISTED);
+    if lines.is_empty() {
+        return;
+    }
+    let ids: HashMap<_, _> = evaluation.cases.iter().map(|case| (&case.case_id, case)).collect();
+    let row = |line: &ReviewLine| {
+        let case = line.case_id.as_ref().and_then(|id| ids.get(id)).map(|case| links.case(case)).unwrap_or_default();
+        format!(
+            "| {case} | {} | {} |\n",
+            markdown::text(&line.kind, LONGEST_NAME),
+            markdown::text(&line.message, LONGEST_SENTENCE)
+        )
+    };
+    let half = page.most - page.room() / 2;
+    page.add_table(
+        "\n### Review\n\n| Case | What | Detail |\n|---|---|---|\n",
+        lines.iter().map(row),
+        half,
+        |omitted| format!("\n{} not shown.\n", text::count(omitted, "more item is", "more items are")),
+    );
 }
 
 fn add_changes(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
@@ -209,8 +239,8 @@ fn counts(evaluation: &Evaluation) -> String {
 fn rule_row(rule: &GateRule) -> String {
     let result = match (rule.passed, rule.limit) {
         (false, _) => "✗ violated",
-        (true, Some(_)) => "✓ met",
-        (true, None) => "",
+        (true, None) if rule.test.is_none() => "",
+        (true, _) => "✓ met",
     };
     let name = markdown::text(&evaluation_text::rule(rule), LONGEST_NAME);
     format!("| {result} | {name} | {} | {} |\n", rule.actual, limit(rule))

@@ -1,12 +1,18 @@
 //! The gate with every rule, the comparison rules, and the number of cases by verdict.
 
+use std::collections::HashMap;
+
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome, Verdict};
 
 use crate::comparison::evaluation_text;
-use crate::gate;
+use crate::gate::{self, ReviewLine};
 use crate::report::layout;
+use crate::report::site::Site;
 use crate::report::view::display;
 use crate::report::view::verdict::{self, VerdictView};
+
+/// The maximum number of review items.
+const REVIEW_LISTED: usize = 100;
 
 /// The width of the bar in its own units.
 const BAR_WIDTH: u64 = 1000;
@@ -78,6 +84,29 @@ pub(crate) fn headline(evaluation: &Evaluation) -> GateHeadlineView {
     }
 }
 
+/// A review item.
+#[derive(Debug, Clone)]
+pub(crate) struct ReviewView {
+    /// The case; empty for an item about the whole comparison.
+    pub(crate) case_id: String,
+    /// The link to the case page, where it has one.
+    pub(crate) href: Option<String>,
+    pub(crate) kind: String,
+    pub(crate) message: String,
+}
+
+/// The review items, most urgent first.
+pub(crate) fn review(site: &Site<'_>, evaluation: &Evaluation) -> Vec<ReviewView> {
+    let cases: HashMap<_, _> = evaluation.cases.iter().map(|case| (&case.case_id, case)).collect();
+    let view = |line: ReviewLine| ReviewView {
+        href: line.case_id.as_ref().and_then(|id| cases.get(id)).and_then(|case| site.case_href(case)),
+        case_id: line.case_id.map(|id| id.to_string()).unwrap_or_default(),
+        kind: display::visible(&line.kind),
+        message: display::visible(&line.message),
+    };
+    gate::review_lines(evaluation, REVIEW_LISTED).into_iter().map(view).collect()
+}
+
 /// The gate rules.
 pub(crate) fn rules(evaluation: &Evaluation) -> Vec<GateRuleView> {
     let rules = evaluation.gate.rules.iter().map(|rule| GateRuleView {
@@ -86,8 +115,8 @@ pub(crate) fn rules(evaluation: &Evaluation) -> Vec<GateRuleView> {
         limit: display::visible(&evaluation_text::limit(rule)),
         passed: rule.passed,
         result: match (rule.passed, rule.limit) {
-            (true, None) => "",
-            (true, Some(_)) => "met",
+            (true, None) if rule.test.is_none() => "",
+            (true, _) => "met",
             (false, _) => "violated",
         },
     });

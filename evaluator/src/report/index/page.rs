@@ -4,7 +4,7 @@ use askama::Template;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 
 use super::case_row::CaseRow;
-use super::gate::{self, BarPart, ComparisonRuleView, GateHeadlineView, GateRuleView};
+use super::gate::{self, BarPart, ComparisonRuleView, GateHeadlineView, GateRuleView, ReviewView};
 use super::root_causes::{self, CASES_SHOWN, Group, GroupsView, Section};
 use super::runs::{self, FactView};
 use super::search::{self, Filter};
@@ -31,6 +31,7 @@ pub(crate) struct IndexPage {
     runs: Vec<(&'static str, FileLink)>,
     evaluator: String,
     headline: GateHeadlineView,
+    review: Vec<ReviewView>,
     rules: Vec<GateRuleView>,
     bar: Vec<BarPart>,
     /// The text alternative of the bar.
@@ -68,6 +69,7 @@ impl IndexPage {
             runs: site.run_files().into_iter().map(|(side, file)| (side.as_str(), file.link)).collect(),
             evaluator: evaluation.evaluator_version.clone(),
             headline: gate::headline(evaluation),
+            review: gate::review(site, evaluation),
             rules: gate::rules(evaluation),
             bar,
             bar_text: text::list(&counts),

@@ -1,0 +1,292 @@
+//! Review items: what a person should look at whatever the outcome of the gate, most urgent first.
+
+use std::collections::HashMap;
+
+use counterproof_artifact::CaseId;
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Gate, ReviewItem, SidePointer, Verdict};
+
+use crate::diff::Differences;
+use crate::diff::actions::ActionRow;
+use crate::diff::pointers::row_pointers;
+use crate::judge::ReasonCode;
+use crate::judge::findings::Findings;
+use crate::judge::high_risk::HighRisk;
+use crate::judge::verdict::expectation_message;
+use crate::values::text;
+
+/// Maximum number of characters of a message that a count follows.
+const MESSAGE_LENGTH: usize = 160;
+
+/// Maximum number of items of one case.
+const ITEMS_LISTED: usize = 20;
+
+/// The kind of a review item, most urgent first. The order of the variants is the order of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReviewCode {
+    /// New does not meet a hard expectation.
+    MustUnmet,
+    /// A high-risk action has an argument from no source.
+    FabricatedArgument,
+    /// A high-risk action was added, removed or changed.
+    HighRiskChanged,
+    /// The evidence of an action is the result of a call that failed.
+    FailedEvidence,
+    /// New has no answer on which a hard expectation could be checked.
+    MustNotChecked,
+    /// Neither side meets an expectation.
+    UnmetOnBothSides,
+    /// The baseline lacks answers.
+    BaselineIncomplete,
+}
+
+impl ReviewCode {
+    const ALL: [ReviewCode; 7] = [
+        ReviewCode::MustUnmet,
+        ReviewCode::FabricatedArgument,
+        ReviewCode::HighRiskChanged,
+        ReviewCode::FailedEvidence,
+        ReviewCode::MustNotChecked,
+        ReviewCode::UnmetOnBothSides,
+        ReviewCode::BaselineIncomplete,
+    ];
+
+    /// The word used in files.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            ReviewCode::MustUnmet => "must-unmet",
+            ReviewCode::FabricatedArgument => "fabricated-argument",
+            ReviewCode::HighRiskChanged => "high-risk-changed",
+            ReviewCode::FailedEvidence => "failed-evidence",
+            ReviewCode::MustNotChecked => "must-not-checked",
+            ReviewCode::UnmetOnBothSides => "unmet-on-both-sides",
+            ReviewCode::BaselineIncomplete => "baseline-incomplete",
+        }
+    }
+
+    fn parse(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == code)
+    }
+
+    /// An item of this kind.
+    pub(crate) fn item(
+        self,
+        case_id: Option<CaseId>,
+        message: impl Into<String>,
+        pointers: Vec<SidePointer>,
+    ) -> ReviewItem {
+        ReviewItem { case_id, code: self.as_str().to_owned(), message: message.into(), pointers }
+    }
+}
+
+/// The kinds of review items of one case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ReviewSet(u16);
+
+impl ReviewSet {
+    /// The kinds of items by case.
+    pub(crate) fn by_case(items: &[ReviewItem]) -> HashMap<&CaseId, ReviewSet> {
+        let mut sets: HashMap<&CaseId, ReviewSet> = HashMap::new();
+        for item in items {
+            if let (Some(case_id), Some(code)) = (&item.case_id, ReviewCode::parse(&item.code)) {
+                sets.entry(case_id).or_default().insert(code);
+            }
+        }
+        sets
+    }
+
+    pub(crate) const fn insert(&mut self, code: ReviewCode) {
+        self.0 |= 1 << code as u16;
+    }
+
+    pub(crate) const fn contains(self, code: ReviewCode) -> bool {
+        self.0 & (1 << code as u16) != 0
+    }
+}
+
+/// What the review items of a case are collected from.
+pub(crate) struct ReviewInput<'a> {
+    /// The evaluation of the case.
+    pub row: &'a CaseEvaluation,
+    /// The differences; `None` unless both sides answered.
+    pub differences: Option<&'a Differences>,
+    /// The findings about new.
+    pub findings: &'a Findings,
+    /// The high-risk actions and calls of both sides; `None` unless both sides answered.
+    pub high_risk: Option<HighRisk<'a>>,
+    /// A hard expectation that runs of new do not meet, where there are several runs.
+    pub must_unmet_in_runs: Option<String>,
+}
+
+/// Returns the review items of a case.
+pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
+    let mut items = expectation_items(input);
+    if let Some(high_risk) = input.high_risk {
+        items.extend(fabricated_items(input, high_risk));
+        items.extend(action_items(input, high_risk));
+    }
+    items.sort_by_key(|item| rank(&item.code));
+    items.truncate(ITEMS_LISTED);
+    items
+}
+
+fn expectation_items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
+    let row = input.row;
+    let item = |code: ReviewCode, message: String| code.item(Some(row.case_id.clone()), message, Vec::new());
+    let unmet = row.unmet_on_new();
+    let hard: Vec<_> = unmet.iter().copied().filter(|result| result.must).collect();
+    let mut items: Vec<_> =
+        hard.iter().map(|result| item(ReviewCode::MustUnmet, expectation_message(result))).collect();
+    if items.is_empty() {
+        items.extend(input.must_unmet_in_runs.clone().map(|message| item(ReviewCode::MustUnmet, message)));
+    }
+    let is_hard = row.expectations.iter().any(|result| result.must);
+    // A runner error is no evidence against the agent, but nothing was checked either.
+    if is_hard && matches!(row.verdict, Verdict::Broken | Verdict::StillBroken) {
+        items.push(item(ReviewCode::MustNotChecked, "hard expectations not checked: new has no answer".to_owned()));
+    }
+    let both = unmet.iter().find(|result| !result.must && result.baseline.as_ref().is_some_and(|old| !old.is_met()));
+    items.extend(both.map(|result| item(ReviewCode::UnmetOnBothSides, expectation_message(result))));
+    items
+}
+
+/// Made-up arguments of high-risk actions and calls, except those that the baseline has too.
+fn fabricated_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewItem> {
+    let fresh = input.findings.fresh().filter(|found| {
+        found.code == ReasonCode::UngroundedArgument && !found.baseline_has_value && high_risk.holds(found.holder)
+    });
+    fresh
+        .map(|found| {
+            let finding = &found.finding;
+            let case_id = Some(input.row.case_id.clone());
+            ReviewCode::FabricatedArgument.item(case_id, finding.message.clone(), finding.pointers.clone())
+        })
+        .collect()
+}
+
+/// High-risk actions and calls that differ, and evidence that failed.
+fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewItem> {
+    let noise: Vec<SidePointer> = input
+        .differences
+        .iter()
+        .flat_map(|differences| &differences.actions)
+        .filter(|row: &&ActionRow| row.noise)
+        .flat_map(|row| row_pointers("/proposed_actions", row.row))
+        .collect();
+    let mut items = Vec::new();
+    for reason in &input.row.reasons {
+        let is_noise = |place: &SidePointer| {
+            noise.iter().any(|noisy| noisy.side == place.side && noisy.pointer == action_of(&place.pointer))
+        };
+        if reason.pointers.iter().any(is_noise) {
+            continue;
+        }
+        let case_id = Some(input.row.case_id.clone());
+        if ReasonCode::EvidenceFailed.is_code_of(reason) {
+            items.push(ReviewCode::FailedEvidence.item(case_id, reason.message.clone(), reason.pointers.clone()));
+        } else if !ReasonCode::UngroundedArgument.is_code_of(reason) && high_risk.is_of(reason) {
+            items.push(ReviewCode::HighRiskChanged.item(case_id, reason.message.clone(), reason.pointers.clone()));
+        }
+    }
+    items
+}
+
+/// The pointer to the action that a pointer leads into.
+fn action_of(pointer: &str) -> &str {
+    let end = pointer.match_indices('/').nth(2).map_or(pointer.len(), |(end, _)| end);
+    &pointer[..end]
+}
+
+/// The position of a kind in the list. Kinds without a rank of their own come last.
+fn rank(code: &str) -> usize {
+    ReviewCode::ALL.iter().position(|known| known.as_str() == code).unwrap_or(ReviewCode::ALL.len())
+}
+
+/// Sorts the items of all cases: by kind, then by the severity of the case.
+pub(crate) fn sorted(items: Vec<ReviewItem>, cases: &[CaseEvaluation]) -> Vec<ReviewItem> {
+    let severity: HashMap<&CaseId, f64> = cases
+        .iter()
+        .map(|case| (&case.case_id, case.severity.as_ref().map_or(0.0, |severity| severity.score)))
+        .collect();
+    let score = |item: &ReviewItem| item.case_id.as_ref().and_then(|id| severity.get(id)).copied().unwrap_or(1.0);
+    let mut keyed: Vec<_> = items.into_iter().map(|item| (rank(&item.code), -score(&item), item)).collect();
+    // By case id last, so that the items of a case stay together. Stable, so that they stay in their order.
+    keyed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.case_id.cmp(&b.2.case_id)));
+    keyed.into_iter().map(|(_, _, item)| item).collect()
+}
+
+/// The review items as lines for a terminal or a list: one line for each case and kind, at most `most`. The last line counts
+/// what is left out, by kind.
+pub fn review_lines(evaluation: &Evaluation, most: usize) -> Vec<ReviewLine> {
+    let mut groups: Vec<(&ReviewItem, usize)> = Vec::new();
+    // Items of one kind and case are adjacent, since they are sorted by kind and severity, in case order.
+    for item in &evaluation.gate.review {
+        match groups.last_mut() {
+            Some((first, count)) if (&first.case_id, &first.code) == (&item.case_id, &item.code) => *count += 1,
+            _ => groups.push((item, 1)),
+        }
+    }
+    let line = |(item, count): &(&ReviewItem, usize)| ReviewLine {
+        case_id: item.case_id.clone(),
+        kind: label(&item.code),
+        message: match count {
+            1 => item.message.clone(),
+            more => format!("{} (and {} more)", text::one_line(&item.message, MESSAGE_LENGTH), more - 1),
+        },
+    };
+    let mut lines: Vec<_> = groups.iter().take(most).map(line).collect();
+    let mut omitted: Vec<(&str, usize)> = Vec::new();
+    for (item, _) in groups.iter().skip(most) {
+        match omitted.iter_mut().find(|(code, _)| *code == item.code) {
+            Some((_, count)) => *count += 1,
+            None => omitted.push((&item.code, 1)),
+        }
+    }
+    if !omitted.is_empty() {
+        let kinds: Vec<_> = omitted.iter().map(|(code, count)| format!("{count} {}", label(code))).collect();
+        let message = format!("and {} more: {}", groups.len().saturating_sub(most), text::list(&kinds));
+        lines.push(ReviewLine { case_id: None, kind: String::new(), message });
+    }
+    lines
+}
+
+/// A review item for display.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewLine {
+    /// The case; absent for a line about the whole comparison.
+    pub case_id: Option<CaseId>,
+    /// The kind of item; empty for the line that counts the omitted items.
+    pub kind: String,
+    /// The values.
+    pub message: String,
+}
+
+/// The kind of an item for people.
+fn label(code: &str) -> String {
+    match ReviewCode::parse(code) {
+        Some(ReviewCode::MustUnmet) => "hard expectation unmet".to_owned(),
+        Some(ReviewCode::FabricatedArgument) => "high-risk action with a made-up argument".to_owned(),
+        Some(ReviewCode::HighRiskChanged) => "high-risk action changed".to_owned(),
+        Some(ReviewCode::FailedEvidence) => "evidence from a failed call".to_owned(),
+        Some(ReviewCode::MustNotChecked) => "hard expectation not checked".to_owned(),
+        Some(ReviewCode::UnmetOnBothSides) => "unmet, as on baseline".to_owned(),
+        Some(ReviewCode::BaselineIncomplete) => "baseline incomplete".to_owned(),
+        None => code.replace('-', " "),
+    }
+}
+
+/// How many cases the baseline answered, where it lacks so many answers that the comparison means little.
+pub(crate) fn baseline_incomplete(gate: &Gate) -> Option<&str> {
+    let item = gate.review.iter().find(|item| item.code == ReviewCode::BaselineIncomplete.as_str());
+    item.map(|item| item.message.as_str())
+}
+
+/// The least share of the baseline's cases that need an answer, in percent.
+const BASELINE_ANSWERED_PERCENT: u64 = 90;
+
+/// The item for a baseline that answered less than 90 % of what it was asked.
+pub(crate) fn incomplete_baseline(answered: u64, of: u64, unit: &str) -> Option<ReviewItem> {
+    let is_incomplete = u128::from(answered) * 100 < u128::from(of) * u128::from(BASELINE_ANSWERED_PERCENT);
+    is_incomplete.then(|| {
+        ReviewCode::BaselineIncomplete.item(None, format!("baseline answered {answered} of {of} {unit}"), Vec::new())
+    })
+}
