@@ -156,7 +156,8 @@ impl GateInput<'_> {
     fn basis(&self) -> Basis {
         let is_judged = self.cases.iter().any(|case| case.met.is_some());
         let limits_changes = self.limits.overall().get(&Measure::Changed).is_some_and(|limit| *limit != Limit::None);
-        let is_equal = self.cases.iter().all(|case| case.verdict == Verdict::Unchanged);
+        let is_equal = |case: &GateCase<'_>| matches!(case.verdict, Verdict::Unchanged | Verdict::StillBroken);
+        let is_equal = self.cases.iter().all(is_equal);
         if is_judged || self.is_repeated || limits_changes || is_equal { Basis::Sufficient } else { Basis::Missing }
     }
 }
@@ -200,7 +201,8 @@ impl Counted {
             (Limit::None | Limit::Baseline, _) => (None, None),
             (Limit::Count(count), _) => (Some(count), None),
             (Limit::Share(share), Bound::AtMost) => (Some(share.floor_of(of)), Some(share)),
-            (Limit::Share(share), Bound::AtLeast) => (Some(share.ceil_of(of)), Some(share)),
+            // A share of no cases is none, and comparing nothing is not enough.
+            (Limit::Share(share), Bound::AtLeast) => (Some(share.ceil_of(of).max(1)), Some(share)),
         };
         let passed = limit.is_none_or(|limit| match bound {
             Bound::AtMost => actual <= limit,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Gate, ReviewItem, SidePointer, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Gate, Reason, ReviewItem, SidePointer, Verdict};
 
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
@@ -183,11 +183,20 @@ fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewI
         let case_id = Some(input.row.case_id.clone());
         if ReasonCode::EvidenceFailed.is_code_of(reason) {
             items.push(ReviewCode::FailedEvidence.item(case_id, reason.message.clone(), reason.pointers.clone()));
-        } else if !ReasonCode::UngroundedArgument.is_code_of(reason) && high_risk.is_of(reason) {
+        } else if is_change_of_action(reason) && high_risk.is_of(reason) {
             items.push(ReviewCode::HighRiskChanged.item(case_id, reason.message.clone(), reason.pointers.clone()));
         }
     }
     items
+}
+
+/// Whether a reason is about an action or a call itself, and not only about what a tool returned.
+fn is_change_of_action(reason: &Reason) -> bool {
+    let code = ReasonCode::parse(&reason.code);
+    !matches!(
+        code,
+        None | Some(ReasonCode::UngroundedArgument | ReasonCode::ToolResultChanged | ReasonCode::ToolErrorGone)
+    )
 }
 
 /// The pointer to the action that a pointer leads into.

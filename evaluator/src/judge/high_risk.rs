@@ -22,7 +22,7 @@ impl HighRisk<'_> {
         }
     }
 
-    /// True where a reason points to a high-risk action or call of either side.
+    /// True where a reason points to a high-risk action or call of either side, or to a result of such an action.
     pub(crate) fn is_of(self, reason: &Reason) -> bool {
         reason.pointers.iter().any(|place| self.is_at(place))
     }
@@ -33,10 +33,7 @@ impl HighRisk<'_> {
         let (list, index) = (segments.next(), segments.next().and_then(|index| index.parse::<usize>().ok()));
         match (list, index) {
             (Some("proposed_actions"), Some(index)) => is_high_action(loaded, index),
-            // The steps of an action are represented by the action.
-            (Some("events"), Some(index)) => {
-                call_at(loaded, index).is_some_and(|call| is_high_without_action(loaded, call))
-            }
+            (Some("events"), Some(index)) => is_high_step(loaded, index),
             _ => false,
         }
     }
@@ -44,6 +41,17 @@ impl HighRisk<'_> {
 
 fn is_high_action(loaded: &LoadedAnswer, index: usize) -> bool {
     loaded.answer.proposed_actions.get(index).is_some_and(|action| action.risk_level == RiskLevel::High)
+}
+
+/// A call of high risk without an action, since the action represents the others; or the result of a high-risk call.
+fn is_high_step(loaded: &LoadedAnswer, index: usize) -> bool {
+    match loaded.answer.events.get(index).map(|event| &event.body) {
+        Some(EventBody::ToolCall(call)) => is_high_without_action(loaded, call),
+        Some(EventBody::ToolResult(result)) => {
+            loaded.index.call_position(&result.call_id).is_some_and(|call| is_high_call(loaded, call))
+        }
+        _ => false,
+    }
 }
 
 fn is_high_call(loaded: &LoadedAnswer, index: usize) -> bool {

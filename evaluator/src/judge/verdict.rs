@@ -143,8 +143,11 @@ fn weight(reason: &Reason, compared: Compared<'_>, high_risk: HighRisk<'_>) -> u
     match ReasonCode::parse(&reason.code) {
         Some(ReasonCode::MustUnmet) => 0,
         Some(ReasonCode::UngroundedArgument) if is_fabricated() => 1,
+        // The risk and the lack of evidence come before the change that brought them, in the order in which they were found.
+        Some(ReasonCode::RiskRoseWithoutEvidence | ReasonCode::HighRiskWithoutEvidence) => 2,
         Some(
-            ReasonCode::ActionParamsChanged
+            ReasonCode::ToolError
+            | ReasonCode::ActionParamsChanged
             | ReasonCode::ActionAdded
             | ReasonCode::ActionRemoved
             | ReasonCode::RiskChanged
@@ -154,13 +157,8 @@ fn weight(reason: &Reason, compared: Compared<'_>, high_risk: HighRisk<'_>) -> u
             | ReasonCode::ToolArgsChanged,
         ) if high_risk.is_of(reason) => 2,
         Some(ReasonCode::ExpectationFailed | ReasonCode::ExpectationMet) => 3,
-        Some(
-            ReasonCode::EvidenceFailed
-            | ReasonCode::EvidenceLost
-            | ReasonCode::HighRiskWithoutEvidence
-            | ReasonCode::RiskRoseWithoutEvidence,
-        ) => 4,
-        // Actions, steps and the output are already in order. The failed step of a high-risk action stays before its action.
+        Some(ReasonCode::EvidenceFailed | ReasonCode::EvidenceLost) => 4,
+        // Actions of lower risk, steps and the output are already in order.
         _ => 5,
     }
 }

@@ -1,6 +1,6 @@
 //! Log output at the end of a run: counts, failures, hints and next steps.
 
-use counterproof_artifact::CaseId;
+use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::text;
 use counterproof_runner::{Settings, Summary, Target};
 use counterproof_store::RunReader;
@@ -21,6 +21,7 @@ pub(super) fn log_outcome(
     streams: &mut Streams,
 ) -> Result<(), CommandError> {
     streams.log(counts_line(summary, failures));
+    warn_about_baseline(settings, summary, streams);
     // The other reporters have logged each failure when it happened.
     if reporter == ReporterKind::Human {
         let is_program = matches!(settings.target, Target::Command(_));
@@ -42,6 +43,23 @@ pub(super) fn log_outcome(
         streams.log(format_args!("hint: {hint}"));
     }
     Ok(())
+}
+
+/// The least share of its cases that a baseline has to answer, in percent. Below it, a comparison says little.
+const BASELINE_ANSWERED_PERCENT: usize = 90;
+
+/// Warns, in red on a terminal, about a baseline that lacks answers: cases without one cannot regress.
+fn warn_about_baseline(settings: &Settings, summary: &Summary, streams: &mut Streams) {
+    let counts = &summary.counts;
+    let asked = counts.answered + counts.failed;
+    if settings.side == Side::Baseline && counts.answered * 100 < asked * BASELINE_ANSWERED_PERCENT {
+        // The stream drops the colour where it is no terminal.
+        streams.log(format_args!(
+            "\u{1b}[31mwarning: the baseline answered {} of {}; cases without an answer cannot be compared\u{1b}[0m",
+            counts.answered,
+            text::count(asked, "case", "cases")
+        ));
+    }
 }
 
 /// Formats the counts, such as `6 cases: 2 ok, 4 failed (3 http_error, 1 timeout), 2 retried`.

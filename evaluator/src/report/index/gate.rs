@@ -12,7 +12,7 @@ use crate::report::view::display;
 use crate::report::view::verdict::{self, VerdictView};
 
 /// The maximum number of review items.
-const REVIEW_LISTED: usize = 100;
+const REVIEW_LISTED: usize = 10;
 
 /// The width of the bar in its own units.
 const BAR_WIDTH: u64 = 1000;

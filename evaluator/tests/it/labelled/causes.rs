@@ -283,7 +283,7 @@ fn causes() -> Vec<Labelled> {
                 .at_risk("high")
                 .resting_on(&["c1"]),
         )
-        .is(Changed, &["ungrounded-argument", "action-params-changed", "tool-error"])
+        .is(Regressed, &["ungrounded-argument", "action-params-changed", "evidence-failed", "tool-error"])
         .finding(&[("ungrounded-argument", false)])
         .caused_by("tool-error", "get_order"),
     ]
