@@ -170,8 +170,14 @@ pub(crate) fn at_most(code: &str, limit: Limit, actual: u64, of: u64) -> GateRul
 
 /// Every configured rule: those over all cases first.
 pub(crate) fn rules(cases: &[GateCase<'_>], limits: &GateRules) -> Vec<GateRule> {
-    let mut rules: Vec<_> =
-        limits.overall().iter().map(|(measure, limit)| rule(cases, None, *measure, *limit)).collect();
+    // Cases on one side only that the user allows are no gap in what was compared.
+    let allows_unpaired = limits.overall().get(&Measure::Unpaired) == Some(&Limit::None);
+    let paired: Vec<_> =
+        cases.iter().filter(|case| !allows_unpaired || !Measure::Unpaired.counts(case)).copied().collect();
+    let overall = limits.overall().iter().map(|(measure, limit)| {
+        rule(if *measure == Measure::Compared { &paired } else { cases }, None, *measure, *limit)
+    });
+    let mut rules: Vec<_> = overall.collect();
     for ScopeRules { scope, limits } in limits.scopes() {
         let within: Vec<_> = cases.iter().filter(|case| case.is_in(scope)).copied().collect();
         rules.extend(limits.iter().map(|(measure, limit)| rule(&within, Some(scope), *measure, *limit)));
@@ -344,6 +350,9 @@ mod tests {
         let counts = [(Verdict::Unchanged, 8), (Verdict::Missing, 1), (Verdict::Added, 1)];
         let told = |limit| outcome(&counts, &GateRules::default().with(Measure::Unpaired, limit));
         assert_eq!((told(Limit::None), told(Limit::Count(1))), (GateOutcome::Passed, GateOutcome::Failed));
+        // A few cases compared with all of the baseline, which the user allows.
+        let few = [(Verdict::Unchanged, 1), (Verdict::Missing, 9)];
+        assert_eq!(outcome(&few, &GateRules::default().with(Measure::Unpaired, Limit::None)), GateOutcome::Passed);
     }
 
     #[test]

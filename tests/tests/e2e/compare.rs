@@ -30,26 +30,34 @@ const NEW: &str = "sample-runs/runs/new/sample-new";
 fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     let sandbox = sample();
     let finished = sandbox.run(args(&[]));
-    insta::assert_snapshot!(finished, @r"
+    insta::assert_snapshot!(finished, @"
     exit code: 1
     --- stdout
-    Gate failed: 2 of 5 rules violated
+    Gate failed: 3 of 8 rules violated
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
     one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
 
-      ✗ regressed         3   at most 0
-      ✗ broken            3   at most 0
-        still broken      0   no limit
-      ✓ invalid           0   at most 0
-      ✓ unpaired          0   at most 0
-        changed           2   no limit
-        unmet             2   no limit
-      ✓ compared          6   at least 1
+    Review:
+      refund_damaged_001  high-risk action changed: refund_order: amount 50 → 500
+      cancel_order_001  high-risk action changed: cancel_order: risk low → high without evidence (and 1 more)
+
+      ✗ regressed             3   at most 0
+      ✗ broken                3   at most 0
+        still broken          0   no limit
+      ✓ invalid               0   at most 0
+      ✓ unpaired              0   at most 0
+        changed               2   no limit
+        unmet                 2   no limit
+      ✓ must                  0   at most 0
+        high risk changed     2   no limit
+      ✓ fabricated            0   at most 0
+      ✓ failed evidence       0   at most 0
+      ✗ compared              6   at least 8 (80 % of 10)
 
     10 cases: 3 broken · 1 recovered · 3 regressed · 2 changed · 1 unchanged
       regressed    address_change_001  evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
-      regressed    refund_damaged_001  must_include no longer met: “50 EUR” missing
+      regressed    refund_damaged_001  refund_order: amount 50 → 500
       regressed    cancel_order_001    cancel_order: risk low → high without evidence
       broken       stock_check_001     runner error on new: http_error 500 (server_error), after 2 attempts
       broken       gift_advice_001     runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
@@ -93,8 +101,8 @@ fn a_run_compared_with_itself_passes() {
     let finished = sandbox.run(["compare", BASELINE, BASELINE]);
     assert_eq!(finished.code, Some(0), "{finished}");
     let said: Vec<_> = finished.stdout.lines().take(3).collect();
-    insta::assert_snapshot!(said.join("\n"), @r"
-    Gate passed: all 5 rules met
+    insta::assert_snapshot!(said.join("\n"), @"
+    Gate passed: all 8 rules met
     No expectations were judged; the gate only compares new with baseline
     0 of 10 cases differ
     ");
@@ -157,7 +165,7 @@ fn a_case_on_one_side_only_fails_unless_allowed() {
 
 #[test]
 fn gate_rules_come_from_the_configuration() {
-    let lenient = "[gate]\nregressed = 3\nbroken = \"none\"\n";
+    let lenient = "[gate]\nregressed = 3\nbroken = \"none\"\nmin_compared = 6\n";
     let sandbox = sample().with_file("counterproof.toml", lenient).with_file("strict.toml", "[gate]\nchanged = 0\n");
     assert_eq!(sandbox.run(args(&[])).code, Some(0));
     let strict = sandbox.run(args(&["--config", "strict.toml"]));
@@ -172,11 +180,15 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let sandbox = sample().with_file("counterproof.toml", limits);
     let finished = sandbox.run(args(&[]));
     let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
-    insta::assert_snapshot!(said.join("\n"), @r"
-    Gate failed: 1 of 8 rules violated
+    insta::assert_snapshot!(said.join("\n"), @"
+    Gate failed: 2 of 11 rules violated
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
     one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
+
+    Review:
+      refund_damaged_001  high-risk action changed: refund_order: amount 50 → 500
+      cancel_order_001  high-risk action changed: cancel_order: risk low → high without evidence (and 1 more)
 
       ✓ regressed                    3   at most 3 (50 % of 6)
       ✓ broken                       3   at most 3 (30 % of 10)
@@ -185,7 +197,11 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
       ✓ unpaired                     0   at most 0
         changed                      2   no limit
         unmet                        2   no limit
-      ✓ compared                     6   at least 1
+      ✓ must                         0   at most 0
+        high risk changed            2   no limit
+      ✓ fabricated                   0   at most 0
+      ✓ failed evidence              0   at most 0
+      ✗ compared                     6   at least 8 (80 % of 10)
       ✗ regressed, risk high         2   at most 0
       ✓ broken, suite robustness     3   at most 3
       ✓ regressed, tag mony          0   at most 0; no case is in this scope
@@ -213,7 +229,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `noisy`, `improved`, `recovered`, `unmet`, `min_compared`, `suite_fell`, `undecided`, `risk`, `tag`, `suite`
+    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `min_compared`, `suite_fell`, `undecided`, `risk`, `tag`, `suite`
       |
     1 | [gate]
     2 | regresed = 3
