@@ -10,6 +10,7 @@ use crate::diff::WithEvidence;
 use crate::diff::align::Row;
 use crate::diff::pointers::row_pointers;
 use crate::load::evidence::{FollowedRef, Resolved};
+use crate::load::failed_result::has_failed;
 use crate::messages::step_name;
 use crate::values::text;
 
@@ -74,7 +75,7 @@ impl<'a> Failures<'a> {
         let event = &self.answer.loaded.answer.events[index];
         let failed = match &event.body {
             EventBody::ToolCall(call) => self.outcomes.call_failed(call),
-            _ => outcomes::is_error(event),
+            _ => has_failed(self.answer.loaded, index),
         };
         failed.then_some(index)
     }
