@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{CaseId, Count, Event, Extra, FailureClass, Millis, ProposedAction, RunnerFailure, Sha256Digest, Side};
+use crate::{
+    CaseId, Count, Event, Extra, FailureClass, Millis, ProposedAction, RunnerFailure, Sha256Digest, Side, Usage,
+};
 
 /// The version of the case document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub struct Case {
     pub workflow_id: Option<String>,
     /// All attempts, in order.
     pub attempts: Option<Vec<Attempt>>,
+    /// The tokens and the cost, where the agent reports them.
+    pub usage: Option<Usage>,
     /// The answer or the failure.
     pub outcome: Outcome,
     /// Fields that this version does not know.
@@ -155,6 +159,8 @@ struct CaseWire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     attempts: Option<Vec<Attempt>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     proposed_actions: Option<Vec<ProposedAction>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     events: Option<Vec<Event>>,
@@ -190,6 +196,7 @@ impl TryFrom<CaseWire> for Case {
             version: wire.version,
             workflow_id: wire.workflow_id,
             attempts: wire.attempts,
+            usage: wire.usage,
             outcome,
             extra: wire.extra,
         })
@@ -205,6 +212,7 @@ impl From<Case> for CaseWire {
             status: AttemptOutcome::Ok,
             workflow_id: case.workflow_id,
             attempts: case.attempts,
+            usage: case.usage,
             proposed_actions: None,
             events: None,
             final_output: None,

@@ -35,6 +35,7 @@ mod run;
 mod share;
 mod side;
 mod sides;
+mod usage;
 mod visible_text;
 
 pub use action::{ProposedAction, RiskLevel};
@@ -48,13 +49,14 @@ pub use href::{Href, HrefError};
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
 pub use nullable::Nullable;
-pub use number::{Count, Millis};
+pub use number::{Count, Millis, Quantity};
 pub use run::{
     Accepted, Backoff, Confirmation, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats, UntilDecided,
 };
 pub use share::{Share, ShareError, ShareRangeError};
 pub use side::Side;
 pub use sides::Sides;
+pub use usage::Usage;
 pub use visible_text::{escape_invisible, is_invisible};
 
 /// Unknown fields of a document: preserved, and written back after the known ones.

@@ -1,6 +1,6 @@
 //! Numbers of the contract. JSON has one number type: `15000` and `15000.0` are equal.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
 /// A duration or a point in time in milliseconds. Preserves the value, but not the notation (`1e3`, `1.50`).
@@ -81,6 +81,32 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
+/// A measured quantity, such as a mean. Written without a fraction where it is a whole number.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Quantity(f64);
+
+impl Quantity {
+    /// The quantity as a number.
+    pub const fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl From<f64> for Quantity {
+    fn from(value: f64) -> Self {
+        Self(value)
+    }
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_count = self.0 >= 0.0 && self.0.fract() == 0.0 && self.0 <= Count::MAX.0 as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative and in range")]
+        if is_count { serializer.serialize_u64(self.0 as u64) } else { serializer.serialize_f64(self.0) }
+    }
+}
+
 /// Deserialises `u64` fields as [`Count`] does.
 pub(crate) mod whole {
     use std::collections::BTreeMap;
@@ -110,6 +136,13 @@ pub(crate) mod whole {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_quantities_have_no_fraction() {
+        let written = |value: f64| serde_json::to_string(&Quantity::from(value)).unwrap();
+        assert_eq!([written(7.0), written(7.5), written(0.0)], ["7", "7.5", "0"]);
+        assert_eq!(serde_json::from_str::<Quantity>("7").unwrap(), Quantity::from(7.0));
+    }
 
     #[test]
     fn the_largest_count_is_the_limit_of_the_schemas() {

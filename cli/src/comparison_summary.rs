@@ -27,7 +27,7 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     let _ = writeln!(text, "{}", evaluation_text::besides(evaluation));
     let _ = writeln!(text, "{}", evaluation_text::compared(evaluation));
     let _ = writeln!(text, "{}", evaluation_text::repeats(evaluation));
-    for sentence in evaluation_text::suite(evaluation) {
+    for sentence in evaluation_text::suite(evaluation).into_iter().chain(evaluation_text::usage(evaluation)) {
         let _ = writeln!(text, "{sentence}");
     }
     write_review(&mut text, evaluation);

@@ -4,7 +4,7 @@
 //! The modules are the stages of the comparison, and each imports only stages before it:
 //!
 //! ```text
-//! values ← load ← rules ← diff ← grounding ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← report
+//! values ← load ← rules ← diff ← grounding ← usage ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← report
 //! ```
 //!
 //! Each stage is a set of functions from values to values. One pair of artifacts passes through all stages on one worker
@@ -48,6 +48,7 @@ mod repeats;
 mod report;
 mod rules;
 pub mod statistics;
+mod usage;
 mod values;
 
 // Values and messages: text for people.

@@ -6,6 +6,7 @@ mod expectation;
 mod explanation;
 mod gate;
 mod repeats;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,6 +22,8 @@ pub use repeats::{
     CaseMeasure, CaseRepeats, DifferingPairs, MeasureCode, NoiseBasis, PlaceNoise, Rate, Repeats, ShownRuns,
     SuiteMeasure, Tier,
 };
+
+pub use usage::{CaseUsage, SideUsage, UsageCode, UsageMeasure, UsageMethod, UsageRatio};
 
 use crate::number::whole;
 use crate::run::point_in_time;
@@ -53,6 +56,9 @@ pub struct Evaluation {
     /// The number of cases with each verdict. Every verdict is listed, also with 0.
     #[serde(deserialize_with = "whole::by_key")]
     pub counts: BTreeMap<Verdict, u64>,
+    /// Time, size and cost over all cases: one entry for each quantity that both sides have in some case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<UsageMeasure>,
     /// The result of the gate.
     pub gate: Gate,
     /// All rules of the comparison with their number of matches; absent where there are no rules.
@@ -250,6 +256,9 @@ pub struct CaseEvaluation {
     /// The results of the expectations in the cases file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<ExpectationResult>,
+    /// Time, size and cost; absent where no side has an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<CaseUsage>,
     /// The statistics over all runs; absent where each side has one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<CaseRepeats>,

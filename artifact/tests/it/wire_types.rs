@@ -8,7 +8,7 @@ use counterproof_artifact::{
     Count, Event, EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema,
     FinalOutput, FinalOutputEvent, Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Nullable, Outcome,
     ProposedAction, Retrieval, RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf,
-    Side, Stats, ToolCall, ToolResult, ToolStatus, UntilDecided,
+    Side, Stats, ToolCall, ToolResult, ToolStatus, UntilDecided, Usage,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -296,21 +296,30 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    pub(crate) fn usage()(
+        [input_tokens, output_tokens, cached_tokens] in [option::of(count()), option::of(count()), option::of(count())],
+        cost in option::of(0.0..1e6_f64), currency in option::of(text()), extra in extra(),
+    ) -> Usage {
+        Usage { input_tokens, output_tokens, cached_tokens, cost, currency, extra }
+    }
+}
+
 pub(crate) fn case() -> impl Strategy<Value = Case> {
     let answer = (vec(proposed_action(), 0..3), vec(event(), 0..5), final_output()).prop_map(
         |(proposed_actions, events, final_output)| Outcome::Ok(Answer { proposed_actions, events, final_output }),
     );
     let outcome = prop_oneof![2 => answer, 1 => runner_failure().prop_map(Outcome::RunnerError)];
-    (case_id(), side(), option::of(text()), option::of(vec(attempt(), 0..3)), outcome, extra()).prop_map(
-        |(case_id, version, workflow_id, attempts, outcome, extra)| Case {
+    (case_id(), side(), option::of(text()), option::of(vec(attempt(), 0..3)), option::of(usage()), outcome, extra())
+        .prop_map(|(case_id, version, workflow_id, attempts, usage, outcome, extra)| Case {
             case_id,
             version,
             workflow_id,
             attempts,
+            usage,
             outcome,
             extra,
-        },
-    )
+        })
 }
 
 prop_compose! {

@@ -1,6 +1,6 @@
 //! Compares one case: loads the artifacts of both sides, examines the pair, and decides the verdict.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Cause, ExpectationResult, ReviewItem, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, CaseUsage, Cause, ExpectationResult, ReviewItem, Verdict};
 use counterproof_artifact::{CaseId, Extra, Side, Sides};
 use counterproof_cases::CaseSpec;
 
@@ -19,6 +19,7 @@ use crate::load::case_input::CaseInput;
 use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
 use crate::repeats::{CaseAnalysis, RepeatAnalysis, undetected};
+use crate::usage;
 
 /// Everything about one case while it is compared.
 #[derive(Debug)]
@@ -266,9 +267,21 @@ fn evaluation(
         suite: spec.and_then(|spec| spec.suite.clone()),
         findings: findings.list.iter().map(|found| found.finding.clone()).collect(),
         expectations: expectations.clone(),
+        usage: usage(context, pair),
         repeats: repeats.map(|CaseRepeats { all, case }| all.to_record(case, differences)),
         extra: Extra::new(),
     }
+}
+
+/// The time, size and cost of the answers, as medians over several runs; `None` without an answer.
+fn usage(context: CaseContext<'_>, pair: &LoadedPair) -> Option<CaseUsage> {
+    let of_pair = || {
+        let measure = |artifact: &Artifact| artifact.answer().map(usage::of_answer);
+        let Sides { baseline, new } = pair.artifacts.as_ref().map(measure);
+        CaseUsage { baseline, new }
+    };
+    let usage = context.repeats.map_or_else(of_pair, |repeats| repeats.case.usage.clone());
+    (usage.baseline.is_some() || usage.new.is_some()).then_some(usage)
 }
 
 fn root_cause(pair: &LoadedPair, examination: &Examination<'_>, verdict: Verdict) -> Option<Cause> {

@@ -22,6 +22,7 @@ use crate::load::SideRuns;
 use crate::repeats::{RepeatAnalysis, RepeatInputs};
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
+use crate::usage;
 
 /// The runs to compare, and the settings of the comparison.
 #[derive(Debug)]
@@ -127,6 +128,7 @@ pub fn compare<E: Send>(
             suite: repeated.suite().to_vec(),
         }),
         counts: count_verdicts(&cases),
+        usage: usage::compare_all(&cases),
         gate: gate::judge(GateInput {
             cases: &judged,
             of_repeats,

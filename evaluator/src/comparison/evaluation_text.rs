@@ -5,7 +5,7 @@ use counterproof_artifact::evaluation::{
 };
 
 use crate::gate::{self, UnknownScope};
-use crate::messages::{measure, probability};
+use crate::messages::{self, measure, probability};
 use crate::values::text;
 
 /// Characters of a tag's or a suite's name.
@@ -148,6 +148,12 @@ pub fn suite(evaluation: &Evaluation) -> Vec<String> {
         )
     };
     moved.map(sentence).collect()
+}
+
+/// The means per case of time, size and cost, in one line; `None` where no case has an answer on both sides.
+pub fn usage(evaluation: &Evaluation) -> Option<String> {
+    let means: Vec<_> = evaluation.usage.iter().map(messages::usage::mean_per_case).collect();
+    (!means.is_empty()).then(|| format!("per case: {}", means.join(", ")))
 }
 
 /// A rate over all cases with its number of runs. Where repeats stop when they have decided, only the runs that select every

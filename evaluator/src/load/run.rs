@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use counterproof_artifact::{Answer, Attempt, Case, CaseId, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure};
+use counterproof_artifact::{
+    Answer, Attempt, Case, CaseId, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure, Usage,
+};
 use counterproof_store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_validation::{Code, Finding, RunFolder};
 use serde_json::Value;
@@ -90,6 +92,8 @@ pub struct CaseEnvelope {
     pub workflow_id: Option<String>,
     /// All attempts.
     pub attempts: Vec<Attempt>,
+    /// The tokens and the cost, if the agent reports them.
+    pub usage: Option<Usage>,
     /// A link to the request, if it was stored.
     pub request: Option<Href>,
     /// True if the producer declares that the events contain everything that the agent received in addition to its input.
@@ -186,6 +190,7 @@ impl ComparedRun {
             title: title.map(|title| text::one_line(title, TITLE_UP_TO)),
             workflow_id: case.workflow_id,
             attempts: case.attempts.unwrap_or_default(),
+            usage: case.usage,
             request,
             transcript_is_complete: case.extra.get(COMPLETE_FIELD) == Some(&Value::Bool(true)),
         };

@@ -6,6 +6,7 @@ mod divergence;
 mod failure;
 mod measures;
 mod output;
+pub(crate) mod usage;
 
 pub use actions::action;
 pub(crate) use changes::{changes, field_path, moved, reordering};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, CaseMeasure, CaseRepeats, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, ShownRuns,
-    SuiteMeasure, Tier, Verdict,
+    CaseEvaluation, CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate,
+    ShownRuns, SuiteMeasure, Tier, Verdict,
 };
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
@@ -64,6 +64,8 @@ pub(crate) struct CaseAnalysis {
     must_unmet: Option<String>,
     /// The highest risk of an action in any run.
     pub risk: Option<RiskLevel>,
+    /// The median time, size and cost of the answers of each side.
+    pub usage: CaseUsage,
     /// The number of runs of each side without an artifact of the case.
     missing: Sides<MissingArtifacts>,
     /// Whether both sides have answers, so that the runs decide the verdict and not the pair that is shown.
@@ -90,7 +92,16 @@ impl RepeatAnalysis {
             };
             let missing = Sides::new(&case.baseline, &case.new).map(|runs| MissingArtifacts::count(runs));
             let must_unmet = must_unmet(case);
-            CaseAnalysis { shown, measures, places, must_unmet, risk: case.highest_risk(), missing, runs_decide }
+            CaseAnalysis {
+                shown,
+                measures,
+                places,
+                must_unmet,
+                risk: case.highest_risk(),
+                usage: case.usage(),
+                missing,
+                runs_decide,
+            }
         };
         Self { cases: observed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
     }

@@ -1,7 +1,7 @@
 //! The first pass over repeated runs: reduces each artifact to a few hundred bytes, so that all runs of all cases fit in memory
 //! and can be compared with each other.
 
-use counterproof_artifact::evaluation::Judgement;
+use counterproof_artifact::evaluation::{CaseUsage, Judgement, SideUsage};
 use counterproof_artifact::{CaseId, ProposedAction, RiskLevel};
 
 use super::answer_places::AnswerPlaces;
@@ -12,6 +12,7 @@ use crate::load::SideRuns;
 use crate::load::evidence::{self, FollowedRef};
 use crate::load::{Artifact, ComparedRun};
 use crate::rules::Rules;
+use crate::usage;
 
 /// The outcomes of a case in every run of both sides, in the order of the runs.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub(super) struct Answered {
     pub(super) highest_risk: Option<RiskLevel>,
     /// Whether all required evidence resolves; `None` where none is required.
     pub(super) evidence_holds: Option<bool>,
+    /// Its time, size and cost.
+    pub(super) usage: SideUsage,
 }
 
 impl CaseObservations {
@@ -70,6 +73,15 @@ impl CaseObservations {
         };
         let survey = Self { baseline: side(baseline), new: side(new) };
         (survey, names)
+    }
+
+    /// The median time, size and cost of the answers of each side.
+    pub(super) fn usage(&self) -> CaseUsage {
+        let typical = |runs: &[RunOutcome]| {
+            let answers = runs.iter().filter_map(RunOutcome::answered);
+            usage::typical(&answers.map(|answer| answer.usage.clone()).collect::<Vec<_>>())
+        };
+        CaseUsage { baseline: typical(&self.baseline), new: typical(&self.new) }
     }
 
     /// True if the runs decide the verdict: both sides have an answer, and no artifact violates the contract.
@@ -128,6 +140,7 @@ impl RunOutcome {
                     must_unmet: criteria.expectations.must_unmet(case_id, &judged),
                     highest_risk: verdict::highest_risk([&*answer]),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),
+                    usage: usage::of_answer(&answer),
                 })
             }
         }

@@ -9,6 +9,7 @@ mod openai_responses;
 mod options;
 mod protocol;
 mod protocol_adapter;
+mod usage;
 
 pub use options::{AgentOptions, ReservedField, RiskTable};
 pub use protocol::{Protocol, ProtocolError};

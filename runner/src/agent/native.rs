@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::document::{self, bounded};
-use super::{AnswerContext, ProtocolAdapter, RequestInput};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, usage};
 use crate::failure::{Fault, Reason, Violation};
 
 /// Fields of the artifact that the runner writes itself. Values that an agent sends in them move to [`AGENT_FIELDS`].
@@ -78,6 +78,10 @@ fn merge(mut fields: Map<String, Value>, context: AnswerContext<'_>) -> Map<Stri
         if let Some(value) = fields.shift_remove(field) {
             set_aside.insert(field.to_owned(), value);
         }
+    }
+    // Agents may have sent a field of this name before the contract had one. A number for information must not fail a case.
+    if fields.get("usage").is_some_and(|usage| !usage::is_valid(usage)) {
+        set_aside.extend(fields.shift_remove("usage").map(|value| ("usage".to_owned(), value)));
     }
     let mut document = document::envelope(context);
     for (field, value) in fields {
@@ -159,6 +163,16 @@ mod tests {
         let case = ask(&response).unwrap();
         assert_eq!((&case["model"], &case["workflow_id"]), (&json!("m-1"), &json!("refunds")));
         assert_eq!((&case["status"], &case["agent_fields"]), (&json!("ok"), &json!({"status": "completed"})));
+    }
+
+    #[test]
+    fn usage_in_another_form_does_not_fail_the_answer() {
+        let mut response = minimal();
+        response["usage"] = json!({"input_tokens": 9, "cost": 0.5, "currency": "EUR", "model_calls": 2});
+        assert_eq!(ask(&response).unwrap()["usage"], response["usage"]);
+        response["usage"] = json!({"cost": "0.5 EUR"});
+        let case = ask(&response).unwrap();
+        assert_eq!((&case["usage"], &case["agent_fields"]), (&Value::Null, &json!({"usage": {"cost": "0.5 EUR"}})));
     }
 
     #[test]

@@ -7,15 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::options::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, document, messages};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, document, messages, usage};
 use crate::failure::Fault;
 
 /// Fields of the answer to copy into the artifact, with their names there.
-const COPIED_FIELDS: [(&str, &str); 6] = [
+const COPIED_FIELDS: [(&str, &str); 5] = [
     ("id", "response_id"),
     ("model", "model"),
     ("created", "created"),
-    ("usage", "usage"),
     ("service_tier", "service_tier"),
     ("system_fingerprint", "system_fingerprint"),
 ];
@@ -57,6 +56,7 @@ impl ProtocolAdapter for OpenaiChat {
         let mut extra_fields = Map::new();
         extra_fields.insert("protocol".to_owned(), "openai-chat".into());
         extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
+        extra_fields.extend(usage::from_openai(&fields));
         extra_fields.extend(answer::copy_fields(choice, &[("finish_reason", "finish_reason")]));
         if let Some(others) = fields["choices"].as_array().filter(|choices| choices.len() > 1) {
             extra_fields.insert("other_choices".to_owned(), others[1..].into());

@@ -7,15 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::options::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, document, messages};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, document, messages, usage};
 use crate::failure::{Fault, Reason};
 
 /// Fields of the answer to copy into the artifact, with their names there.
-const COPIED_FIELDS: [(&str, &str); 6] = [
+const COPIED_FIELDS: [(&str, &str); 5] = [
     ("id", "response_id"),
     ("model", "model"),
     ("created_at", "created"),
-    ("usage", "usage"),
     ("service_tier", "service_tier"),
     ("status", "response_status"),
 ];
@@ -63,6 +62,7 @@ impl ProtocolAdapter for OpenaiResponses {
         let mut extra_fields = Map::new();
         extra_fields.insert("protocol".to_owned(), "openai-responses".into());
         extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
+        extra_fields.extend(usage::from_openai(&fields));
         if let Some(reason) =
             fields.get("incomplete_details").map(|details| &details["reason"]).filter(|r| r.is_string())
         {

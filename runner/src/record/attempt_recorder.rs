@@ -163,6 +163,7 @@ pub(crate) fn artifact(
             version: side,
             workflow_id: None,
             attempts: Some(attempts),
+            usage: None,
             outcome: Outcome::RunnerError(failure),
             extra: Extra::new(),
         },

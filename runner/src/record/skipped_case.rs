@@ -35,6 +35,7 @@ pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, consecut
         version: recorder.run.side(),
         workflow_id: None,
         attempts: Some(Vec::new()),
+        usage: None,
         outcome: Outcome::RunnerError(failure),
         extra: Extra::new(),
     }

@@ -66,6 +66,7 @@ pub(super) fn case(case: &RecordedCase, writer: &RunWriter) -> Result<Case, Writ
         version: writer.side(),
         workflow_id: Some(TOOL.to_owned()),
         attempts: attempt.map(|attempt| vec![attempt]),
+        usage: None,
         outcome: Outcome::Ok(Answer {
             proposed_actions: Vec::new(),
             events: events.into_iter().map(|(ts, body)| Event { ts: ts.into(), body }).collect(),

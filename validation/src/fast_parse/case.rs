@@ -9,7 +9,7 @@ use super::fields::{Each, TextSeed, bail, content, content_type, keep, object, p
 use crate::parse::{ParseBuffers, ValueSeed};
 use counterproof_artifact::{
     Answer, Attempt, AttemptOutcome, Case, Count, EvidenceRef, EvidenceTarget, Extra, FailureClass, FinalOutput,
-    Outcome, ProposedAction,
+    Outcome, ProposedAction, Usage,
 };
 
 /// Defines a seed for an object. `$read` reads the fields one by one.
@@ -42,13 +42,14 @@ macro_rules! object_seed {
 
 object_seed!(CaseSeed => Case, case);
 object_seed!(AttemptSeed => Attempt, attempt);
+object_seed!(UsageSeed => Usage, usage);
 object_seed!(ActionSeed => ProposedAction, action);
 object_seed!(EvidenceSeed => EvidenceRef, evidence);
 object_seed!(OutputSeed => FinalOutput, output);
 
 fn case<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Result<Case, A::Error> {
     let (mut schema, mut case_id, mut version, mut status) = (None, None, None, None);
-    let (mut workflow_id, mut attempts, mut extra) = (None, None, Extra::new());
+    let (mut workflow_id, mut attempts, mut usage, mut extra) = (None, None, None, Extra::new());
     let (mut proposed_actions, mut events, mut final_output) = (None, None, None);
     while let Some(name) = entries.next_key_seed(TextSeed)? {
         match &*name {
@@ -58,6 +59,7 @@ fn case<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Resul
             "status" => put(&mut status, word(&mut entries, |word| (word == "ok").then_some(()))?)?,
             "workflow_id" => put(&mut workflow_id, entries.next_value()?)?,
             "attempts" => put(&mut attempts, entries.next_value_seed(Each(AttemptSeed(buffers)))?)?,
+            "usage" => put(&mut usage, entries.next_value_seed(UsageSeed(buffers))?)?,
             "proposed_actions" => put(&mut proposed_actions, entries.next_value_seed(Each(ActionSeed(buffers)))?)?,
             "events" => put(&mut events, entries.next_value_seed(Each(EventSeed(buffers)))?)?,
             "final_output" => put(&mut final_output, entries.next_value_seed(OutputSeed(buffers))?)?,
@@ -71,6 +73,7 @@ fn case<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Resul
         version: required(version)?,
         workflow_id,
         attempts,
+        usage,
         outcome: Outcome::Ok(Answer {
             proposed_actions: required(proposed_actions)?,
             events: required(events)?,
@@ -78,6 +81,25 @@ fn case<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Resul
         }),
         extra,
     })
+}
+
+fn usage<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Result<Usage, A::Error> {
+    let (mut input_tokens, mut output_tokens, mut cached_tokens) = (None, None, None);
+    let (mut cost, mut currency, mut extra) = (None, None, Extra::new());
+    while let Some(name) = entries.next_key_seed(TextSeed)? {
+        match &*name {
+            "input_tokens" => put(&mut input_tokens, entries.next_value::<Count>()?)?,
+            "output_tokens" => put(&mut output_tokens, entries.next_value::<Count>()?)?,
+            "cached_tokens" => put(&mut cached_tokens, entries.next_value::<Count>()?)?,
+            "cost" => put(&mut cost, entries.next_value::<f64>()?)?,
+            "currency" => put(&mut currency, entries.next_value()?)?,
+            _ => keep(&mut extra, name, entries.next_value_seed(ValueSeed(buffers))?)?,
+        }
+    }
+    if cost.is_some_and(|cost| cost < 0.0) {
+        return Err(bail());
+    }
+    Ok(Usage { input_tokens, output_tokens, cached_tokens, cost, currency, extra })
 }
 
 fn attempt<'de, A: MapAccess<'de>>(mut entries: A, buffers: &ParseBuffers) -> Result<Attempt, A::Error> {

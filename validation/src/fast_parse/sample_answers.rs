@@ -16,6 +16,7 @@ pub(crate) fn full() -> Value {
             {"attempt": 1, "started_at": "2026-01-31T12:00:00Z", "latency_ms": 2.5, "outcome": "runner_error", "error_class": "timeout"},
             {"attempt": 2, "started_at": "2026-01-31", "outcome": "ok"},
         ],
+        "usage": {"input_tokens": 9, "output_tokens": 2, "cached_tokens": 0, "cost": 0.5, "currency": "USD", "more": {}},
         "proposed_actions": [{
             "action_id": "a1", "action_type": "write", "tool_name": "t", "params": {"a": null}, "risk_level": "low",
             "risk_tags": ["x"], "more": 1, "evidence_refs": [

@@ -222,6 +222,7 @@ fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
     let report = links.url.map(|url| format!(" · [full report]({})", url.index_page())).unwrap_or_default();
     let mut notes = vec![evaluation_text::besides(evaluation), evaluation_text::repeats(evaluation)];
     notes.extend(evaluation_text::suite(evaluation));
+    notes.extend(evaluation_text::usage(evaluation));
     let notes: Vec<_> = notes.iter().map(|note| markdown::text(note, LONGEST_SENTENCE)).collect();
     format!("\nBaseline {baseline}, new {new}{report}\n\nSummary: {}.\n", notes.join("; "))
 }

@@ -89,6 +89,7 @@ impl IndexPage {
 fn notes(evaluation: &Evaluation) -> Vec<String> {
     let mut notes = vec![evaluation_text::besides(evaluation), evaluation_text::repeats(evaluation)];
     notes.extend(evaluation_text::suite(evaluation));
+    notes.extend(evaluation_text::usage(evaluation));
     notes
 }
 

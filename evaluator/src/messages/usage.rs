@@ -1,0 +1,126 @@
+//! Time, size and cost as text.
+
+use counterproof_artifact::evaluation::{UsageCode, UsageMeasure};
+
+use super::measures::probability;
+
+/// The one-sided p-value up to which a rise of one quantity counts as more than chance: 0.05 over the five quantities
+/// (Bonferroni), so that at most one in twenty comparisons of equal agents names one.
+pub(crate) const ROSE_AT: f64 = 0.01;
+
+/// The growth from which on a factor is easier to read than a percentage.
+const FACTOR_FROM: f64 = 2.0;
+
+/// Returns the name of a quantity.
+pub(crate) const fn quantity(code: UsageCode) -> &'static str {
+    match code {
+        UsageCode::Duration => "duration",
+        UsageCode::Steps => "steps",
+        UsageCode::ToolTime => "tool time",
+        UsageCode::Tokens => "tokens",
+        UsageCode::Cost => "cost",
+    }
+}
+
+/// Formats a value of a quantity with its unit, where the name is not the unit.
+pub(crate) fn amount(code: UsageCode, value: f64, currency: Option<&str>) -> String {
+    match code {
+        UsageCode::Duration | UsageCode::ToolTime => duration(value),
+        UsageCode::Steps | UsageCode::Tokens => three_digits(value),
+        UsageCode::Cost => match currency {
+            Some(currency) => format!("{} {}", three_digits(value), crate::values::text::one_line(currency, 8)),
+            None => three_digits(value),
+        },
+    }
+}
+
+/// Compares the means per case: `duration 5.1 s → 6.2 s (+22 %, p 0.004)`. The p-value is there only for a rise beyond chance.
+pub(crate) fn mean_per_case(measure: &UsageMeasure) -> String {
+    let name = quantity(measure.code);
+    let mean = |sum: f64| amount(measure.code, sum / measure.cases.max(1) as f64, measure.currency.as_deref());
+    let (baseline, new) = (measure.baseline.value(), measure.new.value());
+    if baseline.total_cmp(&new).is_eq() && measure.rose + measure.fell == 0 {
+        return format!("{name} {} (unchanged)", mean(new));
+    }
+    let chance = if rose(measure) { format!(", p {}", probability(measure.p)) } else { String::new() };
+    let growth = measure.growth().map_or_else(|| "from 0".to_owned(), growth);
+    format!("{name} {} → {} ({growth}{chance})", mean(baseline), mean(new))
+}
+
+/// Whether a quantity is larger on new by more than chance explains.
+pub(crate) fn rose(measure: &UsageMeasure) -> bool {
+    measure.p <= ROSE_AT
+}
+
+/// Formats a relative growth: `+43 %`, `−3 %`, `×20`.
+pub(crate) fn growth(growth: f64) -> String {
+    let percent = (growth * 100.0).round();
+    if growth + 1.0 >= FACTOR_FROM {
+        format!("×{}", three_digits(growth + 1.0))
+    } else if percent < 0.0 {
+        format!("−{} %", -percent)
+    } else {
+        format!("+{percent} %")
+    }
+}
+
+/// Formats milliseconds in the unit that suits them.
+pub(crate) fn duration(millis: f64) -> String {
+    match millis {
+        short if short < 999.5 => format!("{} ms", three_digits(short)),
+        medium if medium < 119_950.0 => format!("{} s", three_digits(medium / 1000.0)),
+        long => format!("{} min", three_digits(long / 60_000.0)),
+    }
+}
+
+/// Formats a number of zero or more with three significant digits, or all digits before the decimal point.
+fn three_digits(value: f64) -> String {
+    if value == 0.0 || value >= 99.95 {
+        return format!("{value:.0}");
+    }
+    // The first digit of a small cost can be far behind the point; nothing below 10^-12 is a price.
+    let decimals = (0..12_u8).find(|digits| value * 10_f64.powi(i32::from(*digits)) >= 99.95).unwrap_or(12);
+    let text = format!("{value:.*}", usize::from(decimals));
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_artifact::evaluation::UsageMethod;
+
+    use super::*;
+
+    fn measure(baseline: f64, new: f64, p: f64) -> UsageMeasure {
+        UsageMeasure {
+            code: UsageCode::Cost,
+            cases: 2,
+            baseline: baseline.into(),
+            new: new.into(),
+            currency: Some("USD".to_owned()),
+            rose: u64::from(new > baseline),
+            fell: u64::from(new < baseline),
+            p,
+            method: UsageMethod::Exact,
+            ratio: None,
+        }
+    }
+
+    #[test]
+    fn amounts_have_three_digits_and_a_unit() {
+        let written = [0.0, 0.4, 12.0, 999.6, 51_234.0, 119_940.0, 3_600_000.0].map(duration);
+        assert_eq!(written, ["0 ms", "0.4 ms", "12 ms", "1 s", "51.2 s", "120 s", "60 min"]);
+        assert_eq!(amount(UsageCode::Tokens, 12_345.6, None), "12346");
+        assert_eq!(amount(UsageCode::Cost, 0.000_123_456, Some("EUR")), "0.000123 EUR");
+        assert_eq!(amount(UsageCode::Cost, 1.5, None), "1.5");
+        assert_eq!(amount(UsageCode::Steps, 9.996, None), "10");
+    }
+
+    #[test]
+    fn a_comparison_of_means_has_its_growth_and_the_p_value_of_a_rise() {
+        assert_eq!(mean_per_case(&measure(1.0, 1.43, 0.004)), "cost 0.5 USD → 0.715 USD (+43 %, p 0.004)");
+        assert_eq!(mean_per_case(&measure(1.0, 20.0, 0.2)), "cost 0.5 USD → 10 USD (×20)");
+        assert_eq!(mean_per_case(&measure(1.0, 0.5, 1.0)), "cost 0.5 USD → 0.25 USD (−50 %)");
+        assert_eq!(mean_per_case(&measure(0.0, 0.5, 0.5)), "cost 0 USD → 0.25 USD (from 0)");
+        assert_eq!(mean_per_case(&measure(1.0, 1.0, 1.0)), "cost 0.5 USD (unchanged)");
+    }
+}

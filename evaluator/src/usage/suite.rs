@@ -1,0 +1,54 @@
+//! Time, size and cost over all cases: the sums, the test and the typical ratio.
+
+use counterproof_artifact::Quantity;
+use counterproof_artifact::evaluation::{CaseEvaluation, SideUsage, UsageCode, UsageMeasure};
+
+use super::ratio::{log_ratio, typical};
+use super::signed_rank;
+
+/// Compares each quantity over the cases in which both sides have it; quantities without such a case are left out.
+pub(crate) fn compare_all(cases: &[CaseEvaluation]) -> Vec<UsageMeasure> {
+    UsageCode::ALL.into_iter().filter_map(|code| compare_one(code, cases)).collect()
+}
+
+fn compare_one(code: UsageCode, cases: &[CaseEvaluation]) -> Option<UsageMeasure> {
+    let mut pairs = cases.iter().filter_map(|case| {
+        let usage = case.usage.as_ref()?;
+        let (baseline, new) = (usage.baseline.as_ref()?, usage.new.as_ref()?);
+        let values = (baseline.get(code)?, new.get(code)?);
+        Some((values, same_currency(code, baseline, new)?))
+    });
+    let ((first, currency), others) = (pairs.next()?, pairs);
+    // Sums of several currencies mean nothing: the first currency counts, the cases in others are left out.
+    let same = others.filter(|(_, other)| *other == currency).map(|(values, _)| values);
+    let values: Vec<(f64, f64)> = std::iter::once(first).chain(same).collect();
+    let logs: Vec<f64> = values.iter().map(|(baseline, new)| log_ratio(*baseline, *new)).collect();
+    let tested = signed_rank::test(&logs);
+    let count = |is: fn(&f64) -> bool| logs.iter().filter(|log| is(log)).count() as u64;
+    Some(UsageMeasure {
+        code,
+        cases: values.len() as u64,
+        baseline: sum(values.iter().map(|(baseline, _)| *baseline)),
+        new: sum(values.iter().map(|(_, new)| *new)),
+        currency: currency.map(str::to_owned),
+        rose: count(|log| *log > 0.0),
+        fell: count(|log| *log < 0.0),
+        p: tested.p,
+        method: tested.method,
+        ratio: typical(logs),
+    })
+}
+
+/// The currency of a pair of costs, which may be unknown; `None` where the sides differ. Other quantities have no currency.
+fn same_currency<'a>(code: UsageCode, baseline: &'a SideUsage, new: &SideUsage) -> Option<Option<&'a str>> {
+    if code != UsageCode::Cost {
+        return Some(None);
+    }
+    (baseline.currency == new.currency).then_some(baseline.currency.as_deref())
+}
+
+/// The sum, rounded to 15 significant digits, which hides the rounding errors of decimal fractions.
+fn sum(values: impl Iterator<Item = f64>) -> Quantity {
+    let sum: f64 = values.sum();
+    format!("{sum:.14e}").parse().unwrap_or(sum).into()
+}
