@@ -91,8 +91,18 @@ impl Sandbox {
     pub fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Finished {
         let output = self.command(arguments).output().expect("the program starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
-        Finished { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        let stdout = without_durations(&text(output.stdout));
+        Finished { code: output.status.code(), stdout, stderr: text(output.stderr) }
     }
+}
+
+/// Replaces the measured durations of the line about time and cost, which differ between runs.
+fn without_durations(output: &str) -> String {
+    let line = |line: &str| match line.strip_prefix("per case: duration ").and_then(|rest| rest.split_once(", steps")) {
+        Some((_, rest)) => format!("per case: duration [time], steps{rest}"),
+        None => line.to_owned(),
+    };
+    output.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The output and the exit code of a program. Its `Display` form is used in snapshots.
