@@ -19,11 +19,13 @@ pub struct Expect {
     pub expression: Expression,
     /// True for a hard expectation: unmet, it fails the gate by itself.
     pub must: bool,
+    /// True for a draft, which a person has not read yet: it is not evaluated.
+    pub draft: bool,
 }
 
 impl Serialize for Expect {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.name.is_none() && !self.must {
+        if self.name.is_none() && !self.must && !self.draft {
             return self.expression.serialize(serializer);
         }
         let mut fields = Map::new();
@@ -33,6 +35,9 @@ impl Serialize for Expect {
         fields.insert("expr".to_owned(), json!(self.expression.source()));
         if self.must {
             fields.insert("must".to_owned(), json!(true));
+        }
+        if self.draft {
+            fields.insert("draft".to_owned(), json!(true));
         }
         fields.serialize(serializer)
     }
@@ -54,11 +59,11 @@ impl InvalidExpect {
     }
 }
 
-/// Parses an element of the list: an expression, or an object with `name`, `expr` and `must`.
+/// Parses an element of the list: an expression, or an object with `name`, `expr`, `must` and `draft`.
 pub(crate) fn parse(item: Value) -> Result<Expect, InvalidExpect> {
     match item {
         Value::String(source) => {
-            compile(&source, None).map(|expression| Expect { name: None, expression, must: false })
+            compile(&source, None).map(|expression| Expect { name: None, expression, must: false, draft: false })
         }
         Value::Object(fields) => named(fields),
         other => Err(InvalidExpect::new(
@@ -79,15 +84,8 @@ fn named(mut fields: Map<String, Value>) -> Result<Expect, InvalidExpect> {
             return Err(InvalidExpect { field: Some("name"), ..invalid });
         }
     };
-    let must = match fields.shift_remove("must") {
-        None => false,
-        Some(Value::Bool(must)) => must,
-        Some(other) => {
-            let invalid =
-                InvalidExpect::new(format!("is {}; expected true or false", describe(&other)), "write true or false");
-            return Err(InvalidExpect { field: Some("must"), ..invalid });
-        }
-    };
+    let must = flag(&mut fields, "must")?;
+    let draft = flag(&mut fields, "draft")?;
     let expression = match fields.shift_remove("expr") {
         Some(Value::String(source)) => compile(&source, Some("expr"))?,
         Some(other) => {
@@ -100,7 +98,19 @@ fn named(mut fields: Map<String, Value>) -> Result<Expect, InvalidExpect> {
     // An unknown key would be ignored silently, and with it a condition that the author expects.
     match fields.keys().next() {
         Some(key) => Err(InvalidExpect::new(format!("has the unknown key `{key}`"), FORM)),
-        None => Ok(Expect { name, expression, must }),
+        None => Ok(Expect { name, expression, must, draft }),
+    }
+}
+
+fn flag(fields: &mut Map<String, Value>, name: &'static str) -> Result<bool, InvalidExpect> {
+    match fields.shift_remove(name) {
+        None => Ok(false),
+        Some(Value::Bool(flag)) => Ok(flag),
+        Some(other) => {
+            let invalid =
+                InvalidExpect::new(format!("is {}; expected true or false", describe(&other)), "write true or false");
+            Err(InvalidExpect { field: Some(name), ..invalid })
+        }
     }
 }
 

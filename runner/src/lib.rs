@@ -53,8 +53,8 @@ pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable}
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
 pub use folder::{
-    AcceptError, Acceptance, Baseline, Changes, Incompleteness, MergeError, Merged, RepeatProblem, ShardMismatch,
-    accept, merge,
+    AcceptError, Acceptance, Baseline, CaseDraft, Changes, DraftExpect, DraftExpected, Incompleteness, MergeError,
+    Merged, RepeatProblem, ShardMismatch, accept, draft_expectations, merge, runs_of_baseline,
 };
 pub use http::ClientError;
 pub use policy::{

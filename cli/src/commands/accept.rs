@@ -3,8 +3,9 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, RunId, Side};
 use counterproof_evaluator::text;
-use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock};
+use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock, draft_expectations, runs_of_baseline};
 use counterproof_store::ReadError;
+use counterproof_store::write::{self, Durability};
 
 use crate::command_error::CommandError;
 use crate::named_runs;
@@ -44,6 +45,21 @@ pub(crate) struct Args {
     /// Accept a run with cases without an answer. Later comparisons cannot find regressions in those cases
     #[arg(long)]
     allow_failures: bool,
+
+    /// Also draft expectations from what all runs of the baseline share, for a person to read
+    ///
+    /// Drafted are high-risk actions with their params, numbers in the answer, and risky tools that a case never uses. Each draft
+    /// is marked `draft: true` and is not evaluated. Copy those that matter into the cases file and remove the mark.
+    #[arg(long, requires = "cases")]
+    expect: bool,
+
+    /// With --expect: the cases of the run
+    #[arg(long, value_name = "PATH", requires = "expect")]
+    cases: Option<Utf8PathBuf>,
+
+    /// With --expect: file for the drafts; must not exist [default: NAME.draft.json next to the cases]
+    #[arg(long, value_name = "FILE", requires = "expect")]
+    drafts: Option<Utf8PathBuf>,
 }
 
 /// Runs the command.
@@ -52,6 +68,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Some(folder) => folder.clone(),
         None => named_runs::latest(&args.runs, Side::New, streams)?.run.folder().to_owned(),
     };
+    let drafts = args.drafts_file()?;
     let acceptance = Acceptance {
         reason: args.reason.clone(),
         by: args.by.clone(),
@@ -69,8 +86,50 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
             "note: {refs} not resolve in this baseline; comparisons will not report the same refs of new as lost"
         ));
     }
+    if let Some(file) = drafts {
+        write_drafts(&file, &args.runs, streams)?;
+    }
     streams.log("next: counterproof run --side new …, then counterproof compare");
     Ok(Exit::Done)
+}
+
+impl Args {
+    /// Returns the file for the drafts; `None` without `--expect`. Rejects an existing file, which a person may be editing.
+    fn drafts_file(&self) -> Result<Option<Utf8PathBuf>, CommandError> {
+        let Some(cases) = &self.cases else { return Ok(None) };
+        let file = match &self.drafts {
+            Some(file) => file.clone(),
+            None => cases.with_file_name(format!("{}.draft.json", cases.file_stem().unwrap_or("cases"))),
+        };
+        if !cases.exists() {
+            return Err(CommandError::usage(format!("`{cases}` does not exist")).hint("pass the cases of the run"));
+        }
+        if file.exists() {
+            return Err(CommandError::usage(format!("`{file}` already exists"))
+                .hint("finish or remove it, or name another file with `--drafts`"));
+        }
+        Ok(Some(file))
+    }
+}
+
+/// Drafts expectations from all runs of the latest baseline.
+fn write_drafts(file: &Utf8Path, runs: &Utf8Path, streams: &mut Streams) -> Result<(), CommandError> {
+    let baseline = runs_of_baseline(named_runs::latest(runs, Side::Baseline, streams)?);
+    let drafts = draft_expectations(&baseline).map_err(CommandError::io)?;
+    let count = drafts.iter().map(|case| case.expected.expect.len()).sum();
+    if count == 0 {
+        streams.log("note: no expectation to draft: the runs share no high-risk action, number or unused tool");
+        return Ok(());
+    }
+    write::write_json(file, &drafts, Durability::Synced).map_err(CommandError::io)?;
+    let of = text::count(drafts.len(), "case", "cases");
+    let from = text::count(baseline.len(), "run", "runs");
+    streams.print_line(format_args!(
+        "drafts: {file} ({} for {of}, from {from})",
+        text::count(count, "expectation", "expectations")
+    ))?;
+    streams.log("read each draft, copy those that matter into the cases file, and remove their `draft`");
+    Ok(())
 }
 
 /// Maps a rejected run to an error. A defect of the run is a finding; a wrong name is a usage error.

@@ -145,5 +145,11 @@ fn check_verdicts(evaluation: &Evaluation, report: &Utf8Path, streams: &mut Stre
         "Demo complete: every case got the expected verdict. The gate fails because of the planted faults.",
     )?;
     streams.print_line(format_args!("Open the report: {index}"))?;
+    streams.log("next: run your own agent on both sides; docs/agent.md shows a minimal one");
+    streams.log("      counterproof run --cases cases.json --side baseline --base-url URL");
+    streams.log(
+        "      counterproof run --cases cases.json --side new --base-url URL --confirm 4 --confirm-baseline-url URL",
+    );
+    streams.log("      counterproof compare --cases cases.json");
     Ok(Exit::Done)
 }

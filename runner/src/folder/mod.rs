@@ -4,6 +4,7 @@
 mod accept;
 mod case_counts;
 mod changes;
+mod draft;
 mod merge;
 mod merge_error;
 mod relative_path;
@@ -13,6 +14,7 @@ pub use accept::{AcceptError, Acceptance, Baseline, Incompleteness, RepeatProble
 pub(crate) use case_counts::{counts_of, was_skipped};
 pub use changes::Changes;
 pub(crate) use changes::changes;
+pub use draft::{CaseDraft, DraftExpect, DraftExpected, draft_expectations, runs_of_baseline};
 pub use merge::{Merged, merge};
 pub use merge_error::{MergeError, ShardMismatch};
 pub(crate) use relative_path::{absolute, rebase_path, relative};

@@ -235,3 +235,77 @@ fn a_run_that_does_not_exist_is_a_usage_error() {
       caused by: invalid type: sequence, expected an object with the fields of a run at line 1 column 0
     ");
 }
+
+/// An agent that proposes a refund in the case `refund`, with a note and a ticket that differ in each answer.
+fn refunding_agent() -> Agent {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    Agent::start(move |case| {
+        let number = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let mut answer = minimal_answer();
+        if case == "refund" {
+            answer["proposed_actions"] = json!([{
+                "action_id": "a1", "action_type": "refund", "tool_name": "refund_order", "risk_level": "high", "risk_tags": [],
+                "evidence_refs": [], "params": {"order_id": "A-1", "amount": 50, "note": format!("run {number}")}
+            }]);
+            answer["final_output"]["content"] = json!(format!("I refund 50 EUR. Ticket {number}."));
+        }
+        Reply::json(&answer)
+    })
+}
+
+#[test]
+fn expectations_are_drafted_from_what_all_runs_of_the_baseline_share() {
+    let agent = refunding_agent();
+    let cases = json!([{"id": "refund", "input": {"user": "go"}}, {"id": "hello", "input": {"user": "go"}}]);
+    let sandbox = Sandbox::new().with_file("cases.json", &cases.to_string());
+    let url = agent.base_url();
+    let line = ["run", "--cases", "cases.json", "--side", "new", "--base-url", &url, "--run-id", "n", "--repeat", "3"];
+    assert_eq!(sandbox.run(line).code, Some(0));
+    let accept = ["accept", "--reason", "good", "--expect", "--cases", "cases.json"];
+    let accepted = sandbox.run(accept);
+    let said = "drafts: cases.draft.json (3 expectations for 2 cases, from 3 runs)";
+    assert!(accepted.code == Some(0) && accepted.stdout.contains(said), "{accepted}");
+    let drafts = sandbox.json("cases.draft.json");
+    let exprs = [
+        "proposed_actions.exists(a, a.tool_name == 'refund_order' && a.params.amount == 50 && a.params.order_id == 'A-1')",
+        "final_output.content.matches('(^|[^0-9A-Za-z.,-])50($|[^0-9A-Za-z.,-]|[.,-]($|[^0-9A-Za-z]))')",
+    ];
+    for (index, expr) in exprs.into_iter().enumerate() {
+        let draft = &drafts[0]["expected"]["expect"][index];
+        assert_eq!((&draft["expr"], &draft["draft"]), (&json!(expr), &json!(true)));
+    }
+    assert_eq!(drafts[1]["expected"]["expect"][0]["name"], json!("never uses refund_order"));
+    // A file that a person may be editing is not replaced, and nothing is accepted then.
+    let again = sandbox.run(accept.into_iter().chain(["--run-id", "other"]));
+    assert!(again.code == Some(2) && again.stderr.contains("`cases.draft.json` already exists"), "{again}");
+    assert!(!sandbox.path("runs/baseline/other-r1").exists());
+
+    // As copied, the drafts are valid but not evaluated; without the mark they are, and the baseline meets them.
+    let with = |is_draft: bool| {
+        let mut cases = cases.clone();
+        for (case, draft) in cases.as_array_mut().unwrap().iter_mut().zip(drafts.as_array().unwrap()) {
+            case["expected"] = draft["expected"].clone();
+            for entry in case["expected"]["expect"].as_array_mut().unwrap() {
+                entry["draft"] = json!(is_draft);
+            }
+        }
+        cases.to_string()
+    };
+    let sandbox = sandbox.with_file("drafts.json", &with(true)).with_file("read.json", &with(false));
+    let compare = |cases: &str| {
+        let compared = sandbox.run(["compare", "--cases", cases]);
+        let evaluation = sandbox.json("report/evaluation.json");
+        let judged = evaluation["cases"].as_array().unwrap().iter();
+        let results = judged.map(|case| case["expectations"].as_array().map_or(0, Vec::len)).sum::<usize>();
+        let mut rules = evaluation["gate"]["rules"].as_array().unwrap().iter();
+        let unmet = rules.find(|rule| rule["code"] == "unmet").map(|rule| rule["actual"].clone());
+        (results, unmet, compared)
+    };
+    let (results, _, compared) = compare("drafts.json");
+    assert!(
+        results == 0 && compared.stderr.contains("note: 3 draft expectations in `drafts.json` not checked"),
+        "{compared}"
+    );
+    let (results, unmet, compared) = compare("read.json");
+    assert_eq!((results, unmet), (3, Some(json!(0))), "{compared}");
+}

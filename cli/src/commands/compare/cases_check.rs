@@ -24,6 +24,14 @@ pub(super) fn check_cases_file(
         }
         return Ok(());
     };
+    let entries = request.cases.iter().flat_map(|case| case.expected.expect.iter().flatten());
+    let drafts = entries.filter(|expect| expect.draft).count();
+    if drafts > 0 {
+        let drafts = text::count(drafts, "draft expectation", "draft expectations");
+        streams.log(format_args!(
+            "note: {drafts} in `{path}` not checked: read each one, then remove its `draft` or the expectation"
+        ));
+    }
     let ids = counterproof_evaluator::pair(&request.baseline, &request.new).map_err(CommandError::io)?;
     let known: HashSet<_> = request.cases.iter().map(|case| &case.id).collect();
     let unknown = ids.iter().filter(|id| !known.contains(id)).count();
