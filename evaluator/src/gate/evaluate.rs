@@ -2,12 +2,13 @@
 
 use counterproof_artifact::RiskLevel;
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, ReviewItem, RuleTest, Verdict,
+    Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, ReviewItem, Verdict,
 };
 use counterproof_cases::CaseSpec;
 
 use super::review::{ReviewCode, ReviewSet};
 use super::rules::{GateRules, Limit, Measure, ScopeRules};
+use super::unmet::UnmetTest;
 
 /// The rule that counts the cases with a lower pass rate on new and too few runs to rule out chance.
 pub(crate) const UNDECIDED: &str = "undecided";
@@ -116,15 +117,6 @@ pub(crate) struct GateInput<'a> {
     pub unmet: Option<UnmetTest>,
     /// The review items of all cases, sorted.
     pub review: Vec<ReviewItem>,
-}
-
-/// The test of the rule `unmet` where the baseline is its limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct UnmetTest {
-    /// The test.
-    pub test: RuleTest,
-    /// Whether the fall is significant.
-    pub fell: bool,
 }
 
 /// Evaluates all rules.
@@ -281,6 +273,7 @@ pub fn unknown_scopes(limits: &GateRules, specs: &[CaseSpec], cases: &[CaseEvalu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use counterproof_artifact::evaluation::RuleTest;
 
     fn case(verdict: Verdict) -> GateCase<'static> {
         GateCase { verdict, risk: None, met: None, review: ReviewSet::default(), tags: &[], suite: None }

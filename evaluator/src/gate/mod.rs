@@ -5,6 +5,7 @@ mod evaluate;
 mod headline;
 mod review;
 mod rules;
+mod unmet;
 
 pub(crate) use evaluate::{GateCase, GateInput, counts, judge};
 pub(crate) use evaluate::{UNDECIDED, at_most, fails_by_default};
@@ -14,3 +15,4 @@ pub use headline::{headline, qualifications};
 pub(crate) use review::{ReviewInput, ReviewSet, incomplete_baseline, items as review_items, sorted as sorted_review};
 pub use review::{ReviewLine, review_lines};
 pub use rules::{GateRules, Limit, Measure, ScopeRules};
+pub(crate) use unmet::unmet_test;

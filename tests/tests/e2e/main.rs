@@ -15,6 +15,7 @@ mod demo;
 mod docs;
 #[cfg(unix)]
 mod export_run;
+mod gate_situations;
 mod help;
 mod history;
 mod malformed;
