@@ -114,7 +114,7 @@ pub fn compare<E: Send>(
         GateCase::new(case, specs.get(&case.case_id).copied(), set)
     });
     let judged: Vec<_> = judged.collect();
-    let suite = repeated.as_ref().map(|repeated| repeated.suite()).unwrap_or_default();
+    let suite = repeated.as_ref().map(RepeatAnalysis::suite).unwrap_or_default();
     let unmet = gate::unmet_test(suite, &cases, request.thresholds.alpha.value());
     let of_repeats: Vec<_> =
         repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();

@@ -82,13 +82,18 @@ impl Measure {
     /// Whether a case could have been counted; a share is relative to these cases.
     fn looks_at(self, case: &GateCase<'_>) -> bool {
         match self {
-            Measure::Regressed | Measure::Changed | Measure::Noisy | Measure::Improved => is_compared(case.verdict),
+            Measure::Regressed
+            | Measure::Changed
+            | Measure::Noisy
+            | Measure::Improved
+            | Measure::HighRiskChanged
+            | Measure::Fabricated
+            | Measure::FailedEvidence => is_compared(case.verdict),
             Measure::Broken | Measure::StillBroken | Measure::Recovered => {
                 !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
             }
             Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::Compared => true,
             Measure::Unmet | Measure::Must => case.met.is_some(),
-            Measure::HighRiskChanged | Measure::Fabricated | Measure::FailedEvidence => is_compared(case.verdict),
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct UnmetTest {
 }
 
 /// Tests whether new meets the expectations in fewer cases than the baseline. The measures of all cases decide where they
-/// include the expectations; otherwise the exact test of McNemar on one run per side does. `None` without expectations.
+/// include the expectations; otherwise the exact test of `McNemar` on one run per side does. `None` without expectations.
 pub(crate) fn unmet_test(suite: &[SuiteMeasure], cases: &[CaseEvaluation], level: f64) -> Option<UnmetTest> {
     let turns: Vec<_> = cases.iter().filter_map(turn).collect();
     let count = |turn: Turn| turns.iter().filter(|other| **other == turn).count() as u64;
@@ -61,7 +61,7 @@ fn turn(case: &CaseEvaluation) -> Option<Turn> {
     })
 }
 
-/// The one-sided exact p-value of McNemar's test: the probability of at least so many falls among the cases that changed,
+/// The one-sided exact p-value of the test of `McNemar`: the probability of at least so many falls among the cases that changed,
 /// where a fall is as likely as a rise.
 fn mcnemar(fell: u64, rose: u64) -> f64 {
     let changed = fell + rose;

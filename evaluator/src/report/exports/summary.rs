@@ -99,23 +99,23 @@ fn add_rules(page: &mut Page, evaluation: &Evaluation) {
 
 /// Adds the review items, in at most half of the room.
 fn add_review(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
-    let lines = gate::review_lines(evaluation, REVIEW_LISTED);
-    if lines.is_empty() {
+    let items = gate::review_lines(evaluation, REVIEW_LISTED);
+    if items.is_empty() {
         return;
     }
     let ids: HashMap<_, _> = evaluation.cases.iter().map(|case| (&case.case_id, case)).collect();
-    let row = |line: &ReviewLine| {
-        let case = line.case_id.as_ref().and_then(|id| ids.get(id)).map(|case| links.case(case)).unwrap_or_default();
+    let row = |item: &ReviewLine| {
+        let case = item.case_id.as_ref().and_then(|id| ids.get(id)).map(|case| links.case(case)).unwrap_or_default();
         format!(
             "| {case} | {} | {} |\n",
-            markdown::text(&line.kind, LONGEST_NAME),
-            markdown::text(&line.message, LONGEST_SENTENCE)
+            markdown::text(&item.kind, LONGEST_NAME),
+            markdown::text(&item.message, LONGEST_SENTENCE)
         )
     };
     let half = page.most - page.room() / 2;
     page.add_table(
         "\n### Review\n\n| Case | What | Detail |\n|---|---|---|\n",
-        lines.iter().map(row),
+        items.iter().map(row),
         half,
         |omitted| format!("\n{} not shown.\n", text::count(omitted, "more item is", "more items are")),
     );
