@@ -88,9 +88,9 @@
   }
 
   // The data are sorted worst first, and sorting is stable.
-  const score = (entry) => (entry.severity === "<0.01" ? 0.001 : Number(entry.severity) || 0);
+  const LEVELS = ["high", "medium", "low", ""];
   const ORDERS = new Map([
-    ["severity", (a, b) => score(b) - score(a)],
+    ["severity", (a, b) => LEVELS.indexOf(a.severity) - LEVELS.indexOf(b.severity)],
     ["risk", (a, b) => RISKS.indexOf(a.risk) - RISKS.indexOf(b.risk)],
     ["id", (a, b) => (a.id < b.id ? -1 : 1)],
   ]);

@@ -54,10 +54,50 @@ pub struct CaseFinding {
 /// The priority of a case for review, from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Severity {
-    /// 1 − Π(1 − share) over the parts, reduced by the share of `noise`.
+    /// 1 − (1 − decisive) · (1 − others / 2), where each of the two is 1 − Π(1 − share) over its parts.
     pub score: f64,
     /// The parts of the score, the largest first.
     pub parts: Vec<SeverityShare>,
+}
+
+/// How severe a case is, for display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SeverityLevel {
+    /// At most other steps or words.
+    Low,
+    /// Other numbers, actions of lower risk, or lost evidence.
+    Medium,
+    /// A part that decides: a write differs, an expectation is no longer met, or there is no answer.
+    High,
+}
+
+impl SeverityLevel {
+    /// The level in lower case.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SeverityLevel::Low => "low",
+            SeverityLevel::Medium => "medium",
+            SeverityLevel::High => "high",
+        }
+    }
+}
+
+impl Severity {
+    /// The lowest score of the level high: that of one write that differs.
+    pub const HIGH: f64 = 0.6;
+
+    /// The lowest score of the level medium: more than the steps alone can reach.
+    pub const MEDIUM: f64 = 0.1;
+
+    /// Returns the level; `None` if nothing counts.
+    pub fn level(&self) -> Option<SeverityLevel> {
+        match self.score {
+            score if score >= Self::HIGH => Some(SeverityLevel::High),
+            score if score > Self::MEDIUM => Some(SeverityLevel::Medium),
+            score if score > 0.0 => Some(SeverityLevel::Low),
+            _ => None,
+        }
+    }
 }
 
 /// A part of a severity.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use alignment::{Alignment, Divergence, DivergenceKind, Operations};
 pub use expectation::{ExpectationResult, Judgement};
-pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityShare};
+pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityLevel, SeverityShare};
 pub use gate::{Bound, Gate, GateOutcome, GateRule, GateScope, ReviewItem, RuleTest};
 pub use repeats::{
     CaseMeasure, CaseRepeats, DifferingPairs, MeasureCode, NoiseBasis, PlaceNoise, Rate, Repeats, ShownRuns,

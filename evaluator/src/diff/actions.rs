@@ -9,7 +9,7 @@ use super::compared::Compared;
 use super::json::JsonChanges;
 use super::part::{CostRange, Part};
 use super::rows::{self, Operation};
-use super::sets::{self, Sets};
+use super::sets::{self, Matching, Sets};
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules, Subject};
 use crate::values::order;
@@ -97,13 +97,8 @@ impl<'a> PreparedActions<'a> {
         Self { actions, parts: actions.zip(notes.as_mut()).map(parts) }
     }
 
-    /// Matches the actions. The flag is false if the lists were too long for the cheapest matching. `meaning` returns the
-    /// target of a ref of new as a hash that is comparable with the baseline's.
-    pub(crate) fn diff(
-        &self,
-        meaning: impl Fn(&FollowedRef) -> u64,
-        renaming: &mut Renaming,
-    ) -> (Vec<ActionRow>, bool) {
+    /// Matches the actions.
+    pub(crate) fn pair_off(&self) -> Matching {
         let Sides { baseline, new: other } = self.actions;
         let Sides { baseline: old, new } = &self.parts;
         let keys = |parts: &[Part<'_>]| parts.iter().map(|part| part.key).collect::<Vec<_>>();
@@ -113,8 +108,20 @@ impl<'a> PreparedActions<'a> {
             let same_tool = baseline.actions[i].tool_name == other.actions[j].tool_name;
             same_tool.then(|| old[i].cost(&new[j], COST))
         };
-        let found =
-            sets::pair_off(&Sets { baseline_keys: &keys(old), new_keys: &keys(new), pair: &pair, order: &order });
+        sets::pair_off(&Sets { baseline_keys: &keys(old), new_keys: &keys(new), pair: &pair, order: &order })
+    }
+
+    /// Compares the matched actions. `meaning` returns the target of a ref of new as a hash that is comparable with the
+    /// baseline's.
+    pub(crate) fn diff(
+        &self,
+        found: &Matching,
+        meaning: impl Fn(&FollowedRef) -> u64,
+        renaming: &mut Renaming,
+    ) -> Vec<ActionRow> {
+        let Sides { baseline, new: other } = self.actions;
+        let Sides { baseline: old, new } = &self.parts;
+        let order = || order::of_lists(old, new, Part::order);
         let preferred = if order() == Ordering::Greater { Side::New } else { Side::Baseline };
         let read = rows::in_reading_order(Sides::new(old.len(), new.len()), &found.pairs, |_| false, preferred);
         let compare = |row: Row| match row {
@@ -128,7 +135,7 @@ impl<'a> PreparedActions<'a> {
             },
             row => ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same, noise: false },
         };
-        (read.into_iter().map(compare).collect(), found.exact)
+        read.into_iter().map(compare).collect()
     }
 }
 

@@ -57,7 +57,7 @@ impl Differences {
         let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
         let sides = Sides { baseline, new };
         let mut notes = Sides::<Notes>::default();
-        let events = Events::new(sides.map(|side| side.loaded), rules, &mut notes);
+        let mut events = Events::new(sides.map(|side| side.loaded), rules, &mut notes);
         let actions =
             sides.map(|side| Actions { actions: &side.loaded.answer.proposed_actions, evidence: side.evidence });
         let actions = PreparedActions::new(actions, rules, &mut notes);
@@ -66,6 +66,10 @@ impl Differences {
         output::note(&other.final_output, &output_scope, &mut notes.new);
         // Ids are renamed in reading order: events, actions, output.
         let mut renaming = Renaming::new(&notes.baseline.ids, &notes.new.ids);
+        // The actions are matched first, and their calls follow them: otherwise an action and its call could be paired with
+        // different ones, and the reasons would contradict each other.
+        let matching = actions.pair_off();
+        events.follow_actions(sides.map(|side| side.loaded), &matching);
         let AlignedEvents { rows, cost, exact, recovery } = events.align(&mut renaming);
         // A ref of new is compared by the call of the baseline that is equal under the rules, so that a difference which the
         // rules ignore in the call does not appear as changed evidence.
@@ -74,7 +78,7 @@ impl Differences {
             let counterpart = evidence::call_of(new.loaded, followed).and_then(|call| paired.get(&call));
             counterpart.map_or(followed.meaning, |call| evidence::event_meaning(baseline.loaded, *call))
         };
-        let (actions, exact_actions) = actions.diff(meaning, &mut renaming);
+        let actions = actions.diff(&matching, meaning, &mut renaming);
         let output = output::diff(&old.final_output, &other.final_output, &output_scope, &mut renaming);
         let Sides { baseline: mut all, new: of_new } = notes;
         all.add(&of_new.matched);
@@ -85,7 +89,7 @@ impl Differences {
             output_is_noise: false,
             cost,
             recovery,
-            exact: exact_actions && exact,
+            exact: matching.exact && exact,
             rules_matched: all.matched,
         }
     }

@@ -10,7 +10,7 @@ use super::assign::{Cost, LEFT_OUT};
 use super::json::JsonChanges;
 use super::part::Part;
 use super::rows::{self, Operation};
-use super::sets::{self, Sets};
+use super::sets::{self, Matching, Sets};
 use super::steps::{self, Step};
 use crate::load::LoadedAnswer;
 use crate::rules::{Notes, Renaming, Rules};
@@ -87,6 +87,17 @@ impl<'a> Events<'a> {
         }
     }
 
+    /// Makes the calls of actions follow the matching of the actions: a call is paired with no call of another action.
+    pub(crate) fn follow_actions(&mut self, sides: Sides<&LoadedAnswer>, matching: &Matching) {
+        let mut baseline = vec![None; sides.baseline.answer.proposed_actions.len()];
+        let mut new = vec![None; sides.new.answer.proposed_actions.len()];
+        for (number, (i, j)) in matching.pairs.iter().enumerate() {
+            (baseline[*i], new[*j]) = (Some(number), Some(number));
+        }
+        steps::follow_actions(Side::Baseline, &mut self.steps.baseline, sides.baseline, &baseline);
+        steps::follow_actions(Side::New, &mut self.steps.new, sides.new, &new);
+    }
+
     /// Aligns them.
     pub(crate) fn align(&self, renaming: &mut Renaming) -> AlignedEvents {
         let Sides { baseline: old, new: other } = &self.steps;
@@ -157,7 +168,11 @@ fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &d
     let left = |paired: &[bool]| (0..paired.len()).filter(|index| !paired[*index]).collect::<Vec<_>>();
     let (removed, added) = (left(&paired), left(&new_paired));
     // The alignment pairs steps up to twice this cost. Moves need a stricter bound, because no order supports the pair.
-    let near = |i: usize, j: usize| old[removed[i]].cost(&new[added[j]]).filter(|cost| *cost < LEFT_OUT);
+    // The calls of matched actions need none: the actions support the pair.
+    let near = |i: usize, j: usize| {
+        let (step, other) = (&old[removed[i]], &new[added[j]]);
+        step.cost(other).filter(|cost| *cost < LEFT_OUT || step.is_of_same_action(other))
+    };
     let found = sets::pair_off(&Sets {
         baseline_keys: &removed.iter().map(|i| old[*i].key).collect::<Vec<_>>(),
         new_keys: &added.iter().map(|j| new[*j].key).collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use counterproof_artifact::EventBody;
+use counterproof_artifact::{EventBody, Side};
 
 use super::assign::Cost;
 use super::compared::Compared;
@@ -31,6 +31,15 @@ pub(crate) struct EventKind<'a> {
     pub tool: &'a str,
 }
 
+/// How the action of a call is matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum ActionLink {
+    /// The number of its pair.
+    Pair(usize),
+    /// Only this side has the action.
+    Alone(Side),
+}
+
 /// A step, prepared for comparison.
 pub(super) struct Step<'a> {
     /// The index of its event, or of its call.
@@ -43,6 +52,8 @@ pub(super) struct Step<'a> {
     pub(super) key: u64,
     /// Steps of different kinds are never paired.
     kind: EventKind<'a>,
+    /// The action that a call carries out. Calls of different actions are never paired.
+    action: Option<ActionLink>,
     /// The compared parts: the event, and the result.
     parts: [Option<Part<'a>>; 2],
 }
@@ -57,8 +68,18 @@ impl<'a> Step<'a> {
     pub(super) fn cost(&self, other: &Step<'_>) -> Option<Cost> {
         let bounds = if self.kind.event == "tool_call" { [CALL, RESULT] } else { [OTHER, RESULT] };
         let parts = self.parts.iter().zip(&other.parts).zip(bounds);
-        (self.kind == other.kind)
+        (self.kind == other.kind && !self.is_of_other_action(other))
             .then(|| parts.map(|((part, other), bounds)| part_cost(part.as_ref(), other.as_ref(), bounds)).sum())
+    }
+
+    /// True for two calls of matched actions.
+    pub(super) fn is_of_same_action(&self, other: &Step<'_>) -> bool {
+        matches!((self.action, other.action), (Some(ActionLink::Pair(a)), Some(ActionLink::Pair(b))) if a == b)
+    }
+
+    /// True for two calls of actions that are not matched with each other.
+    fn is_of_other_action(&self, other: &Step<'_>) -> bool {
+        self.action.is_some() && other.action.is_some() && !self.is_of_same_action(other)
     }
 
     /// Returns the number of leaves that a comparison reads.
@@ -149,10 +170,22 @@ pub(super) fn prepare<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mu
         let parts = [Some(part(index)), result.map(&mut part)];
         let keys = parts.each_ref().map(|part| part.as_ref().map(|part| part.key));
         let key = values::key_of((kind, keys));
-        steps.push(Step { event: index, result, group, key, kind, parts });
+        steps.push(Step { event: index, result, group, key, kind, action: None, parts });
     }
     steps.sort_by_key(|step: &Step<'_>| step.group);
     steps
+}
+
+/// Links each call to its action, whose pair has the number in `pairs`, and makes equal calls of different actions unequal.
+pub(super) fn follow_actions(side: Side, steps: &mut [Step<'_>], loaded: &LoadedAnswer, pairs: &[Option<usize>]) {
+    let actions = loaded.answer.proposed_actions.iter().enumerate();
+    let by_id: HashMap<&str, usize> = actions.map(|(index, action)| (action.action_id.as_str(), index)).collect();
+    for step in steps {
+        let EventBody::ToolCall(call) = &loaded.answer.events[step.event].body else { continue };
+        let Some(&action) = call.action_id.as_deref().and_then(|id| by_id.get(id)) else { continue };
+        let link = pairs[action].map_or(ActionLink::Alone(side), ActionLink::Pair);
+        (step.key, step.action) = (values::key_of((step.key, link)), Some(link));
+    }
 }
 
 /// Maps each call to its first result.

@@ -192,3 +192,51 @@ fn a_case_that_baseline_failed_ranks_below_those_it_solved() {
     assert!(score(&solved) >= 0.6 && score(&failed) < 0.1, "{:?} {:?}", solved.severity, failed.severity);
     assert!(parts(&failed).contains(&"baseline-failed"));
 }
+
+#[test]
+fn a_call_is_paired_as_its_action_is() {
+    let old = writes(&[pay("W1", 50), pay("W2", 60)]);
+    let row = Pair::with_answers(&old, &writes(&[pay("W2", 60), pay("W1", 51)])).row();
+    assert!(row.reasons.iter().all(|reason| !reason.message.contains("order_id")), "{:?}", row.reasons);
+    let cause = row.cause.unwrap();
+    assert_eq!((cause.code.as_str(), cause.place.as_str()), ("arguments", "pay.amount"));
+}
+
+fn said(role: &str, content: &str) -> Value {
+    json!({"type": "message", "ts": 1, "role": role, "content": content})
+}
+
+#[test]
+fn a_message_is_the_first_divergence_only_if_no_step_differs() {
+    let talk = |greeting: &str, question: &str, read: &str| {
+        let mut events = vec![said("assistant", greeting), said("user", question)];
+        events.extend(step("c1", "read", &json!({"id": read}), &json!({"sum": 5})));
+        answer_of(&json!({"events": events, "proposed_actions": []}))
+    };
+    let pointer = |old: &Value, new: &Value| {
+        let divergence = Pair::with_answers(old, new).row().first_divergence.unwrap();
+        divergence.pointers.last().unwrap().pointer.clone()
+    };
+    let old = talk("Hello!", "Where is W1?", "W1");
+    assert_eq!(pointer(&old, &talk("Hi!", "Find W1.", "W2")), "/events/2");
+    assert_eq!(pointer(&old, &talk("Hi!", "Find W1.", "W1")), "/events/0");
+    assert_eq!(pointer(&old, &talk("Hello!", "Find W1.", "W1")), "/events/1");
+}
+
+#[test]
+fn a_read_that_nothing_rests_on_is_no_cause() {
+    let asked = |reads: &[&str], amount: u32| {
+        let calls = reads.iter().enumerate();
+        let events: Vec<_> = calls
+            .flat_map(|(index, id)| step(&format!("c{index}"), "read", &json!({"id": id}), &json!({"of": id})))
+            .collect();
+        let refs: Vec<_> = (0..reads.len()).map(|index| format!("c{index}")).collect();
+        let refs: Vec<_> = refs.iter().map(String::as_str).collect();
+        let paid = action("a1", "pay", &json!({"order_id": "W1", "amount": amount}), &refs);
+        answer_of(&json!({"events": events, "proposed_actions": [paid]}))
+    };
+    let cause = |new: &Value| Pair::with_answers(&asked(&["W1"], 50), new).row().cause.unwrap().place;
+    assert_eq!(cause(&asked(&["W1", "W1"], 51)), "pay.amount", "repeated");
+    assert_eq!(cause(&asked(&["W1", "W7"], 51)), "pay.amount", "about something else");
+    assert_eq!(cause(&asked(&["W7", "W1"], 51)), "pay.amount", "moved");
+}

@@ -1,6 +1,6 @@
 //! The root cause of a case, the findings on its new side, and its severity.
 
-use counterproof_artifact::evaluation::{CaseFinding, Severity};
+use counterproof_artifact::evaluation::{CaseFinding, Severity, SeverityLevel};
 
 use super::anchors::AnchorLink;
 use super::context::CaseContext;
@@ -37,6 +37,8 @@ pub(crate) struct FindingView {
 
 #[derive(Debug, Clone)]
 pub(crate) struct SeverityView {
+    /// `high`, `medium` or `low`.
+    pub(crate) level: &'static str,
     /// The score, with two digits.
     pub(crate) score: String,
     /// The parts, each with its name and its share.
@@ -80,7 +82,11 @@ pub(crate) fn severity(severity: Option<&Severity>) -> Option<SeverityView> {
     let severity = severity.filter(|severity| severity.score > 0.0)?;
     let parts = severity.parts.iter().map(|part| match SeverityPart::parse(&part.code) {
         Some(SeverityPart::Noise) => ("reduced by noise".to_owned(), display::score(part.share)),
+        Some(SeverityPart::BaselineFailed) => {
+            ("reduced because baseline failed".to_owned(), display::score(part.share))
+        }
         _ => (part.code.replace('-', " "), display::score(part.share)),
     });
-    Some(SeverityView { score: display::score(severity.score), parts: parts.collect() })
+    let level = severity.level().map_or("", SeverityLevel::as_str);
+    Some(SeverityView { level, score: display::score(severity.score), parts: parts.collect() })
 }

@@ -1,6 +1,6 @@
 //! A case as a row of a list.
 
-use counterproof_artifact::evaluation::CaseEvaluation;
+use counterproof_artifact::evaluation::{CaseEvaluation, Severity, SeverityLevel};
 
 use crate::report::site::Site;
 use crate::report::view::display;
@@ -17,8 +17,8 @@ pub(crate) struct CaseRow {
     pub(crate) verdict: VerdictView,
     /// The risk; empty for an unknown one.
     pub(crate) risk: &'static str,
-    /// The severity with two digits.
-    pub(crate) severity: String,
+    /// The level of the severity; empty if nothing counts.
+    pub(crate) severity: &'static str,
     /// The first reason, which decided the verdict.
     pub(crate) reason: String,
     /// The number of further reasons as text; empty where there are none.
@@ -45,9 +45,9 @@ impl CaseRow {
     }
 }
 
-/// The severity of a case with two digits.
-pub(crate) fn severity(case: &CaseEvaluation) -> String {
-    case.severity.as_ref().map(|severity| display::score(severity.score)).unwrap_or_default()
+/// The level of a case's severity: `high`, `medium`, `low`, or nothing.
+pub(crate) fn severity(case: &CaseEvaluation) -> &'static str {
+    case.severity.as_ref().and_then(Severity::level).map_or("", SeverityLevel::as_str)
 }
 
 /// The reason that decided the verdict of a case.

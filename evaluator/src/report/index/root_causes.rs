@@ -49,7 +49,7 @@ pub(crate) struct GroupView {
     /// The worst verdict.
     pub(crate) verdict: VerdictView,
     /// The highest severity.
-    pub(crate) severity: String,
+    pub(crate) severity: &'static str,
     /// The message of the root cause.
     pub(crate) message: String,
     /// The stable code of the root cause.
@@ -147,15 +147,15 @@ impl Group<'_> {
     /// The number of cases, and of each verdict if there are several.
     pub(crate) fn count(&self) -> String {
         let all = text::count(self.cases.len(), "case", "cases");
-        let stretches: Vec<_> = self.cases.chunk_by(|a, b| a.verdict == b.verdict).collect();
-        if stretches.len() < 2 {
+        // The cases are in the order of severity, which mixes verdicts.
+        let count = |verdict| self.cases.iter().filter(|case| case.verdict == verdict).count();
+        let counts = Verdict::WORST_FIRST.into_iter().map(|verdict| (verdict, count(verdict)));
+        let counts: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
+        if counts.len() < 2 {
             return all;
         }
-        let of_verdict = |cases: &&[&CaseEvaluation]| {
-            let word = cases.first().map(|case| verdict::show(case.verdict).word);
-            word.map(|word| format!("{} {word}", cases.len())).unwrap_or_default()
-        };
-        format!("{all}: {}", text::list(&stretches.iter().map(of_verdict).collect::<Vec<_>>()))
+        let of_verdict = |(verdict, count): &(Verdict, usize)| format!("{count} {}", verdict::show(*verdict).word);
+        format!("{all}: {}", text::list(&counts.iter().map(of_verdict).collect::<Vec<_>>()))
     }
 }
 
