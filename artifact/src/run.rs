@@ -108,6 +108,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// The group of repeats; a run that was not repeated is a group of its own.
+    pub fn group(&self) -> &RunId {
+        self.group_id.as_ref().unwrap_or(&self.run_id)
+    }
+
     /// The sort key for the age of a run: the time of acceptance, or else the start time, as an instant. A text that is not a
     /// time sorts before every time; between equal times, the greater id is newer.
     pub fn age(&self) -> (Option<Timestamp>, &str, &RunId) {

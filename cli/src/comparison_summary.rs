@@ -17,6 +17,9 @@ const MAX_REASON_CHARS: usize = 180;
 /// Minimum width of the column of rule names, in characters.
 const MIN_RULE_WIDTH: usize = 13;
 
+/// Minimum width of the column of verdicts, in characters.
+const MIN_VERDICT_WIDTH: usize = 12;
+
 /// Renders the summary.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
@@ -88,12 +91,14 @@ fn write_worst_cases(text: &mut String, evaluation: &Evaluation) {
     let differing: Vec<&CaseEvaluation> =
         evaluation.worst_first().into_iter().filter(|case| case.verdict != Verdict::Unchanged).collect();
     let width = differing.iter().take(MAX_CASES_LISTED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
+    let verdicts = differing.iter().take(MAX_CASES_LISTED).map(|case| case_verdict(case).chars().count());
+    let names = verdicts.max().unwrap_or(0).max(MIN_VERDICT_WIDTH) + 1;
     for case in differing.iter().take(MAX_CASES_LISTED) {
         let reason = case.reasons.first().map_or("", |reason| reason.message.as_str());
         let _ = writeln!(
             text,
-            "  {:<13}{:<width$}  {}",
-            name(case.verdict),
+            "  {:<names$}{:<width$}  {}",
+            case_verdict(case),
             case.case_id.as_str(),
             text::one_line(reason, MAX_REASON_CHARS)
         );
@@ -101,6 +106,12 @@ fn write_worst_cases(text: &mut String, evaluation: &Evaluation) {
     if differing.len() > MAX_CASES_LISTED {
         let _ = writeln!(text, "  and {} more", differing.len() - MAX_CASES_LISTED);
     }
+}
+
+/// Returns the verdict of a case for display.
+fn case_verdict(case: &CaseEvaluation) -> String {
+    let name = name(case.verdict);
+    if case.unconfirmed { format!("{name} (unconfirmed)") } else { name }
 }
 
 /// Returns the name of a verdict for display.

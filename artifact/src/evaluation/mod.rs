@@ -53,6 +53,9 @@ pub struct Evaluation {
     /// All runs of both sides; absent where each side has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
+    /// The rates over all cases: one entry for each measure that at least one case has, also with one run per side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suite: Vec<SuiteMeasure>,
     /// The number of cases with each verdict. Every verdict is listed, also with 0.
     #[serde(deserialize_with = "whole::by_key")]
     pub counts: BTreeMap<Verdict, u64>,
@@ -224,6 +227,10 @@ pub struct CaseEvaluation {
     pub title: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
+    /// True for the verdict `regressed` or `broken` where the runs do not exclude chance: one run per side of an agent that is
+    /// not deterministic, and no confirmation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfirmed: bool,
     /// The reasons for the verdict, the decisive one first.
     pub reasons: Vec<Reason>,
     /// The first step at which the two sides differ in meaning.

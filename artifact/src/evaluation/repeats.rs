@@ -21,6 +21,9 @@ pub struct Repeats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureCode {
+    /// Runs that solve the case: the agent answered, every expectation of the cases file is met, every evidence ref resolves,
+    /// and every high-risk action has one. What is not required counts as met. This measure decides; the others explain it.
+    Solved,
     /// Runs with an answer, of the runs of the case.
     Answered,
     /// Runs that meet all expectations of the cases file, of the runs with an answer.
@@ -30,9 +33,14 @@ pub enum MeasureCode {
 }
 
 impl MeasureCode {
+    /// All measures, the one that decides first.
+    pub const ALL: [MeasureCode; 4] =
+        [MeasureCode::Solved, MeasureCode::Answered, MeasureCode::Expectations, MeasureCode::Evidence];
+
     /// The word used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
+            MeasureCode::Solved => "solved",
             MeasureCode::Answered => "answered",
             MeasureCode::Expectations => "expectations",
             MeasureCode::Evidence => "evidence",
@@ -80,6 +88,10 @@ pub struct CaseMeasure {
     /// decision, or where no number of runs would give one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     pub more_runs: Option<u64>,
+    /// The number of additional runs of the baseline alone that would give a decision at the current rates. Absent like
+    /// `more_runs`, and where runs of the baseline alone would not decide.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
+    pub more_baseline_runs: Option<u64>,
 }
 
 /// A conclusion from counts.
@@ -125,8 +137,14 @@ pub struct SuiteMeasure {
     pub new: Rate,
     /// The one-sided p-value of a decrease like this. Each case is compared with itself.
     pub p: f64,
-    /// True where the decrease is significant.
+    /// True where the decrease is significant. For the parts of `solved`: where `solved` fell too.
     pub fell: bool,
+    /// The number of cases with a lower rate on new.
+    #[serde(default, deserialize_with = "whole::required")]
+    pub cases_fell: u64,
+    /// The number of cases with a higher rate on new.
+    #[serde(default, deserialize_with = "whole::required")]
+    pub cases_rose: u64,
 }
 
 /// The statistics of one case.

@@ -419,6 +419,7 @@ fn case_evaluation() -> impl Strategy<Value = Value> {
                     "code": "tool-error", "place": "get_order", "message": "it failed", "pointers": pointers,
                     "path": pointers, "cluster": "0f",
                 },
+                "unconfirmed": passed,
                 "findings": [{"code": "a-finding", "message": "made up", "pointers": pointers, "in_baseline": passed}],
                 "severity": {"score": 0.25, "parts": [{"code": "steps", "share": 0.25}]},
                 "expectations": [{"code": "tool_required", "expected": "x", "name": "a name", "must": true, "new": {"passed": passed, "found": "y"}}]
@@ -436,7 +437,11 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
             let mut document = json!({
                 "schema_version": "evaluation.v1", "evaluator_version": "x 1", "baseline": baseline, "new": new,
                 "counts": counts, "gate": {"passed": outcome == "passed", "outcome": outcome, "rules": rules}, "cases": cases,
-                "rules": [{"rule": "tool get_*, /args/at: ignore", "matched": 3}]
+                "rules": [{"rule": "tool get_*, /args/at: ignore", "matched": 3}],
+                "suite": [{
+                    "code": "solved", "baseline": {"passed": 2, "runs": 2}, "new": {"passed": 1, "runs": 2}, "p": 0.5,
+                    "fell": false, "cases_fell": 1, "cases_rose": 0
+                }]
             });
             if outcome != "passed" {
                 let place = json!({"side": "new", "pointer": "/proposed_actions/0"});

@@ -42,6 +42,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     run_id: Option<RunId>,
 
+    /// Add the run to the latest baseline instead of replacing it: later comparisons use all its runs. A longer baseline decides
+    /// more cases
+    #[arg(long)]
+    append: bool,
+
     /// Accept a run with cases without an answer. Later comparisons cannot find regressions in those cases
     #[arg(long)]
     allow_failures: bool,
@@ -74,6 +79,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         by: args.by.clone(),
         at: SystemClock::start().read().iso(),
         run_id: args.run_id.clone(),
+        append: args.append,
         allow_failures: args.allow_failures,
     };
     let baseline = counterproof_runner::accept(&folder, &args.runs, &acceptance).map_err(accept_error)?;

@@ -18,7 +18,7 @@ use crate::judge::verdict::{self, Compared, Decision};
 use crate::load::case_input::CaseInput;
 use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
-use crate::repeats::{CaseAnalysis, RepeatAnalysis, undetected};
+use crate::repeats::{CaseAnalysis, RepeatAnalysis, RunResult, undetected};
 use crate::usage;
 
 /// Everything about one case while it is compared.
@@ -44,6 +44,8 @@ pub struct CaseComparison<'a> {
     pub row: CaseEvaluation,
     /// What a person should look at.
     pub(crate) review: Vec<ReviewItem>,
+    /// What the measures count in the pair.
+    pub(crate) results: Sides<RunResult>,
     /// Whether the result depends on values of baseline's other cases, and those were not all loaded yet.
     pub(crate) undecided: bool,
 }
@@ -58,6 +60,8 @@ pub(super) struct CaseContext<'a> {
     /// What several runs per side say; `None` with one run per side.
     pub(super) repeats: Option<CaseRepeats<'a>>,
     pub(super) baseline_values: BaselineValues<'a>,
+    /// Whether the agent is declared or shown to do the same in every run.
+    pub(super) is_deterministic: bool,
 }
 
 /// What several runs say of all cases, and of this one.
@@ -75,6 +79,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let row = evaluation(context, &pair, &examination, decision);
     let review = review(context, &row, &examination);
     let undecided = examination.findings.undecided;
+    let results = pair.results(&examination.expectations);
     let differences = examination.answers.map(|answers| answers.differences);
     let (spec, index) = (context.spec, context.index);
     let LoadedPair { shown, artifacts, evidence } = pair;
@@ -89,6 +94,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         differences,
         row,
         review,
+        results,
         undecided,
     }
 }
@@ -139,6 +145,17 @@ impl LoadedPair {
         let artifacts = Sides::from_fn(load);
         let evidence = artifacts.as_ref().map(|artifact| artifact.answer().map(evidence::follow).unwrap_or_default());
         Self { shown, artifacts, evidence }
+    }
+
+    /// What the measures count in the pair.
+    fn results(&self, expectations: &[ExpectationResult]) -> Sides<RunResult> {
+        Sides::from_fn(|side| {
+            let judged = expectations.iter().filter_map(|result| match side {
+                Side::Baseline => result.baseline.as_ref(),
+                Side::New => result.new.as_ref(),
+            });
+            RunResult::new(self.artifacts.get(side), judged, self.evidence.get(side))
+        })
     }
 
     /// Step 2: judges the expectations, and compares the answers where both sides have one.
@@ -192,6 +209,10 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
     let Some(CaseRepeats { all, case }) = context.repeats else { return of_pair };
     let of_runs = match all.verdict(case) {
         Some(mut of_runs) => {
+            // Every pair of a deterministic agent shows the same, so one pair is enough.
+            if context.is_deterministic && matches!(of_pair.verdict, Verdict::Regressed | Verdict::Broken) {
+                return of_pair;
+            }
             if differs_beyond_runs(context, examination, of_runs.verdict) {
                 of_runs.verdict = Verdict::Changed;
             }
@@ -231,6 +252,12 @@ fn with_missing_artifacts(mut decision: Decision, mut missing: Decision) -> Deci
     missing
 }
 
+/// Whether the verdict is of one pair of runs that may differ by chance.
+fn is_unconfirmed(context: CaseContext<'_>, verdict: Verdict) -> bool {
+    let decided = context.repeats.is_some_and(|repeats| repeats.case.runs_decide() || repeats.case.is_confirmed());
+    matches!(verdict, Verdict::Regressed | Verdict::Broken) && !context.is_deterministic && !decided
+}
+
 /// The evaluation of the case as it is stored.
 fn evaluation(
     context: CaseContext<'_>,
@@ -256,6 +283,7 @@ fn evaluation(
         case_id: context.case_id.clone(),
         title: title(spec, [new, baseline]),
         verdict: decision.verdict,
+        unconfirmed: is_unconfirmed(context, decision.verdict),
         reasons: decision.reasons,
         first_divergence: messages::first_divergence(baseline, new, differences),
         alignment: differences.map(alignment_summary::summary),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use counterproof_artifact::evaluation::{
     CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, MeasureCode, Repeats, ReviewItem, Verdict,
 };
-use counterproof_artifact::{CaseId, Extra, Run};
+use counterproof_artifact::{CaseId, Extra, Run, Sides};
 use counterproof_cases::CaseSpec;
 use counterproof_store::ReadError;
 use rayon::prelude::*;
@@ -18,8 +18,8 @@ use crate::gate::{self, GateCase, GateInput, GateRules, ReviewSet};
 use crate::grounding::{Coverage, UsualValues};
 use crate::judge::Expectations;
 use crate::judge::findings::BaselineValues;
-use crate::load::SideRuns;
-use crate::repeats::{RepeatAnalysis, RepeatInputs};
+use crate::load::{ComparedRun, SideRuns};
+use crate::repeats::{CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
 use crate::usage;
@@ -39,8 +39,10 @@ pub struct Request<'a> {
     pub rules: Rules,
     /// The gate's limits.
     pub limits: GateRules,
-    /// The statistical thresholds, for several runs per side.
+    /// The statistical thresholds.
     pub thresholds: Thresholds,
+    /// Whether the agent is declared to do the same in every run. A single failure then fails the gate.
+    pub is_deterministic: bool,
 }
 
 impl Request<'_> {
@@ -54,7 +56,16 @@ impl Request<'_> {
             rules: Rules::default(),
             limits: GateRules::default(),
             thresholds: Thresholds::default(),
+            is_deterministic: false,
         }
+    }
+}
+
+impl Request<'_> {
+    /// Whether the configuration or every run declares the agent deterministic.
+    fn declares_deterministic(&self) -> bool {
+        let declares = |run: &ComparedRun| run.reader().run().deterministic == Some(true);
+        self.is_deterministic || self.baseline.iter().chain(self.new.iter()).all(declares)
     }
 }
 
@@ -96,10 +107,17 @@ pub fn compare<E: Send>(
         expectations: &request.expectations,
         rules: &request.rules,
         thresholds: &request.thresholds,
+        is_declared_deterministic: request.declares_deterministic(),
     };
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
-    let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values: &UsualValues::default() };
+    let is_deterministic = repeated.as_ref().map_or(inputs.is_declared_deterministic, RepeatAnalysis::is_deterministic);
+    let values = &UsualValues::default();
+    let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values, is_deterministic };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
+    let suite = match &repeated {
+        Some(repeated) => repeated.suite().clone(),
+        None => SuiteAnalysis::of_one_run(&pair_results(&rows), &request.thresholds),
+    };
     let (mut cases, mut matched, mut review) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         cases.push(row.evaluation);
@@ -114,25 +132,25 @@ pub fn compare<E: Send>(
         GateCase::new(case, specs.get(&case.case_id).copied(), set)
     });
     let judged: Vec<_> = judged.collect();
-    let suite = repeated.as_ref().map(RepeatAnalysis::suite).unwrap_or_default();
-    let unmet = gate::unmet_test(suite, &cases, request.thresholds.alpha.value());
-    let of_repeats: Vec<_> =
-        repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
+    let unmet = gate::unmet_test(&suite.measures, &cases, request.thresholds.alpha.value());
+    let mut tested = vec![suite_rule(&suite, &request.limits, &request.thresholds)];
+    tested.extend(repeated.as_ref().map(|_| RepeatAnalysis::undecided_rule(&cases, &request.limits)));
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
         baseline: facts(request.baseline.first().reader().run()),
         new: facts(request.new.first().reader().run()),
-        repeats: repeated.map(|repeated| Repeats {
+        repeats: is_repeated.then(|| Repeats {
             baseline: request.baseline.iter().map(|run| facts(run.reader().run())).collect(),
             new: request.new.iter().map(|run| facts(run.reader().run())).collect(),
-            suite: repeated.suite().to_vec(),
+            suite: suite.measures.clone(),
         }),
+        suite: suite.measures,
         counts: count_verdicts(&cases),
         usage: usage::compare_all(&cases),
         gate: gate::judge(GateInput {
             cases: &judged,
-            of_repeats,
+            tested,
             limits: &request.limits,
             is_repeated,
             unmet,
@@ -145,12 +163,23 @@ pub fn compare<E: Send>(
     })
 }
 
+/// The results of one run per side, in the form of several.
+fn pair_results(rows: &[ComparedRow]) -> Vec<CaseResults> {
+    let results = |row: &ComparedRow| {
+        let Sides { baseline, new } = row.results.map(|result| vec![result]);
+        CaseResults { baseline, new }
+    };
+    rows.iter().map(results).collect()
+}
+
 /// What remains of the comparison of a case.
 struct ComparedRow {
     evaluation: CaseEvaluation,
     /// The number of matches of each rule of comparison.
     matched: Vec<u64>,
     review: Vec<ReviewItem>,
+    /// What the measures count in the pair.
+    results: Sides<RunResult>,
 }
 
 /// What the comparisons of all cases share.
@@ -161,6 +190,7 @@ struct Pass<'a> {
     specs: &'a BTreeMap<&'a CaseId, &'a CaseSpec>,
     repeated: Option<&'a RepeatAnalysis>,
     values: &'a UsualValues,
+    is_deterministic: bool,
 }
 
 impl Pass<'_> {
@@ -193,6 +223,7 @@ impl Pass<'_> {
             spec: self.specs.get(case_id).copied(),
             repeats,
             baseline_values: BaselineValues { usual: self.values, coverage },
+            is_deterministic: self.is_deterministic,
         })
     }
 }
@@ -204,13 +235,14 @@ fn finish<E>(
 ) -> Result<ComparedRow, E> {
     sink(&comparison)?;
     let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
-    Ok(ComparedRow { evaluation: comparison.row, matched, review: comparison.review })
+    let CaseComparison { row: evaluation, review, results, .. } = comparison;
+    Ok(ComparedRow { evaluation, matched, review, results })
 }
 
 /// The review item for a baseline with too few answers. Several runs are counted by run, one by case.
 fn incomplete_baseline(cases: &[CaseEvaluation], repeated: Option<&RepeatAnalysis>) -> Option<ReviewItem> {
     if let Some(repeated) = repeated {
-        let answered = repeated.suite().iter().find(|measure| measure.code == MeasureCode::Answered)?;
+        let answered = repeated.suite().measures.iter().find(|measure| measure.code == MeasureCode::Answered)?;
         return gate::incomplete_baseline(answered.baseline.passed, answered.baseline.runs, "runs of cases");
     }
     let count = |is: fn(Verdict) -> bool| cases.iter().filter(|case| is(case.verdict)).count() as u64;

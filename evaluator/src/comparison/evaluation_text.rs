@@ -1,7 +1,7 @@
 //! Messages about a whole evaluation: the gate, its rules, and the changes.
 
 use counterproof_artifact::evaluation::{
-    Bound, ComparedRun, Evaluation, GateRule, GateScope, Rate, SuiteMeasure, Verdict,
+    Bound, ComparedRun, Evaluation, GateRule, GateScope, MeasureCode, Rate, SuiteMeasure, Verdict,
 };
 
 use crate::gate::{self, UnknownScope};
@@ -134,8 +134,17 @@ pub fn repeats(evaluation: &Evaluation) -> String {
 
 /// One message for each measure whose rate over all cases differs between the sides.
 pub fn suite(evaluation: &Evaluation) -> Vec<String> {
-    let measures = evaluation.repeats.iter().flat_map(|repeats| &repeats.suite);
+    // Evaluations of earlier versions list the measures with the repeats only.
+    let stored = evaluation.repeats.iter().flat_map(|repeats| &repeats.suite);
+    let measures: Vec<_> =
+        if evaluation.suite.is_empty() { stored.collect() } else { evaluation.suite.iter().collect() };
+    let counts = |suite: &SuiteMeasure| [&suite.baseline, &suite.new].map(|rate| (rate.passed, rate.runs));
+    let is_explained = |suite: &SuiteMeasure| {
+        suite.code == MeasureCode::Solved
+            && measures.iter().any(|part| part.code != MeasureCode::Solved && counts(part) == counts(suite))
+    };
     let part = |rate: &Rate| rate.passed as f64 / rate.runs.max(1) as f64;
+    let measures = measures.iter().copied().filter(|suite| !is_explained(suite));
     let moved = measures.filter(|suite| (part(&suite.baseline) - part(&suite.new)).abs() > 1e-9);
     let sentence = |suite: &SuiteMeasure| {
         let fell = if suite.fell { ", a significant fall" } else { "" };

@@ -14,6 +14,7 @@ use crate::diff::{Differences, WithEvidence};
 use crate::load::SideRuns;
 use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
+use crate::repeats::RunResult;
 use crate::rules::Rules;
 use crate::values::text;
 
@@ -137,6 +138,7 @@ fn show_case<'a>(
         differences,
         row,
         review: Vec::new(),
+        results: Sides { baseline: RunResult::Unknown, new: RunResult::Unknown },
         undecided: false,
     }
 }

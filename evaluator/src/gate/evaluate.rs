@@ -18,6 +18,8 @@ pub(crate) const UNDECIDED: &str = "undecided";
 pub(crate) struct GateCase<'a> {
     /// What is said of it.
     pub verdict: Verdict,
+    /// Whether the verdict may be chance.
+    pub unconfirmed: bool,
     /// The highest risk of an action on either side.
     pub risk: Option<RiskLevel>,
     /// Whether new meets all that is expected of it; `None` where nothing could be judged.
@@ -38,6 +40,7 @@ impl<'a> GateCase<'a> {
         let judged = case.is_judged_on_new() || is_unanswered;
         Self {
             verdict: case.verdict,
+            unconfirmed: case.unconfirmed,
             risk: case.risk_level,
             met: judged.then(|| !is_unanswered && !case.is_unmet_on_new()),
             review,
@@ -59,8 +62,9 @@ impl Measure {
     /// Whether a case is counted.
     fn counts(self, case: &GateCase<'_>) -> bool {
         match self {
-            Measure::Regressed => case.verdict == Verdict::Regressed,
-            Measure::Broken => case.verdict == Verdict::Broken,
+            Measure::Regressed => case.verdict == Verdict::Regressed && !case.unconfirmed,
+            Measure::Broken => case.verdict == Verdict::Broken && !case.unconfirmed,
+            Measure::Unconfirmed => case.unconfirmed,
             Measure::StillBroken => case.verdict == Verdict::StillBroken,
             Measure::Invalid => case.verdict == Verdict::Invalid,
             Measure::Unpaired => matches!(case.verdict, Verdict::Missing | Verdict::Added),
@@ -89,7 +93,7 @@ impl Measure {
             | Measure::HighRiskChanged
             | Measure::Fabricated
             | Measure::FailedEvidence => is_compared(case.verdict),
-            Measure::Broken | Measure::StillBroken | Measure::Recovered => {
+            Measure::Broken | Measure::Unconfirmed | Measure::StillBroken | Measure::Recovered => {
                 !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
             }
             Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::Compared => true,
@@ -112,8 +116,8 @@ pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
 pub(crate) struct GateInput<'a> {
     /// All cases.
     pub cases: &'a [GateCase<'a>],
-    /// The rules that need several runs per side.
-    pub of_repeats: Vec<GateRule>,
+    /// The rules over all cases together.
+    pub tested: Vec<GateRule>,
     /// The limits.
     pub limits: &'a GateRules,
     /// Whether a side has several runs.
@@ -130,7 +134,7 @@ pub(crate) fn judge(input: GateInput<'_>) -> Gate {
     let mut rules = rules(input.cases, input.limits);
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
-    rules.splice(overall..overall, input.of_repeats);
+    rules.splice(overall..overall, input.tested);
     if let Some(unmet) = input.unmet.filter(|_| input.limits.overall().get(&Measure::Unmet) == Some(&Limit::Baseline)) {
         for rule in rules.iter_mut().filter(|rule| rule.scope.is_none() && rule.code == Measure::Unmet.code()) {
             rule.test = Some(unmet.test);
@@ -281,7 +285,15 @@ mod tests {
     use counterproof_artifact::evaluation::RuleTest;
 
     fn case(verdict: Verdict) -> GateCase<'static> {
-        GateCase { verdict, risk: None, met: None, review: ReviewSet::default(), tags: &[], suite: None }
+        GateCase {
+            verdict,
+            unconfirmed: false,
+            risk: None,
+            met: None,
+            review: ReviewSet::default(),
+            tags: &[],
+            suite: None,
+        }
     }
 
     fn cases(counts: &[(Verdict, usize)]) -> Vec<GateCase<'static>> {
@@ -290,7 +302,7 @@ mod tests {
 
     /// The gate over cases whose differences have a basis to be judged by.
     fn judged(cases: &[GateCase<'_>], limits: &GateRules) -> Gate {
-        judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated: true, unmet: None, review: Vec::new() })
+        judge(GateInput { cases, tested: Vec::new(), limits, is_repeated: true, unmet: None, review: Vec::new() })
     }
 
     fn outcome(counts: &[(Verdict, usize)], limits: &GateRules) -> GateOutcome {
@@ -311,7 +323,7 @@ mod tests {
         cases[0].met = Some(false);
         let gate = judged(&cases, &GateRules::default());
         assert!(gate.passed);
-        assert_eq!(gate.rules.len(), 12);
+        assert_eq!(gate.rules.len(), 13);
         assert!(gate.rules.iter().all(|rule| rule.passed));
         let (unmet, compared) = (find(&gate, "unmet", None), find(&gate, "compared", None));
         assert_eq!((unmet.actual, unmet.of, compared.actual, compared.of), (1, Some(1), 5, Some(5)));
@@ -385,14 +397,7 @@ mod tests {
         let test = RuleTest { p: 0.01, level: 0.05, fell: 9, rose: 1 };
         let outcome = |limits: &GateRules, fell| {
             let unmet = Some(UnmetTest { test, fell });
-            judge(GateInput {
-                cases: &cases,
-                of_repeats: Vec::new(),
-                limits,
-                is_repeated: true,
-                unmet,
-                review: Vec::new(),
-            })
+            judge(GateInput { cases: &cases, tested: Vec::new(), limits, is_repeated: true, unmet, review: Vec::new() })
         };
         let gate = outcome(&GateRules::default(), true);
         let rule = find(&gate, "unmet", None);
@@ -444,8 +449,7 @@ mod tests {
     fn differences_of_one_pair_of_runs_without_expectations_are_not_judged() {
         let limits = GateRules::default();
         let outcome = |cases: &[GateCase<'_>], limits: &GateRules, is_repeated| {
-            judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated, unmet: None, review: Vec::new() })
-                .outcome
+            judge(GateInput { cases, tested: Vec::new(), limits, is_repeated, unmet: None, review: Vec::new() }).outcome
         };
         let differing = cases(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)]);
         assert_eq!(outcome(&differing, &limits, false), GateOutcome::NotJudged);

@@ -16,6 +16,8 @@ pub enum Measure {
     Regressed,
     /// Cases that new could not run and the baseline could: a budget of its own, apart from regressions.
     Broken,
+    /// Cases that got worse or broke in one run per side, which may be chance.
+    Unconfirmed,
     /// Cases that neither side could run.
     StillBroken,
     /// Cases with an artifact that breaks the contract.
@@ -50,9 +52,10 @@ pub enum Measure {
 
 impl Measure {
     /// All measures, in the order in which they are shown.
-    pub const ALL: [Measure; 17] = [
+    pub const ALL: [Measure; 18] = [
         Measure::Regressed,
         Measure::Broken,
+        Measure::Unconfirmed,
         Measure::StillBroken,
         Measure::Invalid,
         Measure::Unpaired,
@@ -75,6 +78,7 @@ impl Measure {
         match self {
             Measure::Regressed => "regressed",
             Measure::Broken => "broken",
+            Measure::Unconfirmed => "unconfirmed",
             Measure::StillBroken => "still_broken",
             Measure::Invalid => "invalid",
             Measure::Unpaired => "unpaired",
@@ -151,6 +155,7 @@ impl Default for GateRules {
         let overall = [
             (Measure::Regressed, zero),
             (Measure::Broken, zero),
+            (Measure::Unconfirmed, Limit::None),
             (Measure::StillBroken, Limit::None),
             (Measure::Invalid, zero),
             (Measure::Unpaired, zero),
@@ -247,6 +252,7 @@ enum Key {
 const KEYS: &[&str] = &[
     "regressed",
     "broken",
+    "unconfirmed",
     "still_broken",
     "invalid",
     "unpaired",

@@ -19,7 +19,11 @@ pub(crate) fn unmet_test(suite: &[SuiteMeasure], cases: &[CaseEvaluation], level
     let (fell, rose) = (count(Turn::Fell), count(Turn::Rose));
     let measure = suite.iter().find(|measure| measure.code == MeasureCode::Expectations);
     let (p, is_fall) = match measure {
-        Some(measure) => (measure.p, measure.fell),
+        // A part falls only with the combined measure, so the larger of both decides.
+        Some(measure) => (
+            suite.iter().fold(measure.p, |p, other| if other.code == MeasureCode::Solved { p.max(other.p) } else { p }),
+            measure.fell,
+        ),
         None if turns.is_empty() => return None,
         None => {
             let p = mcnemar(fell, rose);

@@ -2,12 +2,24 @@
 
 use counterproof_artifact::evaluation::MeasureCode;
 
+use crate::values::text;
+
 /// Returns what a measure counts, for use after a number of runs.
 pub(crate) const fn measure(code: MeasureCode) -> &'static str {
     match code {
+        MeasureCode::Solved => "solved",
         MeasureCode::Answered => "answered",
         MeasureCode::Expectations => "expectations met",
         MeasureCode::Evidence => "evidence resolved",
+    }
+}
+
+/// The further runs that would probably decide a case: `3 more runs per side, or 12 of baseline alone, would decide`.
+pub(crate) fn more_runs(per_side: u64, of_baseline: Option<u64>) -> String {
+    let more = text::count(usize::try_from(per_side).unwrap_or(usize::MAX), "more run", "more runs");
+    match of_baseline {
+        Some(baseline) => format!("{more} per side, or {baseline} more of baseline alone, would decide"),
+        None => format!("{more} per side would decide"),
     }
 }
 

@@ -13,5 +13,5 @@ pub(crate) use changes::{changes, field_path, moved, reordering};
 pub use divergence::first_divergence;
 pub(crate) use divergence::step_name;
 pub(crate) use failure::{failure, violations};
-pub(crate) use measures::{measure, probability};
+pub(crate) use measures::{measure, more_runs, probability};
 pub use output::output;

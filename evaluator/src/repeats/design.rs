@@ -8,10 +8,23 @@ use crate::load::SideRuns;
 /// The design of the runs of both sides.
 #[derive(Debug)]
 pub(super) struct Design {
-    /// For each run of baseline, whether its outcomes are counted.
-    baseline: Vec<bool>,
+    /// For each run of baseline, how its outcomes are counted.
+    baseline: Vec<RunUse>,
+    /// The same for new.
+    new: Vec<RunUse>,
     /// The rounds of new; `None` if its runs were planned in advance.
     pub(super) rounds: Option<Rounds>,
+}
+
+/// How the outcomes of a run are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunUse {
+    /// As one of the first runs.
+    Initial,
+    /// As a confirmation of cases that looked worse in the first runs.
+    Confirmation,
+    /// Not at all.
+    Ignored,
 }
 
 /// Runs of new in rounds: after the full rounds, each round includes only the cases that are still open.
@@ -32,17 +45,35 @@ impl Design {
     }
 
     fn from_documents(baseline: &[Run], new: &[Run]) -> Self {
-        // After the full rounds, how often a case runs depends on its results, so counting these runs would bias the baseline.
-        let counts = |run: &Run| match (&run.until_decided, run.repeat) {
-            (Some(until), Some(repeat)) => repeat.get() <= until.full_rounds.get(),
-            _ => true,
-        };
-        Self { baseline: baseline.iter().map(counts).collect(), rounds: Rounds::from_runs(new) }
+        let baseline = baseline.iter().map(|run| match (&run.confirmation, &run.until_decided, run.repeat) {
+            (Some(_), _, _) => RunUse::Confirmation,
+            // After the full rounds, how often a case runs depends on its results, so counting these runs would bias the
+            // baseline.
+            (None, Some(until), Some(repeat)) if repeat.get() > until.full_rounds.get() => RunUse::Ignored,
+            _ => RunUse::Initial,
+        });
+        let of_new = |run: &Run| if run.confirmation.is_some() { RunUse::Confirmation } else { RunUse::Initial };
+        Self { baseline: baseline.collect(), new: new.iter().map(of_new).collect(), rounds: Rounds::from_runs(new) }
     }
 
-    /// Whether the outcomes of a run of baseline are counted.
-    pub(super) fn counts(&self, run: usize) -> bool {
-        self.baseline.get(run).copied().unwrap_or(true)
+    /// A design of one run per side.
+    pub(super) fn one_run() -> Self {
+        Self { baseline: vec![RunUse::Initial], new: vec![RunUse::Initial], rounds: None }
+    }
+
+    /// Whether the outcomes of a run of baseline are counted before the confirmation.
+    pub(super) fn counts_baseline(&self, run: usize) -> bool {
+        self.baseline.get(run) == Some(&RunUse::Initial)
+    }
+
+    /// Whether a run of baseline is a confirmation run.
+    pub(super) fn confirms_baseline(&self, run: usize) -> bool {
+        self.baseline.get(run) == Some(&RunUse::Confirmation)
+    }
+
+    /// Whether a run of new is a confirmation run.
+    pub(super) fn confirms_new(&self, run: usize) -> bool {
+        self.new.get(run) == Some(&RunUse::Confirmation)
     }
 }
 
@@ -53,7 +84,8 @@ impl Rounds {
         let full = until.map(|until| until.full_rounds.get()).min()?;
         let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let number = |run: &Run| run.repeat.map_or(u64::MAX, Count::get);
-        let mut order: Vec<usize> = (0..runs.len()).collect();
+        // Confirmation runs select their cases by the rounds, so they are no rounds.
+        let mut order: Vec<usize> = (0..runs.len()).filter(|index| runs[*index].confirmation.is_none()).collect();
         order.sort_by_key(|index| number(&runs[*index]));
         // More runs than planned are rounds too, so the maximum covers both.
         let planned = runs.iter().filter_map(|run| run.repeats).map(Count::get).max().unwrap_or(0);
@@ -91,6 +123,6 @@ mod tests {
     #[test]
     fn of_a_baseline_that_was_made_in_rounds_only_the_full_ones_count() {
         let design = Design::from_documents(&[planned(9), round(1), round(2), round(3)], &[planned(1)]);
-        assert_eq!([0, 1, 2, 3].map(|run| design.counts(run)), [true, true, true, false]);
+        assert_eq!([0, 1, 2, 3].map(|run| design.counts_baseline(run)), [true, true, true, false]);
     }
 }

@@ -1,20 +1,21 @@
-//! Hints at a fall: cases with a measure that looks worse in the runs so far. They are worth a confirmation, and prove nothing.
+//! Hints at a fall: cases that look worse in the runs so far. They are worth a confirmation, and prove nothing.
 
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::MeasureCode;
 use rayon::prelude::*;
 
 use super::design::Design;
-use super::measures::outcome;
+use super::measures::case_runs;
 use super::observations::{CaseObservations, Criteria};
 use crate::judge::Expectations;
 use crate::load::SideRuns;
 use crate::messages;
 use crate::rules::Rules;
-use crate::statistics::{CaseTallies, Tally, Thresholds};
+use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, is_hint};
 use crate::values::text;
 
-/// Returns the cases with a hint, each with the counts of the first measure that fell, in the order of `case_ids`.
+/// Returns the cases with a hint, each with its counts, in the order of `case_ids`. Confirmation runs are not counted. The test of
+/// confirmed cases conditions on this choice, so both use the same function.
 pub(crate) fn hints(
     baseline: &SideRuns,
     new: &SideRuns,
@@ -26,32 +27,21 @@ pub(crate) fn hints(
     let rules = Rules::default();
     let criteria = Criteria { expectations, rules: &rules };
     let design = Design::from_runs(baseline, new);
-    let hint = |id: &CaseId| {
-        let (case, _) = CaseObservations::from_runs(baseline, new, criteria, id);
-        let codes = [MeasureCode::Answered, MeasureCode::Expectations, MeasureCode::Evidence];
-        codes.into_iter().find_map(|code| {
-            let tallies = tallies(code, &case, &design);
-            is_hint(tallies, thresholds).then(|| (id.clone(), counts(code, tallies)))
-        })
+    let count = |id: &CaseId| {
+        let results = CaseObservations::from_runs(baseline, new, criteria, id).0.results();
+        case_runs(MeasureCode::Solved, &results, &design).initial
     };
-    case_ids.par_iter().filter_map(hint).collect()
+    let counted: Vec<CaseTallies> = case_ids.par_iter().map(count).collect();
+    let mut tests = CaseTests::default();
+    let hints = case_ids.iter().zip(counted).filter(|(_, case)| is_hint(*case, &mut tests, thresholds));
+    hints.map(|(id, case)| (id.clone(), counts(case))).collect()
 }
 
-fn tallies(code: MeasureCode, case: &CaseObservations, design: &Design) -> CaseTallies {
-    let counted = case.baseline.iter().enumerate().filter(|(run, _)| design.counts(*run));
-    let baseline: Tally = counted.filter_map(|(_, run)| outcome(code, run)).collect();
-    CaseTallies { baseline, new: case.new.iter().filter_map(|run| outcome(code, run)).collect() }
-}
-
-fn is_hint(case: CaseTallies, thresholds: &Thresholds) -> bool {
-    case.drop().is_some_and(|drop| drop >= thresholds.watch_drop.value())
-}
-
-fn counts(code: MeasureCode, case: CaseTallies) -> String {
+fn counts(case: CaseTallies) -> String {
     let runs = |tally: Tally| text::count(tally.runs() as usize, "run", "runs");
     format!(
         "{} in {} of {}, baseline in {} of {}",
-        messages::measure(code),
+        messages::measure(MeasureCode::Solved),
         case.new.passed,
         runs(case.new),
         case.baseline.passed,

@@ -1,133 +1,204 @@
 //! Measures: the number of runs of a side that pass a check, for each case and for the whole suite.
+//!
+//! One combined measure decides: whether a run solves the case. Its parts explain what fell. They are tested too, but a part
+//! counts as fallen only where the combined measure fell, so the parts need no share of the false alarm rate (a closed test:
+//! Marcus, Peritz & Gabriel 1976). Runner errors thus cost the expectations no power.
 
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Rate, SuiteMeasure, Tier};
 
 use super::design::{Design, Rounds};
-use super::observations::{Answered, CaseObservations, RunOutcome};
+use super::run_result::{CaseResults, RunResult};
 use crate::statistics::{
-    self, CaseJudgement, CaseRounds, CaseTallies, Interval, MoreRuns, Planner, RoundTests, SuiteDecision, TWO_SIDED_95,
-    Tally, Thresholds, wilson,
+    self, CaseJudgement, CaseRounds, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, RoundTests,
+    SuiteDecision, TWO_SIDED_95, Tally, Thresholds, wilson,
 };
 
 /// The measures of all cases.
 #[derive(Debug)]
 pub(super) struct Measures {
-    /// The measures of each case, without those that do not apply to it.
+    /// The measures of each case, the combined one first, without those that do not apply to it.
     pub(super) by_case: Vec<Vec<CaseMeasure>>,
-    /// For each case, the measures that the remaining rounds cannot decide; empty for planned runs.
-    pub(super) undecidable: Vec<Vec<MeasureCode>>,
+    /// For each case, whether the remaining rounds cannot decide it; false for planned runs.
+    pub(super) undecidable: Vec<bool>,
     /// Each measure that any case has, over all cases together.
     pub(super) suite: Vec<SuiteMeasure>,
+    /// The p-value of the whole night: a case or the suite fell. `None` without cases that have runs on both sides.
+    pub(super) p: Option<f64>,
 }
 
-const CODES: [MeasureCode; 3] = [MeasureCode::Answered, MeasureCode::Expectations, MeasureCode::Evidence];
-
 impl Measures {
-    /// Judges all cases. The false alarm rate in `thresholds` applies to all measures together.
-    pub(super) fn new(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
-        match &design.rounds {
-            Some(rounds) => Self::from_rounds(cases, design, rounds, thresholds),
-            None => Self::from_planned(cases, design, thresholds),
-        }
-    }
-
-    fn empty(cases: usize) -> Self {
-        Self { by_case: vec![Vec::new(); cases], undecidable: vec![Vec::new(); cases], suite: Vec::new() }
-    }
-
-    /// Judges runs whose number was planned in advance.
-    fn from_planned(cases: &[CaseObservations], design: &Design, thresholds: &Thresholds) -> Self {
-        let counted: Vec<Counted> =
-            CODES.into_iter().filter_map(|code| Counted::from_cases(code, cases, design)).collect();
-        // A measure that always or never passes cannot raise an alarm, so it needs no share of the rate.
-        let moving = counted.iter().filter(|measure| measure.varies()).count().max(1);
-        let thresholds = divided_among(thresholds, moving);
-
-        let mut planner = Planner::new(&thresholds);
-        let mut found = Self::empty(cases.len());
-        for measure in counted {
-            let fall = statistics::judge(&measure.tallies, &thresholds);
-            // A rise is a fall with the sides exchanged, so one test covers both directions.
-            let mirrored: Vec<_> = measure.tallies.iter().map(|tallies| tallies.mirrored()).collect();
-            let rise = statistics::judge(&mirrored, &thresholds);
-            found.suite.push(suite_measure(measure.code, &measure.tallies, &fall));
-            for (index, (fall, rise)) in measure.indexes.into_iter().zip(fall.cases.iter().zip(&rise.cases)) {
-                let more_runs = match planner.more_runs(fall) {
-                    Some(MoreRuns::Enough(more)) => Some(more.into()),
-                    Some(MoreRuns::NotUpTo(_)) | None => None,
-                };
-                found.by_case[index].push(case_measure(measure.code, fall, rise, more_runs));
+    /// Judges all cases. The false alarm rate in `thresholds` applies to the whole night.
+    pub(super) fn new(cases: &[CaseResults], design: &Design, thresholds: &Thresholds) -> Self {
+        let mut found = Self {
+            by_case: vec![Vec::new(); cases.len()],
+            undecidable: vec![false; cases.len()],
+            suite: Vec::new(),
+            p: None,
+        };
+        for code in MeasureCode::ALL {
+            match &design.rounds {
+                Some(rounds) => found.add_from_rounds(code, cases, (design, rounds), thresholds),
+                None => found.add_from_planned(code, cases, design, thresholds),
             }
         }
+        found.restrict_parts();
         found
     }
 
-    /// Judges rounds that each include only the open cases: results are tested after every round, and stop the case.
-    fn from_rounds(cases: &[CaseObservations], design: &Design, rounds: &Rounds, thresholds: &Thresholds) -> Self {
-        let counted = CODES.into_iter().filter_map(|code| RoundsCounted::from_cases(code, cases, design, rounds));
-        let counted: Vec<RoundsCounted> = counted.collect();
-        // Whether a measure varies is only known after the last round, so using it would change earlier decisions.
-        let thresholds = Thresholds { full_rounds: rounds.full, ..divided_among(thresholds, counted.len().max(1)) };
+    /// Adds a measure of runs whose number was planned in advance, and of their confirmation runs.
+    fn add_from_planned(&mut self, code: MeasureCode, cases: &[CaseResults], design: &Design, thresholds: &Thresholds) {
+        let counted = Counted::from_cases(code, cases, design);
+        if counted.indexes.is_empty() {
+            return;
+        }
+        let fall = statistics::judge_confirmed(&counted.runs, thresholds, &mut CaseTests::default());
+        // A rise is a fall with the sides exchanged, so one test covers both directions. Cases are selected for confirmation by
+        // a fall, so only the first runs can show a rise.
+        let mirrored: Vec<_> = counted.runs.iter().map(|case| case.initial.mirrored()).collect();
+        let rise = statistics::judge(&mirrored, thresholds);
+        let tallies: Vec<_> = counted.runs.iter().map(|case| case.initial).collect();
+        self.add_suite(code, &tallies, &fall);
+        let mut planner = Planner::new(thresholds);
+        let cases = counted.runs.iter().zip(fall.cases.iter().zip(&rise.cases));
+        for (index, (runs, (fall, rise))) in counted.indexes.into_iter().zip(cases) {
+            let mut measure = case_measure(code, fall, rise);
+            // The planner knows neither rises nor confirmation runs.
+            if measure.tier != Tier::Improvement && runs.confirmation.new.runs() == 0 {
+                measure.more_runs = enough(planner.more_runs(fall));
+                measure.more_baseline_runs = enough(planner.more_baseline_runs(fall));
+            }
+            self.by_case[index].push(measure);
+        }
+    }
 
-        let mut tests = RoundTests::default();
-        let mut found = Self::empty(cases.len());
-        for measure in counted {
-            let fall = statistics::judge_rounds(&measure.cases, rounds.max, &thresholds, &mut tests);
-            // The full rounds include every case, so a single test on them is valid.
-            let whole: Vec<CaseTallies> = measure.cases.iter().map(|case| case.whole(rounds.full as usize)).collect();
-            let mirrored: Vec<_> = whole.iter().map(|tallies| tallies.mirrored()).collect();
-            let rise = statistics::judge(&mirrored, &thresholds);
-            found.suite.push(suite_measure(measure.code, &whole, &fall));
-            for (index, (fall, rise)) in measure.indexes.into_iter().zip(fall.cases.iter().zip(&rise.cases)) {
-                if fall.p.is_some() {
-                    found.by_case[index].push(case_measure(measure.code, fall, rise, None));
-                }
-                if fall.undecidable {
-                    found.undecidable[index].push(measure.code);
-                }
+    /// Adds a measure of rounds that each include only the open cases: results are tested after every round, and stop the case.
+    fn add_from_rounds(
+        &mut self,
+        code: MeasureCode,
+        cases: &[CaseResults],
+        (design, rounds): (&Design, &Rounds),
+        thresholds: &Thresholds,
+    ) {
+        let Some(measure) = RoundsCounted::from_cases(code, cases, design, rounds) else { return };
+        let thresholds = Thresholds { full_rounds: rounds.full, ..thresholds.clone() };
+        let fall = statistics::judge_rounds(&measure.cases, rounds.max, &thresholds, &mut RoundTests::default());
+        // The full rounds include every case, so a single test on them is valid.
+        let whole: Vec<CaseTallies> = measure.cases.iter().map(|case| case.whole(rounds.full as usize)).collect();
+        let mirrored: Vec<_> = whole.iter().map(|tallies| tallies.mirrored()).collect();
+        let rise = statistics::judge(&mirrored, &thresholds);
+        self.add_suite(code, &whole, &fall);
+        for (index, (fall, rise)) in measure.indexes.into_iter().zip(fall.cases.iter().zip(&rise.cases)) {
+            if fall.p.is_some() {
+                self.by_case[index].push(case_measure(code, fall, rise));
+            }
+            self.undecidable[index] |= code == MeasureCode::Solved && fall.undecidable;
+        }
+    }
+
+    fn add_suite(&mut self, code: MeasureCode, cases: &[CaseTallies], judged: &SuiteDecision) {
+        if code == MeasureCode::Solved {
+            self.p = judged.p;
+        }
+        self.suite.push(suite_measure(code, cases, judged));
+    }
+
+    /// Lets a part count as fallen or risen only where the combined measure did.
+    fn restrict_parts(&mut self) {
+        if let Some((solved, parts)) = self.suite.split_first_mut() {
+            for part in parts {
+                part.fell &= solved.fell;
             }
         }
-        found
+        for measures in &mut self.by_case {
+            let Some((solved, parts)) = measures.split_first_mut() else { continue };
+            for part in parts {
+                restrict_part(solved, part);
+            }
+        }
+    }
+}
+
+/// Gives a part the tier that the combined measure allows.
+fn restrict_part(solved: &CaseMeasure, part: &mut CaseMeasure) {
+    let counts = |measure: &CaseMeasure| [&measure.baseline, &measure.new].map(|rate| (rate.passed, rate.runs));
+    if counts(solved) == counts(part) {
+        // The part alone decides, so it has the conclusion of the whole.
+        *part = CaseMeasure { code: part.code, ..solved.clone() };
+        return;
+    }
+    part.tier = match (solved.tier, part.tier) {
+        (Tier::Regression, Tier::Regression) | (Tier::Improvement, Tier::Improvement) => part.tier,
+        (_, Tier::Regression) => Tier::Likely,
+        (_, Tier::Improvement) => Tier::Unknown,
+        (_, tier) => tier,
+    };
+    // Numbers of further runs are those of the measure that decides.
+    (part.more_runs, part.more_baseline_runs) = (None, None);
+}
+
+fn enough(more: Option<MoreRuns>) -> Option<u64> {
+    match more {
+        Some(MoreRuns::Enough(more)) => Some(more.into()),
+        Some(MoreRuns::NotUpTo(_)) | None => None,
     }
 }
 
 /// The cases to which a measure applies, and how often it passes in each.
 struct Counted {
-    code: MeasureCode,
     indexes: Vec<usize>,
-    tallies: Vec<CaseTallies>,
+    runs: Vec<CaseRuns>,
 }
 
 impl Counted {
-    fn from_cases(code: MeasureCode, cases: &[CaseObservations], design: &Design) -> Option<Self> {
-        let found = cases.iter().enumerate().filter_map(|(index, case)| Some((index, tallies(code, case, design)?)));
-        let (indexes, tallies): (Vec<_>, Vec<_>) = found.unzip();
-        (!indexes.is_empty()).then_some(Self { code, indexes, tallies })
+    fn from_cases(code: MeasureCode, cases: &[CaseResults], design: &Design) -> Self {
+        let count = |(index, case): (usize, &CaseResults)| {
+            let runs = case_runs(code, case, design);
+            let is_tested = runs.initial.baseline.runs() > 0 && runs.initial.new.runs() > 0;
+            is_tested.then_some((index, runs))
+        };
+        let (indexes, runs) = cases.iter().enumerate().filter_map(count).unzip();
+        Self { indexes, runs }
     }
+}
 
-    /// True if the measure passes in some runs of a case and fails in others. It uses only the totals of both sides, so that the
-    /// choice of the tests does not depend on the result.
-    fn varies(&self) -> bool {
-        self.tallies.iter().any(|case| {
-            let passed = case.baseline.passed + case.new.passed;
-            passed > 0 && passed < case.baseline.runs() + case.new.runs()
-        })
+/// The counts of a case before its confirmation and in its confirmation runs.
+pub(super) fn case_runs(code: MeasureCode, case: &CaseResults, design: &Design) -> CaseRuns {
+    let tally = |runs: &[RunResult], counts: &dyn Fn(usize) -> bool| -> Tally {
+        let counted = runs.iter().enumerate().filter(|(run, _)| counts(*run));
+        counted.filter_map(|(_, run)| run.passes(code)).collect()
+    };
+    // A case that was selected for a wrong answer is confirmed by answers: a runner error of a confirmation run would only blur it.
+    // The choice depends on the first runs of new alone, which are given in the test.
+    let failed = |(run, result): (usize, &RunResult)| !design.confirms_new(run) && *result == RunResult::Failed;
+    let ignores_errors = code == MeasureCode::Solved && !case.new.iter().enumerate().any(failed);
+    let confirms = |runs: &[RunResult], confirms: &dyn Fn(usize) -> bool| {
+        let counts = |run: usize| confirms(run) && !(ignores_errors && runs.get(run) == Some(&RunResult::Failed));
+        tally(runs, &counts)
+    };
+    CaseRuns {
+        initial: CaseTallies {
+            baseline: tally(&case.baseline, &|run| design.counts_baseline(run)),
+            new: tally(&case.new, &|run| !design.confirms_new(run)),
+        },
+        confirmation: CaseTallies {
+            baseline: confirms(&case.baseline, &|run| design.confirms_baseline(run)),
+            new: confirms(&case.new, &|run| design.confirms_new(run)),
+        },
     }
 }
 
 /// The cases to which a measure applies, and whether it passes in each round.
 struct RoundsCounted {
-    code: MeasureCode,
     indexes: Vec<usize>,
     cases: Vec<CaseRounds>,
 }
 
 impl RoundsCounted {
     /// `None` if no case has countable runs on both sides. Cases that new has not run yet are included.
-    fn from_cases(code: MeasureCode, cases: &[CaseObservations], design: &Design, rounds: &Rounds) -> Option<Self> {
-        let count = |(index, case): (usize, &CaseObservations)| {
-            let baseline = baseline_tally(code, case, design);
-            let outcomes: Vec<_> = rounds.order.iter().map(|run| outcome(code, case.new.get(*run)?)).collect();
+    fn from_cases(code: MeasureCode, cases: &[CaseResults], design: &Design, rounds: &Rounds) -> Option<Self> {
+        let count = |(index, case): (usize, &CaseResults)| {
+            let baseline = case_runs(code, case, design).initial.baseline;
+            let outcomes: Vec<_> = rounds.order.iter().map(|run| case.new.get(*run)?.passes(code)).collect();
             // Only in the full rounds: a later round without the case means that the case was decided.
             let left_out = outcomes.iter().take(rounds.full as usize).filter(|outcome| outcome.is_none()).count();
             let new = outcomes.into_iter().flatten().collect();
@@ -135,16 +206,11 @@ impl RoundsCounted {
         };
         let (indexes, cases): (Vec<_>, Vec<_>) = cases.iter().enumerate().filter_map(count).unzip();
         let is_any = cases.iter().any(|case: &CaseRounds| !case.new.is_empty());
-        is_any.then_some(Self { code, indexes, cases })
+        is_any.then_some(Self { indexes, cases })
     }
 }
 
-/// The thresholds with the false alarm rate divided by the number of tests (Bonferroni).
-fn divided_among(thresholds: &Thresholds, tests: usize) -> Thresholds {
-    Thresholds { alpha: thresholds.alpha.divided_by(tests), ..thresholds.clone() }
-}
-
-fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement, more_runs: Option<u64>) -> CaseMeasure {
+fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement) -> CaseMeasure {
     let tier = match (fall.tier, rise.tier) {
         // A fall takes precedence; a rise only counts if it is significant, because improvements need no early warning.
         (statistics::Tier::Regression, _) => Tier::Regression,
@@ -162,45 +228,24 @@ fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement, m
         p: fall.p.unwrap_or(1.0),
         corrected: fall.corrected.unwrap_or(1.0),
         tier,
-        // The planner only knows falls: its number does not apply to a decided rise.
-        more_runs: more_runs.filter(|_| tier != Tier::Improvement),
+        more_runs: None,
+        more_baseline_runs: None,
     }
 }
 
 fn suite_measure(code: MeasureCode, cases: &[CaseTallies], judged: &SuiteDecision) -> SuiteMeasure {
-    let sum = |side: fn(&CaseTallies) -> Tally| {
-        cases.iter().map(side).fold(Tally::default(), |sum, tally| {
-            Tally::new(sum.passed.saturating_add(tally.passed), sum.failed.saturating_add(tally.failed))
-        })
-    };
+    let sum = |side: fn(&CaseTallies) -> Tally| cases.iter().map(side).fold(Tally::default(), Tally::plus);
+    let count =
+        |moved: fn(f64) -> bool| cases.iter().filter_map(|case| case.drop()).filter(|drop| moved(*drop)).count() as u64;
     SuiteMeasure {
         code,
         baseline: rate(sum(|case| case.baseline)),
         new: rate(sum(|case| case.new)),
         p: judged.suite.as_ref().map_or_else(|| judged.p.unwrap_or(1.0), |suite| suite.p),
         fell: judged.suite.as_ref().is_some_and(|suite| suite.rejected),
-    }
-}
-
-/// How often a measure passes in a case; `None` if it does not apply to the case, or if a side has no countable run.
-fn tallies(code: MeasureCode, case: &CaseObservations, design: &Design) -> Option<CaseTallies> {
-    let new = case.new.iter().filter_map(|run| outcome(code, run)).collect();
-    let tallies = CaseTallies { baseline: baseline_tally(code, case, design), new };
-    (tallies.baseline.runs() > 0 && tallies.new.runs() > 0).then_some(tallies)
-}
-
-fn baseline_tally(code: MeasureCode, case: &CaseObservations, design: &Design) -> Tally {
-    let counted = case.baseline.iter().enumerate().filter(|(run, _)| design.counts(*run));
-    counted.filter_map(|(_, run)| outcome(code, run)).collect()
-}
-
-/// Whether a run passes the measure; `None` if the measure does not apply to the run.
-pub(super) fn outcome(code: MeasureCode, run: &RunOutcome) -> Option<bool> {
-    let of_answer = |measured: fn(&Answered) -> Option<bool>| run.answered().and_then(measured);
-    match code {
-        MeasureCode::Answered => run.was_sent().then(|| run.answered().is_some()),
-        MeasureCode::Expectations => of_answer(|answer| answer.met),
-        MeasureCode::Evidence => of_answer(|answer| answer.evidence_holds),
+        // Rates are ratios of small integers, so equal rates are exactly equal and others differ by far more than this.
+        cases_fell: count(|drop| drop > 1e-9),
+        cases_rose: count(|drop| drop < -1e-9),
     }
 }
 

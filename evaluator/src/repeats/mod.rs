@@ -16,9 +16,13 @@ mod observations;
 mod place;
 mod reasons;
 mod round_status;
+mod run_result;
 mod shown_pair;
+mod suite;
 pub(crate) mod undetected;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
 pub(crate) use hints::hints;
 pub use round_status::{CaseStatus, RoundStatus, round_statuses};
+pub(crate) use run_result::{CaseResults, RunResult};
+pub(crate) use suite::{SuiteAnalysis, suite_rule};

@@ -1,15 +1,16 @@
 //! The first pass over repeated runs: reduces each artifact to a few hundred bytes, so that all runs of all cases fit in memory
 //! and can be compared with each other.
 
-use counterproof_artifact::evaluation::{CaseUsage, Judgement, SideUsage};
-use counterproof_artifact::{CaseId, ProposedAction, RiskLevel};
+use counterproof_artifact::evaluation::{CaseUsage, SideUsage};
+use counterproof_artifact::{CaseId, RiskLevel};
 
 use super::answer_places::AnswerPlaces;
 use super::labels::{Labels, Names};
+use super::run_result::{CaseResults, RunResult};
 use crate::judge::verdict;
 use crate::judge::{Expectations, Judged};
 use crate::load::SideRuns;
-use crate::load::evidence::{self, FollowedRef};
+use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
 use crate::rules::Rules;
 use crate::usage;
@@ -47,14 +48,12 @@ pub(super) enum RunOutcome {
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) labels: Labels,
-    /// Whether every expectation of the case is met; `None` without expectations, or where none is unmet but one is undecided.
-    pub(super) met: Option<bool>,
+    /// What the measures count.
+    pub(super) result: RunResult,
     /// The first hard expectation that the answer does not meet.
     pub(super) must_unmet: Option<String>,
     /// The highest risk of an action.
     pub(super) highest_risk: Option<RiskLevel>,
-    /// Whether all required evidence resolves; `None` where none is required.
-    pub(super) evidence_holds: Option<bool>,
     /// Its time, size and cost.
     pub(super) usage: SideUsage,
 }
@@ -84,8 +83,40 @@ impl CaseObservations {
         CaseUsage { baseline: typical(&self.baseline), new: typical(&self.new) }
     }
 
-    /// True if the runs decide the verdict: both sides have an answer, and no artifact violates the contract.
+    /// What the measures count in every run.
+    pub(super) fn results(&self) -> CaseResults {
+        let results = |runs: &[RunOutcome]| runs.iter().map(RunOutcome::result).collect();
+        CaseResults { baseline: results(&self.baseline), new: results(&self.new) }
+    }
+
+    /// Whether at least two baseline runs selected the case.
+    pub(super) fn has_two_baseline_runs(&self) -> bool {
+        self.baseline.iter().filter(|run| !matches!(run, RunOutcome::NotSelected)).count() > 1
+    }
+
+    /// Whether the runs of each side that selected the case did the same.
+    pub(super) fn agrees_with_itself(&self) -> bool {
+        [&self.baseline, &self.new].into_iter().all(|runs| {
+            let mut selected = runs.iter().filter(|run| !matches!(run, RunOutcome::NotSelected));
+            selected.next().is_none_or(|first| selected.all(|other| first.agrees(other)))
+        })
+    }
+
+    /// Whether the runs of each side that selected the case have the same result.
+    pub(super) fn has_constant_results(&self) -> bool {
+        [&self.baseline, &self.new].into_iter().all(|runs| {
+            let mut known = runs.iter().map(RunOutcome::result).filter(|result| *result != RunResult::Unknown);
+            known.next().is_none_or(|first| known.all(|other| first == other))
+        })
+    }
+
+    /// True if the runs decide the verdict: both sides have an answer, one side has several, and no artifact violates the
+    /// contract.
     pub(super) fn runs_decide(&self) -> bool {
+        let selected = |runs: &[RunOutcome]| runs.iter().filter(|run| !matches!(run, RunOutcome::NotSelected)).count();
+        if selected(&self.baseline) < 2 && selected(&self.new) < 2 {
+            return false;
+        }
         let is_valid = |runs: &[RunOutcome]| !runs.iter().any(|run| matches!(run, RunOutcome::Invalid));
         let answers = |runs: &[RunOutcome]| runs.iter().any(|run| run.answered().is_some());
         [&self.baseline, &self.new].into_iter().all(|runs| is_valid(runs) && answers(runs))
@@ -121,26 +152,27 @@ impl CaseObservations {
 
 impl RunOutcome {
     fn from_run(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
-        match run.load(case_id) {
+        let artifact = run.load(case_id);
+        match artifact {
             // A selected case without an artifact is missing data; a case that was not selected is not.
             Artifact::Absent if run.selects(case_id) => RunOutcome::Absent,
             Artifact::Absent => RunOutcome::NotSelected,
             Artifact::Invalid(_) => RunOutcome::Invalid,
             Artifact::Failure(_) => RunOutcome::Failed,
-            Artifact::Answer(answer) => {
+            Artifact::Answer(ref answer) => {
                 // Everything that needs the artifact is computed here, so that the artifact can be dropped.
-                let evidence = evidence::follow(&answer);
-                let judged = criteria.expectations.judge_one(case_id, Judged { answer: &answer, evidence: &evidence });
+                let evidence = evidence::follow(answer);
+                let judged = criteria.expectations.judge_one(case_id, Judged { answer, evidence: &evidence });
+                let result = RunResult::new(&artifact, judged.iter(), &evidence);
                 RunOutcome::Answered(Answered {
                     labels: Labels::from_answer(
-                        AnswerPlaces { loaded: &answer, evidence: &evidence, rules: criteria.rules },
+                        AnswerPlaces { loaded: answer, evidence: &evidence, rules: criteria.rules },
                         names,
                     ),
-                    met: met(&judged),
+                    result,
                     must_unmet: criteria.expectations.must_unmet(case_id, &judged),
-                    highest_risk: verdict::highest_risk([&*answer]),
-                    evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),
-                    usage: usage::of_answer(&answer),
+                    highest_risk: verdict::highest_risk([&**answer]),
+                    usage: usage::of_answer(answer),
                 })
             }
         }
@@ -159,30 +191,22 @@ impl RunOutcome {
         }
     }
 
-    /// Whether the case was sent to the agent.
-    pub(super) const fn was_sent(&self) -> bool {
-        matches!(self, RunOutcome::Failed | RunOutcome::Answered(_))
+    /// What the measures count.
+    pub(super) const fn result(&self) -> RunResult {
+        match self {
+            RunOutcome::NotSelected | RunOutcome::Absent | RunOutcome::Invalid => RunResult::Unknown,
+            RunOutcome::Failed => RunResult::Failed,
+            RunOutcome::Answered(answered) => answered.result,
+        }
     }
-}
 
-fn met(judged: &[Judgement]) -> Option<bool> {
-    match judged {
-        [] => None,
-        judged if judged.iter().any(Judgement::is_unmet) => Some(false),
-        judged => judged.iter().all(Judgement::is_met).then_some(true),
+    /// Whether two runs of a case did the same: the same state, and for answers the same value at every place.
+    fn agrees(&self, other: &Self) -> bool {
+        match (self, other) {
+            (RunOutcome::Answered(one), RunOutcome::Answered(other)) => {
+                one.labels == other.labels && one.result == other.result
+            }
+            (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
+        }
     }
-}
-
-/// Whether every ref resolves and every high-risk action has a ref. `None` if no action needs evidence.
-fn evidence_holds(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> Option<bool> {
-    let needs_evidence =
-        |action: &ProposedAction| action.risk_level == RiskLevel::High || !action.evidence_refs.is_empty();
-    if !actions.iter().any(needs_evidence) {
-        return None;
-    }
-    Some(actions.iter().zip(evidence).all(|(action, refs)| {
-        let resolved = evidence::resolved_count(refs);
-        // Two conditions: no ref is broken, and a high-risk action has at least one.
-        resolved == refs.len() && (resolved > 0 || action.risk_level != RiskLevel::High)
-    }))
 }

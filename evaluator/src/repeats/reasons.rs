@@ -1,9 +1,7 @@
 //! The reasons that several runs per side give.
 
-use std::fmt::Write as _;
-
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseMeasure, NoiseBasis, PlaceNoise, Rate, Reason, Tier};
+use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, NoiseBasis, PlaceNoise, Rate, Reason, Tier};
 
 use super::observations::MissingArtifacts;
 use crate::judge::ReasonCode;
@@ -20,6 +18,15 @@ pub(super) fn is_lower(measure: &CaseMeasure) -> bool {
     product(&measure.new, &measure.baseline) < product(&measure.baseline, &measure.new)
 }
 
+/// The measures without the combined one where a part has the same counts and so names the reason better.
+pub(super) fn explaining(measures: &[CaseMeasure]) -> Vec<&CaseMeasure> {
+    let counts = |measure: &CaseMeasure| [&measure.baseline, &measure.new].map(|rate| (rate.passed, rate.runs));
+    let is_explained = |solved: &CaseMeasure| {
+        measures.iter().any(|part| part.code != MeasureCode::Solved && counts(part) == counts(solved))
+    };
+    measures.iter().filter(|measure| measure.code != MeasureCode::Solved || !is_explained(measure)).collect()
+}
+
 /// The reason that a measure gives.
 pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
     let code = match measure.tier {
@@ -31,10 +38,9 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
     let mut message = measured(measure);
     match (measure.tier, measure.more_runs) {
         (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
-            let more = text::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
-            let _ = write!(message, "; {more} per side would decide");
+            message.push_str("; ");
+            message.push_str(&messages::more_runs(more, measure.more_baseline_runs));
         }
-        (Tier::Unknown, None) => message.push_str("; too few runs to decide"),
         _ => {}
     }
     code.reason(message, Vec::new())

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::design::Design;
 use super::measures::Measures;
-use super::observations::{CaseObservations, Criteria, RunOutcome};
+use super::observations::{CaseObservations, Criteria};
 use super::reasons;
+use super::run_result::RunResult;
 use crate::judge::Expectations;
 use crate::load::SideRuns;
 use crate::rules::Rules;
@@ -52,35 +53,33 @@ pub fn round_statuses(
     let criteria = Criteria { expectations, rules: &rules };
     let survey = |id: &CaseId| CaseObservations::from_runs(baseline, new, criteria, id).0;
     let observed: Vec<CaseObservations> = case_ids.par_iter().map(survey).collect();
-    let Measures { by_case, undecidable, .. } = Measures::new(&observed, &Design::from_runs(baseline, new), thresholds);
-    let cases = case_ids.iter().zip(&observed).zip(by_case.iter().zip(&undecidable));
-    let stand =
-        |((case_id, survey), (measures, undecidable)): ((&CaseId, _), (&Vec<CaseMeasure>, &Vec<MeasureCode>))| {
-            let (standing, because) = standing(survey, measures, undecidable);
-            CaseStatus { case_id: case_id.clone(), standing, why: because.map(reasons::measured) }
-        };
+    let results: Vec<_> = observed.iter().map(CaseObservations::results).collect();
+    let Measures { by_case, undecidable, .. } = Measures::new(&results, &Design::from_runs(baseline, new), thresholds);
+    let cases = case_ids.iter().zip(&observed).zip(by_case.iter().zip(undecidable));
+    let stand = |((case_id, survey), (measures, undecidable)): ((&CaseId, _), (&Vec<CaseMeasure>, bool))| {
+        let (standing, because) = standing(survey, measures, undecidable);
+        CaseStatus { case_id: case_id.clone(), standing, why: because.map(reasons::measured) }
+    };
     cases.map(stand).collect()
 }
 
-/// The status of a case, and the measure that decides it.
+/// The status of a case, and the measure that shows it: the combined measure decides, and a part with the same counts names the
+/// reason better.
 fn standing<'a>(
     survey: &CaseObservations,
     measures: &'a [CaseMeasure],
-    undecidable: &[MeasureCode],
+    undecidable: bool,
 ) -> (RoundStatus, Option<&'a CaseMeasure>) {
-    // Tiers are ordered by concern. Among equal tiers and p-values, expectations take precedence over answers.
-    let worst = measures.iter().min_by(|a, b| a.tier.cmp(&b.tier).then(a.p.total_cmp(&b.p)).then(b.code.cmp(&a.code)));
-    let is_open = |measure: &&CaseMeasure| matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
-    // All open measures must be undecidable: a single decidable one keeps the case open.
-    let is_given_up = || measures.iter().filter(is_open).all(|measure| undecidable.contains(&measure.code));
-    let standing = match worst.map(|measure| measure.tier) {
+    let standing = match measures.first().map(|measure| measure.tier) {
         Some(Tier::Regression) => RoundStatus::Worse,
-        Some(Tier::Likely | Tier::Watch | Tier::Unknown) if is_given_up() => RoundStatus::Undecidable,
+        Some(Tier::Likely | Tier::Watch | Tier::Unknown) if undecidable => RoundStatus::Undecidable,
         Some(Tier::Likely | Tier::Watch | Tier::Unknown) => RoundStatus::Open,
         Some(Tier::Steady | Tier::Improvement) => RoundStatus::Steady,
         // No measure has counts on both sides yet, so new has not run the case.
-        None if survey.baseline.iter().any(RunOutcome::was_sent) => RoundStatus::Open,
+        None if survey.baseline.iter().any(|run| run.result() != RunResult::Unknown) => RoundStatus::Open,
         None => RoundStatus::Untested,
     };
-    (standing, worst)
+    // Among the parts, expectations name the reason best, then evidence.
+    let explaining = reasons::explaining(measures);
+    (standing, explaining.into_iter().max_by_key(|measure| measure.code == MeasureCode::Expectations))
 }

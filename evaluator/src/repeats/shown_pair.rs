@@ -4,7 +4,6 @@
 use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
 
-use super::measures::outcome;
 use super::noise::DifferingPlace;
 use super::observations::{CaseObservations, RunOutcome};
 use super::reasons;
@@ -66,7 +65,7 @@ enum Outcome {
 }
 
 fn first_with(runs: &[RunOutcome], code: MeasureCode, wanted: Outcome) -> Option<usize> {
-    runs.iter().position(|run| outcome(code, run) == Some(wanted == Outcome::Passes))
+    runs.iter().position(|run| run.result().passes(code) == Some(wanted == Outcome::Passes))
 }
 
 fn differing(case: &CaseObservations, place: u64) -> Option<Sides<usize>> {

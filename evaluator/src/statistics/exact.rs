@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
 
 use super::distribution::Distribution;
+use super::level::is_at_most;
 use super::tally::CaseTallies;
 
 /// The maximum number of runs, of both sides together, for Boschloo's test. Above it, Fisher's test is used: the p-values then
@@ -20,9 +21,6 @@ const RATES: u32 = 256;
 
 /// Golden-section steps of the refinement. Each shrinks the interval by 0.618, all of them to less than a millionth of its length.
 const REFINEMENTS: usize = 30;
-
-/// The relative tolerance within which two p-values are equal: it covers rounding errors.
-const TIE: f64 = 1.0 + 1e-9;
 
 /// Which test gave a p-value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +141,7 @@ impl Table {
     /// The maximum over all rates of the probability that Fisher's p-value is at most `fisher`.
     fn largest(&self, fisher: f64) -> f64 {
         // Within a row, Fisher's p-value grows with the passes of new, so the region is a prefix of the row.
-        let worst: Vec<usize> = self.fisher.iter().map(|row| row.partition_point(|p| *p <= fisher * TIE)).collect();
+        let worst: Vec<usize> = self.fisher.iter().map(|row| row.partition_point(|p| is_at_most(*p, fisher))).collect();
         // The probability as a function of the rate has several peaks, so a search alone could stop at a lower one.
         let mut best = (0.0, 0.0);
         for (step, at_rate) in (1..RATES).zip(&self.at_rates) {
@@ -189,6 +187,7 @@ pub(super) fn golden_section(mut low: f64, mut high: f64, value: impl Fn(f64) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::level::TIE;
     use crate::statistics::tally::Tally;
     use proptest::prelude::*;
 

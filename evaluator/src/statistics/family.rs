@@ -8,10 +8,8 @@ use std::collections::BTreeMap;
 
 use super::distribution::Distribution;
 use super::exact::{CaseTests, Method};
+use super::level::is_at_most;
 use super::tally::{CaseTallies, Tally};
-
-/// The relative tolerance within which two probabilities are equal: it covers rounding errors.
-const TIE: f64 = 1.0 + 1e-9;
 
 /// The null distribution of the cases of a suite that have runs on both sides.
 #[derive(Debug)]
@@ -19,7 +17,24 @@ pub(super) struct Family {
     shapes: Vec<Shape>,
     total: Distribution,
     seen: usize,
+    weights: Levels,
 }
+
+/// A number for each of the two levels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Levels {
+    /// All cases together.
+    suite: f64,
+    /// The case with the smallest p-value.
+    smallest: f64,
+}
+
+/// How the false alarm rate is shared out where all cases have the same runs. Most of it goes to the suite: single cases seldom
+/// have the runs to be significant, and a case that does is so by far.
+const PLANNED: Levels = Levels { suite: 0.8, smallest: 0.2 };
+
+/// The same for cases with confirmation runs: these are made to decide single cases.
+const CONFIRMED: Levels = Levels { suite: 0.05, smallest: 0.95 };
 
 /// Cases with equally many runs on each side and equally many passes together.
 #[derive(Debug)]
@@ -34,7 +49,7 @@ struct Shape {
 impl Shape {
     /// The probability that the case's p-value is at most `p`.
     fn at_most(&self, p: f64) -> f64 {
-        self.draws.iter().zip(&self.p).take_while(|(_, own)| **own <= p * TIE).map(|((_, mass), _)| mass).sum()
+        self.draws.iter().zip(&self.p).take_while(|(_, own)| is_at_most(**own, p)).map(|((_, mass), _)| mass).sum()
     }
 }
 
@@ -64,9 +79,29 @@ impl Family {
             let p = p_values(&draws, baseline, new, passed, tests);
             Shape { cases, draws, p }
         });
-        let shapes: Vec<_> = shapes.collect();
+        Self::from_shapes(shapes.collect(), cases.iter().map(|case| case.new.passed as usize).sum(), PLANNED)
+    }
+
+    /// Takes the null distribution of the passes of new in each case, with the observed passes. The p-value of a case is the
+    /// lower tail.
+    pub(super) fn from_draws(cases: impl Iterator<Item = (Distribution, usize)>) -> Self {
+        let (mut shapes, mut seen) = (Vec::new(), 0);
+        for (draws, observed) in cases {
+            let mut sum = 0.0;
+            let tail = |(_, mass)| {
+                sum += mass;
+                f64::min(sum, 1.0)
+            };
+            let p = draws.iter().map(tail).collect();
+            shapes.push(Shape { cases: 1, draws, p });
+            seen += observed;
+        }
+        Self::from_shapes(shapes, seen, CONFIRMED)
+    }
+
+    fn from_shapes(shapes: Vec<Shape>, seen: usize, weights: Levels) -> Self {
         let total = sum(shapes.iter().map(|shape| shape.draws.times(shape.cases)));
-        Self { shapes, total, seen: cases.iter().map(|case| case.new.passed as usize).sum() }
+        Self { shapes, total, seen, weights }
     }
 
     /// The number of cases that carry information: those that neither always pass nor always fail.
@@ -83,7 +118,7 @@ impl Family {
     pub(super) fn chances(&self, smallest: f64) -> Chances {
         let (suite, suite_better) = self.suite();
         let smallest = self.smallest_at_most(smallest);
-        Chances { suite, suite_better, smallest, either: self.either(suite.min(smallest)) }
+        Chances { suite, suite_better, smallest, either: self.either(Levels { suite, smallest }) }
     }
 
     /// The probability that the smallest p-value of all cases is at most `p` (Westfall & Young 1993, for exact tests).
@@ -104,28 +139,34 @@ impl Family {
         weighted.sum()
     }
 
-    /// The probability that at least one of the two levels has a probability of at most `chance`.
-    fn either(&self, chance: f64) -> f64 {
+    /// The probability that at least one of the two levels is at least as extreme as the more extreme of the two now, in units of
+    /// its weight.
+    fn either(&self, observed: Levels) -> f64 {
+        let Levels { suite: suite_weight, smallest: case_weight } = self.weights;
+        let unit = (observed.suite / suite_weight).min(observed.smallest / case_weight);
+        let (suite, smallest) = (unit * suite_weight, unit * case_weight);
+        // One of the two is observed, so the probability is at least this.
+        let chance = if is_at_most(observed.suite, suite) { observed.suite } else { observed.smallest };
         let mut below = 0.0;
-        // The suite level: the largest sum of passes whose cumulative probability is at most `chance`.
+        // The suite level: the largest sum of passes whose cumulative probability is at most that of the suite.
         let mut worst = None;
         for (number, mass) in self.total.iter() {
-            if below + mass > chance * TIE {
+            if !is_at_most(below + mass, suite) {
                 break;
             }
             below += mass;
             worst = Some(number);
         }
-        // The case level: the largest attainable p-value whose minimum over the cases has a probability of at most `chance`.
+        // The case level: the largest attainable p-value whose minimum over the cases has at most its probability.
         let mut attainable: Vec<f64> = self.shapes.iter().flat_map(|shape| shape.p.iter().copied()).collect();
         attainable.sort_by(f64::total_cmp);
-        let last = attainable.partition_point(|p| self.smallest_at_most(*p) <= chance * TIE);
+        let last = attainable.partition_point(|p| is_at_most(self.smallest_at_most(*p), smallest));
         let Some(p) = last.checked_sub(1).map(|last| attainable[last]) else {
             return below.max(chance).min(1.0);
         };
         // The complement: every case has a p-value above `p`, and the sum of passes is above `worst`.
         let neither = sum(self.shapes.iter().map(|shape| {
-            let limit = shape.p.partition_point(|own| *own <= p * TIE);
+            let limit = shape.p.partition_point(|own| is_at_most(*own, p));
             let first = shape.draws.iter().next().map_or(0, |(first, _)| first);
             shape.draws.only(|number| number - first >= limit).times(shape.cases)
         }));
@@ -164,6 +205,7 @@ fn sum(terms: impl Iterator<Item = Distribution>) -> Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::level::TIE;
 
     fn case(passed: u32, failed: u32, new_passed: u32, new_failed: u32) -> CaseTallies {
         CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) }
@@ -221,9 +263,10 @@ mod tests {
         let found = chances(&cases);
         assert!(close(found.suite, share(&|passes, _| passes <= seen)));
         assert!(close(found.smallest, share(&|_, own| own <= p * TIE)));
-        let least = found.suite.min(found.smallest) * TIE;
+        let unit = (found.suite / PLANNED.suite).min(found.smallest / PLANNED.smallest) * TIE;
         let either = share(&|passes, own| {
-            share(&|other, _| other <= passes) <= least || share(&|_, other| other <= own * TIE) <= least
+            share(&|other, _| other <= passes) <= unit * PLANNED.suite
+                || share(&|_, other| other <= own * TIE) <= unit * PLANNED.smallest
         });
         assert!(close(found.either, either), "{} {either}", found.either);
     }

@@ -4,24 +4,28 @@
 //! so the same counts always give the same judgement. `docs/statistics.md` has the methods, their sources and their measured
 //! power.
 
+mod confirmation;
 mod correction;
 mod disagreement;
 mod distribution;
 mod exact;
 mod family;
 mod interval;
+mod level;
 mod plan;
 mod sequential;
 mod suite_decision;
 mod tally;
 mod thresholds;
 
+pub use confirmation::{CaseRuns, judge_confirmed};
 pub use correction::benjamini_hochberg;
 pub use disagreement::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, judge_place};
 pub use exact::{BOSCHLOO_UP_TO, CaseTests, Method, fisher};
 pub use interval::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
+pub use level::is_at_most;
 pub use plan::{MoreRuns, Planner};
 pub use sequential::{CaseRounds, RoundTests, judge_rounds, open};
-pub use suite_decision::{CaseJudgement, SuiteDecision, SuiteJudgement, Tier, judge, judge_with};
+pub use suite_decision::{CaseJudgement, SuiteDecision, SuiteJudgement, Tier, is_hint, judge, judge_with};
 pub use tally::{CaseTallies, Tally};
 pub use thresholds::{Fraction, Thresholds};

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use counterproof_artifact::Sides;
+
 use super::distribution::Distribution;
 use super::exact::fisher;
+use super::level::is_at_most;
 use super::suite_decision::{CaseJudgement, fell_enough, steady};
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
@@ -18,11 +21,18 @@ pub enum MoreRuns {
     NotUpTo(u32),
 }
 
+/// Which side gets the further runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Growth {
+    BothSides,
+    BaselineAlone,
+}
+
 /// Estimates numbers of further runs, and caches them: cases with the same tallies are computed once.
 #[derive(Debug)]
 pub struct Planner<'a> {
     thresholds: &'a Thresholds,
-    known: BTreeMap<(CaseTallies, u64), MoreRuns>,
+    known: BTreeMap<(CaseTallies, u64, Growth), MoreRuns>,
 }
 
 impl<'a> Planner<'a> {
@@ -33,25 +43,37 @@ impl<'a> Planner<'a> {
 
     /// Estimates the number of further runs for a judged case. `None` if it is decided, or if a side has no run.
     pub fn more_runs(&mut self, case: &CaseJudgement) -> Option<MoreRuns> {
+        self.estimate(case, Growth::BothSides)
+    }
+
+    /// The same, if only the baseline runs further.
+    pub fn more_baseline_runs(&mut self, case: &CaseJudgement) -> Option<MoreRuns> {
+        self.estimate(case, Growth::BaselineAlone)
+    }
+
+    fn estimate(&mut self, case: &CaseJudgement, growth: Growth) -> Option<MoreRuns> {
         let (Some(p), Some(corrected), false) = (case.p, case.corrected, case.is_decided()) else { return None };
         // The level for the uncorrected p-value, assuming that the other cases stay as they are and the correction factor with
         // them.
         let left = self.thresholds.alpha.value() * if corrected > p { p / corrected } else { 1.0 };
         // Floats are no map keys; equal levels have equal bits.
-        let key = (case.tallies, left.to_bits());
+        let key = (case.tallies, left.to_bits(), growth);
         if let Some(known) = self.known.get(&key) {
             return Some(*known);
         }
-        let more_runs = self.search(case.tallies, left);
+        let more_runs = self.search(case.tallies, left, growth);
         self.known.insert(key, more_runs);
         Some(more_runs)
     }
 
     /// Finds the number by doubling and bisection. The probability of a decision grows with the runs except for small steps back,
     /// since counts are discrete. The result is thus the smallest sufficient number, or close to it.
-    fn search(&self, case: CaseTallies, level: f64) -> MoreRuns {
+    fn search(&self, case: CaseTallies, level: f64, growth: Growth) -> MoreRuns {
         let cap = self.thresholds.more_runs_up_to;
-        let enough = |more: u32| self.chance_of_decision(case, more, level) >= self.thresholds.power.value();
+        let enough = |more: u32| {
+            let new = if growth == Growth::BothSides { more } else { 0 };
+            self.chance_of_decision(case, Sides { baseline: more, new }, level) >= self.thresholds.power.value()
+        };
         let (mut too_few, mut more) = (0, 1.min(cap));
         while more > too_few && !enough(more) {
             (too_few, more) = (more, more.saturating_mul(2).min(cap));
@@ -66,16 +88,16 @@ impl<'a> Planner<'a> {
         MoreRuns::Enough(more)
     }
 
-    /// The probability that the case is decided, as a regression or as steady, after `more` further runs per side.
-    fn chance_of_decision(&self, case: CaseTallies, more: u32, level: f64) -> f64 {
-        let [old, new] = [case.baseline, case.new].map(|tally| further(tally, more));
+    /// The probability that the case is decided, as a regression or as steady, after `more` further runs.
+    fn chance_of_decision(&self, case: CaseTallies, more: Sides<u32>, level: f64) -> f64 {
+        let (old, new) = (further(case.baseline, more.baseline), further(case.new, more.new));
         let mut decided = 0.0;
         // With more passes on baseline, both bounds on the passes of new can only grow: the one below which it is a regression
         // and the one above which it is steady. They therefore continue from the previous row.
         let (mut worse, mut fine) = (0, 0);
         for (baseline, of_baseline) in &old {
             let with = |index: usize| CaseTallies { baseline: *baseline, new: new[index].0 };
-            let is_worse = |case| fell_enough(case, self.thresholds) && fisher(case) <= level;
+            let is_worse = |case| fell_enough(case, self.thresholds) && is_at_most(fisher(case), level);
             while worse < new.len() && is_worse(with(worse)) {
                 worse += 1;
             }
@@ -111,7 +133,7 @@ mod tests {
     fn more_runs(passed: u32, failed: u32, new_passed: u32, new_failed: u32) -> MoreRuns {
         let case = CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) };
         let thresholds = Thresholds::default();
-        Planner::new(&thresholds).search(case, 0.05)
+        Planner::new(&thresholds).search(case, 0.05, Growth::BothSides)
     }
 
     #[test]
@@ -154,12 +176,22 @@ mod tests {
     }
 
     #[test]
+    fn a_longer_baseline_alone_decides_a_case_that_keeps_failing_on_new() {
+        let thresholds = Thresholds::default();
+        let baseline_alone = |case: CaseTallies| Planner::new(&thresholds).search(case, 0.05, Growth::BaselineAlone);
+        let case = |baseline, new| CaseTallies { baseline: Tally::new(baseline, 0), new: Tally::new(0, new) };
+        // One failure against 19 passes: one of 20 arrangements. Two against five: one of 21.
+        assert_eq!(baseline_alone(case(2, 1)), MoreRuns::Enough(17));
+        assert_eq!(baseline_alone(case(2, 2)), MoreRuns::Enough(3));
+    }
+
+    #[test]
     fn no_number_is_reported_if_none_up_to_the_limit_is_enough() {
         let thresholds = Thresholds { more_runs_up_to: 3, ..Thresholds::default() };
         let case = CaseTallies { baseline: Tally::new(9, 1), new: Tally::new(7, 3) };
-        assert_eq!(Planner::new(&thresholds).search(case, 0.05), MoreRuns::NotUpTo(3));
+        assert_eq!(Planner::new(&thresholds).search(case, 0.05, Growth::BothSides), MoreRuns::NotUpTo(3));
         let none = Thresholds { more_runs_up_to: 0, ..Thresholds::default() };
-        assert_eq!(Planner::new(&none).search(case, 0.05), MoreRuns::NotUpTo(0));
+        assert_eq!(Planner::new(&none).search(case, 0.05, Growth::BothSides), MoreRuns::NotUpTo(0));
     }
 
     #[test]
@@ -168,9 +200,11 @@ mod tests {
         let planner = Planner::new(&thresholds);
         for (passed, failed, new_passed, new_failed) in [(10, 0, 8, 2), (5, 0, 3, 2), (4, 1, 4, 1), (9, 1, 7, 3)] {
             let case = CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) };
-            let MoreRuns::Enough(more) = planner.search(case, 0.05) else { panic!("can be decided: {case:?}") };
-            assert!(planner.chance_of_decision(case, more, 0.05) >= 0.8);
-            assert!(planner.chance_of_decision(case, more - 1, 0.05) < 0.8);
+            let MoreRuns::Enough(more) = planner.search(case, 0.05, Growth::BothSides) else {
+                panic!("can be decided: {case:?}")
+            };
+            assert!(planner.chance_of_decision(case, Sides { baseline: more, new: more }, 0.05) >= 0.8);
+            assert!(planner.chance_of_decision(case, Sides { baseline: more - 1, new: more - 1 }, 0.05) < 0.8);
         }
     }
 }

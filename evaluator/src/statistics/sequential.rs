@@ -11,6 +11,7 @@ use super::correction::benjamini_hochberg;
 use super::distribution::Distribution;
 use super::exact::{CaseTests, Method, fisher, golden_section};
 use super::family::Family;
+use super::level::is_at_most;
 use super::suite_decision::{CaseJudgement, SuiteDecision, SuiteJudgement, TestResult, Tier, rates, tier, untested};
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
@@ -72,7 +73,7 @@ pub fn judge_rounds(cases: &[CaseRounds], max: u32, thresholds: &Thresholds, tes
     for ((index, p), corrected) in tested.into_iter().zip(own).zip(&corrected) {
         let case = &mut judged[index];
         (case.p, case.corrected) = (Some(p), Some(*corrected));
-        case.tier = tier(case.tallies, TestResult { p, significant: *corrected <= level }, thresholds);
+        case.tier = tier(case.tallies, TestResult { p, significant: is_at_most(*corrected, level) }, thresholds);
         // The correction can only make the case harder to decide, so testing without it is safe.
         let is_left = cases[index].new.len() < max as usize;
         case.undecidable = is_left && !case.is_decided() && !tests.can_decide(&cases[index], max, level, thresholds);
@@ -113,7 +114,7 @@ fn suite(
     let (p, p_better) = family.suite();
     let (baseline_rate, new_rate) = rates(&whole);
     let informative = family.informative();
-    Some(SuiteJudgement { p, p_better, baseline_rate, new_rate, informative, rejected: p <= level })
+    Some(SuiteJudgement { p, p_better, baseline_rate, new_rate, informative, rejected: is_at_most(p, level) })
 }
 
 /// The sequential tests of cases, with a cache of their tables.
@@ -147,7 +148,7 @@ impl RoundTests {
             let mut then = case.clone();
             then.new.resize(then.new.len().max(max as usize), passes);
             let p = self.fall(&then, max);
-            let test = TestResult { p, significant: p <= level };
+            let test = TestResult { p, significant: is_at_most(p, level) };
             matches!(tier(then.after(usize::MAX), test, thresholds), Tier::Regression | Tier::Steady)
         })
     }
@@ -196,13 +197,11 @@ impl Plan {
         if let Some(known) = self.known.get(&smallest.to_bits()) {
             return *known;
         }
-        let limit = smallest * (1.0 + 1e-9);
         // For each number of passes of baseline and each round, the number of outcomes of new that raise an alarm. These are the
         // outcomes with the fewest passes, because Fisher's p-value grows with the passes of new.
-        let alarms = self
-            .fisher
-            .iter()
-            .map(|rounds| rounds.iter().map(|round| round.partition_point(|p| *p <= limit)).collect::<Vec<_>>());
+        let alarms = self.fisher.iter().map(|rounds| {
+            rounds.iter().map(|round| round.partition_point(|p| is_at_most(*p, smallest))).collect::<Vec<_>>()
+        });
         let alarms: Vec<_> = alarms.collect();
         let chance = |step: f64| self.chance(&alarms, (step / f64::from(RATES)).clamp(1e-6, 1.0 - 1e-6));
         let at = |step: u32| (f64::from(step), chance(f64::from(step)));

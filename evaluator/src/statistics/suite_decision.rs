@@ -5,6 +5,7 @@ use super::correction;
 use super::exact::{CaseTests, Method};
 use super::family::Family;
 use super::interval::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
+use super::level::is_at_most;
 use super::tally::CaseTallies;
 use super::thresholds::Thresholds;
 
@@ -60,6 +61,14 @@ pub struct CaseJudgement {
 }
 
 impl CaseJudgement {
+    /// Replaces the counts and their intervals.
+    pub(super) fn set_tallies(&mut self, tallies: CaseTallies) {
+        self.tallies = tallies;
+        self.baseline_interval = wilson(tallies.baseline, TWO_SIDED_95);
+        self.new_interval = wilson(tallies.new, TWO_SIDED_95);
+        self.drop_interval = newcombe(tallies, TWO_SIDED_95);
+    }
+
     /// Whether the case is decided, so that further runs are not needed.
     pub const fn is_decided(&self) -> bool {
         matches!(self.tier, Tier::Regression | Tier::Steady)
@@ -131,20 +140,20 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
                 baseline_rate,
                 new_rate,
                 informative: family.informative(),
-                rejected: chances.either <= level && chances.suite <= level,
+                rejected: is_at_most(chances.either, level) && is_at_most(chances.suite, level),
             };
             (correction::discrete(&p, &family), Some(suite), Some(chances.either))
         }
     };
 
     // The joint test gates both levels: no case is significant unless it is, even if its own corrected p-value is small.
-    let open = overall.is_some_and(|overall| overall <= level);
+    let open = overall.is_some_and(|overall| is_at_most(overall, level));
     let mut judged: Vec<CaseJudgement> = cases.iter().map(|case| untested(*case, CaseTests::method(*case))).collect();
     for ((index, p), corrected) in tested.into_iter().zip(p).zip(corrected) {
         let case = &mut judged[index];
         case.p = Some(p);
         case.corrected = Some(corrected);
-        case.tier = tier(case.tallies, TestResult { p, significant: open && corrected <= level }, thresholds);
+        case.tier = tier(case.tallies, TestResult { p, significant: open && is_at_most(corrected, level) }, thresholds);
     }
     SuiteDecision { cases: judged, suite, p: overall }
 }
@@ -185,7 +194,7 @@ pub(super) fn tier(case: CaseTallies, test: TestResult, thresholds: &Thresholds)
     // From the strongest conclusion to the weakest; the first that applies is the tier.
     if test.significant && fell_enough(case, thresholds) {
         Tier::Regression
-    } else if test.p <= thresholds.likely_p.value() && reaches(drop, thresholds.likely_drop.value()) {
+    } else if is_likely(drop, test.p, thresholds) {
         Tier::Likely
     } else if reaches(drop, thresholds.watch_drop.value()) {
         Tier::Watch
@@ -194,6 +203,18 @@ pub(super) fn tier(case: CaseTallies, test: TestResult, thresholds: &Thresholds)
     } else {
         Tier::Unknown
     }
+}
+
+fn is_likely(drop: f64, p: f64, thresholds: &Thresholds) -> bool {
+    is_at_most(p, thresholds.likely_p.value()) && reaches(drop, thresholds.likely_drop.value())
+}
+
+/// Whether a case looks worse in its own runs: it would have at least the tier `likely` or `watch`. These cases are worth a
+/// confirmation.
+pub fn is_hint(case: CaseTallies, tests: &mut CaseTests, thresholds: &Thresholds) -> bool {
+    case.drop().filter(|drop| *drop > 0.0).is_some_and(|drop| {
+        reaches(drop, thresholds.watch_drop.value()) || is_likely(drop, tests.fall(case).0, thresholds)
+    })
 }
 
 /// Whether the fall is large enough for a regression.

@@ -20,6 +20,17 @@ impl Tally {
         self.passed.saturating_add(self.failed)
     }
 
+    /// The counts of both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self::new(self.passed.saturating_add(other.passed), self.failed.saturating_add(other.failed))
+    }
+
+    /// The same number of runs with another number of passes.
+    const fn with_passes(self, passed: u32) -> Self {
+        Self::new(passed, self.runs().saturating_sub(passed))
+    }
+
     /// The share of runs that passed; `None` without runs.
     pub fn rate(self) -> Option<f64> {
         (self.runs() > 0).then(|| f64::from(self.passed) / f64::from(self.runs()))
@@ -52,6 +63,18 @@ impl CaseTallies {
     /// The observed fall of the pass rate, negative for a rise; `None` where a side has no run.
     pub fn drop(self) -> Option<f64> {
         Some(self.baseline.rate()? - self.new.rate()?)
+    }
+
+    /// The counts of both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self { baseline: self.baseline.plus(other.baseline), new: self.new.plus(other.new) }
+    }
+
+    /// The same numbers of runs with other numbers of passes.
+    #[must_use]
+    pub(super) const fn with_passes(self, baseline: u32, new: u32) -> Self {
+        Self { baseline: self.baseline.with_passes(baseline), new: self.new.with_passes(new) }
     }
 
     /// Exchanges the two sides.

@@ -135,6 +135,7 @@ impl Pair {
             rules: self.rules.clone(),
             limits: GateRules::default(),
             thresholds: Thresholds::default(),
+            is_deterministic: false,
         }
     }
 

@@ -68,6 +68,7 @@ fn under(rules: Rules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> E
         rules,
         limits: GateRules::default(),
         thresholds: Thresholds::default(),
+        is_deterministic: false,
     };
     counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()
 }
@@ -130,7 +131,7 @@ fn runs_that_are_all_the_same_are_unchanged() {
 #[test]
 fn one_run_that_fails_by_itself_convicts_nobody_and_says_how_many_more_would() {
     let expected = json!({"must_include": ["50"]});
-    let row = of_one(&[saying("50"), saying("50")], &[saying("40")], &expected);
+    let row = of_one(&[saying("50"), saying("50 EUR")], &[saying("40")], &expected);
     assert_ne!(row.verdict, Verdict::Regressed, "{row:#?}");
     let measure = row.repeats.as_ref().unwrap().measures.iter().find(|it| it.code.as_str() == "expectations").unwrap();
     assert!(matches!(measure.tier, Tier::Watch | Tier::Likely | Tier::Unknown), "{measure:?}");
@@ -199,7 +200,7 @@ fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_cas
     assert_eq!(evaluation.counts[&Verdict::Regressed], 0, "{evaluation:#?}");
     let suite = &evaluation.repeats.unwrap().suite;
     let fell: Vec<_> = suite.iter().filter(|measure| measure.fell).map(|measure| measure.code.as_str()).collect();
-    assert_eq!(fell, ["expectations"]);
+    assert_eq!(fell, ["solved", "expectations"]);
     assert!(!evaluation.gate.passed, "{:#?}", evaluation.gate);
 }
 
@@ -207,11 +208,12 @@ fn a_suite_whose_cases_all_fail_a_little_more_often_fails_the_gate_though_no_cas
 fn a_gate_that_passes_reports_the_cases_with_too_few_runs_to_decide() {
     let expected = json!({"must_include": ["50"]});
     let runs = |said: &[&str]| said.iter().map(|said| vec![case(CASE, saying(said))]).collect::<Vec<_>>();
-    let outcome = |new: &[&str]| evaluation_text::outcome(&of_runs(&runs(&["50", "50", "50"]), &runs(new), &expected));
-    assert_eq!(outcome(&["50"]), "Gate passed: all 9 rules met");
+    let outcome =
+        |new: &[&str]| evaluation_text::outcome(&of_runs(&runs(&["50", "50 EUR", "50"]), &runs(new), &expected));
+    assert_eq!(outcome(&["50"]), "Gate passed: all 10 rules met");
     assert_eq!(
         outcome(&["40"]),
-        "Gate passed: all 9 rules met. 1 case has a lower pass rate on new, with too few runs to rule out chance"
+        "Gate passed: all 10 rules met. 1 case has a lower pass rate on new, with too few runs to rule out chance"
     );
 }
 

@@ -121,7 +121,7 @@ impl RunReader {
             // A copy of the same run in another folder is not a repeat.
             let is_repeat = |other: &RunReader| {
                 let (other, run) = (&other.run, &run.run);
-                run.group_id.is_some() && other.group_id == run.group_id && other.run_id != run.run_id
+                other.group() == run.group() && other.run_id != run.run_id
             };
             let (repeats, others) = complete.into_iter().partition(is_repeat);
             return Ok(Latest { run, repeats, others, skipped });

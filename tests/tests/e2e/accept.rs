@@ -309,3 +309,21 @@ fn expectations_are_drafted_from_what_all_runs_of_the_baseline_share() {
     let (results, unmet, compared) = compare("read.json");
     assert_eq!((results, unmet), (3, Some(json!(0))), "{compared}");
 }
+
+#[test]
+fn an_appended_run_makes_the_baseline_longer() {
+    let (sandbox, agent) = (sandbox(), agent());
+    for (id, more) in [("one", &["--append"][..]), ("two", &["--append"]), ("three", &["--append"])] {
+        ask(&sandbox, &agent, &["--side", "new", "--run-id", id]);
+        let accepted = accept(&sandbox, more);
+        assert_eq!(accepted.code, Some(0), "{accepted}");
+    }
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "next"]);
+    let compared = sandbox.run(["compare"]);
+    assert_eq!(compared.code, Some(0), "{compared}");
+    let evaluation = sandbox.json("report/evaluation.json");
+    let runs = evaluation["repeats"]["baseline"].as_array().unwrap();
+    let ids: Vec<_> = runs.iter().map(|run| run["run_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["one", "two", "three"]);
+    assert_valid(&sandbox, "runs");
+}

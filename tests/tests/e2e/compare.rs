@@ -37,6 +37,9 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
     one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
+    solved in 4 of 10 runs (40.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.062)
+    answered in 7 of 10 runs (70.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.312)
+    expectations met in 4 of 6 runs (66.7 %), baseline in 6 of 6 runs (100.0 %) (p 0.250)
 
     Review:
       refund_damaged_001  high-risk action changed: refund_order: amount 50 → 500
@@ -185,6 +188,9 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
     one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
+    solved in 4 of 10 runs (40.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.062)
+    answered in 7 of 10 runs (70.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.312)
+    expectations met in 4 of 6 runs (66.7 %), baseline in 6 of 6 runs (100.0 %) (p 0.250)
 
     Review:
       refund_damaged_001  high-risk action changed: refund_order: amount 50 → 500
@@ -192,6 +198,7 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
 
       ✓ regressed                    3   at most 3 (50 % of 6)
       ✓ broken                       3   at most 3 (30 % of 10)
+        unconfirmed                  0   no limit
         still broken                 0   no limit
       ✓ invalid                      0   at most 0
       ✓ unpaired                     0   at most 0

@@ -59,7 +59,8 @@ fn two_recordings_of_a_command_are_compared() {
     let id = case["case_id"].as_str().unwrap();
     let expected = json!({"expect": ["final_output.content.exit_code == 3"]});
     let cases = json!([{"id": id, "input": {"user": "run it"}, "expected": expected}]);
-    let sandbox = sandbox.with_file("cases.json", &cases.to_string());
+    let config = "[agent]\ndeterministic = true\n";
+    let sandbox = sandbox.with_file("cases.json", &cases.to_string()).with_file("counterproof.toml", config);
     let judged = sandbox.run(["compare", "--cases", "cases.json", "runs/baseline/r1", "runs/new/r1"]);
     assert_eq!(judged.code, Some(1), "{judged}");
     assert_eq!(sandbox.json("report/evaluation.json")["cases"][0]["verdict"], "regressed");

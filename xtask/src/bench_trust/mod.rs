@@ -3,6 +3,8 @@
 
 mod command;
 mod corpus;
+mod night;
+mod random;
 mod simulations;
 
 pub(crate) use command::{Args, run};

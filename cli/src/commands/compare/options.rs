@@ -18,6 +18,8 @@ pub(crate) struct CompareOptions {
     pub(crate) limits: GateRules,
     pub(crate) rules: Rules,
     pub(crate) thresholds: Thresholds,
+    /// Whether the configuration declares the agent deterministic.
+    pub(crate) is_deterministic: bool,
     /// The report folder.
     pub(crate) out: Utf8PathBuf,
     pub(crate) pages: PageSelection,
@@ -54,6 +56,7 @@ impl CompareOptions {
             limits,
             rules: config.rules,
             thresholds: config.statistics,
+            is_deterministic: config.agent.deterministic,
             out: args.out.clone(),
             pages: args.pages.into(),
             report_url: args.report_url.clone(),

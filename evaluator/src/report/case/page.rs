@@ -103,7 +103,7 @@ impl CasePage {
             root: "../",
             case_id: row.case_id.to_string(),
             title: row.title.as_deref().map(display::visible),
-            verdict: verdict::show(row.verdict),
+            verdict: verdict::of_case(row),
             risk: verdict::risk(row.risk_level),
             facts: facts(context),
             input: input(context),

@@ -6,7 +6,6 @@ use counterproof_artifact::evaluation::{CaseMeasure, CaseRepeats, DifferingPairs
 use super::context::CaseContext;
 use crate::messages;
 use crate::report::view::display;
-use crate::values::text;
 
 /// The section.
 #[derive(Debug, Clone)]
@@ -79,8 +78,7 @@ fn omitted(repeats: &CaseRepeats) -> String {
 fn measure(measure: &CaseMeasure) -> MeasureView {
     let conclusion = match (measure.tier, measure.more_runs) {
         (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
-            let more = text::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
-            format!("{}; {more} per side would decide", measure.tier.as_str())
+            format!("{}; {}", measure.tier.as_str(), messages::more_runs(more, measure.more_baseline_runs))
         }
         (tier, _) => tier.as_str().to_owned(),
     };

@@ -127,7 +127,7 @@ fn outcome(case: &CaseEvaluation, review: ReviewSet, evaluation: &Evaluation) ->
     let judged = GateCase::new(case, None, review);
     let counts = |rule: &&GateRule| rule.bound == Bound::AtMost && gate::counts(rule, &judged);
     let violated = evaluation.gate.rules.iter().filter(|rule| !rule.passed).find(counts);
-    let word = verdict::show(case.verdict).word;
+    let word = verdict::of_case(case).word;
     let reason = case.reasons.first();
     let message = reason.map(|reason| text::one_line(&reason.message, LONGEST_MESSAGE)).or_else(|| unmet(case));
     if let Some(rule) = violated {
@@ -161,7 +161,7 @@ fn properties(case: &CaseEvaluation) -> Vec<Property> {
     if case.verdict == Verdict::Unchanged && case.repeats.is_none() {
         return Vec::new();
     }
-    let mut properties = vec![property("verdict", verdict::show(case.verdict).word)];
+    let mut properties = vec![property("verdict", verdict::of_case(case).word)];
     properties.extend(verdict::risk(case.risk_level).map(|risk| property("risk", risk)));
     let severity = case.severity.as_ref().map(|severity| display::score(severity.score));
     properties.extend(severity.map(|severity| property("severity", &severity)));

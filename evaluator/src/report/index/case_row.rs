@@ -33,7 +33,7 @@ impl CaseRow {
             href: site.case_href(case),
             case_id: case.case_id.to_string(),
             title: case.title.as_deref().map(display::visible),
-            verdict: verdict::show(case.verdict),
+            verdict: verdict::of_case(case),
             risk: verdict::risk(case.risk_level).unwrap_or(""),
             severity: severity(case),
             reason: reason(case),

@@ -1,7 +1,7 @@
 //! The sign, word and CSS class of a verdict, and the word for a risk. Colour is never the only sign.
 
 use counterproof_artifact::RiskLevel;
-use counterproof_artifact::evaluation::Verdict;
+use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VerdictView {
@@ -28,6 +28,16 @@ pub(crate) const fn show(verdict: Verdict) -> VerdictView {
         Verdict::Unchanged => ("unchanged", "=", "unchanged"),
     };
     VerdictView { class, sign, word }
+}
+
+/// The view of the verdict of a case: a verdict that may be chance says so.
+pub(crate) fn of_case(case: &CaseEvaluation) -> VerdictView {
+    let view = show(case.verdict);
+    match (case.unconfirmed, case.verdict) {
+        (true, Verdict::Regressed) => VerdictView { word: "regressed (unconfirmed)", ..view },
+        (true, Verdict::Broken) => VerdictView { word: "broken (unconfirmed)", ..view },
+        _ => view,
+    }
 }
 
 /// Returns whether a case with this verdict is unchanged or noisy.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Accepted, Outcome, Run, RunId, Side, escape_invisible};
 use counterproof_store::write::{self, Durability, StagedFolder};
-use counterproof_store::{EVALUATION_FILE, LockError, RUN_FILE, RunLock, RunReader};
+use counterproof_store::{EVALUATION_FILE, LockError, RUN_FILE, ReadError, RunLock, RunReader};
 use counterproof_validation::{Code, validate_path};
 
 use super::accept_error::{AcceptError, Incompleteness, RepeatProblem};
@@ -25,6 +25,8 @@ pub struct Acceptance {
     pub at: String,
     /// The id of the baseline, or of its group of repeats. `None` keeps the id of the run.
     pub run_id: Option<RunId>,
+    /// Whether to add the run to the latest baseline as one more repeat of its group, instead of replacing it.
+    pub append: bool,
     /// Whether to accept a run with cases without an answer.
     pub allow_failures: bool,
 }
@@ -57,9 +59,14 @@ struct Candidate {
 /// of this call are withdrawn.
 pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Result<Baseline, AcceptError> {
     let parent = runs.join(Side::Baseline.as_str());
+    let group = if acceptance.append { latest_group(runs)? } else { None };
     let mut candidates = Vec::new();
     for reader in repeats(RunReader::open(folder)?)? {
-        candidates.push(candidate(reader, &parent, acceptance)?);
+        let mut candidate = candidate(reader, &parent, acceptance)?;
+        if let Some(group) = &group {
+            candidate.append_to(group);
+        }
+        candidates.push(candidate);
     }
     let published: Vec<bool> = candidates.iter().map(is_published).collect::<Result<_, _>>()?;
     if published.iter().all(|published| *published) {
@@ -76,6 +83,23 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
         unresolved: candidates.iter().map(|candidate| candidate.unresolved).sum(),
         folders: candidates.into_iter().map(|candidate| candidate.target).collect(),
     })
+}
+
+/// Returns the group of the latest baseline; a run that was not repeated is a group of its own. `None` without a baseline.
+fn latest_group(runs: &Utf8Path) -> Result<Option<RunId>, AcceptError> {
+    match RunReader::latest(runs, Side::Baseline) {
+        Ok(latest) => Ok(Some(latest.run.run().group().clone())),
+        Err(ReadError::NoRun { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Candidate {
+    /// Makes the copy a run of this group. The group has no planned number of repeats any more.
+    fn append_to(&mut self, group: &RunId) {
+        self.run.group_id = Some(group.clone());
+        (self.run.repeat, self.run.repeats) = (None, None);
+    }
 }
 
 /// Returns the run, or every repeat of its group in order.

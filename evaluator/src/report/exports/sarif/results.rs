@@ -137,7 +137,7 @@ fn problems(case: &CaseEvaluation) -> Vec<Problem<'_>> {
     let mut problems = Vec::new();
     let decisive = case.reasons.first().zip(level(case.verdict));
     if let Some((reason, level)) = decisive {
-        let message = Cow::Owned(format!("{}: {}", verdict::show(case.verdict).word, reason.message));
+        let message = Cow::Owned(format!("{}: {}", verdict::of_case(case).word, reason.message));
         let pointers = &reason.pointers;
         problems.push(Problem { code: &reason.code, level, message, pointers, location: String::new() });
     }
