@@ -28,7 +28,7 @@ impl From<Pages> for PageSelection {
 /// Maps an error of the report to an exit code and a hint.
 pub(crate) fn report_error(error: ReportError) -> CommandError {
     match error {
-        ReportError::NotAReport(_) | ReportError::RunInside { .. } => {
+        ReportError::NotAReport(_) | ReportError::RunInside { .. } | ReportError::Busy(_) => {
             CommandError::usage(error).hint("choose another folder with `--out`")
         }
         ReportError::Read(_) | ReportError::Folder { .. } | ReportError::Write(_) | ReportError::Render { .. } => {

@@ -23,6 +23,7 @@
 pub mod confined_path;
 pub mod write;
 
+mod file_lock;
 mod run_folder;
 
 pub use run_folder::{

@@ -2,7 +2,7 @@
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
-use counterproof_evaluator::history::{self, EvaluationSource, History, HistoryError, SkippedPath};
+use counterproof_evaluator::history::{self, EvaluationSource, History, HistoryError, HistoryFolder, SkippedPath};
 use counterproof_evaluator::text;
 use counterproof_store::{ReadError, read_evaluation};
 
@@ -34,12 +34,12 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         return Err(CommandError::usage("no evaluation.json in any of the folders or directly below them")
             .hint("pass reports or run folders: `counterproof compare` writes an evaluation.json into each"));
     }
-    history::prepare(&args.out).map_err(history_error)?;
+    let out = HistoryFolder::begin(&args.out).map_err(history_error)?;
     let mut history = History::default();
     for file in &files {
         let added = read_evaluation(file).map_err(|error| reason(&error)).and_then(|(evaluation, _)| {
             let folder = file.parent().unwrap_or(file);
-            let place = EvaluationSource { folder: folder.to_string(), href: href(&args.out, folder) };
+            let place = EvaluationSource { folder: folder.to_string(), href: href(out.target(), folder) };
             history.add(&evaluation, place).map_err(|known| format!("same comparison as in `{}`", known.folder))
         });
         left_out.extend(added.err().map(|reason| SkippedPath { path: file.clone(), reason }));
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     if history.is_empty() {
         return Err(CommandError::io("no evaluation could be read"));
     }
-    let page = history::write(&args.out, &history, &left_out).map_err(history_error)?;
+    let page = out.write(&history, &left_out).map_err(history_error)?;
     streams
         .print_line(format_args!("history of {}: {page}", text::count(history.len(), "evaluation", "evaluations")))?;
     Ok(Exit::Done)
@@ -71,16 +71,18 @@ fn reason(error: &ReadError) -> String {
 
 fn history_error(error: HistoryError) -> CommandError {
     match error {
-        HistoryError::NotAHistory(_) => CommandError::usage(error).hint("choose another folder with `--out`"),
+        HistoryError::NotAHistory(_) | HistoryError::Busy(_) => {
+            CommandError::usage(error).hint("choose another folder with `--out`")
+        }
         HistoryError::Read { .. } | HistoryError::Write(_) | HistoryError::Render(_) => CommandError::io(error),
     }
 }
 
 /// Returns the link from the history to a folder's index page, or to its evaluation if it has no page.
 fn href(out: &Utf8Path, folder: &Utf8Path) -> Option<String> {
-    let (from, to) = (out.canonicalize_utf8().ok()?, folder.canonicalize_utf8().ok()?);
+    let to = folder.canonicalize_utf8().ok()?;
     let name = ["index.html", "evaluation.json"].into_iter().find(|name| folder.join(name).is_file())?;
-    Some(counterproof_evaluator::encode_path(&format!("{}{name}", relative_path(&from, &to)?)))
+    Some(counterproof_evaluator::encode_path(&format!("{}{name}", relative_path(out, &to)?)))
 }
 
 /// Returns the relative path from one folder to another. `None` between two Windows drives.

@@ -4,7 +4,7 @@ use std::io;
 
 use camino::Utf8PathBuf;
 use counterproof_store::ReadError;
-use counterproof_store::write::WriteError;
+use counterproof_store::write::{ReplaceError, WriteError};
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -15,22 +15,25 @@ pub enum ReportError {
     /// The output folder holds files that this program did not write.
     #[error("`{0}` exists and is not a report; nothing was written")]
     NotAReport(Utf8PathBuf),
-    /// A compared run is inside the output folder, which is cleared before the report is written.
-    #[error("the run `{run}` is inside the report folder `{out}`, which would be cleared")]
+    /// A compared run is inside the output folder, which the report replaces.
+    #[error("the run `{run}` is inside the report folder `{out}`, which would be replaced")]
     RunInside {
         /// The run folder.
         run: Utf8PathBuf,
         /// The report folder.
         out: Utf8PathBuf,
     },
-    /// The previous report could not be removed.
-    #[error("failed to clear `{path}`")]
+    /// The output folder could not be read.
+    #[error("failed to read `{path}`")]
     Folder {
         /// The file or folder.
         path: Utf8PathBuf,
         /// The error of the operating system.
         source: io::Error,
     },
+    /// Another process writes a report into the folder.
+    #[error("another process is writing a report to `{0}`")]
+    Busy(Utf8PathBuf),
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -42,4 +45,13 @@ pub enum ReportError {
         /// The error of the template engine.
         source: askama::Error,
     },
+}
+
+impl From<ReplaceError> for ReportError {
+    fn from(error: ReplaceError) -> Self {
+        match error {
+            ReplaceError::Busy(out) => Self::Busy(out),
+            ReplaceError::Write(error) => Self::Write(error),
+        }
+    }
 }

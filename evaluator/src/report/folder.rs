@@ -1,12 +1,12 @@
-//! Prepares the output folder of a report: creates it, or clears the report in it. A folder with other content is never
-//! changed.
+//! The output folder of a report. A new report is written next to it and replaces it as a whole. A folder with other content
+//! is never changed.
 
 use std::fs;
 use std::io;
 
-use camino::Utf8Path;
+use camino::{Utf8DirEntry, Utf8Path};
 use counterproof_store::EVALUATION_FILE;
-use counterproof_store::write::{self, Durability};
+use counterproof_store::write::{self, FolderReplacement, TEMPORARY_PREFIX};
 
 use super::error::ReportError;
 use super::layout::{
@@ -14,8 +14,7 @@ use super::layout::{
     SEARCH_FOLDER, STATIC_FOLDER, SUMMARY_FILE,
 };
 
-/// The content of the marker file, which identifies a report. It is written first and never removed, so that a report whose
-/// writing was interrupted can be replaced.
+/// The content of the marker file, which identifies a report.
 const MARKER: &str = "A report of Counterproof. The next report that is written here replaces it. Open index.html.\n";
 
 /// The scripts of the report pages.
@@ -25,52 +24,71 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("case.js", include_str!("../../../templates/static/case.js")),
 ];
 
+/// The entries of a report folder. All others are the user's, and stay.
+const ENTRIES: [&str; 9] = [
+    INDEX_FILE,
+    EVALUATION_FILE,
+    SUMMARY_FILE,
+    JUNIT_FILE,
+    SARIF_FILE,
+    CASES_FOLDER,
+    LISTS_FOLDER,
+    ARTIFACTS_FOLDER,
+    STATIC_FOLDER,
+];
+
 /// Fails for a folder with other content than a report.
-pub(crate) fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {
+fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {
     if is_empty(out)? || is_report(out) { Ok(()) } else { Err(ReportError::NotAReport(out.to_owned())) }
 }
 
-/// Creates or clears the folder. Afterwards it contains the static files and no page.
-pub(crate) fn prepare(out: &Utf8Path) -> Result<(), ReportError> {
-    for folder in [out.to_owned(), out.join(STATIC_FOLDER)] {
-        write::create_folder(&folder)?;
-    }
-    // Before anything is removed: an interruption from here on leaves a folder that the next report can replace.
-    write::write(&out.join(MARKER_FILE), MARKER.as_bytes(), Durability::Cached)?;
-    for name in [INDEX_FILE, EVALUATION_FILE, SUMMARY_FILE, JUNIT_FILE, SARIF_FILE] {
-        remove(&out.join(name), |path| fs::remove_file(path))?;
-    }
-    for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER, ARTIFACTS_FOLDER] {
-        remove(&out.join(name), |path| fs::remove_dir_all(path))?;
-    }
+/// Starts a new report that will replace the one in `out`: its folders and static files, and no page.
+pub(crate) fn begin(out: &Utf8Path) -> Result<FolderReplacement, ReportError> {
+    refuse_foreign(out)?;
+    let replacement = FolderReplacement::begin(out, &ENTRIES)?;
+    let folder = replacement.path();
     for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER] {
-        write::create_folder(&out.join(name))?;
+        write::create_folder(&folder.join(name))?;
     }
+    write::write_new(&folder.join(MARKER_FILE), MARKER.as_bytes())?;
     for (name, text) in COMMON_FILES.iter().chain(&SCRIPTS) {
-        write::write(&out.join(STATIC_FOLDER).join(name), text.as_bytes(), Durability::Cached)?;
+        write::write_new(&folder.join(STATIC_FOLDER).join(name), text.as_bytes())?;
     }
-    Ok(())
+    Ok(replacement)
 }
 
+/// Whether the folder is missing, or contains nothing but files that an interrupted writer has left.
 fn is_empty(out: &Utf8Path) -> Result<bool, ReportError> {
+    let failed = |source| ReportError::Folder { path: out.to_owned(), source };
     match out.read_dir_utf8() {
-        Ok(mut entries) => Ok(entries.next().is_none()),
+        Ok(entries) => {
+            let entries = entries.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+            Ok(entries.iter().all(is_leftover))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
-        Err(source) => Err(ReportError::Folder { path: out.to_owned(), source }),
+        Err(source) => Err(failed(source)),
     }
+}
+
+/// Whether an interrupted writer has left an entry of an output folder.
+pub(crate) fn is_leftover(entry: &Utf8DirEntry) -> bool {
+    // Earlier versions created the folder of static files before the marker in it.
+    is_unfinished(entry) || is_empty_static(entry)
+}
+
+fn is_unfinished(entry: &Utf8DirEntry) -> bool {
+    entry.file_name().starts_with(TEMPORARY_PREFIX)
+}
+
+fn is_empty_static(entry: &Utf8DirEntry) -> bool {
+    let contains_only_unfinished = |folder: &Utf8Path| {
+        folder.read_dir_utf8().is_ok_and(|entries| entries.flatten().all(|entry| is_unfinished(&entry)))
+    };
+    entry.file_name() == STATIC_FOLDER && contains_only_unfinished(entry.path())
 }
 
 fn is_report(out: &Utf8Path) -> bool {
     // The whole content, because a file of this name in a user's folder must not be enough to clear it.
     fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes())
-}
-
-fn remove(path: &Utf8Path, remove: impl FnOnce(&Utf8Path) -> io::Result<()>) -> Result<(), ReportError> {
-    match remove(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(ReportError::Folder { path: path.to_owned(), source })
-        }
-        _ => Ok(()),
-    }
 }

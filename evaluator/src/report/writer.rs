@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_store::EVALUATION_FILE;
-use counterproof_store::write::{self, Durability};
+use counterproof_store::write::{self, Durability, FolderReplacement};
 
 use super::case::CasePage;
 use super::error::ReportError;
@@ -23,7 +23,7 @@ use super::url_path::encode_path;
 use crate::comparison::{self, CaseComparison, Request};
 use crate::load::SideRuns;
 
-/// A report under construction. Threads can share it.
+/// A report under construction. Threads can share it. Until it is finished, the report that is in its folder stays unchanged.
 #[derive(Debug)]
 pub struct ReportWriter<'a> {
     site: Site<'a>,
@@ -31,11 +31,13 @@ pub struct ReportWriter<'a> {
     verdicts: Vec<Verdict>,
     /// Pages that wait for their neighbours; `None` where every case has a page, so that the neighbours are known.
     queue: Option<Mutex<PageQueue<Box<CasePage>>>>,
+    /// The folder as the caller named it.
     out: Utf8PathBuf,
+    replacement: FolderReplacement,
 }
 
 impl<'a> ReportWriter<'a> {
-    /// Starts the report of a comparison in the folder `out`. Creates the folder, or clears the report in it.
+    /// Starts the report of a comparison that will be in the folder `out`.
     pub fn create(out: &Utf8Path, request: &'a Request<'_>) -> Result<Self, ReportError> {
         let ids = comparison::pair(&request.baseline, &request.new)?;
         Self::start(out, ids, &request.baseline, &request.new)
@@ -54,25 +56,23 @@ impl<'a> ReportWriter<'a> {
 
     /// Starts the report of an earlier comparison without its runs. Such a report has no case pages.
     pub fn without_runs(out: &Utf8Path, evaluation: &Evaluation) -> Result<Self, ReportError> {
-        folder::refuse_foreign(out)?;
-        folder::prepare(out)?;
+        let replacement = folder::begin(out)?;
         let site = Site::without_runs(case_ids(evaluation));
-        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned() })
+        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned(), replacement })
     }
 
     fn start(out: &Utf8Path, ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Result<Self, ReportError> {
-        folder::refuse_foreign(out)?;
         for run in baseline.iter().chain(new.iter()) {
             let run = run.reader().folder();
             if is_inside(run, out) {
                 return Err(ReportError::RunInside { run: run.to_owned(), out: out.to_owned() });
             }
         }
-        folder::prepare(out)?;
+        let replacement = folder::begin(out)?;
         let mut site = Site::with_runs(ids, baseline, new);
         // Every page links to the run documents. Copying them before the threads start avoids concurrent copies.
-        site.failures = copy_files(out, site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
-        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned() })
+        site.failures = copy_files(replacement.path(), site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
+        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned(), replacement })
     }
 
     /// Limits the case pages to a selection.
@@ -107,7 +107,7 @@ impl<'a> ReportWriter<'a> {
     /// Builds the page of a case and copies the files it links to.
     fn case_page(&self, case: &CaseComparison<'_>) -> Result<CasePage, ReportError> {
         let (page, copies) = CasePage::new(&self.site, case, &self.site.failures);
-        let failures = copy_files(&self.out, copies)?;
+        let failures = copy_files(self.replacement.path(), copies)?;
         if failures.is_empty() {
             return Ok(page);
         }
@@ -128,49 +128,55 @@ impl<'a> ReportWriter<'a> {
         self.write_page(&self.site.case_page(id), &page)
     }
 
-    /// Writes the index, the lists, `evaluation.json` and the exports. Returns the path of the index.
-    pub fn finish(&self, evaluation: &Evaluation) -> Result<Utf8PathBuf, ReportError> {
+    /// Writes the index, the lists, `evaluation.json` and the exports, and puts the report in its place. Returns the path of the
+    /// index.
+    pub fn finish(self, evaluation: &Evaluation) -> Result<Utf8PathBuf, ReportError> {
         self.finish_with(evaluation, &ReportContext::default())
     }
 
     /// Like [`ReportWriter::finish`], with exports that refer to locations outside of the report.
-    pub fn finish_with(&self, evaluation: &Evaluation, context: &ReportContext) -> Result<Utf8PathBuf, ReportError> {
-        write::write_json(&self.out.join(EVALUATION_FILE), evaluation, Durability::Synced)?;
+    pub fn finish_with(self, evaluation: &Evaluation, context: &ReportContext) -> Result<Utf8PathBuf, ReportError> {
+        write::write_json(&self.path(EVALUATION_FILE), evaluation, Durability::Synced)?;
         self.finish_pages(evaluation, context)
     }
 
     /// Like [`ReportWriter::finish_with`] for an evaluation that was read from `bytes`, which are written unchanged.
     pub fn finish_from_bytes(
-        &self,
+        self,
         evaluation: &Evaluation,
         bytes: &[u8],
         context: &ReportContext,
     ) -> Result<Utf8PathBuf, ReportError> {
-        write::write(&self.out.join(EVALUATION_FILE), bytes, Durability::Synced)?;
+        write::write(&self.path(EVALUATION_FILE), bytes, Durability::Synced)?;
         self.finish_pages(evaluation, context)
     }
 
-    fn finish_pages(&self, evaluation: &Evaluation, context: &ReportContext) -> Result<Utf8PathBuf, ReportError> {
+    fn finish_pages(self, evaluation: &Evaluation, context: &ReportContext) -> Result<Utf8PathBuf, ReportError> {
         if let Some(queue) = &self.queue {
             let rest = queue.lock().unwrap_or_else(PoisonError::into_inner).drain();
             rest.into_iter().try_for_each(|ready| self.write_ready(ready))?;
         }
-        // The index comes last: a report whose writing was interrupted has no page that looks complete.
-        exports::write(&self.out, evaluation, context, self.site.selection)?;
+        exports::write(self.replacement.path(), evaluation, context, self.site.selection)?;
         let groups = index::groups(evaluation);
         for (path, page) in index::list_pages(&self.site, evaluation, &groups) {
             self.write_page(&path, &page)?;
         }
         for (path, script) in index::search_scripts(&self.site, evaluation) {
-            write::write(&self.out.join(path), script.as_bytes(), Durability::Cached)?;
+            write::write_new(&self.path(&path), script.as_bytes())?;
         }
         self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &groups))?;
+        self.replacement.publish()?;
         Ok(self.out.join(INDEX_FILE))
     }
 
     fn write_page(&self, path: &str, page: &impl Template) -> Result<(), ReportError> {
         let html = page.render().map_err(|source| ReportError::Render { page: path.to_owned(), source })?;
-        Ok(write::write(&self.out.join(path), html.as_bytes(), Durability::Cached)?)
+        Ok(write::write_new(&self.path(path), html.as_bytes())?)
+    }
+
+    /// The path of a file while the report is written.
+    fn path(&self, name: &str) -> Utf8PathBuf {
+        self.replacement.path().join(name)
     }
 }
 

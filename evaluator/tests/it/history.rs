@@ -3,7 +3,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::history::{self, EvaluationSource, History, SkippedPath};
+use counterproof_evaluator::history::{self, EvaluationSource, History, HistoryFolder, SkippedPath};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -37,8 +37,8 @@ struct Written {
 fn written(history: &History, skipped: &[SkippedPath]) -> Written {
     let folder = tempfile::tempdir().unwrap();
     let out = Utf8Path::from_path(folder.path()).unwrap().join("history");
-    history::prepare(&out).unwrap();
-    let page = history::write(&out, history, skipped).unwrap();
+
+    let page = HistoryFolder::begin(&out).unwrap().write(history, skipped).unwrap();
     let html = std::fs::read_to_string(page).unwrap();
     Written { _folder: folder, out, html }
 }
@@ -134,6 +134,6 @@ fn a_folder_with_other_content_is_never_changed() {
     let out = Utf8Path::from_path(folder.path()).unwrap();
     counterproof_store::write::write(&out.join("mine.txt"), b"mine", counterproof_store::write::Durability::Cached)
         .unwrap();
-    assert!(history::prepare(out).is_err());
+    assert!(HistoryFolder::begin(out).is_err());
     assert_eq!(out.read_dir_utf8().unwrap().count(), 1);
 }

@@ -1,9 +1,10 @@
 //! One writer at a time: the lock of a run folder. The system releases it when the process ends for any reason.
 
-use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::file_lock::FileLock;
 
 /// The lock file in a run folder. It belongs to no document and is removed when the writer is done.
 pub const LOCK_FILE: &str = ".lock";
@@ -28,64 +29,19 @@ pub enum LockError {
 /// released its lock.
 #[derive(Debug)]
 pub struct RunLock {
-    path: Utf8PathBuf,
-    file: Option<File>,
+    _lock: FileLock,
 }
 
 impl RunLock {
-    /// Locks a folder, or returns [`LockError::Held`] at once.
-    ///
-    /// Some network file systems have no locks. There the folder is used without one, because refusing to run would be
-    /// worse than running unprotected.
+    /// Locks a folder, or returns [`LockError::Held`] at once. A file system without locks is used without one.
     pub fn acquire(folder: &Utf8Path) -> Result<Self, LockError> {
         let path = folder.join(LOCK_FILE);
-        let failed = |source| LockError::Io { path: path.clone(), source };
-        loop {
-            #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
-            let file =
-                OpenOptions::new().create(true).truncate(false).write(true).read(true).open(&path).map_err(failed)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(LockError::Held(folder.to_owned())),
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                    return Ok(Self { path, file: None });
-                }
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
-            // The previous holder may have removed the file between our open and our lock. A lock on a removed file
-            // excludes no other process, so try again.
-            if is_at(&file, &path).map_err(failed)? {
-                return Ok(Self { path, file: Some(file) });
-            }
+        match FileLock::try_acquire(&path) {
+            Ok(Some(lock)) => Ok(Self { _lock: lock }),
+            Ok(None) => Err(LockError::Held(folder.to_owned())),
+            Err(source) => Err(LockError::Io { path, source }),
         }
     }
-}
-
-impl Drop for RunLock {
-    fn drop(&mut self) {
-        if self.file.is_some() {
-            // Removed while the lock is held, so that the file is surely ours. A file that remains does not block.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// True where the path names the open file.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Utf8Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-
-    let opened = file.metadata()?;
-    match path.metadata() {
-        Ok(named) => Ok((opened.dev(), opened.ino()) == (named.dev(), named.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(not(unix))]
-fn is_at(_file: &File, path: &Utf8Path) -> io::Result<bool> {
-    path.try_exists()
 }
 
 #[cfg(test)]

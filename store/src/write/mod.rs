@@ -3,11 +3,13 @@
 //! Bytes go to a temporary file in the same folder, which is then renamed to the target. With [`Durability::Synced`] the
 //! file and its folder entry are on disk before a write returns. Threads that write into one folder at the same time can
 //! share the sync of that folder ([`SharedFolder`]). A whole folder is built under a temporary name and renamed at the
-//! end ([`StagedFolder`]).
+//! end ([`StagedFolder`]); a folder that replaces another one is swapped in ([`FolderReplacement`]).
 
 mod atomic_file;
 mod files;
+mod folder_replacement;
 mod folders;
+mod new_file;
 mod repeatable_error;
 mod shared_folder;
 mod staged_folder;
@@ -15,7 +17,9 @@ mod staged_folder;
 pub use atomic_file::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
 pub use files::{append, copy, create_new, write, write_json, write_json_shared};
 pub(crate) use files::{create_log, remove, sync_file, sync_file_system};
+pub use folder_replacement::{FolderReplacement, ReplaceError};
 pub use folders::{create_folder, create_new_folder, sync};
+pub use new_file::{copy_new, write_new};
 pub(crate) use repeatable_error::RepeatableError;
 pub use shared_folder::SharedFolder;
 pub use staged_folder::StagedFolder;

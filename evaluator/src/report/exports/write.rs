@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_store::write::{self, Durability, WriteError};
+use counterproof_store::write::{self, WriteError};
 
 use super::report_context::ReportContext;
 use super::summary::{SUMMARY_UP_TO_BYTES, summary};
@@ -17,7 +17,7 @@ pub(crate) fn write(
     context: &ReportContext,
     pages: PageSelection,
 ) -> Result<(), WriteError> {
-    let put = |name: &str, text: &str| write::write(&out.join(name), text.as_bytes(), Durability::Cached);
+    let put = |name: &str, text: &str| write::write_new(&out.join(name), text.as_bytes());
     // The limit is far longer than the first line, so the summary is never `None`.
     put(SUMMARY_FILE, &summary(evaluation, context, pages, SUMMARY_UP_TO_BYTES).unwrap_or_default())?;
     put(JUNIT_FILE, &junit::render(evaluation))?;

@@ -1,6 +1,7 @@
 //! Copies run files into the report. A file that cannot be read is no error of the report: its page says why it is missing.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 
 use camino::Utf8Path;
 use counterproof_store::write::{self, Durability, WriteError};
@@ -36,7 +37,7 @@ impl CopyFailures {
     }
 }
 
-/// Copies run files into the report folder `out`, and returns those that could not be read. An error means that a copy could
+/// Copies run files into the report folder `out` that is under construction, and returns those that could not be read. An error means that a copy could
 /// not be written, for example because the disk is full.
 pub(crate) fn copy_files(
     out: &Utf8Path,
@@ -45,20 +46,26 @@ pub(crate) fn copy_files(
     let mut failures = CopyFailures::default();
     for FileCopy { source, target } in copies {
         let path = out.join(&target);
-        // Several pages link to one file. The folder was empty at the start and copies appear by rename, so an existing
-        // target is a complete copy of this very file.
-        if path.exists() {
-            continue;
-        }
-        if let Some(folder) = path.parent() {
-            write::create_folder(folder)?;
-        }
-        match write::copy(&source, &path, Durability::Cached) {
+        // Several pages link to one file: a target that exists is a copy of this very file.
+        let copied = match write::copy_new(&source, &path) {
+            // Most folders exist, so they are only created where a copy fails without.
+            Err(error) if error.path == path && error.source.kind() == ErrorKind::NotFound => {
+                write::create_folder(path.parent().unwrap_or(out))?;
+                write::copy_new(&source, &path)
+            }
+            result => result,
+        };
+        match copied {
             // The path of the error tells the two sides of the copy apart.
             Err(error) if error.path == source => {
-                failures.reasons.insert(target, format!("could not be copied: {}", error.source));
+                let reason = format!("could not be copied: {}", error.source);
+                // A page that another thread builds at this moment may link to the file, so the reason takes its place.
+                write::write(&path, reason.as_bytes(), Durability::Cached)?;
+                failures.reasons.insert(target, reason);
             }
-            result => result?,
+            result => {
+                result?;
+            }
         }
     }
     Ok(failures)
@@ -85,7 +92,7 @@ mod tests {
         let readable = reference(source, "artifacts/new/b.json");
         let copies = [&unreadable, &readable].map(|reference| reference.copy.clone().unwrap());
         let failures = copy_files(out, copies).unwrap();
-        assert!(out.join("artifacts/new/b.json").exists() && !out.join("artifacts/new/a.json").exists());
+        assert_eq!(std::fs::read(out.join("artifacts/new/b.json")).unwrap(), b"{}");
         let missing = failures.apply(unreadable);
         assert_eq!((missing.link.href, missing.copy), (None, None));
         assert!(missing.link.missing.starts_with("could not be copied: "), "{}", missing.link.missing);

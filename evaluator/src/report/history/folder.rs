@@ -1,15 +1,17 @@
-//! Prepares and writes the output folder of a history. A folder with other content is never changed.
+//! The output folder of a history. A new history is written next to it and replaces it as a whole. A folder with other content
+//! is never changed.
 
 use std::fs;
 use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{self, Durability, WriteError};
+use counterproof_store::write::{self, FolderReplacement, ReplaceError, WriteError};
 
 use super::evaluations::History;
 use super::find::SkippedPath;
 use super::page::HistoryPage;
+use crate::report::folder;
 use crate::report::layout::{COMMON_FILES, INDEX_FILE, MARKER_FILE, STATIC_FOLDER};
 
 /// The content of the marker file, which identifies a history.
@@ -31,6 +33,9 @@ pub enum HistoryError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// Another process writes a history into the folder.
+    #[error("another process is writing a history to `{0}`")]
+    Busy(Utf8PathBuf),
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -39,28 +44,55 @@ pub enum HistoryError {
     Render(#[from] askama::Error),
 }
 
-/// Creates the folder. It has to exist before links from it can be computed.
-pub fn prepare(out: &Utf8Path) -> Result<(), HistoryError> {
-    let is_empty = match out.read_dir_utf8() {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => false,
-        Err(source) => return Err(HistoryError::Read { path: out.to_owned(), source }),
-    };
-    if !is_empty && !fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes()) {
-        return Err(HistoryError::NotAHistory(out.to_owned()));
-    }
-    write::create_folder(&out.join(STATIC_FOLDER))?;
-    Ok(write::write(&out.join(MARKER_FILE), MARKER.as_bytes(), Durability::Cached)?)
+/// A history under construction. Until it is written, the history that is in its folder stays unchanged.
+#[derive(Debug)]
+pub struct HistoryFolder {
+    /// The folder as the caller named it.
+    out: Utf8PathBuf,
+    replacement: FolderReplacement,
 }
 
-/// Writes the page into a prepared folder and returns its path.
-pub fn write(out: &Utf8Path, history: &History, skipped: &[SkippedPath]) -> Result<Utf8PathBuf, HistoryError> {
-    for (name, text) in COMMON_FILES.into_iter().chain([("history.css", STYLE)]) {
-        write::write(&out.join(STATIC_FOLDER).join(name), text.as_bytes(), Durability::Cached)?;
+impl HistoryFolder {
+    /// Starts a history that will be in the folder `out`.
+    pub fn begin(out: &Utf8Path) -> Result<Self, HistoryError> {
+        let is_empty = match out.read_dir_utf8() {
+            Ok(mut entries) => !entries.any(|entry| entry.is_ok_and(|entry| !folder::is_leftover(&entry))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => false,
+            Err(source) => return Err(HistoryError::Read { path: out.to_owned(), source }),
+        };
+        if !is_empty && !fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes()) {
+            return Err(HistoryError::NotAHistory(out.to_owned()));
+        }
+        let replacement = FolderReplacement::begin(out, &[INDEX_FILE, STATIC_FOLDER])?;
+        Ok(Self { out: out.to_owned(), replacement })
     }
-    let html = HistoryPage::new(history, skipped).render()?;
-    let page = out.join(INDEX_FILE);
-    write::write(&page, html.as_bytes(), Durability::Cached)?;
-    Ok(page)
+
+    /// The folder that the history will be in, without symbolic links: for links that start there.
+    pub fn target(&self) -> &Utf8Path {
+        self.replacement.target()
+    }
+
+    /// Writes the history, puts it in its place, and returns the path of its page.
+    pub fn write(self, history: &History, skipped: &[SkippedPath]) -> Result<Utf8PathBuf, HistoryError> {
+        let folder = self.replacement.path().join(STATIC_FOLDER);
+        write::create_folder(&folder)?;
+        write::write_new(&self.replacement.path().join(MARKER_FILE), MARKER.as_bytes())?;
+        for (name, text) in COMMON_FILES.into_iter().chain([("history.css", STYLE)]) {
+            write::write_new(&folder.join(name), text.as_bytes())?;
+        }
+        let html = HistoryPage::new(history, skipped).render()?;
+        write::write_new(&self.replacement.path().join(INDEX_FILE), html.as_bytes())?;
+        self.replacement.publish()?;
+        Ok(self.out.join(INDEX_FILE))
+    }
+}
+
+impl From<ReplaceError> for HistoryError {
+    fn from(error: ReplaceError) -> Self {
+        match error {
+            ReplaceError::Busy(out) => Self::Busy(out),
+            ReplaceError::Write(error) => Self::Write(error),
+        }
+    }
 }

@@ -17,4 +17,4 @@ mod page;
 
 pub use evaluations::{EvaluationSource, History};
 pub use find::{SkippedPath, find};
-pub use folder::{HistoryError, prepare, write};
+pub use folder::{HistoryError, HistoryFolder};
