@@ -20,8 +20,15 @@ pub(super) fn log_outcome(
     failures: &FailureSummary,
     streams: &mut Streams,
 ) -> Result<(), CommandError> {
-    streams.log(counts_line(summary, failures));
-    warn_about_baseline(settings, summary, streams);
+    let counts = counts_line(summary, failures);
+    match &settings.confirmation {
+        None => {
+            streams.log(counts);
+            warn_about_baseline(settings, summary, streams);
+        }
+        // It has flipped cases only, so that failures are expected.
+        Some(plan) => streams.log(format_args!("{} of {} as {}: {counts}", plan.index, plan.count, settings.side)),
+    }
     // The other reporters have logged each failure when it happened.
     if reporter == ReporterKind::Human {
         let is_program = matches!(settings.target, Target::Command(_));
@@ -36,7 +43,8 @@ pub(super) fn log_outcome(
         let cases = text::count(summary.counts.over_budget, "case", "cases");
         streams.log(format_args!("retry budget exhausted: {cases} failed without further retries"));
     }
-    if reporter != ReporterKind::Jsonl {
+    // The folders of confirmation runs follow from that of the run.
+    if reporter != ReporterKind::Jsonl && settings.confirmation.is_none() {
         streams.print_line(format_args!("run folder: {}", summary.folder))?;
     }
     for hint in failure_hints::hints(&settings.target, summary, failures) {
