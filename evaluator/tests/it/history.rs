@@ -3,7 +3,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::history::{self, EvaluationSource, History, HistoryFolder, SkippedPath};
+use counterproof_evaluator::history::{EvaluationSource, History, HistoryFolder, SkippedPath};
 use serde_json::json;
 use tempfile::TempDir;
 
