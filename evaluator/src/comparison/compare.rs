@@ -135,6 +135,7 @@ pub fn compare<E: Send>(
     let unmet = gate::unmet_test(&suite.measures, &cases, request.thresholds.alpha.value());
     let mut tested = vec![suite_rule(&suite, &request.limits, &request.thresholds)];
     tested.extend(repeated.as_ref().map(|_| RepeatAnalysis::undecided_rule(&cases, &request.limits)));
+    tested.extend(repeated.as_ref().and_then(|repeated| repeated.unseen_rule(&request.limits)));
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),

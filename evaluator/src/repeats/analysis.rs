@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate,
+    CaseEvaluation, CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest,
     ShownRuns, Tier, Verdict,
 };
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
@@ -18,8 +18,9 @@ use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutco
 use super::reasons;
 use super::shown_pair;
 use super::suite::SuiteAnalysis;
+use super::unseen;
 use crate::diff::{Differences, WithEvidence};
-use crate::gate::{self, GateRules};
+use crate::gate::{self, GateRules, Limit};
 use crate::judge::Expectations;
 use crate::judge::severity::RepeatRates;
 use crate::judge::verdict::Decision;
@@ -55,6 +56,8 @@ pub(crate) struct RepeatAnalysis {
     suite: SuiteAnalysis,
     names: Names,
     is_deterministic: bool,
+    /// The test of high-risk values that no baseline run shows.
+    unseen: Option<RuleTest>,
 }
 
 /// The result for one case.
@@ -110,11 +113,14 @@ impl RepeatAnalysis {
                 runs_decide,
             }
         };
+        let high_risk: Vec<_> = observed.iter().map(CaseObservations::high_risk_values).collect();
+        let unseen = unseen::test(&high_risk, inputs.thresholds.alpha.value());
         Self {
             cases: observed.iter().zip(measures.by_case).zip(places).map(decide).collect(),
             suite,
             names,
             is_deterministic,
+            unseen,
         }
     }
 
@@ -193,6 +199,14 @@ impl RepeatAnalysis {
         };
         let undecided = cases.iter().filter(open).count() as u64;
         gate::at_most(gate::UNDECIDED, limits.undecided, undecided, cases.len() as u64)
+    }
+
+    /// The rule about high-risk actions and arguments that no baseline run shows.
+    pub(crate) fn unseen_rule(&self, limits: &GateRules) -> Option<GateRule> {
+        let test = self.unseen?;
+        let passed = limits.unseen_high_risk == Limit::None || test.p > test.level;
+        let rule = gate::at_most("unseen_high_risk", Limit::None, test.fell, self.cases.len() as u64);
+        Some(GateRule { test: (limits.unseen_high_risk != Limit::None).then_some(test), passed, ..rule })
     }
 
     fn places(&self, case: &CaseAnalysis) -> Vec<PlaceNoise> {

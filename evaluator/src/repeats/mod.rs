@@ -20,6 +20,7 @@ mod run_result;
 mod shown_pair;
 mod suite;
 pub(crate) mod undetected;
+mod unseen;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
 pub(crate) use hints::hints;
