@@ -33,7 +33,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     insta::assert_snapshot!(finished, @"
     exit code: 1
     --- stdout
-    Gate failed: 3 of 8 rules violated
+    Gate failed: 3 of 9 rules violated
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
     one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
@@ -51,7 +51,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       ✓ invalid               0   at most 0
       ✓ unpaired              0   at most 0
         changed               2   no limit
-        unmet                 2   no limit
+      ✓ unmet                 2   not significantly more than baseline on the same cases (2 worse, 0 better, p 0.250)
       ✓ must                  0   at most 0
         high risk changed     2   no limit
       ✓ fabricated            0   at most 0
@@ -59,12 +59,12 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       ✗ compared              6   at least 8 (80 % of 10)
 
     10 cases: 3 broken · 1 recovered · 3 regressed · 2 changed · 1 unchanged
-      regressed    address_change_001  evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
-      regressed    refund_damaged_001  refund_order: amount 50 → 500
-      regressed    cancel_order_001    cancel_order: risk low → high without evidence
       broken       stock_check_001     runner error on new: http_error 500 (server_error), after 2 attempts
       broken       gift_advice_001     runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
       broken       loyalty_points_001  runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
+      regressed    refund_damaged_001  refund_order: amount 50 → 500
+      regressed    cancel_order_001    cancel_order: risk low → high without evidence
+      regressed    address_change_001  evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
       changed      invoice_email_001   result of send_email: failed, but succeeded on baseline
       changed      return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
       recovered    delivery_slot_001   runner error on baseline: http_error 503 (server_error), after 2 attempts
@@ -184,7 +184,7 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let finished = sandbox.run(args(&[]));
     let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    Gate failed: 2 of 11 rules violated
+    Gate failed: 2 of 12 rules violated
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
     one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
@@ -203,7 +203,7 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
       ✓ invalid                      0   at most 0
       ✓ unpaired                     0   at most 0
         changed                      2   no limit
-        unmet                        2   no limit
+      ✓ unmet                        2   not significantly more than baseline on the same cases (2 worse, 0 better, p 0.250)
       ✓ must                         0   at most 0
         high risk changed            2   no limit
       ✓ fabricated                   0   at most 0
