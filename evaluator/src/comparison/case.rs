@@ -10,11 +10,11 @@ use crate::diff::alignment_summary;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
-use crate::judge::Judged;
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::high_risk::HighRisk;
 use crate::judge::severity;
 use crate::judge::verdict::{self, Compared, Decision};
+use crate::judge::{Judged, ReasonCode};
 use crate::load::case_input::CaseInput;
 use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
@@ -71,7 +71,7 @@ pub(super) struct CaseRepeats<'a> {
 pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let pair = LoadedPair::load(context);
     let examination = pair.examine(context);
-    let decision = decide(context, &pair, &examination);
+    let decision = with_must_first(decide(context, &pair, &examination), &examination.expectations);
     let row = evaluation(context, &pair, &examination, decision);
     let review = review(context, &row, &examination);
     let undecided = examination.findings.undecided;
@@ -204,6 +204,18 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
         Some(missing) => with_missing_artifacts(of_runs, missing),
         None => of_runs,
     }
+}
+
+/// The decision with the hard expectations that new does not meet as its first reasons, whichever state the baseline is in.
+fn with_must_first(mut decision: Decision, expectations: &[ExpectationResult]) -> Decision {
+    if !decision.reasons.iter().any(|reason| ReasonCode::MustUnmet.is_code_of(reason)) {
+        let unmet = |result: &&ExpectationResult| result.must && result.new.as_ref().is_some_and(|new| !new.is_met());
+        let reason = |result| ReasonCode::MustUnmet.reason(verdict::expectation_message(result), Vec::new());
+        decision.reasons.extend(expectations.iter().filter(unmet).map(reason));
+    }
+    // Stable: all other reasons stay in their order.
+    decision.reasons.sort_by_key(|reason| !ReasonCode::MustUnmet.is_code_of(reason));
+    decision
 }
 
 /// Whether the pair has a difference that several runs cannot see. It is a change and no more: one run is not enough for a

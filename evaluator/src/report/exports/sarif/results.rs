@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, SidePointer, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, ReviewItem, SidePointer, Verdict};
 use counterproof_artifact::{CaseId, Sha256Digest, Side};
 
 use super::model::{
@@ -13,6 +13,7 @@ use super::model::{
 };
 use super::rules;
 use crate::comparison::evaluation_text;
+use crate::judge::ReasonCode;
 use crate::report::exports::report_context::CaseLocation;
 use crate::report::url_path::encode_path;
 use crate::report::view::verdict;
@@ -33,9 +34,15 @@ const FINGERPRINT_DIGITS: usize = 32;
 /// The SARIF log of an evaluation.
 pub(crate) fn render(evaluation: &Evaluation, locations: &HashMap<CaseId, CaseLocation>) -> String {
     let cases = evaluation.worst_first().into_iter();
+    let mut review: HashMap<&CaseId, &ReviewItem> = HashMap::new();
+    for item in &evaluation.gate.review {
+        if let Some(case_id) = &item.case_id {
+            review.entry(case_id).or_insert(item);
+        }
+    }
     let problems = cases.flat_map(|case| {
         let input = CaseInput { case, evaluation, location: locations.get(&case.case_id) };
-        problems(case).into_iter().map(move |problem| result(&input, &problem))
+        problems(case, review.get(&case.case_id).copied()).into_iter().map(move |problem| result(&input, &problem))
     });
     let (mut results, omitted) = within_limits(problems);
     let rules = rules(&mut results);
@@ -132,9 +139,20 @@ struct Problem<'a> {
     location: String,
 }
 
-/// The deciding reason, and each new finding once per code and location.
-fn problems(case: &CaseEvaluation) -> Vec<Problem<'_>> {
+/// The deciding reason, and each new finding once per code and location. A case whose verdict is no problem has its first
+/// review item instead of the reason.
+fn problems<'a>(case: &'a CaseEvaluation, review: Option<&'a ReviewItem>) -> Vec<Problem<'a>> {
     let mut problems = Vec::new();
+    if let (None, Some(item)) = (level(case.verdict), review) {
+        let is_hard = item.code == ReasonCode::MustUnmet.as_str();
+        problems.push(Problem {
+            code: &item.code,
+            level: if is_hard { Level::Error } else { Level::Warning },
+            message: Cow::Owned(format!("{}: {}", verdict::show(case.verdict).word, item.message)),
+            pointers: &item.pointers,
+            location: String::new(),
+        });
+    }
     let decisive = case.reasons.first().zip(level(case.verdict));
     if let Some((reason, level)) = decisive {
         let message = Cow::Owned(format!("{}: {}", verdict::show(case.verdict).word, reason.message));
