@@ -46,6 +46,10 @@ pub fn limit(rule: &GateRule) -> String {
             probability(test.p)
         );
     }
+    if let (Some(test), "unseen_high_risk") = (&rule.test, rule.code.as_str()) {
+        let verb = if rule.passed { "no more than chance explains" } else { "more than chance explains" };
+        return format!("{verb} (p {}, level {})", probability(test.p), test.level);
+    }
     let mut sentence = match (rule.limit, rule.share) {
         (None, _) => "no limit".to_owned(),
         (Some(limit), None) => format!("{bound} {limit}"),

@@ -132,6 +132,9 @@ pub struct GateRules {
     pub suite_fell: Limit,
     /// Cases in which something held less often on new, and too few runs say whether that is chance.
     pub undecided: Limit,
+    /// High-risk actions and arguments that no run of the baseline shows, tested over all cases. Only the limit 0, which lets
+    /// the test decide, and none are allowed.
+    pub unseen_high_risk: Limit,
     overall: BTreeMap<Measure, Limit>,
     scopes: Vec<ScopeRules>,
 }
@@ -163,7 +166,7 @@ impl Default for GateRules {
             (Measure::Compared, MIN_COMPARED_PERCENT.parse().map_or(Limit::Count(1), Limit::Share)),
         ];
         let overall = overall.into_iter().collect();
-        Self { suite_fell: zero, undecided: Limit::None, overall, scopes: Vec::new() }
+        Self { suite_fell: zero, undecided: Limit::None, unseen_high_risk: zero, overall, scopes: Vec::new() }
     }
 }
 
@@ -238,6 +241,7 @@ enum Key {
     Measure(Measure),
     SuiteFell,
     Undecided,
+    UnseenHighRisk,
     Risk,
     Tag,
     Suite,
@@ -264,6 +268,7 @@ const KEYS: &[&str] = &[
     "min_compared",
     "suite_fell",
     "undecided",
+    "unseen_high_risk",
     "risk",
     "tag",
     "suite",
@@ -278,6 +283,7 @@ impl<'de> Deserialize<'de> for Key {
         match key.as_str() {
             "suite_fell" => Ok(Key::SuiteFell),
             "undecided" => Ok(Key::Undecided),
+            "unseen_high_risk" => Ok(Key::UnseenHighRisk),
             "risk" => Ok(Key::Risk),
             "tag" => Ok(Key::Tag),
             "suite" => Ok(Key::Suite),
@@ -316,6 +322,7 @@ impl<'de> Deserialize<'de> for GateRules {
                         }
                         Key::SuiteFell => limits.suite_fell = absolute(&mut map)?,
                         Key::Undecided => limits.undecided = absolute(&mut map)?,
+                        Key::UnseenHighRisk => limits.unseen_high_risk = tested(&mut map)?,
                         Key::Risk => {
                             limits.scopes.extend(map.next_value::<Scopes<RiskLevel>>()?.with(GateScope::Risk));
                         }
@@ -341,6 +348,14 @@ fn absolute<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Limit, A::Error> {
     match map.next_value()? {
         Limit::Baseline => Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET)),
         limit => Ok(limit),
+    }
+}
+
+/// A limit of a rule that a test decides.
+fn tested<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Limit, A::Error> {
+    match map.next_value()? {
+        limit @ (Limit::None | Limit::Count(0)) => Ok(limit),
+        _ => Err(A::Error::custom("a test decides this rule: write 0, or \"none\" to switch it off")),
     }
 }
 

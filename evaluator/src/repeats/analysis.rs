@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate,
+    CaseEvaluation, CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest,
     ShownRuns, SuiteMeasure, Tier, Verdict,
 };
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
@@ -17,8 +17,9 @@ use super::noise_marks;
 use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
 use super::reasons;
 use super::shown_pair;
+use super::unseen;
 use crate::diff::{Differences, WithEvidence};
-use crate::gate::{self, GateRules};
+use crate::gate::{self, GateRules, Limit};
 use crate::judge::Expectations;
 use crate::judge::severity::RepeatRates;
 use crate::judge::verdict::Decision;
@@ -51,6 +52,8 @@ pub(crate) struct RepeatAnalysis {
     cases: Vec<CaseAnalysis>,
     suite: Vec<SuiteMeasure>,
     names: Names,
+    /// The test of high-risk values that no baseline run shows.
+    unseen: Option<RuleTest>,
 }
 
 /// The result for one case.
@@ -103,7 +106,9 @@ impl RepeatAnalysis {
                 runs_decide,
             }
         };
-        Self { cases: observed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
+        let high_risk: Vec<_> = observed.iter().map(CaseObservations::high_risk_values).collect();
+        let unseen = unseen::test(&high_risk, inputs.thresholds.alpha.value());
+        Self { unseen, cases: observed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
     }
 
     /// The result for the case at this index.
@@ -173,10 +178,20 @@ impl RepeatAnalysis {
             !is_decided(case) && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(is_open)
         };
         let undecided = cases.iter().filter(open).count() as u64;
-        vec![
+        let mut rules = vec![
             gate::at_most("suite_fell", limits.suite_fell, fell, self.suite.len() as u64),
             gate::at_most(gate::UNDECIDED, limits.undecided, undecided, cases.len() as u64),
-        ]
+        ];
+        rules.extend(self.unseen_rule(limits));
+        rules
+    }
+
+    /// The rule about high-risk actions and arguments that no baseline run shows.
+    fn unseen_rule(&self, limits: &GateRules) -> Option<GateRule> {
+        let test = self.unseen?;
+        let passed = limits.unseen_high_risk == Limit::None || test.p > test.level;
+        let rule = gate::at_most("unseen_high_risk", Limit::None, test.fell, self.cases.len() as u64);
+        Some(GateRule { test: (limits.unseen_high_risk != Limit::None).then_some(test), passed, ..rule })
     }
 
     fn places(&self, case: &CaseAnalysis) -> Vec<PlaceNoise> {

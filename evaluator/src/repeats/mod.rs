@@ -18,6 +18,7 @@ mod reasons;
 mod round_status;
 mod shown_pair;
 pub(crate) mod undetected;
+mod unseen;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
 pub(crate) use hints::hints;

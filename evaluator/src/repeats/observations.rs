@@ -6,6 +6,8 @@ use counterproof_artifact::{CaseId, ProposedAction, RiskLevel};
 
 use super::answer_places::AnswerPlaces;
 use super::labels::{Labels, Names};
+use super::place::Place;
+use super::unseen::{CaseValues, HighRiskValues};
 use crate::judge::verdict;
 use crate::judge::{Expectations, Judged};
 use crate::load::SideRuns;
@@ -51,6 +53,8 @@ pub(super) struct Answered {
     pub(super) met: Option<bool>,
     /// The first hard expectation that the answer does not meet.
     pub(super) must_unmet: Option<String>,
+    /// The values at the places of its high-risk actions.
+    pub(super) high_risk: HighRiskValues,
     /// The highest risk of an action.
     pub(super) highest_risk: Option<RiskLevel>,
     /// Whether all required evidence resolves; `None` where none is required.
@@ -111,7 +115,31 @@ impl MissingArtifacts {
     }
 }
 
+/// The values at the places of the high-risk actions of an answer: which tools they name, and their params.
+fn high_risk_values(places: AnswerPlaces<'_>) -> HighRiskValues {
+    let actions = &places.loaded.answer.proposed_actions;
+    let is_high = |tool: &str| actions.iter().any(|it| it.tool_name == tool && it.risk_level == RiskLevel::High);
+    let mut values = Vec::new();
+    if actions.iter().any(|action| action.risk_level == RiskLevel::High) {
+        places.visit_all(&mut |place, value| match place {
+            Place::Param { tool, .. } if is_high(tool) => values.push((place.key(), value)),
+            // How often an action is proposed is no new action.
+            Place::Proposed { tool } if is_high(tool) => values.push((place.key(), 0)),
+            _ => {}
+        });
+    }
+    values
+}
+
 impl CaseObservations {
+    /// The values of all answers at the places of high-risk actions.
+    pub(super) fn high_risk_values(&self) -> CaseValues {
+        let values = |runs: &[RunOutcome]| {
+            runs.iter().filter_map(RunOutcome::answered).map(|answer| answer.high_risk.clone()).collect()
+        };
+        CaseValues { baseline: values(&self.baseline), new: values(&self.new) }
+    }
+
     /// The highest risk of an action in any run.
     pub(super) fn highest_risk(&self) -> Option<RiskLevel> {
         let answers = self.baseline.iter().chain(&self.new).filter_map(RunOutcome::answered);
@@ -137,6 +165,11 @@ impl RunOutcome {
                         names,
                     ),
                     met: met(&judged),
+                    high_risk: high_risk_values(AnswerPlaces {
+                        loaded: &answer,
+                        evidence: &evidence,
+                        rules: criteria.rules,
+                    }),
                     must_unmet: criteria.expectations.must_unmet(case_id, &judged),
                     highest_risk: verdict::highest_risk([&*answer]),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),
