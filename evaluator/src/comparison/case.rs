@@ -20,6 +20,7 @@ use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
 use crate::repeats::{CaseAnalysis, RepeatAnalysis, undetected};
 use crate::usage;
+use crate::values::hashed::HashedSet;
 
 /// Everything about one case while it is compared.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub struct CaseComparison<'a> {
     pub(crate) review: Vec<ReviewItem>,
     /// Whether the result depends on values of baseline's other cases, and those were not all loaded yet.
     pub(crate) undecided: bool,
+    /// The arguments for which the baseline passed a value without an origin.
+    pub(crate) unsourced: HashedSet,
 }
 
 /// What is known of a case before its artifacts are loaded.
@@ -75,6 +78,8 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let row = evaluation(context, &pair, &examination, decision);
     let review = review(context, &row, &examination);
     let undecided = examination.findings.undecided;
+    let provenance = examination.answers.as_ref().map(|answers| &answers.provenance);
+    let unsourced = provenance.map(|found| found.unsourced_in_baseline().collect()).unwrap_or_default();
     let differences = examination.answers.map(|answers| answers.differences);
     let (spec, index) = (context.spec, context.index);
     let LoadedPair { shown, artifacts, evidence } = pair;
@@ -90,6 +95,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         row,
         review,
         undecided,
+        unsourced,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::load::SideRuns;
 use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
 use crate::rules::Rules;
+use crate::values::hashed::HashedSet;
 use crate::values::text;
 
 /// What an evaluation was made of.
@@ -138,5 +139,6 @@ fn show_case<'a>(
         row,
         review: Vec::new(),
         undecided: false,
+        unsourced: HashedSet::default(),
     }
 }
