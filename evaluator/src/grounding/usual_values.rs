@@ -18,7 +18,7 @@ const MOST_VALUES: usize = 8;
 const CASES_PER_VALUE: usize = 3;
 
 /// At most one in this many cases of the baseline passes a value without an origin, or such a value of new is no evidence.
-const CASES_PER_UNSOURCED: usize = 50;
+const CASES_PER_UNSOURCED: usize = 10;
 
 /// Most arguments recorded per case. Tools have fewer; an answer with more uses keys as data.
 const ARGUMENTS_PER_CASE: usize = 256;
