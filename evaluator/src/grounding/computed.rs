@@ -120,7 +120,9 @@ impl Calculation {
             self.multipliers.iter().for_each(|times| add(a * times));
             for rate in &self.rates {
                 add(percent(a, *rate));
+                // Both ways to round: the share, or what is left of it.
                 add(a - percent(a, *rate));
+                add(percent(a, 10_000 - rate));
                 add(a + percent(a, *rate));
             }
         }

@@ -38,7 +38,7 @@ pub(super) struct Search {
 }
 
 /// Ids of fewer characters are not looked for in groups.
-const GROUPED_FROM: usize = 8;
+const GROUPED_FROM: usize = 6;
 
 /// Greater than every position, so that the maximum over the words of a value is `UNSEEN` if one of them is.
 const UNSEEN: usize = usize::MAX;
@@ -59,8 +59,12 @@ impl Search {
             Value::Number(number) if number.as_i128().is_none_or(|whole| whole.abs() >= SMALL) => {}
             _ => return SearchTerms::Nothing,
         }
-        let (words, dates) = self.words_of(value);
         let text = value.as_str().unwrap_or_default();
+        // `USD 23.60` is 23.60.
+        let (words, dates) = match without_currency(text) {
+            Some(number) => self.words_of(&Value::from(number)),
+            None => self.words_of(value),
+        };
         let start = self.words.len();
         // A date takes precedence: with spaces, `27 / 5 / 2024` also matches the grammar of a division.
         let is_sum = dates.iter().all(|date| date.whole.is_none()) && is_arithmetic(text);
@@ -80,7 +84,8 @@ impl Search {
             }
             // A name may be assembled from its parts, an e-mail address may not.
             words if words.iter().all(|word| !word.has_digit) && !is_address(text) => {
-                self.words.extend(words.iter().map(|word| word.hash));
+                // An initial occurs everywhere.
+                self.words.extend(words.iter().filter(|word| word.length > 1).map(|word| word.hash));
             }
             words => self.add_adjacent(text, words),
         }
@@ -250,8 +255,22 @@ fn alternatives(text: &str, words: &[Word], dates: &[Date]) -> Vec<u64> {
             .collect();
     }
     let length: usize = words.iter().map(|word| word.length).sum();
-    let is_grouped = words.len() > 1 && words.iter().all(|word| word.has_digit) && length >= GROUPED_FROM;
+    let is_grouped =
+        (2..=LONG).contains(&words.len()) && words.iter().any(|word| word.has_digit) && length >= GROUPED_FROM;
     if is_grouped { vec![tokens::id_hash(text)] } else { Vec::new() }
+}
+
+/// Returns the number of an amount with the name of its currency, such as `USD 23.60` or `20 euros`.
+fn without_currency(text: &str) -> Option<&str> {
+    const CURRENCIES: [&str; 16] = [
+        "usd", "eur", "gbp", "chf", "jpy", "sek", "nok", "dkk", "pln", "cad", "aud", "inr", "euro", "euros", "dollars",
+        "pounds",
+    ];
+    let is_currency = |word: &str| CURRENCIES.iter().any(|currency| currency.eq_ignore_ascii_case(word));
+    let (first, second) = text.trim().split_once(' ')?;
+    let number = if is_currency(first) { second } else { first };
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || b".,".contains(&byte));
+    (is_number && (is_currency(first) || is_currency(second))).then_some(number)
 }
 
 /// True for an e-mail address.

@@ -7,6 +7,7 @@ use counterproof_artifact::{EventBody, RiskLevel, Side, Sides};
 use serde_json::Value;
 
 use super::containers::written_values;
+use super::origins::{leaf_pointer, name_of};
 use super::transcript::Transcript;
 use super::{Holder, Leaf, Origin, Origins};
 use crate::diff::counterparts::Counterparts;
@@ -121,7 +122,7 @@ pub(crate) fn suspects<'a>(
             (Transcript::WithUser, None) => risk == Some(RiskLevel::High) && !leaf.is_sum && is_particular(leaf.value),
             (_, None) => false,
         };
-        if !is_suspect {
+        if !is_suspect || (transcript != Transcript::Complete && is_own_word(loaded, leaf)) {
             continue;
         }
         for value in without_origin(new, leaf) {
@@ -185,6 +186,36 @@ fn is_particular(value: &Value) -> bool {
         }
         _ => false,
     }
+}
+
+/// Words in the name of an argument that identifies a person, a place or a thing.
+const IDENTIFIES: [&str; 16] = [
+    "id",
+    "ids",
+    "user",
+    "username",
+    "name",
+    "email",
+    "account",
+    "recipient",
+    "receiver",
+    "payee",
+    "beneficiary",
+    "to",
+    "city",
+    "origin",
+    "destination",
+    "code",
+];
+
+/// True for a word in lower case, such as `damaged_on_arrival`, at an argument that identifies nothing: agents choose such words
+/// themselves.
+fn is_own_word(loaded: &LoadedAnswer, leaf: &Leaf<'_>) -> bool {
+    let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
+    // The pointer last: it takes a walk over the arguments.
+    let name = || name_of(&leaf_pointer(loaded, leaf.holder, leaf.ordinal)).to_lowercase();
+    leaf.value.as_str().is_some_and(is_word)
+        && !name().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| IDENTIFIES.contains(&word))
 }
 
 fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, ArgumentSummary<'a>>, leaf: &Leaf<'a>) {

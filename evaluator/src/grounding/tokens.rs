@@ -83,7 +83,11 @@ impl Groups {
     /// Adds the group at `start..end` of a text, and takes every sequence of groups that ends with it.
     fn add(&mut self, text: &str, start: usize, end: usize, take: &mut impl FnMut(Token)) {
         let group = &text[start..end];
-        let is_group = end - start <= 16 && group.is_ascii() && group.bytes().any(|byte| byte.is_ascii_digit());
+        // Short groups of capital letters are part of ids: KV-4410-228.
+        let has_digit = group.bytes().any(|byte| byte.is_ascii_digit());
+        let is_group = end - start <= 16
+            && group.is_ascii()
+            && (has_digit || (end - start <= 4 && group.bytes().all(|byte| byte.is_ascii_uppercase())));
         let gap =
             text.get(self.end..start).filter(|gap| gap.len() <= 2 && gap.bytes().all(|c| b" -./()+".contains(&c)));
         if gap.is_none() || !is_group || self.starts.len() >= GROUPS {
@@ -247,6 +251,8 @@ impl Reader {
         let part = match self.word.as_str() {
             // 27th of May
             "st" | "nd" | "rd" | "th" | "of" => None,
+            // 3 to 6 July
+            "to" | "and" | "until" | "through" | "the" => None,
             word => Some(month(word).map_or(Part::Other, Part::Month)),
         };
         let word = Word { hash: KEY.hash_one(short_form(&self.word)), has_digit, length };
@@ -283,6 +289,14 @@ fn dates(parts: [Part; 3], take: &mut impl FnMut(Token)) {
         }
         [Month(month), Number(day, 1..=2), Number(year, 4)] | [Number(day, 1..=2), Month(month), Number(year, 4)] => {
             whole(year, month, day);
+        }
+        // The first day of `3 to 6 July`, and the last of `July 3 to 6`.
+        [Number(day @ 1..=31, 1..=2), Number(_, 1..=2), Month(month)]
+        | [Month(month), Number(_, 1..=2), Number(day @ 1..=31, 1..=2)] => {
+            take(Token::Date(Date { whole: None, day: yearless(month, day) }));
+            if let Number(last @ 1..=31, 1..=2) = parts[1] {
+                take(Token::Date(Date { whole: None, day: yearless(month, last) }));
+            }
         }
         [_, Month(month), Number(day @ 1..=31, 1..=2)] | [_, Number(day @ 1..=31, 1..=2), Month(month)] => {
             // Under this second hash, a text without the year can still be the origin of a full date.
