@@ -151,6 +151,9 @@ impl<'a> Origins<'a> {
 /// Most calls and actions whose amounts are recomputed. Each needs a pass over the results.
 const RECOMPUTED: usize = 8;
 
+/// Most amounts of one call that are recomputed.
+const AMOUNTS: usize = 64;
+
 /// Finds the origins of amounts that the agent worked out from others.
 fn find_computed(loaded: &LoadedAnswer, asked: &CaseInput<'_>, carriers: &Carriers, leaves: &mut [Leaf<'_>]) {
     let is_amount = |leaf: &Leaf<'_>| leaf.origin == Origin::Nowhere && Calculation::is_amount(leaf.value);
@@ -159,7 +162,9 @@ fn find_computed(loaded: &LoadedAnswer, asked: &CaseInput<'_>, carriers: &Carrie
     for holder in holders.into_iter().take(RECOMPUTED) {
         let arguments = arguments_of(loaded, holder);
         let calculation = Calculation::new(loaded, asked, arguments, carriers.limit(holder));
-        for leaf in leaves.iter_mut().filter(|leaf| leaf.holder == holder && is_amount(leaf)) {
+        // Bounded, since the name of each is found by a walk over the arguments.
+        let amounts = leaves.iter_mut().filter(|leaf| leaf.holder == holder && is_amount(leaf));
+        for leaf in amounts.take(AMOUNTS) {
             let pointer = leaf_pointer(loaded, holder, leaf.ordinal);
             if let Some(origin) = calculation.origin_of(name_of(&pointer), leaf.value) {
                 leaf.origin = origin;

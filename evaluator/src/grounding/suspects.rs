@@ -122,7 +122,9 @@ pub(crate) fn suspects<'a>(
             (Transcript::WithUser, None) => risk == Some(RiskLevel::High) && !leaf.is_sum && is_particular(leaf.value),
             (_, None) => false,
         };
-        if !is_suspect || (transcript != Transcript::Complete && is_own_word(loaded, leaf)) {
+        // Bounded, since the name of each argument is found by a walk over all.
+        let may_be_word = transcript != Transcript::Complete && found.len() < NAMED;
+        if !is_suspect || (may_be_word && is_own_word(loaded, leaf)) {
             continue;
         }
         for value in without_origin(new, leaf) {
@@ -187,6 +189,9 @@ fn is_particular(value: &Value) -> bool {
         _ => false,
     }
 }
+
+/// Most suspects of a case whose arguments are looked at by name.
+const NAMED: usize = 100;
 
 /// Words in the name of an argument that identifies a person, a place or a thing.
 const IDENTIFIES: [&str; 16] = [

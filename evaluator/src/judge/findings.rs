@@ -46,14 +46,6 @@ impl Findings {
         self.list.iter().filter(|found| !found.finding.in_baseline)
     }
 
-    /// The made-up arguments of high-risk actions and calls that the baseline does not have.
-    #[expect(dead_code, reason = "the gate rule `fabricated` reads it")]
-    pub(crate) fn fabricated(&self) -> impl Iterator<Item = &Found> {
-        self.fresh().filter(|found| {
-            found.code == ReasonCode::UngroundedArgument && found.finding.risk_level == Some(RiskLevel::High)
-        })
-    }
-
     /// True if a value that was passed to a call or an action is ungrounded and the baseline does not have it.
     pub(crate) fn is_ungrounded(&self, holder: Holder) -> bool {
         self.fresh().any(|found| {
