@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::SidePointer;
-use crate::CaseId;
+use crate::{CaseId, RiskLevel};
 
 /// The root cause of a difference: the earliest difference in the trace back from a changed action or output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct CaseFinding {
     pub pointers: Vec<SidePointer>,
     /// True where the baseline has the same problem, so it does not affect the verdict.
     pub in_baseline: bool,
+    /// The stated risk of the action or call that has the problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk_level: Option<RiskLevel>,
 }
 
 /// The priority of a case for review, from 0 to 1.

@@ -20,6 +20,7 @@ use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
 use crate::repeats::{CaseAnalysis, RepeatAnalysis, RunResult, undetected};
 use crate::usage;
+use crate::values::hashed::HashedSet;
 
 /// Everything about one case while it is compared.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub struct CaseComparison<'a> {
     pub(crate) results: Sides<RunResult>,
     /// Whether the result depends on values of baseline's other cases, and those were not all loaded yet.
     pub(crate) undecided: bool,
+    /// The arguments for which the baseline passed a value without an origin.
+    pub(crate) unsourced: HashedSet,
 }
 
 /// What is known of a case before its artifacts are loaded.
@@ -80,6 +83,8 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let review = review(context, &row, &examination);
     let undecided = examination.findings.undecided;
     let results = pair.results(&examination.expectations);
+    let provenance = examination.answers.as_ref().map(|answers| &answers.provenance);
+    let unsourced = provenance.map(|found| found.unsourced_in_baseline().collect()).unwrap_or_default();
     let differences = examination.answers.map(|answers| answers.differences);
     let (spec, index) = (context.spec, context.index);
     let LoadedPair { shown, artifacts, evidence } = pair;
@@ -96,6 +101,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         review,
         results,
         undecided,
+        unsourced,
     }
 }
 

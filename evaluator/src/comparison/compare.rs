@@ -203,7 +203,7 @@ impl Pass<'_> {
     ) -> Result<Vec<ComparedRow>, E> {
         let first = |index: usize| {
             let comparison = self.compare_one(index, Coverage::Partial);
-            comparison.baseline.answer().into_iter().for_each(|answer| self.values.note(answer));
+            comparison.baseline.answer().into_iter().for_each(|answer| self.values.note(answer, &comparison.unsourced));
             if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
         };
         let rows = (0..self.ids.len()).into_par_iter().map(first).collect::<Result<Vec<_>, E>>()?;

@@ -16,6 +16,7 @@ use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
 use crate::repeats::RunResult;
 use crate::rules::Rules;
+use crate::values::hashed::HashedSet;
 use crate::values::text;
 
 /// What an evaluation was made of.
@@ -140,5 +141,6 @@ fn show_case<'a>(
         review: Vec::new(),
         results: Sides { baseline: RunResult::Unknown, new: RunResult::Unknown },
         undecided: false,
+        unsourced: HashedSet::default(),
     }
 }

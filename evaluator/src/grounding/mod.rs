@@ -1,16 +1,20 @@
 //! Origins of the values that an agent passes to its tools: the case's input, or an earlier event of its own side. A value
 //! without an origin was made up. `judge::findings` decides whether that matters.
 //!
-//! Text that the agent wrote itself is no origin: arguments of calls, queries, and outputs. Words of a failed result that repeat
+//! Text that the agent wrote itself is no origin: arguments of calls, queries, its messages, and outputs. Words of a failed result that repeat
 //! the arguments of its own call are no origin either. Everything else is, including unknown event types. The searched words are
 //! collected first, and each text is then read once, so the cost is linear in the size of the transcript.
 
+mod agent_words;
 mod arithmetic;
+mod computed;
+mod containers;
 mod origins;
 mod provenance;
 mod search;
 mod suspects;
 mod tokens;
+mod transcript;
 mod usual_values;
 
 pub(crate) use crate::diff::counterparts::Holder;
@@ -19,5 +23,6 @@ pub(crate) use origins::{
     origins_of_values,
 };
 pub(crate) use provenance::Provenance;
-pub(crate) use suspects::{Suspect, Transcript, suspects};
+pub(crate) use suspects::{Suspect, suspects};
+pub(crate) use transcript::Transcript;
 pub(crate) use usual_values::{Classification, Coverage, UsualValues};

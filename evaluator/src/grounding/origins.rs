@@ -6,6 +6,7 @@ use counterproof_artifact::EventBody;
 use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
+use super::computed::Calculation;
 use super::search::{Search, SearchTerms, Source};
 use super::tokens::{Reader, Token, Word};
 use crate::diff::counterparts::Holder;
@@ -13,7 +14,7 @@ use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::load::payload;
 use crate::values::hashed::HashedSet;
-use crate::values::{same_object, text_hash};
+use crate::values::{object_hash, same_object, text_hash};
 
 /// Whole numbers below this are exempt: they occur everywhere.
 pub(super) const SMALL: i128 = 10;
@@ -55,6 +56,8 @@ pub(crate) struct Leaf<'a> {
     pub ordinal: usize,
     /// The argument: a hash of the tool and the pointer without array indexes.
     pub argument: u64,
+    /// The hash of the tool and the first name of that pointer.
+    pub top_argument: u64,
     /// The value.
     pub value: &'a Value,
     /// The origin of the value.
@@ -70,7 +73,9 @@ pub(crate) struct Origins<'a> {
     pub leaves: Vec<Leaf<'a>>,
     /// True if the input of the case was available.
     pub input_is_known: bool,
-    /// For each call, the action that it carried out, if the call names one.
+    /// For lists and objects that are written as text, the elements without an origin, by holder and ordinal.
+    pub missing_elements: HashMap<(Holder, usize), Vec<usize>>,
+    /// For each call, the action that it carried out.
     carried_out: HashMap<usize, usize>,
 }
 
@@ -82,12 +87,16 @@ impl<'a> Origins<'a> {
         each_holder(loaded, |holder, tool, arguments| {
             // The ordinal replaces a pointer: one index per leaf is cheap, and pointers are only needed for findings.
             let mut ordinal = 0;
-            each_leaf(arguments, root(tool), &mut |argument, value| {
-                let terms = search.add_terms(value);
-                let is_sum = matches!(terms, SearchTerms::Sum(_));
-                leaves.push((Leaf { holder, ordinal, argument, value, origin: Origin::Exempt, is_sum }, terms));
-                ordinal += 1;
-            });
+            for (key, value) in arguments {
+                let top_argument = super::tokens::pair(root(tool), text_hash(key));
+                each_below(value, top_argument, &mut |argument, value| {
+                    let terms = search.add_terms(value);
+                    let is_sum = matches!(terms, SearchTerms::Sum(_));
+                    let origin = Origin::Exempt;
+                    leaves.push((Leaf { holder, ordinal, argument, top_argument, value, origin, is_sum }, terms));
+                    ordinal += 1;
+                });
+            }
         });
         search.read_input(asked);
         let opaque = search.read_events(loaded);
@@ -101,20 +110,30 @@ impl<'a> Origins<'a> {
             }
             missing
         };
-        // The stored request is another file, which is read only if a value has no origin yet.
+        // The stored request is another file, which is read only if a value has no origin yet. So is the second pass, which also
+        // finds ids that are written in groups.
         let mut input_is_known = asked.case_is_known();
-        if locate(&search)
-            && let Some(request) = asked.request()
-        {
-            input_is_known = true;
-            Source { position: 0, search: &mut search, own: &HashedSet::default() }.read(request);
+        if locate(&search) {
+            search.join_groups();
+            search.read_input(asked);
+            search.read_events(loaded);
+            if let Some(request) = asked.request() {
+                input_is_known = true;
+                Source { position: 0, search: &mut search, own: &HashedSet::default() }.read(request);
+            }
             locate(&search);
         }
-        let leaves = leaves.into_iter().map(|(leaf, _)| leaf).collect();
-        Self { leaves, input_is_known, carried_out: carriers.carried_out }
+        let mut missing_elements = HashMap::new();
+        for (leaf, terms) in leaves.iter().filter(|(leaf, _)| leaf.origin == Origin::Nowhere) {
+            let missing = search.missing_elements(terms, carriers.limit(leaf.holder), opaque);
+            missing_elements.extend(missing.map(|missing| ((leaf.holder, leaf.ordinal), missing)));
+        }
+        let mut leaves: Vec<_> = leaves.into_iter().map(|(leaf, _)| leaf).collect();
+        find_computed(loaded, asked, &carriers, &mut leaves);
+        Self { leaves, input_is_known, missing_elements, carried_out: carriers.carried_out }
     }
 
-    /// Returns the action that a call carried out, if the call names one.
+    /// Returns the action that a call carried out: the one that it names, or one of the same tool and params.
     pub(crate) fn action_of(&self, holder: Holder) -> Option<Holder> {
         let Holder::Call(call) = holder else { return None };
         self.carried_out.get(&call).copied().map(Holder::Action)
@@ -126,6 +145,47 @@ impl<'a> Origins<'a> {
         let start = self.leaves.partition_point(|leaf| leaf.holder < holder);
         let length = self.leaves[start..].partition_point(|leaf| leaf.holder == holder);
         &self.leaves[start..start + length]
+    }
+}
+
+/// Most calls and actions whose amounts are recomputed. Each needs a pass over the results.
+const RECOMPUTED: usize = 8;
+
+/// Most amounts of one call that are recomputed.
+const AMOUNTS: usize = 64;
+
+/// Finds the origins of amounts that the agent worked out from others.
+fn find_computed(loaded: &LoadedAnswer, asked: &CaseInput<'_>, carriers: &Carriers, leaves: &mut [Leaf<'_>]) {
+    let is_amount = |leaf: &Leaf<'_>| leaf.origin == Origin::Nowhere && Calculation::is_amount(leaf.value);
+    let mut holders: Vec<_> = leaves.iter().filter(|leaf| is_amount(leaf)).map(|leaf| leaf.holder).collect();
+    holders.dedup();
+    for holder in holders.into_iter().take(RECOMPUTED) {
+        let arguments = arguments_of(loaded, holder);
+        let calculation = Calculation::new(loaded, asked, arguments, carriers.limit(holder));
+        // Bounded, since the name of each is found by a walk over the arguments.
+        let amounts = leaves.iter_mut().filter(|leaf| leaf.holder == holder && is_amount(leaf));
+        for leaf in amounts.take(AMOUNTS) {
+            let pointer = leaf_pointer(loaded, holder, leaf.ordinal);
+            if let Some(origin) = calculation.origin_of(name_of(&pointer), leaf.value) {
+                leaf.origin = origin;
+            }
+        }
+    }
+}
+
+/// The last name in a pointer that is no array index.
+pub(super) fn name_of(pointer: &str) -> &str {
+    pointer.rsplit('/').find(|name| !name.bytes().all(|byte| byte.is_ascii_digit())).unwrap_or_default()
+}
+
+fn arguments_of(loaded: &LoadedAnswer, holder: Holder) -> &Map<String, Value> {
+    static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+    match holder {
+        Holder::Call(index) => match &loaded.answer.events[index].body {
+            EventBody::ToolCall(call) => &call.args,
+            _ => &NONE,
+        },
+        Holder::Action(index) => &loaded.answer.proposed_actions[index].params,
     }
 }
 
@@ -295,16 +355,32 @@ struct Carriers {
     limits: Vec<usize>,
 }
 
+/// The actions of each tool, with the hashes of their params.
+fn actions_by_tool(loaded: &LoadedAnswer) -> HashMap<&str, Vec<(u64, usize)>> {
+    let mut by_tool: HashMap<_, Vec<_>> = HashMap::new();
+    for (index, action) in loaded.answer.proposed_actions.iter().enumerate() {
+        by_tool.entry(action.tool_name.as_str()).or_default().push((object_hash(&action.params), index));
+    }
+    by_tool
+}
+
 impl Carriers {
     fn new(loaded: &LoadedAnswer) -> Self {
         let actions = loaded.answer.proposed_actions.iter().enumerate();
         let by_id: HashMap<_, _> = actions.map(|(index, action)| (action.action_id.as_str(), index)).collect();
         let mut limits = vec![loaded.answer.events.len(); loaded.answer.proposed_actions.len()];
         let mut carried_out = HashMap::new();
+        let by_tool = actions_by_tool(loaded);
         for (index, event) in loaded.answer.events.iter().enumerate() {
-            if let EventBody::ToolCall(call) = &event.body
-                && let Some(&action) = call.action_id.as_deref().and_then(|id| by_id.get(id))
-            {
+            let EventBody::ToolCall(call) = &event.body else { continue };
+            let named = call.action_id.as_deref().and_then(|id| by_id.get(id)).copied();
+            // A call with the tool and the params of an action carried it out, even if it names no action.
+            let same = || {
+                let actions = by_tool.get(call.tool.as_str())?;
+                let meaning = object_hash(&call.args);
+                actions.iter().find(|(params, _)| *params == meaning).map(|(_, index)| *index)
+            };
+            if let Some(action) = named.or_else(same) {
                 carried_out.insert(index, action);
                 limits[action] = limits[action].min(index);
             }

@@ -4,7 +4,7 @@ use counterproof_artifact::Sides;
 
 use crate::diff::counterparts::Counterparts;
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::{self, Origins, Suspect, Transcript};
+use crate::grounding::{self, Origin, Origins, Suspect, Transcript};
 use crate::load::case_input::CaseInput;
 
 /// The provenance of a pair of answers.
@@ -32,12 +32,18 @@ impl<'a> Provenance<'a> {
         // The fast path of equal transcripts: no value can have lost its origin. It does not apply to a complete transcript,
         // in which every value without an origin is reported, with or without a difference.
         let is_complete = new.loaded.case.transcript_is_complete;
-        let transcript = if is_complete { Transcript::Complete } else { Transcript::Partial };
-        if transcript == Transcript::Partial && grounding::is_same_transcript(baseline.loaded, new.loaded) {
+        if !is_complete && grounding::is_same_transcript(baseline.loaded, new.loaded) {
             return Self { counterparts, ..Self::default() };
         }
         let origins = sides.zip(inputs).map(|(side, input)| Origins::trace(side.loaded, input));
-        let suspects = grounding::suspects(&origins.baseline, &origins.new, &counterparts, transcript);
+        // A function, because it may read the stored request, which only a value without an origin needs.
+        let transcript = || Transcript::new(new.loaded, inputs.new);
+        let answers = Sides { baseline: &origins.baseline, new: &origins.new };
+        let suspects = grounding::suspects(answers, new.loaded, &counterparts, transcript);
         Self { counterparts, baseline: origins.baseline, new: origins.new, suspects }
+    }
+    /// The arguments for which the baseline passed a value without an origin.
+    pub(crate) fn unsourced_in_baseline(&self) -> impl Iterator<Item = u64> {
+        self.baseline.leaves.iter().filter(|leaf| leaf.origin == Origin::Nowhere).map(|leaf| leaf.argument)
     }
 }

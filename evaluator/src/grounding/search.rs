@@ -3,9 +3,11 @@
 use counterproof_artifact::{EventBody, ToolStatus};
 use serde_json::{Map, Value};
 
+use super::agent_words::is_by_agent;
 use super::arithmetic::is_arithmetic;
+use super::containers::written_values;
 use super::origins::{LONG, Origin, SMALL, each_leaf, is_prose};
-use super::tokens::{self, Reader, Token, Word};
+use super::tokens::{self, Date, Reader, Token, Word};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
@@ -20,8 +22,10 @@ pub(super) enum SearchTerms {
     Words(std::ops::Range<usize>),
     /// The numbers of an arithmetic expression, which may have different origins.
     Sum(std::ops::Range<usize>),
-    /// All of these words, or the date with or without its year.
-    Date(std::ops::Range<usize>, [u64; 2]),
+    /// All of these words, or one of the alternatives: dates, or the id as one word.
+    Either(std::ops::Range<usize>, Vec<u64>),
+    /// The values of a list or an object that is written as text.
+    Each(Vec<SearchTerms>),
 }
 
 /// The searched words, and where each first occurs.
@@ -33,26 +37,37 @@ pub(super) struct Search {
     reader: Reader,
 }
 
+/// Ids of fewer characters are not looked for in groups.
+const GROUPED_FROM: usize = 6;
+
 /// Greater than every position, so that the maximum over the words of a value is `UNSEEN` if one of them is.
 const UNSEEN: usize = usize::MAX;
 
 impl Search {
     /// Adds the words to search for a value.
     pub(super) fn add_terms(&mut self, value: &Value) -> SearchTerms {
+        let written = value.as_str().and_then(written_values);
+        match written {
+            Some(values) => SearchTerms::Each(values.iter().map(|value| self.add_scalar(value)).collect()),
+            None => self.add_scalar(value),
+        }
+    }
+
+    fn add_scalar(&mut self, value: &Value) -> SearchTerms {
         match value {
             Value::String(_) => {}
             Value::Number(number) if number.as_i128().is_none_or(|whole| whole.abs() >= SMALL) => {}
             _ => return SearchTerms::Nothing,
         }
-        let (mut words, mut is_date) = (Vec::<Word>::new(), false);
-        self.reader.restart();
-        self.reader.leaf(value, &mut |token| match token {
-            Token::Word(word) => words.push(word),
-            Token::Date { whole, .. } => is_date |= whole,
-        });
+        let text = value.as_str().unwrap_or_default();
+        // `USD 23.60` is 23.60.
+        let (words, dates) = match without_currency(text) {
+            Some(number) => self.words_of(&Value::from(number)),
+            None => self.words_of(value),
+        };
         let start = self.words.len();
         // A date takes precedence: with spaces, `27 / 5 / 2024` also matches the grammar of a division.
-        let is_sum = !is_date && value.as_str().is_some_and(is_arithmetic);
+        let is_sum = dates.iter().all(|date| date.whole.is_none()) && is_arithmetic(text);
         match words.as_slice() {
             // A single character occurs everywhere.
             [] | [Word { length: 1, .. }] => return SearchTerms::Nothing,
@@ -67,12 +82,12 @@ impl Search {
                 let numbers = words.iter().filter(|word| word.has_digit && word.length > 1);
                 self.words.extend(numbers.map(|word| word.hash));
             }
-            // A name may be assembled from its parts. Words with numbers must be adjacent in their origin.
-            words if words.iter().all(|word| !word.has_digit) => {
-                self.words.extend(words.iter().map(|word| word.hash));
+            // A name may be assembled from its parts, an e-mail address may not.
+            words if words.iter().all(|word| !word.has_digit) && !is_address(text) => {
+                // An initial occurs everywhere.
+                self.words.extend(words.iter().filter(|word| word.length > 1).map(|word| word.hash));
             }
-            // Pairs of adjacent words: an id such as `order 17` must not be assembled from unrelated parts.
-            words => self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].hash, two[1].hash))),
+            words => self.add_adjacent(text, words),
         }
         let range = start..self.words.len();
         if range.is_empty() {
@@ -85,15 +100,47 @@ impl Search {
         if is_sum {
             return SearchTerms::Sum(range);
         }
-        match value.as_str().and_then(tokens::whole_date) {
-            Some(date) => {
-                for way in date {
-                    self.seen.entry(way).or_insert(UNSEEN);
-                }
-                SearchTerms::Date(range, date)
-            }
-            None => SearchTerms::Words(range),
+        let others = alternatives(text, &words, &dates);
+        for other in &others {
+            self.seen.entry(*other).or_insert(UNSEEN);
         }
+        if others.is_empty() { SearchTerms::Words(range) } else { SearchTerms::Either(range, others) }
+    }
+
+    fn words_of(&mut self, value: &Value) -> (Vec<Word>, Vec<Date>) {
+        let (mut words, mut dates) = (Vec::new(), Vec::new());
+        self.reader.restart();
+        self.reader.leaf(value, &mut |token| match token {
+            Token::Word(word) => words.push(word),
+            Token::Date(date) => dates.push(date),
+            Token::Joined(_) => {}
+        });
+        (words, dates)
+    }
+
+    /// Adds pairs of adjacent words: an id such as `order 17` must not be assembled from unrelated parts. The parts of a postal
+    /// address, between commas, may be.
+    fn add_adjacent(&mut self, text: &str, words: &[Word]) {
+        let parts: Vec<_> = text.split(", ").flat_map(|part| part.split([';', '\n'])).collect();
+        if parts.len() < 2 {
+            self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].hash, two[1].hash)));
+            return;
+        }
+        for part in parts {
+            match self.words_of(&Value::from(part)).0.as_slice() {
+                [] => {}
+                [word] if word.length > 1 => self.words.push(word.hash),
+                words if words.iter().all(|word| !word.has_digit) => {
+                    self.words.extend(words.iter().map(|word| word.hash));
+                }
+                words => self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].hash, two[1].hash))),
+            }
+        }
+    }
+
+    /// From now on, also finds ids that the sources write in groups.
+    pub(super) fn join_groups(&mut self) {
+        self.reader.join_groups();
     }
 
     /// Reads the input from the cases file.
@@ -126,6 +173,8 @@ impl Search {
                     source.read_payload(loaded.payload(index));
                     source.read_fields(&found.extra);
                 }
+                // What the agent wrote is no origin.
+                EventBody::Unknown { kind, fields } if is_by_agent(kind, fields) => {}
                 EventBody::Unknown { fields, .. } => source.read_fields(fields),
                 EventBody::ToolCall(_) | EventBody::FinalOutput(_) => {}
             }
@@ -136,14 +185,20 @@ impl Search {
     /// Returns the searched words of a failed call's arguments. Errors often repeat them, which is no origin.
     fn own_words(&mut self, args: &Map<String, Value>) -> HashedSet {
         let start = self.words.len();
-        let mut dates = Vec::new();
+        let mut others = Vec::new();
         each_leaf(args, 0, &mut |_, value| {
-            if let SearchTerms::Date(_, ways) = self.add_terms(value) {
-                dates.extend(ways);
+            let mut take = |terms: SearchTerms| {
+                if let SearchTerms::Either(_, more) = terms {
+                    others.extend(more);
+                }
+            };
+            match self.add_terms(value) {
+                SearchTerms::Each(terms) => terms.into_iter().for_each(take),
+                terms => take(terms),
             }
         });
         // These words are removed again; they stay registered in `seen`, which does no harm.
-        self.words.drain(start..).chain(dates).collect()
+        self.words.drain(start..).chain(others).collect()
     }
 
     pub(super) fn origin(&self, terms: &SearchTerms, limit: usize, opaque: usize) -> Origin {
@@ -154,7 +209,8 @@ impl Search {
         let first = match terms {
             SearchTerms::Nothing => return Origin::Exempt,
             SearchTerms::Words(range) | SearchTerms::Sum(range) => all(range),
-            SearchTerms::Date(range, ways) => ways.iter().map(position).min().unwrap_or(UNSEEN).min(all(range)),
+            SearchTerms::Either(range, ways) => ways.iter().map(position).min().unwrap_or(UNSEEN).min(all(range)),
+            SearchTerms::Each(values) => return self.origin_of_all(values, limit, opaque),
         };
         match first {
             0 => Origin::Input,
@@ -164,6 +220,62 @@ impl Search {
             _ => Origin::Nowhere,
         }
     }
+
+    /// Returns the indexes of the values without an origin in a list or an object that is written as text.
+    pub(super) fn missing_elements(&self, terms: &SearchTerms, limit: usize, opaque: usize) -> Option<Vec<usize>> {
+        let SearchTerms::Each(values) = terms else { return None };
+        let is_missing = |terms: &SearchTerms| self.origin(terms, limit, opaque) == Origin::Nowhere;
+        Some((0..values.len()).filter(|index| is_missing(&values[*index])).collect())
+    }
+
+    /// The origin of several values together: the worst of theirs, else the last.
+    fn origin_of_all(&self, values: &[SearchTerms], limit: usize, opaque: usize) -> Origin {
+        let rank = |origin: &Origin| match origin {
+            Origin::Exempt => (0, 0),
+            Origin::Input => (1, 0),
+            Origin::Event(index) => (2, *index),
+            Origin::Unknown => (3, 0),
+            Origin::Nowhere => (4, 0),
+        };
+        let origins = values.iter().map(|terms| self.origin(terms, limit, opaque));
+        origins.max_by_key(rank).unwrap_or(Origin::Exempt)
+    }
+}
+
+/// The other notations of a value: its dates, or its groups as one word.
+fn alternatives(text: &str, words: &[Word], dates: &[Date]) -> Vec<u64> {
+    if !dates.is_empty() && tokens::is_date(text) {
+        return dates
+            .iter()
+            .flat_map(|date| match date.whole {
+                Some(whole) => [whole, date.day],
+                // A date without a year is known from one that has a year as well.
+                None => [date.day, date.day_of_some_year()],
+            })
+            .collect();
+    }
+    let length: usize = words.iter().map(|word| word.length).sum();
+    let is_grouped =
+        (2..=LONG).contains(&words.len()) && words.iter().any(|word| word.has_digit) && length >= GROUPED_FROM;
+    if is_grouped { vec![tokens::id_hash(text)] } else { Vec::new() }
+}
+
+/// Returns the number of an amount with the name of its currency, such as `USD 23.60` or `20 euros`.
+fn without_currency(text: &str) -> Option<&str> {
+    const CURRENCIES: [&str; 16] = [
+        "usd", "eur", "gbp", "chf", "jpy", "sek", "nok", "dkk", "pln", "cad", "aud", "inr", "euro", "euros", "dollars",
+        "pounds",
+    ];
+    let is_currency = |word: &str| CURRENCIES.iter().any(|currency| currency.eq_ignore_ascii_case(word));
+    let (first, second) = text.trim().split_once(' ')?;
+    let number = if is_currency(first) { second } else { first };
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || b".,".contains(&byte));
+    (is_number && (is_currency(first) || is_currency(second))).then_some(number)
+}
+
+/// True for an e-mail address.
+fn is_address(text: &str) -> bool {
+    text.contains('@') && !text.contains(char::is_whitespace)
 }
 
 /// A text that the agent received, while it is read.
@@ -233,7 +345,8 @@ impl Source<'_> {
     fn text(&mut self, text: &str, last: &mut Option<u64>) {
         let mut reader = std::mem::take(&mut self.search.reader);
         reader.restart();
-        reader.text(text, &mut |token| self.saw(token, last));
+        let text = unescaped(text);
+        reader.text(&text, &mut |token| self.saw(token, last));
         self.search.reader = reader;
     }
 
@@ -253,7 +366,35 @@ impl Source<'_> {
                     note(tokens::pair(last, hash));
                 }
             }
-            Token::Date { hash, .. } => note(hash),
+            Token::Date(Date { whole: None, day }) => note(day),
+            Token::Date(date @ Date { whole: Some(whole), .. }) => {
+                note(whole);
+                note(date.day_of_some_year());
+            }
+            Token::Joined(hash) => note(hash),
         }
     }
+}
+
+/// Replaces escapes such as `\\u00fc` of JSON within a text by their characters.
+fn unescaped(text: &str) -> std::borrow::Cow<'_, str> {
+    if !text.contains("\\u") {
+        return text.into();
+    }
+    let mut parts = text.split("\\u");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32);
+        match code {
+            Some(c) => {
+                plain.push(c);
+                plain.push_str(&part[4..]);
+            }
+            None => {
+                plain.push_str("\\u");
+                plain.push_str(part);
+            }
+        }
+    }
+    plain.into()
 }

@@ -1,33 +1,43 @@
 //! Values of the new side without an origin, compared with the same arguments of the baseline.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use counterproof_artifact::Side;
+use counterproof_artifact::{EventBody, RiskLevel, Side, Sides};
+use serde_json::Value;
 
+use super::containers::written_values;
+use super::origins::{leaf_pointer, name_of};
+use super::transcript::Transcript;
 use super::{Holder, Leaf, Origin, Origins};
 use crate::diff::counterparts::Counterparts;
+use crate::load::LoadedAnswer;
 use crate::values::meaning_hash;
 
 /// A value of the new side without an origin.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Suspect<'a> {
-    /// The value.
+    /// The leaf of the value.
     pub leaf: Leaf<'a>,
+    /// The value; if the leaf is a list or an object that is written as text, the element without an origin.
+    pub value: Cow<'a, Value>,
     /// The baseline's value for the same argument, from the paired call or action if that has the argument.
     pub baseline: Option<Leaf<'a>>,
     /// True if a value of the baseline for the same argument has no origin either.
     pub in_baseline: bool,
     /// True if the baseline has the same value: it was not made up, but its origin is gone.
     pub baseline_has_value: bool,
+    /// How much of what the agent received is known.
+    pub transcript: Transcript,
+    /// The stated risk of the action, or of the call and the action that it carried out.
+    pub risk: Option<RiskLevel>,
 }
 
-/// Whether the transcript of the new side contains everything that its agent received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transcript {
-    /// It is declared complete, so a value without an origin was made up.
-    Complete,
-    /// Events may be missing, so only the comparison with the baseline is evidence.
-    Partial,
+impl Suspect<'_> {
+    /// True if the value was made up: the transcript holds what the user said, and the baseline has another value.
+    pub(crate) fn is_made_up(&self) -> bool {
+        self.transcript != Transcript::Partial && (self.in_baseline || !self.baseline_has_value)
+    }
 }
 
 /// The baseline's values for one argument, combined.
@@ -38,25 +48,58 @@ struct ArgumentSummary<'a> {
     any_from_nowhere: bool,
 }
 
+/// The baseline's values by argument.
+#[derive(Default)]
+struct BaselineArguments<'a> {
+    by_argument: HashMap<u64, ArgumentSummary<'a>>,
+    /// By the first name of the argument, for lists and objects that only one side writes as text.
+    by_top: HashMap<u64, ArgumentSummary<'a>>,
+    by_holder: HashMap<(Holder, u64), ArgumentSummary<'a>>,
+    /// Each argument with each of its values.
+    values: HashSet<(u64, u64)>,
+}
+
+impl<'a> BaselineArguments<'a> {
+    fn new(baseline: &Origins<'a>) -> Self {
+        let mut arguments = Self::default();
+        // A value that needs no origin is no counterpart of one that does.
+        for leaf in baseline.leaves.iter().filter(|leaf| leaf.origin != Origin::Exempt) {
+            note(arguments.by_argument.entry(leaf.argument), leaf);
+            note(arguments.by_top.entry(leaf.top_argument), leaf);
+            note(arguments.by_holder.entry((leaf.holder, leaf.argument)), leaf);
+            for value in elements(leaf.value) {
+                arguments.values.insert((leaf.top_argument, meaning_hash(&value)));
+            }
+        }
+        arguments
+    }
+
+    /// The values to compare with a leaf: those of the paired call or action, or without it all values of the argument.
+    fn of(&self, leaf: &Leaf<'_>, paired: Option<Holder>) -> Option<&ArgumentSummary<'a>> {
+        let paired = paired.and_then(|holder| self.by_holder.get(&(holder, leaf.argument)));
+        let is_written = || leaf.value.as_str().is_some_and(|text| written_values(text).is_some());
+        paired
+            .or_else(|| self.by_argument.get(&leaf.argument))
+            .or_else(|| self.by_top.get(&leaf.top_argument).filter(|_| is_written()))
+    }
+}
+
 /// Finds suspects: values of new without an origin whose counterparts in the baseline are all grounded. If new's transcript
 /// is declared complete, all values without an origin are suspects. A value that a call shares with its action is reported
 /// only for the action.
 pub(crate) fn suspects<'a>(
-    baseline: &Origins<'a>,
-    new: &Origins<'a>,
+    origins: Sides<&Origins<'a>>,
+    loaded: &LoadedAnswer,
     counterparts: &Counterparts,
-    transcript: Transcript,
+    transcript: impl FnOnce() -> Transcript,
 ) -> Vec<Suspect<'a>> {
+    let new = origins.new;
     let nowhere: Vec<_> = new.leaves.iter().filter(|leaf| leaf.origin == Origin::Nowhere).collect();
     if nowhere.is_empty() {
         return Vec::new();
     }
-    let (mut by_argument, mut by_holder, mut kept) = (HashMap::new(), HashMap::new(), HashSet::new());
-    for leaf in baseline.leaves.iter().filter(|leaf| leaf.origin != Origin::Exempt) {
-        note(by_argument.entry(leaf.argument), leaf);
-        note(by_holder.entry((leaf.holder, leaf.argument)), leaf);
-        kept.insert((leaf.argument, meaning_hash(leaf.value)));
-    }
+    let transcript = transcript();
+    let arguments = BaselineArguments::new(origins.baseline);
     let of_actions: HashSet<_> = nowhere
         .iter()
         .filter(|leaf| matches!(leaf.holder, Holder::Action(_)))
@@ -70,20 +113,114 @@ pub(crate) fn suspects<'a>(
         {
             continue;
         }
-        let paired =
-            counterparts.other(Side::New, leaf.holder).and_then(|holder| by_holder.get(&(holder, leaf.argument)));
-        // The paired call or action is the closest comparison; without it, all values of the same argument are.
-        let argument: Option<&ArgumentSummary<'a>> = paired.or_else(|| by_argument.get(&leaf.argument));
-        if argument.is_some_and(|argument| argument.all_grounded)
-            || (transcript == Transcript::Complete && new.input_is_known)
-        {
-            let in_baseline = argument.is_some_and(|argument| argument.any_from_nowhere);
-            let baseline = argument.map(|argument| argument.first);
-            let baseline_has_value = kept.contains(&(leaf.argument, meaning_hash(leaf.value)));
-            found.push(Suspect { leaf: *leaf, baseline, in_baseline, baseline_has_value });
+        let risk = risk_of(loaded, new, leaf.holder);
+        let argument = arguments.of(leaf, counterparts.other(Side::New, leaf.holder));
+        let is_suspect = match (transcript, argument) {
+            (Transcript::Complete, _) if new.input_is_known => true,
+            (_, Some(argument)) => argument.all_grounded,
+            // The baseline has no such argument. What a high-risk action is given has to come from somewhere all the same.
+            (Transcript::WithUser, None) => risk == Some(RiskLevel::High) && !leaf.is_sum && is_particular(leaf.value),
+            (_, None) => false,
+        };
+        // Bounded, since the name of each argument is found by a walk over all.
+        let may_be_word = transcript != Transcript::Complete && found.len() < NAMED;
+        if !is_suspect || (may_be_word && is_own_word(loaded, leaf)) {
+            continue;
+        }
+        for value in without_origin(new, leaf) {
+            let baseline_has_value = arguments.values.contains(&(leaf.top_argument, meaning_hash(&value)));
+            // What the user said is not known, and the baseline shows that the value is right.
+            if baseline_has_value && transcript == Transcript::Partial {
+                continue;
+            }
+            found.push(Suspect {
+                leaf: *leaf,
+                value,
+                baseline: argument.map(|argument| argument.first),
+                in_baseline: argument.is_some_and(|argument| argument.any_from_nowhere),
+                baseline_has_value,
+                transcript,
+                risk,
+            });
         }
     }
     found
+}
+
+/// The values of a list or an object that is written as text, or the value itself.
+fn elements(value: &Value) -> Vec<Cow<'_, Value>> {
+    let written = value.as_str().and_then(written_values);
+    written.map_or_else(|| vec![Cow::Borrowed(value)], |values| values.into_iter().map(Cow::Owned).collect())
+}
+
+/// The value of a leaf without an origin, or of its elements those without.
+fn without_origin<'a>(origins: &Origins<'a>, leaf: &Leaf<'a>) -> Vec<Cow<'a, Value>> {
+    let Some(missing) = origins.missing_elements.get(&(leaf.holder, leaf.ordinal)) else {
+        return vec![Cow::Borrowed(leaf.value)];
+    };
+    let elements = elements(leaf.value);
+    missing.iter().filter_map(|index| elements.get(*index).cloned()).collect()
+}
+
+/// The risk that an action states, or a call and the action that it carried out.
+fn risk_of(loaded: &LoadedAnswer, origins: &Origins<'_>, holder: Holder) -> Option<RiskLevel> {
+    let of_action = |index: usize| loaded.answer.proposed_actions[index].risk_level;
+    let of_call = |index: usize| match &loaded.answer.events[index].body {
+        EventBody::ToolCall(call) => call.risk_level,
+        _ => None,
+    };
+    let levels = match (holder, origins.action_of(holder)) {
+        (Holder::Action(index), _) => [Some(of_action(index)), None],
+        (Holder::Call(call), Some(Holder::Action(index))) => [of_call(call), Some(of_action(index))],
+        (Holder::Call(call), _) => [of_call(call), None],
+    };
+    let higher = |a: RiskLevel, b: RiskLevel| if b.exceeds(a) || a == RiskLevel::Unknown { b } else { a };
+    levels.into_iter().flatten().reduce(higher)
+}
+
+/// True for a value that no agent has in its own vocabulary: with a digit, an address, or a name of several capitalized words.
+fn is_particular(value: &Value) -> bool {
+    match value {
+        Value::Number(_) => true,
+        Value::String(text) => {
+            let is_name = || text.contains(' ') && text.split(' ').all(|word| word.starts_with(char::is_uppercase));
+            text.bytes().any(|byte| byte.is_ascii_digit() || byte == b'@') || is_name()
+        }
+        _ => false,
+    }
+}
+
+/// Most suspects of a case whose arguments are looked at by name.
+const NAMED: usize = 100;
+
+/// Words in the name of an argument that identifies a person, a place or a thing.
+const IDENTIFIES: [&str; 16] = [
+    "id",
+    "ids",
+    "user",
+    "username",
+    "name",
+    "email",
+    "account",
+    "recipient",
+    "receiver",
+    "payee",
+    "beneficiary",
+    "to",
+    "city",
+    "origin",
+    "destination",
+    "code",
+];
+
+/// True for a word in lower case, such as `damaged_on_arrival`, at an argument that identifies nothing: agents choose such words
+/// themselves.
+fn is_own_word(loaded: &LoadedAnswer, leaf: &Leaf<'_>) -> bool {
+    let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
+    // The pointer last: it takes a walk over the arguments.
+    let name = || name_of(&leaf_pointer(loaded, leaf.holder, leaf.ordinal)).to_lowercase();
+    leaf.value.as_str().is_some_and(is_word)
+        && !name().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| IDENTIFIES.contains(&word))
 }
 
 fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, ArgumentSummary<'a>>, leaf: &Leaf<'a>) {

@@ -15,12 +15,9 @@ pub(super) enum Token {
     /// A word or a number.
     Word(Word),
     /// The preceding words are a date. An ambiguous date gives one token for each reading.
-    Date {
-        /// Equal for equal dates.
-        hash: u64,
-        /// False if the text has no year.
-        whole: bool,
-    },
+    Date(Date),
+    /// The preceding groups of characters as one word, without the separators between them.
+    Joined(u64),
 }
 
 /// A word or a number of a text.
@@ -32,6 +29,22 @@ pub(super) struct Word {
     pub(super) has_digit: bool,
     /// Its length in characters.
     pub(super) length: usize,
+}
+
+/// A date, as hashes that are equal for equal dates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Date {
+    /// The date with its year; `None` if the text has no year.
+    pub(super) whole: Option<u64>,
+    /// The month and the day.
+    pub(super) day: u64,
+}
+
+impl Date {
+    /// The month and the day, as they are found in a date that has a year.
+    pub(super) fn day_of_some_year(self) -> u64 {
+        pair(self.day, self.day)
+    }
 }
 
 /// The key of this process, so that no agent can construct colliding values.
@@ -48,6 +61,50 @@ pub(super) struct Reader {
     word: String,
     /// The last three words as parts of a date, oldest first.
     parts: [Part; 3],
+    /// Reads ids that are written in groups as one word; `None` to save the time.
+    groups: Option<Groups>,
+}
+
+/// The last groups of an id such as `DE89 3704 0044` or `555-123-2002`.
+#[derive(Debug, Default)]
+struct Groups {
+    /// The groups without separators.
+    joined: String,
+    /// Where each group starts in `joined`.
+    starts: Vec<usize>,
+    /// The end of the last group in the text.
+    end: usize,
+}
+
+/// Most groups of one id: an IBAN has up to nine.
+const GROUPS: usize = 9;
+
+impl Groups {
+    /// Adds the group at `start..end` of a text, and takes every sequence of groups that ends with it.
+    fn add(&mut self, text: &str, start: usize, end: usize, take: &mut impl FnMut(Token)) {
+        let group = &text[start..end];
+        // Short groups of capital letters are part of ids: KV-4410-228.
+        let has_digit = group.bytes().any(|byte| byte.is_ascii_digit());
+        let is_group = end - start <= 16
+            && group.is_ascii()
+            && (has_digit || (end - start <= 4 && group.bytes().all(|byte| byte.is_ascii_uppercase())));
+        let gap =
+            text.get(self.end..start).filter(|gap| gap.len() <= 2 && gap.bytes().all(|c| b" -./()+".contains(&c)));
+        if gap.is_none() || !is_group || self.starts.len() >= GROUPS {
+            self.joined.clear();
+            self.starts.clear();
+        }
+        self.end = end;
+        if !is_group {
+            return;
+        }
+        self.starts.push(self.joined.len());
+        let letters = group.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| char::from(byte.to_ascii_lowercase()));
+        self.joined.extend(letters);
+        for &from in self.starts.iter().rev().skip(1) {
+            take(Token::Joined(KEY.hash_one(&self.joined[from..])));
+        }
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -63,6 +120,14 @@ impl Reader {
     /// Starts a new text.
     pub(super) fn restart(&mut self) {
         self.parts = Default::default();
+        if let Some(groups) = &mut self.groups {
+            *groups = Groups::default();
+        }
+    }
+
+    /// From now on, also reads ids that are written in groups as one word.
+    pub(super) fn join_groups(&mut self) {
+        self.groups = Some(Groups::default());
     }
 
     /// Reads a string or a number. Other values have no tokens.
@@ -78,7 +143,11 @@ impl Reader {
     pub(super) fn text(&mut self, text: &str, take: &mut impl FnMut(Token)) {
         let bytes = text.as_bytes();
         let mut at = 0;
+        if let Some(groups) = &mut self.groups {
+            *groups = Groups::default();
+        }
         while let Some(&byte) = bytes.get(at) {
+            let start = at;
             at = match byte {
                 b'0'..=b'9' => self.number(text, at, take),
                 // An escape within a string that contains JSON: `\\n` is a line break, not the letter n.
@@ -86,6 +155,11 @@ impl Reader {
                 _ if byte.is_ascii_alphabetic() || byte >= 0x80 => self.run(text, at, take),
                 _ => at + 1,
             };
+            if let Some(groups) = &mut self.groups
+                && (byte.is_ascii_alphanumeric() || byte >= 0x80)
+            {
+                groups.add(text, start, at, take);
+            }
         }
     }
 
@@ -139,6 +213,14 @@ impl Reader {
         };
         let word = Word { hash: KEY.hash_one(number), has_digit: true, length: number.len() };
         self.emit(word, Some(part), take);
+        // 20240527
+        if let (8, Ok(compact)) = (number.len(), number.parse::<u32>()) {
+            let [year, month, day] = [compact / 10_000, compact / 100 % 100, compact % 100].map(|part| part as u16);
+            if (1900..2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day) {
+                let whole = Some(whole_hash(year, month, day));
+                take(Token::Date(Date { whole, day: yearless(month, day) }));
+            }
+        }
     }
 
     /// Reads letters and digits, and returns their end. In scripts without spaces, each character is a word.
@@ -169,9 +251,11 @@ impl Reader {
         let part = match self.word.as_str() {
             // 27th of May
             "st" | "nd" | "rd" | "th" | "of" => None,
+            // 3 to 6 July
+            "to" | "and" | "until" | "through" | "the" => None,
             word => Some(month(word).map_or(Part::Other, Part::Month)),
         };
-        let word = Word { hash: KEY.hash_one(self.word.as_str()), has_digit, length };
+        let word = Word { hash: KEY.hash_one(short_form(&self.word)), has_digit, length };
         self.emit(word, part, take);
         end
     }
@@ -191,7 +275,7 @@ fn dates(parts: [Part; 3], take: &mut impl FnMut(Token)) {
     use Part::{Month, Number};
     let mut whole = |year: u16, month: u16, day: u16| {
         if (1..=12).contains(&month) && (1..=31).contains(&day) {
-            take(Token::Date { hash: KEY.hash_one((year, month, day)), whole: true });
+            take(Token::Date(Date { whole: Some(whole_hash(year, month, day)), day: yearless(month, day) }));
         }
     };
     match parts {
@@ -206,9 +290,17 @@ fn dates(parts: [Part; 3], take: &mut impl FnMut(Token)) {
         [Month(month), Number(day, 1..=2), Number(year, 4)] | [Number(day, 1..=2), Month(month), Number(year, 4)] => {
             whole(year, month, day);
         }
+        // The first day of `3 to 6 July`, and the last of `July 3 to 6`.
+        [Number(day @ 1..=31, 1..=2), Number(_, 1..=2), Month(month)]
+        | [Month(month), Number(_, 1..=2), Number(day @ 1..=31, 1..=2)] => {
+            take(Token::Date(Date { whole: None, day: yearless(month, day) }));
+            if let Number(last @ 1..=31, 1..=2) = parts[1] {
+                take(Token::Date(Date { whole: None, day: yearless(month, last) }));
+            }
+        }
         [_, Month(month), Number(day @ 1..=31, 1..=2)] | [_, Number(day @ 1..=31, 1..=2), Month(month)] => {
             // Under this second hash, a text without the year can still be the origin of a full date.
-            take(Token::Date { hash: yearless(month, day), whole: false });
+            take(Token::Date(Date { whole: None, day: yearless(month, day) }));
         }
         _ => {}
     }
@@ -218,17 +310,46 @@ fn yearless(month: u16, day: u16) -> u64 {
     KEY.hash_one((month, day))
 }
 
-/// Returns the hashes of a text that is only a date, with or without a time of day: of the full date, and of the date
-/// without its year.
-pub(super) fn whole_date(text: &str) -> Option<[u64; 2]> {
-    // `2024-05-27` has ten characters; `get` fails if the text is shorter or the cut is within a character.
-    let numbers = text.get(..10)?;
-    let rest = &text[10..];
-    let time = rest.bytes().all(|byte| byte.is_ascii_digit() || b"TtZz:+-. ".contains(&byte));
-    let mut parts = numbers.split('-').map(|part| part.parse::<u16>().ok().filter(|_| part.len() <= 4));
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let valid = parts.next().is_none() && time && (1..=12).contains(&month) && (1..=31).contains(&day);
-    valid.then(|| [KEY.hash_one((year, month, day)), yearless(month, day)])
+fn whole_hash(year: u16, month: u16, day: u16) -> u64 {
+    KEY.hash_one((year, month, day))
+}
+
+/// The hash of an id as a whole: letter case and separators do not matter.
+pub(super) fn id_hash(text: &str) -> u64 {
+    let plain: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    KEY.hash_one(plain.as_str())
+}
+
+/// True for a text that is only a date, with or without a weekday and a time of day.
+pub(super) fn is_date(text: &str) -> bool {
+    const OTHERS: [&str; 12] = ["st", "nd", "rd", "th", "of", "the", "at", "t", "z", "am", "pm", "utc"];
+    const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let is_part = |part: &str| {
+        let part = part.to_ascii_lowercase();
+        let word = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_weekday = DAYS.iter().any(|day| word.starts_with(day) && (word.len() == 3 || word.ends_with("day")));
+        // `27T10` is a day and an hour.
+        let is_time = word.strip_prefix('t').is_some_and(|hour| hour.bytes().all(|byte| byte.is_ascii_digit()));
+        word.is_empty() || OTHERS.contains(&word) || is_time || is_weekday || month(word).is_some()
+    };
+    text.len() <= 40
+        && text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.split(|c: char| !c.is_ascii_alphanumeric()).all(is_part)
+}
+
+/// Returns the usual abbreviation of a word of postal addresses, and every other word unchanged.
+fn short_form(word: &str) -> &str {
+    match word {
+        "street" => "st",
+        "avenue" => "ave",
+        "road" => "rd",
+        "drive" => "dr",
+        "lane" => "ln",
+        "boulevard" => "blvd",
+        "apartment" => "apt",
+        "suite" => "ste",
+        other => other,
+    }
 }
 
 /// Formats a number without exponent.
@@ -282,11 +403,11 @@ mod tests {
         found
     }
 
-    fn dates_of(text: &str) -> Vec<u64> {
+    fn dates_of(text: &str) -> Vec<Date> {
         let mut found = Vec::new();
         Reader::default().text(text, &mut |token| {
-            if let Token::Date { hash, .. } = token {
-                found.push(hash);
+            if let Token::Date(date) = token {
+                found.push(date);
             }
         });
         found
@@ -321,16 +442,48 @@ mod tests {
 
     #[test]
     fn a_date_is_found_in_common_notations() {
-        let [date, yearless] = whole_date("2024-05-27").unwrap();
-        for text in
-            ["2024-05-27T10:00:00Z", "May 27, 2024", "27 May 2024", "the 27th of May 2024", "05/27/2024", "27.5.2024"]
-        {
+        let date = Date { whole: Some(whole_hash(2024, 5, 27)), day: yearless(5, 27) };
+        for text in [
+            "2024-05-27T10:00:00Z",
+            "May 27, 2024",
+            "27 May 2024",
+            "the 27th of May 2024",
+            "05/27/2024",
+            "27.5.2024",
+            "20240527",
+        ] {
             assert!(dates_of(text).contains(&date), "{text}");
         }
-        assert!(dates_of("on May 27").contains(&yearless));
+        assert!(dates_of("on May 27").contains(&Date { whole: None, ..date }));
         assert!(!dates_of("2024-05-28, May 28").contains(&date));
-        assert_eq!(whole_date("2024-05-27 10:30"), whole_date("2024-05-27"));
-        assert_eq!(whole_date("2024-13-27"), None);
-        assert_eq!(whole_date("2024-05-27 or later"), None);
+        for text in ["2024-05-27", "2024-05-27T10:30:00Z", "Monday, May 27th, 2024", "27.5.2024 at 10:30", "27 May"] {
+            assert!(is_date(text), "{text}");
+        }
+        for text in ["2024-05-27 or later", "W27", "may", "room 27"] {
+            assert!(!is_date(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn groups_of_an_id_are_joined() {
+        let joined = |text: &str| {
+            let mut reader = Reader::default();
+            reader.join_groups();
+            let mut found = Vec::new();
+            reader.text(text, &mut |token| {
+                if let Token::Joined(hash) = token {
+                    found.push(hash);
+                }
+            });
+            found
+        };
+        for (text, id) in [
+            ("to DE89 3704 0044 0532 0130 00, please", "DE89370400440532013000"),
+            ("call (555) 123-2002", "5551232002"),
+            ("12 555-123-2002", "5551232002"),
+        ] {
+            assert!(joined(text).contains(&id_hash(id)), "{text}");
+        }
+        assert!(!joined("3704 and 0044").contains(&id_hash("37040044")));
     }
 }

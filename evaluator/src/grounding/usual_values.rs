@@ -1,5 +1,6 @@
 //! The usual values of each tool argument in the baseline, over all cases. An argument that takes only a few values is the
-//! agent's own vocabulary (a currency, a mode, a class of travel) and needs no origin.
+//! agent's own vocabulary (a currency, a mode, a class of travel) and needs no origin. At an argument to which the baseline itself
+//! often passes values without an origin, a missing origin is no evidence.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use super::origins::{each_holder, each_leaf, root};
 use crate::load::LoadedAnswer;
-use crate::values::hashed::HashedMap;
+use crate::values::hashed::{HashedMap, HashedSet};
 use crate::values::meaning_hash;
 
 /// An argument with more values than this has no usual values.
@@ -15,6 +16,9 @@ const MOST_VALUES: usize = 8;
 
 /// An argument needs this many cases per distinct value.
 const CASES_PER_VALUE: usize = 3;
+
+/// At most one in this many cases of the baseline passes a value without an origin, or such a value of new is no evidence.
+const CASES_PER_UNSOURCED: usize = 10;
 
 /// Most arguments recorded per case. Tools have fewer; an answer with more uses keys as data.
 const ARGUMENTS_PER_CASE: usize = 256;
@@ -29,6 +33,8 @@ pub(crate) struct UsualValues {
 struct KnownValues {
     /// The number of cases that pass the argument.
     cases: usize,
+    /// The number of cases that pass a value without an origin.
+    unsourced: usize,
     /// The hashes of distinct values, at most `MOST_VALUES + 1`.
     values: Vec<u64>,
 }
@@ -47,6 +53,8 @@ pub(crate) enum Coverage {
 pub(crate) enum Classification {
     /// It is usual.
     Usual,
+    /// Values without an origin are usual: the agent translates there what it was told, such as a city to an airport code.
+    UsuallyUnsourced,
     /// It is not usual, whatever the remaining cases contain.
     Unusual,
     /// The remaining cases decide.
@@ -54,8 +62,8 @@ pub(crate) enum Classification {
 }
 
 impl UsualValues {
-    /// Records the tool arguments of an answer of the baseline.
-    pub(crate) fn note(&self, baseline: &LoadedAnswer) {
+    /// Records the tool arguments of an answer of the baseline. `unsourced` are those with a value without an origin.
+    pub(crate) fn note(&self, baseline: &LoadedAnswer, unsourced: &HashedSet) {
         // Per case first: an argument counts once per case, however many calls pass it.
         let mut here: HashedMap<Vec<u64>> = HashedMap::default();
         each_holder(baseline, |_, tool, arguments| {
@@ -70,6 +78,7 @@ impl UsualValues {
         for (argument, values) in here {
             let known = known.entry(argument).or_default();
             known.cases += 1;
+            known.unsourced += usize::from(unsourced.contains(&argument));
             for value in values {
                 add(&mut known.values, value);
             }
@@ -83,13 +92,15 @@ impl UsualValues {
         let Some(known) = known.get(&argument) else {
             return if undecided { Classification::Undecided } else { Classification::Unusual };
         };
-        // Values are only ever added, so too many values is final, even while cases are missing. Nothing else is: each
-        // further case can add a value, or raise the number of cases per value.
-        if known.values.len() > MOST_VALUES {
-            return Classification::Unusual;
-        }
+        // Each further case can add a value or a case without an origin, or raise the number of cases per value.
         if undecided {
             return Classification::Undecided;
+        }
+        if known.unsourced * CASES_PER_UNSOURCED > known.cases {
+            return Classification::UsuallyUnsourced;
+        }
+        if known.values.len() > MOST_VALUES {
+            return Classification::Unusual;
         }
         // Relative to the cases: three values in three cases are data, three values in a hundred cases are a vocabulary.
         let few = known.cases >= CASES_PER_VALUE * known.values.len();

@@ -9,7 +9,7 @@ use counterproof_artifact::{ProposedAction, RiskLevel, Side, Sides};
 use super::ReasonCode;
 use crate::diff::align::Row;
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::{self, Classification, Coverage, Holder, Origin, Suspect, UsualValues};
+use crate::grounding::{self, Classification, Coverage, Holder, Origin, Suspect, Transcript, UsualValues};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
@@ -75,8 +75,11 @@ pub(crate) fn find(
     let mut invented = Vec::new();
     for suspect in suspects {
         // An undecided value is treated as ungrounded. The caller discards the result and compares the case again.
-        match values.usual.classify(suspect.leaf.argument, suspect.leaf.value, values.coverage) {
+        match values.usual.classify(suspect.leaf.argument, &suspect.value, values.coverage) {
             Classification::Usual => continue,
+            // A complete transcript holds every origin, so that the baseline's lack of one excuses nothing.
+            Classification::UsuallyUnsourced if suspect.transcript != Transcript::Complete => continue,
+            Classification::UsuallyUnsourced => {}
             Classification::Undecided => findings.undecided = true,
             Classification::Unusual => {}
         }
@@ -100,14 +103,17 @@ fn counted(mut listed: Vec<Found>, all: usize) -> Vec<Found> {
 
 fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer) -> Found {
     let (leaf, before) = (suspect.leaf, suspect.baseline);
+    let nowhere = match suspect.transcript {
+        Transcript::Complete | Transcript::WithUser => "does not appear in anything that the agent received before",
+        Transcript::Partial => "is not in what was recorded",
+    };
     let at = |side: Side, loaded: &LoadedAnswer, holder, ordinal| SidePointer {
         side,
         pointer: grounding::leaf_pointer(loaded, holder, ordinal),
     };
     let here = at(Side::New, new, leaf.holder, leaf.ordinal);
     let name = format!("{}: {}", tool(new, leaf.holder), crate::messages::field_path(&here.pointer));
-    let mut message =
-        format!("{name} {} does not appear in anything that the agent received before", text::short_value(leaf.value));
+    let mut message = format!("{name} {} {nowhere}", text::short_value(&suspect.value));
     let mut pointers = vec![here];
     if let Some(before) = before {
         let source = match before.origin {
@@ -123,8 +129,14 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
         // The baseline comes first, as in all pointers. Readers of the last pointer get the new side.
         pointers.insert(0, at(Side::Baseline, baseline, before.holder, before.ordinal));
     }
-    let code = ReasonCode::UngroundedArgument;
-    let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: suspect.in_baseline };
+    let code = if suspect.is_made_up() { ReasonCode::UngroundedArgument } else { ReasonCode::UnrecordedSource };
+    let finding = CaseFinding {
+        code: code.as_str().to_owned(),
+        message,
+        pointers,
+        in_baseline: suspect.in_baseline,
+        risk_level: suspect.risk,
+    };
     Found { code, finding, holder: leaf.holder, baseline_has_value: suspect.baseline_has_value }
 }
 
@@ -174,7 +186,8 @@ fn without_evidence(
         let pointers =
             vec![SidePointer { side: Side::New, pointer: format!("/proposed_actions/{index}/evidence_refs") }];
         let code = ReasonCode::HighRiskWithoutEvidence;
-        let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline };
+        let risk_level = Some(RiskLevel::High);
+        let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline, risk_level };
         found.push(Found { code, finding, holder: Holder::Action(index), baseline_has_value: false });
     }
     (found, all)

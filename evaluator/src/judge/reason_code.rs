@@ -27,6 +27,7 @@ code_enum! {
         RiskRoseWithoutEvidence "risk-rose-without-evidence" "The risk level of an action rose without evidence that resolves."
         ExpectationMet "expectation-met" "An expectation is not met on baseline and met on new."
         UngroundedArgument "ungrounded-argument" "A tool received a value that appears in nothing the agent received before."
+        UnrecordedSource "unrecorded-source" "A tool received a value that is not in what was recorded."
 
         // Proposed actions and the output.
         ActionAdded "action-added" "Only new proposes the action."

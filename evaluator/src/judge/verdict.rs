@@ -108,11 +108,11 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     worse.extend(unsupported);
     let better = expectations(compared.expectations, Turn::Better);
     // An ungrounded value is a change, even where the rules of comparison ignore it.
-    let ungrounded = fresh(compared.findings, ReasonCode::UngroundedArgument);
-    let (origin_lost, made_up): (Vec<_>, Vec<_>) = ungrounded.partition(|found| found.baseline_has_value);
-    let mut changes: Vec<_> = made_up.into_iter().map(finding_reason).collect();
+    let made_up = fresh(compared.findings, ReasonCode::UngroundedArgument);
+    let unrecorded = fresh(compared.findings, ReasonCode::UnrecordedSource);
+    let mut changes: Vec<_> = made_up.map(finding_reason).collect();
     changes.append(&mut self::changes(compared));
-    changes.extend(origin_lost.into_iter().map(finding_reason));
+    changes.extend(unrecorded.map(finding_reason));
     changes.extend(undecided(compared.expectations));
     // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {

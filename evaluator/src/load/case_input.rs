@@ -38,6 +38,12 @@ impl<'a> CaseInput<'a> {
         self.run.reader().run().case_digests.as_ref()?.get(self.case_id).copied()
     }
 
+    /// True if the runner asked the agent once, and the whole input is known: from the stored request, or from the cases file of
+    /// a run whose runner recorded what it asked.
+    pub(crate) fn is_all_that_was_asked(&self) -> bool {
+        (self.spec.is_some() && self.digest().is_some()) || self.request().is_some()
+    }
+
     /// True if the cases file has the case.
     pub(crate) const fn case_is_known(&self) -> bool {
         self.spec.is_some()

@@ -30,7 +30,7 @@ fn one_of_the_few_values_that_the_baseline_uses_at_a_place_needs_no_source() {
         let read = json!({"class": class, "seat": seat});
         let booked = match index {
             3 => json!({"class": "first", "seat": seat}),
-            5 => json!({"class": "royal", "seat": seat}),
+            5 => json!({"class": "Royal", "seat": seat}),
             7 => json!({"class": class, "seat": "8XY8"}),
             _ => read.clone(),
         };
@@ -47,7 +47,13 @@ fn one_of_the_few_values_that_the_baseline_uses_at_a_place_needs_no_source() {
 fn what_the_case_or_the_request_says_is_a_source() {
     let old = booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"}));
     let new = booking(&json!({"seat": "12XY"}), &json!({"seat": "77AB"}));
-    assert_eq!(codes(&Pair::with_answers(&old, &new).row()), [("ungrounded-argument", false)]);
+    assert_eq!(
+        codes(&Pair::with_answers(&old, &new).row()),
+        [("unrecorded-source", false)],
+        "the user may have named it"
+    );
+    let told = Pair::with_answers(&old, &new).titled("A seat, please");
+    assert_eq!(codes(&told.row()), [("ungrounded-argument", false)]);
     let told = Pair::with_answers(&old, &new).titled("Put me on 77ab, please");
     assert_eq!(codes(&told.row()), []);
 
@@ -153,7 +159,7 @@ fn a_finding_names_the_place_on_both_sides_and_where_the_value_came_from() {
     assert_eq!(pointers, ["/events/2/args/seats/0/id"; 2]);
     assert_eq!(
         finding.message,
-        "book: seats.0.id \"77AB\" does not appear in anything that the agent received before; baseline had \"12XY\" from the result of read"
+        "book: seats.0.id \"77AB\" is not in what was recorded; baseline had \"12XY\" from the result of read"
     );
 }
 
@@ -169,7 +175,7 @@ fn a_payload_too_large_to_be_searched_accuses_nobody() {
     let large = Pair::with_answers(&booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"})), &linked);
     let large = large.with_asset(Side::New, "large.json", &vec![b'1'; 9 * 1024 * 1024]);
     assert_eq!(codes(&large.row()), []);
-    assert_eq!(codes(&pair(json!({"seat": "12XY"})).row()), [("ungrounded-argument", false)]);
+    assert_eq!(codes(&pair(json!({"seat": "12XY"})).row()), [("unrecorded-source", false)]);
 }
 
 #[test]
@@ -188,5 +194,5 @@ fn a_rule_that_ignores_what_a_tool_is_given_hides_no_made_up_value() {
     let read = json!({"seat": "12XY"});
     let rule = rules("[[rule]]\ntool = \"book\"\nignore = true");
     let pair = Pair::with_answers(&booking(&read, &read), &booking(&read, &json!({"seat": "77AB"}))).under(rule);
-    assert_eq!(codes(&pair.is(Verdict::Changed, &["ungrounded-argument"])), [("ungrounded-argument", false)]);
+    assert_eq!(codes(&pair.is(Verdict::Changed, &["unrecorded-source"])), [("unrecorded-source", false)]);
 }

@@ -128,8 +128,8 @@ impl Pair {
     /// Finishes the run folders and opens them as a request.
     pub(crate) fn request(&self) -> Request<'_> {
         Request {
-            baseline: finished(&self.baseline, &self.selected[0]).into(),
-            new: finished(&self.new, &self.selected[1]).into(),
+            baseline: self.finished(Side::Baseline).into(),
+            new: self.finished(Side::New).into(),
             cases: &self.cases,
             expectations: Expectations::compile(&self.cases).unwrap(),
             rules: self.rules.clone(),
@@ -137,6 +137,14 @@ impl Pair {
             thresholds: Thresholds::default(),
             is_deterministic: false,
         }
+    }
+
+    /// Finishes a run folder. With a cases file, the runner recorded what it asked.
+    fn finished(&self, side: Side) -> ComparedRun {
+        let selected = &self.selected[usize::from(side == Side::New)];
+        let digests: serde_json::Map<_, _> = selected.iter().map(|id| (id.clone(), json!("1".repeat(64)))).collect();
+        let asked = if self.cases.is_empty() { json!({}) } else { json!({"case_digests": digests}) };
+        finished_with(self.writer(side), selected, &asked)
     }
 
     /// Compares the two runs.
@@ -190,7 +198,11 @@ impl Pair {
 
 /// Finishes a run folder and opens it.
 pub(crate) fn finished(writer: &RunWriter, selected: &[String]) -> ComparedRun {
-    let run: Run = serde_json::from_value(json!({
+    finished_with(writer, selected, &json!({}))
+}
+
+fn finished_with(writer: &RunWriter, selected: &[String], fields: &Value) -> ComparedRun {
+    let document = json!({
         "schema_version": "run.v1",
         "run_id": writer.folder().file_name(),
         "version": writer.side(),
@@ -201,8 +213,8 @@ pub(crate) fn finished(writer: &RunWriter, selected: &[String]) -> ComparedRun {
         "selected_case_ids": selected,
         "runner_version": "test/1",
         "model": format!("model-{}", writer.side()),
-    }))
-    .unwrap();
+    });
+    let run: Run = serde_json::from_value(with_fields(document, fields)).unwrap();
     writer.write_run(&run).unwrap();
     writer.write_manifest("2026-11-20T00:00:00Z").unwrap();
     ComparedRun::new(RunReader::open(writer.folder()).unwrap())

@@ -7,6 +7,7 @@ mod evidence;
 mod expectations;
 mod exports;
 mod grounding;
+mod grounding_labels;
 mod history;
 mod hostile;
 mod kit;

@@ -294,7 +294,7 @@ fn no_rule_hides_a_finding_in_several_runs() {
     };
     let row = under(kit::rules(rules), &[given(50), given(50)], &[given(777), given(777)], &nothing()).cases.remove(0);
     assert_eq!(row.verdict, Verdict::Changed, "{row:?}");
-    assert!(codes(&row).contains(&"ungrounded-argument"));
+    assert!(codes(&row).contains(&"unrecorded-source"));
 }
 
 #[test]

@@ -62,7 +62,8 @@ fn an_action_whose_call_failed_did_nothing() {
 #[test]
 fn an_invented_value_that_its_tool_refused_weighs_little() {
     let share = |status: &str| {
-        let severity = Pair::with_answers(&carried(60, "ok"), &carried(777, status)).row().severity.unwrap();
+        let severity =
+            Pair::with_answers(&carried(60, "ok"), &carried(777, status)).titled("Pay me").row().severity.unwrap();
         severity.parts.iter().find(|part| part.code == "ungrounded-argument").map(|part| part.share)
     };
     assert_eq!((share("ok"), share("error")), (Some(0.4), Some(0.05)));

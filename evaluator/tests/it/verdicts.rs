@@ -65,8 +65,9 @@ fn an_output_of_another_type_says_so() {
 #[test]
 fn other_params_are_named_with_both_values() {
     let new = answer_with(|answer| action(answer)["params"]["amount"] = json!(500));
-    let row =
-        Pair::with_answers(&answer(), &new).is(Verdict::Changed, &["ungrounded-argument", "action-params-changed"]);
+    let row = Pair::with_answers(&answer(), &new)
+        .titled("My money, please")
+        .is(Verdict::Changed, &["ungrounded-argument", "action-params-changed"]);
     assert_eq!(row.reasons[1].message, "refund_order: amount 50 → 500");
     assert_eq!(row.reasons[1].pointers[1].pointer, "/proposed_actions/0");
     assert_eq!(row.first_divergence.unwrap().kind, DivergenceKind::ProposedAction);
@@ -186,7 +187,7 @@ fn a_payload_compares_equal_inline_and_as_an_asset() {
         .is(Verdict::Unchanged, &[]);
     let changed = Pair::with_answers(&answer(), &new).with_asset(Side::New, "payload.json", b"{\"total\": 51}");
     // The action's amount is still 50, and nothing says so any more.
-    changed.is(Verdict::Changed, &["tool-result-changed", "ungrounded-argument"]);
+    changed.is(Verdict::Changed, &["tool-result-changed", "unrecorded-source"]);
 }
 
 #[test]

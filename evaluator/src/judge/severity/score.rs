@@ -12,7 +12,7 @@ use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
 use crate::grounding::Holder;
 use crate::judge::ReasonCode;
-use crate::judge::findings::Findings;
+use crate::judge::findings::{Findings, Found};
 use crate::judge::outcomes::Outcomes;
 use crate::load::{Artifact, LoadedAnswer};
 
@@ -165,8 +165,10 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let (Some(pair), Some(differences)) = (answers(input), input.differences) else { return Vec::new() };
     let outcomes = pair.map(Outcomes::new);
     let new = pair.new;
-    let invented = input.findings.fresh().filter(|found| found.code == ReasonCode::UngroundedArgument).map(|found| {
-        let each = if found.baseline_has_value || all_calls_failed(new, &outcomes.new, found.holder) {
+    let is_without_origin =
+        |found: &&Found| matches!(found.code, ReasonCode::UngroundedArgument | ReasonCode::UnrecordedSource);
+    let invented = input.findings.fresh().filter(is_without_origin).map(|found| {
+        let each = if found.code == ReasonCode::UnrecordedSource || all_calls_failed(new, &outcomes.new, found.holder) {
             UNSEEN
         } else {
             INVENTED

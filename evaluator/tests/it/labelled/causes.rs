@@ -137,8 +137,8 @@ fn made_up() -> Vec<Labelled> {
             &json!({}),
         ))
         .new_does(agent().calls("refund", &json!({"amount": 50}), &json!({})))
-        .is(Changed, &["tool-call-removed", "ungrounded-argument"])
-        .finding(&[("ungrounded-argument", false)])
+        .is(Changed, &["tool-call-removed", "unrecorded-source"])
+        .finding(&[("unrecorded-source", false)])
         .caused_by("tool-choice", "get_order"),
     ]
 }

@@ -165,7 +165,7 @@ impl Labelled {
         let pair = Pair::with_answers(&baseline.artifact(), &new.artifact()).under(kit::rules(self.rules));
         let pair = match &self.expected {
             Some(expected) => pair.expecting(expected),
-            None => pair,
+            None => pair.titled("Help me, please"),
         };
         pair.row()
     }
