@@ -77,6 +77,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         limits: config.gate,
         rules: config.rules,
         thresholds: config.statistics,
+        signals: config.signals,
         out: report.clone(),
         pages: PageSelection::All,
         report_url: None,

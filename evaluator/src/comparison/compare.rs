@@ -21,6 +21,7 @@ use crate::judge::findings::BaselineValues;
 use crate::load::SideRuns;
 use crate::repeats::{RepeatAnalysis, RepeatInputs};
 use crate::rules::Rules;
+use crate::signals::{BaselineContacts, SignalSettings};
 use crate::statistics::Thresholds;
 use crate::usage;
 
@@ -41,6 +42,8 @@ pub struct Request<'a> {
     pub limits: GateRules,
     /// The statistical thresholds, for several runs per side.
     pub thresholds: Thresholds,
+    /// The settings of the signals.
+    pub signals: SignalSettings,
 }
 
 impl Request<'_> {
@@ -54,6 +57,7 @@ impl Request<'_> {
             rules: Rules::default(),
             limits: GateRules::default(),
             thresholds: Thresholds::default(),
+            signals: SignalSettings::default(),
         }
     }
 }
@@ -98,7 +102,14 @@ pub fn compare<E: Send>(
         thresholds: &request.thresholds,
     };
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
-    let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values: &UsualValues::default() };
+    let pass = Pass {
+        request,
+        ids: &ids,
+        specs: &specs,
+        repeated: repeated.as_ref(),
+        values: &UsualValues::default(),
+        contacts: &BaselineContacts::default(),
+    };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
     let (mut cases, mut matched, mut review) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
@@ -161,6 +172,7 @@ struct Pass<'a> {
     specs: &'a BTreeMap<&'a CaseId, &'a CaseSpec>,
     repeated: Option<&'a RepeatAnalysis>,
     values: &'a UsualValues,
+    contacts: &'a BaselineContacts,
 }
 
 impl Pass<'_> {
@@ -172,7 +184,10 @@ impl Pass<'_> {
     ) -> Result<Vec<ComparedRow>, E> {
         let first = |index: usize| {
             let comparison = self.compare_one(index, Coverage::Partial);
-            comparison.baseline.answer().into_iter().for_each(|answer| self.values.note(answer));
+            if let Some(answer) = comparison.baseline.answer() {
+                self.values.note(answer);
+                self.contacts.note(answer);
+            }
             if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
         };
         let rows = (0..self.ids.len()).into_par_iter().map(first).collect::<Result<Vec<_>, E>>()?;
@@ -193,6 +208,7 @@ impl Pass<'_> {
             spec: self.specs.get(case_id).copied(),
             repeats,
             baseline_values: BaselineValues { usual: self.values, coverage },
+            baseline_contacts: self.contacts,
         })
     }
 }

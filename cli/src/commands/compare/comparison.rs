@@ -33,6 +33,7 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
         rules: options.rules.clone(),
         limits: options.limits.clone(),
         thresholds: options.thresholds.clone(),
+        signals: options.signals.clone(),
     };
     warn_about_runs(&request, streams);
     check_cases_file(options.cases.as_deref(), &request, streams)?;

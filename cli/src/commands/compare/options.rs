@@ -1,7 +1,7 @@
 //! What a comparison needs: the arguments of `counterproof compare`, resolved with the configuration.
 
 use camino::Utf8PathBuf;
-use counterproof_evaluator::{GateRules, Limit, Measure, PageSelection, ReportUrl, Rules, Thresholds};
+use counterproof_evaluator::{GateRules, Limit, Measure, PageSelection, ReportUrl, Rules, SignalSettings, Thresholds};
 
 use super::args::Args;
 use crate::command_error::CommandError;
@@ -18,6 +18,7 @@ pub(crate) struct CompareOptions {
     pub(crate) limits: GateRules,
     pub(crate) rules: Rules,
     pub(crate) thresholds: Thresholds,
+    pub(crate) signals: SignalSettings,
     /// The report folder.
     pub(crate) out: Utf8PathBuf,
     pub(crate) pages: PageSelection,
@@ -54,6 +55,7 @@ impl CompareOptions {
             limits,
             rules: config.rules,
             thresholds: config.statistics,
+            signals: config.signals,
             out: args.out.clone(),
             pages: args.pages.into(),
             report_url: args.report_url.clone(),
