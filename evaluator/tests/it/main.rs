@@ -20,5 +20,6 @@ mod report_folder;
 mod rules;
 mod sarif;
 mod severity;
+mod signals;
 mod verdicts;
 mod xml;
