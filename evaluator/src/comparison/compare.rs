@@ -22,7 +22,7 @@ use crate::load::SideRuns;
 use crate::repeats::{RepeatAnalysis, RepeatInputs};
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
-use crate::usage;
+use crate::usage::{self, BaselineRepetition};
 
 /// The runs to compare, and the settings of the comparison.
 #[derive(Debug)]
@@ -98,7 +98,17 @@ pub fn compare<E: Send>(
         thresholds: &request.thresholds,
     };
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
-    let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values: &UsualValues::default() };
+    // Of several runs, the comparison loads the shown one of each case only; the analysis has seen all of them.
+    let repetition = BaselineRepetition::new(repeated.as_ref().map_or(0, RepeatAnalysis::longest_repetition));
+    let values = UsualValues::default();
+    let pass = Pass {
+        request,
+        ids: &ids,
+        specs: &specs,
+        repeated: repeated.as_ref(),
+        values: &values,
+        repetition: &repetition,
+    };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
     let (mut cases, mut matched, mut review) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
@@ -107,6 +117,8 @@ pub fn compare<E: Send>(
         review.extend(row.review);
     }
     review.extend(incomplete_baseline(&cases, repeated.as_ref()));
+    let measures = usage::compare_all(&cases);
+    review.extend(gate::usage_review(&cases, &measures));
     let review = gate::sorted_review(review, &cases);
     let sets = ReviewSet::by_case(&review);
     let judged = cases.iter().map(|case| {
@@ -116,8 +128,9 @@ pub fn compare<E: Send>(
     let judged: Vec<_> = judged.collect();
     let suite = repeated.as_ref().map(RepeatAnalysis::suite).unwrap_or_default();
     let unmet = gate::unmet_test(suite, &cases, request.thresholds.alpha.value());
-    let of_repeats: Vec<_> =
-        repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits)).collect();
+    let of_repeats = repeated.iter().flat_map(|repeated| repeated.gate_rules(&cases, &request.limits));
+    let of_usage = gate::usage_rules(&cases, &measures, &request.limits.usage, request.thresholds.alpha.value());
+    let further = of_repeats.chain(of_usage).collect();
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -129,10 +142,10 @@ pub fn compare<E: Send>(
             suite: repeated.suite().to_vec(),
         }),
         counts: count_verdicts(&cases),
-        usage: usage::compare_all(&cases),
+        usage: measures,
         gate: gate::judge(GateInput {
             cases: &judged,
-            of_repeats,
+            further,
             limits: &request.limits,
             is_repeated,
             unmet,
@@ -161,6 +174,7 @@ struct Pass<'a> {
     specs: &'a BTreeMap<&'a CaseId, &'a CaseSpec>,
     repeated: Option<&'a RepeatAnalysis>,
     values: &'a UsualValues,
+    repetition: &'a BaselineRepetition,
 }
 
 impl Pass<'_> {
@@ -172,7 +186,10 @@ impl Pass<'_> {
     ) -> Result<Vec<ComparedRow>, E> {
         let first = |index: usize| {
             let comparison = self.compare_one(index, Coverage::Partial);
-            comparison.baseline.answer().into_iter().for_each(|answer| self.values.note(answer));
+            if let Some(answer) = comparison.baseline.answer() {
+                self.values.note(answer);
+                self.repetition.note(answer);
+            }
             if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
         };
         let rows = (0..self.ids.len()).into_par_iter().map(first).collect::<Result<Vec<_>, E>>()?;
@@ -192,7 +209,7 @@ impl Pass<'_> {
             case_id,
             spec: self.specs.get(case_id).copied(),
             repeats,
-            baseline_values: BaselineValues { usual: self.values, coverage },
+            baseline_values: BaselineValues { usual: self.values, repetition: self.repetition, coverage },
         })
     }
 }

@@ -112,8 +112,8 @@ pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
 pub(crate) struct GateInput<'a> {
     /// All cases.
     pub cases: &'a [GateCase<'a>],
-    /// The rules that need several runs per side.
-    pub of_repeats: Vec<GateRule>,
+    /// The rules that count no single cases: those over several runs, and over time, size and cost.
+    pub further: Vec<GateRule>,
     /// The limits.
     pub limits: &'a GateRules,
     /// Whether a side has several runs.
@@ -130,7 +130,7 @@ pub(crate) fn judge(input: GateInput<'_>) -> Gate {
     let mut rules = rules(input.cases, input.limits);
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
-    rules.splice(overall..overall, input.of_repeats);
+    rules.splice(overall..overall, input.further);
     if let Some(unmet) = input.unmet.filter(|_| input.limits.overall().get(&Measure::Unmet) == Some(&Limit::Baseline)) {
         for rule in rules.iter_mut().filter(|rule| rule.scope.is_none() && rule.code == Measure::Unmet.code()) {
             rule.test = Some(unmet.test);
@@ -290,7 +290,7 @@ mod tests {
 
     /// The gate over cases whose differences have a basis to be judged by.
     fn judged(cases: &[GateCase<'_>], limits: &GateRules) -> Gate {
-        judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated: true, unmet: None, review: Vec::new() })
+        judge(GateInput { cases, further: Vec::new(), limits, is_repeated: true, unmet: None, review: Vec::new() })
     }
 
     fn outcome(counts: &[(Verdict, usize)], limits: &GateRules) -> GateOutcome {
@@ -387,7 +387,7 @@ mod tests {
             let unmet = Some(UnmetTest { test, fell });
             judge(GateInput {
                 cases: &cases,
-                of_repeats: Vec::new(),
+                further: Vec::new(),
                 limits,
                 is_repeated: true,
                 unmet,
@@ -444,7 +444,7 @@ mod tests {
     fn differences_of_one_pair_of_runs_without_expectations_are_not_judged() {
         let limits = GateRules::default();
         let outcome = |cases: &[GateCase<'_>], limits: &GateRules, is_repeated| {
-            judge(GateInput { cases, of_repeats: Vec::new(), limits, is_repeated, unmet: None, review: Vec::new() })
+            judge(GateInput { cases, further: Vec::new(), limits, is_repeated, unmet: None, review: Vec::new() })
                 .outcome
         };
         let differing = cases(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)]);

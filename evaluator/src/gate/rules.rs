@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::usage_rules::UsageLimits;
 use counterproof_artifact::evaluation::GateScope;
 use counterproof_artifact::{RiskLevel, Share};
 use serde::de::{Error, MapAccess, Visitor};
@@ -132,6 +133,8 @@ pub struct GateRules {
     pub suite_fell: Limit,
     /// Cases in which something held less often on new, and too few runs say whether that is chance.
     pub undecided: Limit,
+    /// How much slower, costlier and longer the cases may get.
+    pub usage: UsageLimits,
     overall: BTreeMap<Measure, Limit>,
     scopes: Vec<ScopeRules>,
 }
@@ -163,7 +166,7 @@ impl Default for GateRules {
             (Measure::Compared, MIN_COMPARED_PERCENT.parse().map_or(Limit::Count(1), Limit::Share)),
         ];
         let overall = overall.into_iter().collect();
-        Self { suite_fell: zero, undecided: Limit::None, overall, scopes: Vec::new() }
+        Self { suite_fell: zero, undecided: Limit::None, usage: UsageLimits::default(), overall, scopes: Vec::new() }
     }
 }
 
@@ -238,6 +241,9 @@ enum Key {
     Measure(Measure),
     SuiteFell,
     Undecided,
+    Slower,
+    Costlier,
+    Longer,
     Risk,
     Tag,
     Suite,
@@ -264,6 +270,9 @@ const KEYS: &[&str] = &[
     "min_compared",
     "suite_fell",
     "undecided",
+    "slower",
+    "costlier",
+    "longer",
     "risk",
     "tag",
     "suite",
@@ -278,6 +287,9 @@ impl<'de> Deserialize<'de> for Key {
         match key.as_str() {
             "suite_fell" => Ok(Key::SuiteFell),
             "undecided" => Ok(Key::Undecided),
+            "slower" => Ok(Key::Slower),
+            "costlier" => Ok(Key::Costlier),
+            "longer" => Ok(Key::Longer),
             "risk" => Ok(Key::Risk),
             "tag" => Ok(Key::Tag),
             "suite" => Ok(Key::Suite),
@@ -316,6 +328,9 @@ impl<'de> Deserialize<'de> for GateRules {
                         }
                         Key::SuiteFell => limits.suite_fell = absolute(&mut map)?,
                         Key::Undecided => limits.undecided = absolute(&mut map)?,
+                        Key::Slower => limits.usage.slower = map.next_value()?,
+                        Key::Costlier => limits.usage.costlier = map.next_value()?,
+                        Key::Longer => limits.usage.longer = map.next_value()?,
                         Key::Risk => {
                             limits.scopes.extend(map.next_value::<Scopes<RiskLevel>>()?.with(GateScope::Risk));
                         }

@@ -110,7 +110,8 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     // An ungrounded value is a change, even where the rules of comparison ignore it.
     let ungrounded = fresh(compared.findings, ReasonCode::UngroundedArgument);
     let (origin_lost, made_up): (Vec<_>, Vec<_>) = ungrounded.partition(|found| found.baseline_has_value);
-    let mut changes: Vec<_> = made_up.into_iter().map(finding_reason).collect();
+    let repeated = fresh(compared.findings, ReasonCode::RepeatedCall);
+    let mut changes: Vec<_> = made_up.into_iter().chain(repeated).map(finding_reason).collect();
     changes.append(&mut self::changes(compared));
     changes.extend(origin_lost.into_iter().map(finding_reason));
     changes.extend(undecided(compared.expectations));

@@ -50,6 +50,8 @@ pub(crate) struct RepeatInputs<'a> {
 pub(crate) struct RepeatAnalysis {
     cases: Vec<CaseAnalysis>,
     suite: Vec<SuiteMeasure>,
+    /// The length of the longest repetition of one call in any run of baseline.
+    longest_repetition: usize,
     names: Names,
 }
 
@@ -103,12 +105,19 @@ impl RepeatAnalysis {
                 runs_decide,
             }
         };
-        Self { cases: observed.iter().zip(by_case).zip(places).map(decide).collect(), suite, names }
+        let longest_repetition = observed.iter().map(CaseObservations::longest_repetition).max().unwrap_or(0);
+        let cases = observed.iter().zip(by_case).zip(places).map(decide).collect();
+        Self { cases, suite, longest_repetition, names }
     }
 
     /// The result for the case at this index.
     pub(crate) fn case(&self, index: usize) -> Option<&CaseAnalysis> {
         self.cases.get(index)
+    }
+
+    /// The length of the longest repetition of one call in any run of baseline.
+    pub(crate) const fn longest_repetition(&self) -> usize {
+        self.longest_repetition
     }
 
     /// The rates over all cases.

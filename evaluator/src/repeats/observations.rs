@@ -57,6 +57,8 @@ pub(super) struct Answered {
     pub(super) evidence_holds: Option<bool>,
     /// Its time, size and cost.
     pub(super) usage: SideUsage,
+    /// The length of its longest repetition of one call.
+    pub(super) repetition: usize,
 }
 
 impl CaseObservations {
@@ -82,6 +84,12 @@ impl CaseObservations {
             usage::typical(&answers.map(|answer| answer.usage.clone()).collect::<Vec<_>>())
         };
         CaseUsage { baseline: typical(&self.baseline), new: typical(&self.new) }
+    }
+
+    /// The length of the longest repetition of one call in any run of baseline.
+    pub(super) fn longest_repetition(&self) -> usize {
+        let answers = self.baseline.iter().filter_map(RunOutcome::answered);
+        answers.map(|answer| answer.repetition).max().unwrap_or(0)
     }
 
     /// True if the runs decide the verdict: both sides have an answer, and no artifact violates the contract.
@@ -141,6 +149,7 @@ impl RunOutcome {
                     highest_risk: verdict::highest_risk([&*answer]),
                     evidence_holds: evidence_holds(&answer.answer.proposed_actions, &evidence),
                     usage: usage::of_answer(&answer),
+                    repetition: usage::longest(&answer).map_or(0, |repetition| repetition.times),
                 })
             }
         }
