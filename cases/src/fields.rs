@@ -98,6 +98,24 @@ impl<'l, 'd> Fields<'l, 'd> {
         }
     }
 
+    /// Reads a number of zero or more.
+    pub(crate) fn number(&mut self, key: &str) -> Option<f64> {
+        let value = self.map.shift_remove(key)?;
+        match value.as_f64().filter(|number| *number >= 0.0) {
+            Some(number) => Some(number),
+            None => self.type_mismatch(key, &value, "a number of zero or more"),
+        }
+    }
+
+    /// Reads a whole number of zero or more.
+    pub(crate) fn count(&mut self, key: &str) -> Option<u64> {
+        let value = self.map.shift_remove(key)?;
+        match value.as_u64() {
+            Some(count) => Some(count),
+            None => self.type_mismatch(key, &value, "a whole number of zero or more"),
+        }
+    }
+
     pub(crate) fn strings(&mut self, key: &str) -> Option<Vec<String>> {
         let items = match self.map.shift_remove(key)? {
             Value::Array(items) => items,

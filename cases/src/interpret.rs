@@ -161,6 +161,10 @@ fn expected(mut fields: Fields<'_, '_>) -> Expected {
         must_not_include: fields.strings("must_not_include"),
         evidence_required_for_actions: fields.boolean("evidence_required_for_actions"),
         expect: fields.expressions("expect"),
+        max_latency_ms: fields.number("max_latency_ms"),
+        max_steps: fields.count("max_steps"),
+        max_tokens: fields.count("max_tokens"),
+        max_cost: fields.number("max_cost"),
         must: fields.boolean("must"),
         extra: fields.rest_unknown("expectation", &Expected::KEYS),
     }

@@ -94,6 +94,18 @@ pub struct Expected {
     /// If true, every action above low risk must have evidence that resolves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_required_for_actions: Option<bool>,
+    /// The longest duration in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_latency_ms: Option<f64>,
+    /// The largest number of tool calls and retrievals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u64>,
+    /// The largest number of input and output tokens together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The highest cost, in the currency that the agent reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
     /// Expressions over the answer that must be true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Vec<Expect>>,
@@ -107,7 +119,7 @@ pub struct Expected {
 
 impl Expected {
     /// The names of all known expectations.
-    pub const KEYS: [&str; 10] = [
+    pub const KEYS: [&str; 14] = [
         "action_required",
         "tool_required",
         "tool_sequence",
@@ -116,6 +128,10 @@ impl Expected {
         "must_include",
         "must_not_include",
         "evidence_required_for_actions",
+        "max_latency_ms",
+        "max_steps",
+        "max_tokens",
+        "max_cost",
         "expect",
         "must",
     ];

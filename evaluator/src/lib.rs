@@ -74,8 +74,8 @@ pub use diff::{
 // Judging, the gate, and statistics over repeated runs.
 pub use cause::CauseCode;
 pub use gate::{
-    GateRules, Limit, Measure, ReviewLine, ScopeRules, UnknownScope, headline as gate_headline,
-    qualifications as gate_qualifications, review_lines, unknown_scopes,
+    GateRules, GrowthLimit, Limit, Measure, ReviewLine, ScopeRules, UnknownScope, UsageLimits,
+    headline as gate_headline, qualifications as gate_qualifications, review_lines, unknown_scopes,
 };
 pub use judge::{Expectations, ReasonCode, SchemaError, SeverityPart};
 pub use repeats::{CaseStatus, RoundStatus, round_statuses};

@@ -10,6 +10,8 @@ use crate::diff::EventRole;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::grounding::Holder;
+use crate::judge::ReasonCode;
+use crate::judge::findings::Found;
 use crate::judge::outcomes::{self, Outcomes};
 
 /// The change whose cause is searched.
@@ -42,7 +44,8 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let riskiest =
         changed.into_iter().rev().max_by_key(|(_, row)| (risk(inquiry, row.row), had_effect(inquiry, row.row)));
     let invented = || {
-        let found = inquiry.findings.fresh().find(|found| !found.baseline_has_value)?;
+        let is_value = |found: &&Found| found.code != ReasonCode::RepeatedCall && !found.baseline_has_value;
+        let found = inquiry.findings.fresh().find(is_value)?;
         Some(match found.holder {
             Holder::Call(index) => Effect::UngroundedCall(index),
             Holder::Action(index) => Effect::Action(inquiry.provenance.counterparts.action(Side::New, index).row),

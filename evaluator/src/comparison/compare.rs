@@ -23,7 +23,7 @@ use crate::repeats::{CaseResults, RepeatAnalysis, RepeatInputs, RunResult, Suite
 use crate::rules::Rules;
 use crate::signals::{BaselineContacts, SignalSettings};
 use crate::statistics::Thresholds;
-use crate::usage;
+use crate::usage::{self, BaselineRepetition};
 
 /// The runs to compare, and the settings of the comparison.
 #[derive(Debug)]
@@ -114,11 +114,21 @@ pub fn compare<E: Send>(
         is_declared_deterministic: request.declares_deterministic(),
     };
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
+    // Of several runs, the comparison loads the shown one of each case only; the analysis has seen all of them.
+    let repetition = BaselineRepetition::new(repeated.as_ref().map_or(0, RepeatAnalysis::longest_repetition));
     let is_deterministic = repeated.as_ref().map_or(inputs.is_declared_deterministic, RepeatAnalysis::is_deterministic);
     let values = &UsualValues::default();
     let contacts = &BaselineContacts::default();
-    let pass =
-        Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values, contacts, is_deterministic };
+    let pass = Pass {
+        request,
+        ids: &ids,
+        specs: &specs,
+        repeated: repeated.as_ref(),
+        values,
+        contacts,
+        repetition: &repetition,
+        is_deterministic,
+    };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
     let suite = match &repeated {
         Some(repeated) => repeated.suite().clone(),
@@ -131,6 +141,8 @@ pub fn compare<E: Send>(
         review.extend(row.review);
     }
     review.extend(incomplete_baseline(&cases, repeated.as_ref()));
+    let measures = usage::compare_all(&cases);
+    review.extend(gate::usage_review(&cases, &measures));
     let review = gate::sorted_review(review, &cases);
     let sets = ReviewSet::by_case(&review);
     let judged = cases.iter().map(|case| {
@@ -142,6 +154,8 @@ pub fn compare<E: Send>(
     let mut tested = vec![suite_rule(&suite, &request.limits, &request.thresholds)];
     tested.extend(repeated.as_ref().map(|_| RepeatAnalysis::undecided_rule(&cases, &request.limits)));
     tested.extend(repeated.as_ref().and_then(|repeated| repeated.unseen_rule(&request.limits)));
+    let of_usage = gate::usage_rules(&cases, &measures, &request.limits.usage, request.thresholds.alpha.value());
+    tested.extend(of_usage);
     Ok(Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -154,7 +168,7 @@ pub fn compare<E: Send>(
         }),
         suite: suite.measures,
         counts: count_verdicts(&cases),
-        usage: usage::compare_all(&cases),
+        usage: measures,
         gate: gate::judge(GateInput {
             cases: &judged,
             tested,
@@ -199,6 +213,7 @@ struct Pass<'a> {
     values: &'a UsualValues,
     is_deterministic: bool,
     contacts: &'a BaselineContacts,
+    repetition: &'a BaselineRepetition,
 }
 
 impl Pass<'_> {
@@ -213,6 +228,7 @@ impl Pass<'_> {
             if let Some(answer) = comparison.baseline.answer() {
                 self.values.note(answer, &comparison.unsourced);
                 self.contacts.note(answer);
+                self.repetition.note(answer);
             }
             if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
         };
@@ -233,7 +249,7 @@ impl Pass<'_> {
             case_id,
             spec: self.specs.get(case_id).copied(),
             repeats,
-            baseline_values: BaselineValues { usual: self.values, coverage },
+            baseline_values: BaselineValues { usual: self.values, repetition: self.repetition, coverage },
             is_deterministic: self.is_deterministic,
             baseline_contacts: self.contacts,
         })

@@ -32,6 +32,9 @@ pub fn rule(rule: &GateRule) -> String {
 
 /// A rule's limit: `at most 0`, `at most 3 (2 % of 150)`.
 pub fn limit(rule: &GateRule) -> String {
+    if gate::USAGE_CODES.contains(&rule.code.as_str()) {
+        return growth_limit(rule);
+    }
     let bound = match rule.bound {
         Bound::AtMost => "at most",
         Bound::AtLeast => "at least",
@@ -60,6 +63,17 @@ pub fn limit(rule: &GateRule) -> String {
         sentence.push_str("; no case is in this scope");
     }
     sentence
+}
+
+/// The limit of a rule on time, size or cost: `at most +20 %`.
+fn growth_limit(rule: &GateRule) -> String {
+    let limit = match (rule.limit, rule.share) {
+        (None, _) => "no limit".to_owned(),
+        (Some(_), None) => "no rise beyond chance".to_owned(),
+        (Some(_), Some(share)) => format!("at most {share} more"),
+    };
+    let p = rule.test.as_ref().map(|test| format!("; p {}", probability(test.p))).unwrap_or_default();
+    if rule.of == Some(0) { format!("{limit}; not reported") } else { format!("{limit}{p}") }
 }
 
 /// A warning about rules that are always met, since no case is in their scope.

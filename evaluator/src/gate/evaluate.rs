@@ -116,7 +116,7 @@ pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
 pub(crate) struct GateInput<'a> {
     /// All cases.
     pub cases: &'a [GateCase<'a>],
-    /// The rules over all cases together.
+    /// The rules that count no single cases: those over several runs, and over time, size and cost.
     pub tested: Vec<GateRule>,
     /// The limits.
     pub limits: &'a GateRules,

@@ -6,6 +6,7 @@ mod headline;
 mod review;
 mod rules;
 mod unmet;
+mod usage_rules;
 
 pub(crate) use evaluate::{GateCase, GateInput, counts, judge};
 pub(crate) use evaluate::{UNDECIDED, at_most, fails_by_default};
@@ -16,3 +17,5 @@ pub(crate) use review::{ReviewInput, ReviewSet, incomplete_baseline, items as re
 pub use review::{ReviewLine, review_lines};
 pub use rules::{GateRules, Limit, Measure, ScopeRules};
 pub(crate) use unmet::unmet_test;
+pub(crate) use usage_rules::{CODES as USAGE_CODES, usage_review, usage_rules};
+pub use usage_rules::{GrowthLimit, UsageLimits};

@@ -31,6 +31,12 @@ pub(crate) enum ReviewCode {
     HighRiskChanged,
     /// The evidence of an action is the result of a call that failed.
     FailedEvidence,
+    /// New repeats a call far more often than baseline ever does.
+    RepeatedCall,
+    /// A quantity of time, size or cost rose over all cases.
+    UsageRose,
+    /// A quantity of time, size or cost of a case is out of proportion.
+    UsageOutlier,
     /// New has no answer on which a hard expectation could be checked.
     MustNotChecked,
     /// Neither side meets an expectation.
@@ -40,11 +46,14 @@ pub(crate) enum ReviewCode {
 }
 
 impl ReviewCode {
-    const ALL: [ReviewCode; 7] = [
+    const ALL: [ReviewCode; 10] = [
         ReviewCode::MustUnmet,
         ReviewCode::FabricatedArgument,
         ReviewCode::HighRiskChanged,
         ReviewCode::FailedEvidence,
+        ReviewCode::RepeatedCall,
+        ReviewCode::UsageRose,
+        ReviewCode::UsageOutlier,
         ReviewCode::MustNotChecked,
         ReviewCode::UnmetOnBothSides,
         ReviewCode::BaselineIncomplete,
@@ -57,6 +66,9 @@ impl ReviewCode {
             ReviewCode::FabricatedArgument => "fabricated-argument",
             ReviewCode::HighRiskChanged => "high-risk-changed",
             ReviewCode::FailedEvidence => "failed-evidence",
+            ReviewCode::RepeatedCall => "repeated-call",
+            ReviewCode::UsageRose => "usage-rose",
+            ReviewCode::UsageOutlier => "usage-outlier",
             ReviewCode::MustNotChecked => "must-not-checked",
             ReviewCode::UnmetOnBothSides => "unmet-on-both-sides",
             ReviewCode::BaselineIncomplete => "baseline-incomplete",
@@ -124,6 +136,7 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
         items.extend(fabricated_items(input, high_risk));
         items.extend(action_items(input, high_risk));
     }
+    items.extend(repeated_call_items(input));
     items.sort_by_key(|item| rank(&item.code));
     items.truncate(ITEMS_LISTED);
     items
@@ -161,6 +174,15 @@ fn fabricated_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<Rev
             ReviewCode::FabricatedArgument.item(case_id, finding.message.clone(), finding.pointers.clone())
         })
         .collect()
+}
+
+/// Calls that new repeats far more often than baseline ever does.
+fn repeated_call_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewItem> {
+    let repeated = input.findings.fresh().filter(|found| found.code == ReasonCode::RepeatedCall);
+    repeated.map(|found| {
+        let (case_id, finding) = (Some(input.row.case_id.clone()), &found.finding);
+        ReviewCode::RepeatedCall.item(case_id, finding.message.clone(), finding.pointers.clone())
+    })
 }
 
 /// High-risk actions and calls that differ, and evidence that failed.
@@ -276,6 +298,9 @@ fn label(code: &str) -> String {
         Some(ReviewCode::FabricatedArgument) => "high-risk action with a made-up argument".to_owned(),
         Some(ReviewCode::HighRiskChanged) => "high-risk action changed".to_owned(),
         Some(ReviewCode::FailedEvidence) => "evidence from a failed call".to_owned(),
+        Some(ReviewCode::RepeatedCall) => "repeated call".to_owned(),
+        Some(ReviewCode::UsageRose) => "more time or cost".to_owned(),
+        Some(ReviewCode::UsageOutlier) => "far more time or cost".to_owned(),
         Some(ReviewCode::MustNotChecked) => "hard expectation not checked".to_owned(),
         Some(ReviewCode::UnmetOnBothSides) => "unmet, as on baseline".to_owned(),
         Some(ReviewCode::BaselineIncomplete) => "baseline incomplete".to_owned(),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::usage_rules::UsageLimits;
 use counterproof_artifact::evaluation::GateScope;
 use counterproof_artifact::{RiskLevel, Share};
 use serde::de::{Error, MapAccess, Visitor};
@@ -139,6 +140,8 @@ pub struct GateRules {
     /// High-risk actions and arguments that no run of the baseline shows, tested over all cases. Only the limit 0, which lets
     /// the test decide, and none are allowed.
     pub unseen_high_risk: Limit,
+    /// How much slower, costlier and longer the cases may get.
+    pub usage: UsageLimits,
     overall: BTreeMap<Measure, Limit>,
     scopes: Vec<ScopeRules>,
 }
@@ -171,7 +174,14 @@ impl Default for GateRules {
             (Measure::Compared, MIN_COMPARED_PERCENT.parse().map_or(Limit::Count(1), Limit::Share)),
         ];
         let overall = overall.into_iter().collect();
-        Self { suite_fell: zero, undecided: Limit::None, unseen_high_risk: zero, overall, scopes: Vec::new() }
+        Self {
+            suite_fell: zero,
+            undecided: Limit::None,
+            unseen_high_risk: zero,
+            usage: UsageLimits::default(),
+            overall,
+            scopes: Vec::new(),
+        }
     }
 }
 
@@ -247,6 +257,9 @@ enum Key {
     SuiteFell,
     Undecided,
     UnseenHighRisk,
+    Slower,
+    Costlier,
+    Longer,
     Risk,
     Tag,
     Suite,
@@ -275,6 +288,9 @@ const KEYS: &[&str] = &[
     "suite_fell",
     "undecided",
     "unseen_high_risk",
+    "slower",
+    "costlier",
+    "longer",
     "risk",
     "tag",
     "suite",
@@ -290,6 +306,9 @@ impl<'de> Deserialize<'de> for Key {
             "suite_fell" => Ok(Key::SuiteFell),
             "undecided" => Ok(Key::Undecided),
             "unseen_high_risk" => Ok(Key::UnseenHighRisk),
+            "slower" => Ok(Key::Slower),
+            "costlier" => Ok(Key::Costlier),
+            "longer" => Ok(Key::Longer),
             "risk" => Ok(Key::Risk),
             "tag" => Ok(Key::Tag),
             "suite" => Ok(Key::Suite),
@@ -329,6 +348,9 @@ impl<'de> Deserialize<'de> for GateRules {
                         Key::SuiteFell => limits.suite_fell = absolute(&mut map)?,
                         Key::Undecided => limits.undecided = absolute(&mut map)?,
                         Key::UnseenHighRisk => limits.unseen_high_risk = tested(&mut map)?,
+                        Key::Slower => limits.usage.slower = map.next_value()?,
+                        Key::Costlier => limits.usage.costlier = map.next_value()?,
+                        Key::Longer => limits.usage.longer = map.next_value()?,
                         Key::Risk => {
                             limits.scopes.extend(map.next_value::<Scopes<RiskLevel>>()?.with(GateScope::Risk));
                         }

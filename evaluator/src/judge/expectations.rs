@@ -12,6 +12,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::expect::View;
+use super::usage_limits::{self, UsageLimit};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::FollowedRef;
 use crate::values::text;
@@ -53,6 +54,7 @@ enum Check {
     MustNotInclude(Vec<String>),
     JsonSchema(Box<Validator>),
     EvidenceRequired,
+    Usage(UsageLimit),
     Expect { expect: Expect, input: Arc<Value> },
 }
 
@@ -144,6 +146,7 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, counterproof_cases::Schema
     if expected.evidence_required_for_actions == Some(true) {
         checks.push(Check::EvidenceRequired);
     }
+    checks.extend(usage_limits::limits(expected).map(Check::Usage));
     Ok(checks)
 }
 
@@ -172,6 +175,7 @@ impl Check {
             Check::MustNotInclude(_) => "must_not_include",
             Check::JsonSchema(_) => "json_schema",
             Check::EvidenceRequired => "evidence_required_for_actions",
+            Check::Usage(limit) => limit.key,
             Check::Expect { .. } => "expect",
         }
     }
@@ -194,6 +198,7 @@ impl Check {
             Check::MustNotInclude(phrases) => format!("output does not contain {}", text::list(&quoted(phrases))),
             Check::JsonSchema(_) => "the output is valid against the case's JSON Schema".to_owned(),
             Check::EvidenceRequired => "every action above low risk has evidence that resolves".to_owned(),
+            Check::Usage(limit) => limit.expected(),
             Check::Expect { expect, .. } => super::expect::expected(expect),
         }
     }
@@ -249,6 +254,7 @@ impl Check {
             }
             Check::JsonSchema(validator) => judge_schema(validator, &answer.final_output.content),
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
+            Check::Usage(limit) => limit.judge(judged.answer),
             Check::Expect { expect, input } => {
                 super::expect::judge(expect, view.get_or_init(|| View::new(judged.answer)), input)
             }

@@ -14,6 +14,7 @@ use crate::load::LoadedAnswer;
 use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
 use crate::signals::Signal;
+use crate::usage::{self, BaselineRepetition};
 use crate::values::text;
 
 /// Maximum number of listed findings of one kind; further ones are counted.
@@ -66,6 +67,7 @@ impl Findings {
             message: signal.message.clone(),
             pointers: signal.pointers.clone(),
             in_baseline: signal.in_baseline,
+            risk_level: None,
         });
         self.list.iter().map(|found| found.finding.clone()).chain(of_signals).collect()
     }
@@ -83,6 +85,8 @@ impl Findings {
 pub(crate) struct BaselineValues<'a> {
     /// The usual values.
     pub(crate) usual: &'a UsualValues,
+    /// The longest repetition of one call.
+    pub(crate) repetition: &'a BaselineRepetition,
     /// Whether the values of all cases are in it.
     pub(crate) coverage: Coverage,
 }
@@ -111,9 +115,36 @@ pub(crate) fn find(
     }
     let listed = invented.iter().take(LISTED).map(|suspect| ungrounded(suspect, baseline.loaded, new.loaded)).collect();
     findings.list = counted(listed, invented.len());
+    if let Some(repeated) = repeated_call(baseline.loaded, new.loaded, values) {
+        // The remaining cases of baseline may contain a longer repetition.
+        findings.undecided |= values.coverage == Coverage::Partial;
+        findings.list.push(repeated);
+    }
     let (bare, all) = without_evidence(baseline, new, differences);
     findings.list.extend(counted(bare, all));
     findings
+}
+
+/// The finding on a call that new repeats far more often than baseline does in any case.
+fn repeated_call(baseline: &LoadedAnswer, new: &LoadedAnswer, values: BaselineValues<'_>) -> Option<Found> {
+    let repeated = usage::longest(new)?;
+    let here = usage::longest(baseline).map_or(0, |repetition| repetition.times);
+    let most = here.max(values.repetition.times());
+    if !usage::is_loop(repeated.times, most) {
+        return None;
+    }
+    let holder = Holder::Call(repeated.first);
+    let ever = match most {
+        0 | 1 => "baseline never repeats a call".to_owned(),
+        most => format!("baseline at most {most} times"),
+    };
+    let message =
+        format!("{}: called {} times in a row with the same arguments; {ever}", tool(new, holder), repeated.times);
+    let code = ReasonCode::RepeatedCall;
+    let pointers = vec![SidePointer { side: Side::New, pointer: format!("/events/{}", repeated.first) }];
+    let finding =
+        CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: false, risk_level: None };
+    Some(Found { code, finding, holder, baseline_has_value: false })
 }
 
 /// Adds the number of findings that are not listed to the last one.

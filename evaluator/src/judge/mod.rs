@@ -10,6 +10,7 @@ pub(crate) mod outcomes;
 mod reason_code;
 pub(crate) mod severity;
 mod steps;
+mod usage_limits;
 pub(crate) mod verdict;
 
 pub(crate) use code_enum::code_enum;

@@ -27,6 +27,7 @@ code_enum! {
         HighRiskWithoutEvidence "high-risk-without-evidence" "A high-risk action has no evidence that resolves."
         RiskRoseWithoutEvidence "risk-rose-without-evidence" "The risk level of an action rose without evidence that resolves."
         ExpectationMet "expectation-met" "An expectation is not met on baseline and met on new."
+        RepeatedCall "repeated-call" "New makes the same tool call many times in a row, far more often than baseline ever does."
         UngroundedArgument "ungrounded-argument" "A tool received a value that appears in nothing the agent received before."
         UnrecordedSource "unrecorded-source" "A tool received a value that is not in what was recorded."
 

@@ -111,7 +111,8 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     // An ungrounded value is a change, even where the rules of comparison ignore it.
     let made_up = fresh(compared.findings, ReasonCode::UngroundedArgument);
     let unrecorded = fresh(compared.findings, ReasonCode::UnrecordedSource);
-    let mut changes: Vec<_> = made_up.map(finding_reason).collect();
+    let repeated = fresh(compared.findings, ReasonCode::RepeatedCall);
+    let mut changes: Vec<_> = made_up.chain(repeated).map(finding_reason).collect();
     changes.extend(signals(compared.findings, Urgency::Act));
     changes.append(&mut self::changes(compared));
     changes.extend(unrecorded.map(finding_reason));

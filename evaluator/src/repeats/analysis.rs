@@ -54,6 +54,8 @@ pub(crate) struct RepeatInputs<'a> {
 pub(crate) struct RepeatAnalysis {
     cases: Vec<CaseAnalysis>,
     suite: SuiteAnalysis,
+    /// The length of the longest repetition of one call in any run of baseline.
+    longest_repetition: usize,
     names: Names,
     is_deterministic: bool,
     /// The test of high-risk values that no baseline run shows.
@@ -113,11 +115,13 @@ impl RepeatAnalysis {
                 runs_decide,
             }
         };
+        let longest_repetition = observed.iter().map(CaseObservations::longest_repetition).max().unwrap_or(0);
         let high_risk: Vec<_> = observed.iter().map(CaseObservations::high_risk_values).collect();
         let unseen = unseen::test(&high_risk, inputs.thresholds.alpha.value());
         Self {
             cases: observed.iter().zip(measures.by_case).zip(places).map(decide).collect(),
             suite,
+            longest_repetition,
             names,
             is_deterministic,
             unseen,
@@ -127,6 +131,11 @@ impl RepeatAnalysis {
     /// The result for the case at this index.
     pub(crate) fn case(&self, index: usize) -> Option<&CaseAnalysis> {
         self.cases.get(index)
+    }
+
+    /// The length of the longest repetition of one call in any run of baseline.
+    pub(crate) const fn longest_repetition(&self) -> usize {
+        self.longest_repetition
     }
 
     /// The rates over all cases.

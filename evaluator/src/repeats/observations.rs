@@ -60,6 +60,8 @@ pub(super) struct Answered {
     pub(super) highest_risk: Option<RiskLevel>,
     /// Its time, size and cost.
     pub(super) usage: SideUsage,
+    /// The length of its longest repetition of one call.
+    pub(super) repetition: usize,
 }
 
 impl CaseObservations {
@@ -85,6 +87,12 @@ impl CaseObservations {
             usage::typical(&answers.map(|answer| answer.usage.clone()).collect::<Vec<_>>())
         };
         CaseUsage { baseline: typical(&self.baseline), new: typical(&self.new) }
+    }
+
+    /// The length of the longest repetition of one call in any run of baseline.
+    pub(super) fn longest_repetition(&self) -> usize {
+        let answers = self.baseline.iter().filter_map(RunOutcome::answered);
+        answers.map(|answer| answer.repetition).max().unwrap_or(0)
     }
 
     /// What the measures count in every run.
@@ -206,6 +214,7 @@ impl RunOutcome {
                     must_unmet: criteria.expectations.must_unmet(case_id, &judged),
                     highest_risk: verdict::highest_risk([&**answer]),
                     usage: usage::of_answer(answer),
+                    repetition: usage::longest(answer).map_or(0, |repetition| repetition.times),
                 })
             }
         }

@@ -2,8 +2,10 @@
 
 mod measure;
 mod ratio;
+mod repetition;
 mod signed_rank;
 mod suite;
 
 pub(crate) use measure::{of_answer, typical};
-pub(crate) use suite::compare_all;
+pub(crate) use repetition::{BaselineRepetition, is_loop, longest};
+pub(crate) use suite::{compare_all, growth_p};

@@ -1,7 +1,9 @@
 //! `junit.xml`: the evaluation as JUnit test results. The results fail exactly if the gate fails: each gate rule is a test, and
 //! each case that a violated rule counts is a failed test.
 
-use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateOutcome, GateRule, Verdict};
+use std::time::Duration;
+
+use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateOutcome, GateRule, UsageCode, Verdict};
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::comparison::evaluation_text;
@@ -60,6 +62,10 @@ fn case_test(case: &CaseEvaluation, review: ReviewSet, evaluation: &Evaluation) 
     let outcome = outcome(case, review, evaluation);
     let mut test = test("counterproof.cases", case.case_id.as_str(), &outcome, &description(case));
     test.add_properties(properties(case));
+    let duration = case.usage.as_ref().and_then(|usage| usage.new.as_ref()?.get(UsageCode::Duration));
+    if let Some(duration) = duration.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok()) {
+        test.set_time(duration);
+    }
     test
 }
 
