@@ -119,7 +119,7 @@ fn step_leaves(body: Option<&EventBody>) -> usize {
     }
 }
 
-const fn indexes(row: Row) -> (Option<usize>, Option<usize>) {
+pub(super) const fn indexes(row: Row) -> (Option<usize>, Option<usize>) {
     match row {
         Row::Both { baseline, new } => (Some(baseline), Some(new)),
         Row::Removed(baseline) => (Some(baseline), None),

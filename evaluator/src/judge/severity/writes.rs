@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use counterproof_artifact::{EventBody, RiskLevel, Side, Sides};
 use serde_json::{Map, Value};
 
-use super::distances::share_changed;
+use super::distances::{indexes, share_changed};
 use crate::diff::Differences;
 use crate::diff::align::Row;
 use crate::diff::json::JsonChanges;
@@ -46,7 +46,9 @@ pub(super) fn differing_writes(
     let mut shares = vec![LEAST; inverted(&sides, &pairs)];
     let is_paired = Sides::from_fn(|side| {
         let mut paired = vec![false; sides.get(side).len()];
-        pairs.iter().for_each(|pair| paired[*pair.get(side)] = true);
+        for pair in &pairs {
+            paired[*pair.get(side)] = true;
+        }
         paired
     });
     let rest = Sides::from_fn(|side| {
@@ -79,10 +81,9 @@ fn writes<'a>(
     outcomes: &Outcomes<'_>,
     differences: &Differences,
 ) -> Vec<Write<'a>> {
-    let index = |row: Row| match (row, side) {
-        (Row::Both { baseline: index, .. } | Row::Removed(index), Side::Baseline) => Some(index),
-        (Row::Both { new: index, .. } | Row::Added(index), Side::New) => Some(index),
-        _ => None,
+    let index = |row: Row| {
+        let (baseline, new) = indexes(row);
+        if side == Side::Baseline { baseline } else { new }
     };
     let actions = differences.actions.iter().enumerate().filter_map(|(row, pair)| {
         let action = &loaded.answer.proposed_actions[index(pair.row)?];

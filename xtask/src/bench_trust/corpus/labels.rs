@@ -16,18 +16,17 @@ pub(super) fn print(compared: &[Compared], labels: &Value) {
     let (mut divergences, mut causes, mut all) = (0, 0, 0);
     for label in list(labels) {
         let Some(case) = find(compared, label) else { continue };
-        let divergence = is_right_divergence(case, label);
-        let cause = is_right_cause(case, label);
+        let (divergence, root) = (is_right_divergence(case, label), is_right_cause(case, label));
         all += 1;
         divergences += usize::from(divergence);
-        causes += usize::from(cause);
+        causes += usize::from(root);
         let mark = |right: bool| if right { "right" } else { "wrong" };
         let name = format!("{} {}", text(&label["pair"]), text(&label["case_id"]));
         let _ = writeln!(
             out,
             "{name:<40} divergence {:<6} cause {:<6} {}: {}",
             mark(divergence),
-            mark(cause),
+            mark(root),
             text(&case["cause"]["code"]),
             text(&case["cause"]["place"])
         );
@@ -49,10 +48,10 @@ fn is_right_divergence(case: &Value, label: &Value) -> bool {
 }
 
 fn is_right_cause(case: &Value, label: &Value) -> bool {
-    let (cause, accepted) = (&case["cause"], &label["cause"]);
-    let place = text(&cause["place"]).split(['.', ' ']).next().unwrap_or_default();
+    let (found, accepted) = (&case["cause"], &label["cause"]);
+    let place = text(&found["place"]).split(['.', ' ']).next().unwrap_or_default();
     let is_place = !place.is_empty() && list(&accepted["accept_places"]).any(|accepted| text(accepted) == place);
-    is_place || is_accepted(&cause["pointers"], &accepted["accept_pointers"])
+    is_place || is_accepted(&found["pointers"], &accepted["accept_pointers"])
 }
 
 fn is_accepted(pointers: &Value, accepted: &Value) -> bool {

@@ -1,5 +1,6 @@
 //! One pair of runs: its evaluation by the program, and how severity ranks the cases that fell.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -106,8 +107,12 @@ impl ComparedCase {
 fn area(fell: &[&ComparedCase], held: &[&ComparedCase]) -> Option<f64> {
     let pairs = fell.len() * held.len();
     let above = fell.iter().flat_map(|case| held.iter().map(|other| (case.severity(), other.severity())));
-    let above: f64 =
-        above.map(|(case, other)| f64::from(u8::from(case > other)) + if case == other { 0.5 } else { 0.0 }).sum();
+    let credit = |(case, other): (f64, f64)| match case.total_cmp(&other) {
+        Ordering::Greater => 1.0,
+        Ordering::Equal => 0.5,
+        Ordering::Less => 0.0,
+    };
+    let above: f64 = above.map(credit).sum();
     (pairs > 0).then(|| above / pairs as f64)
 }
 
@@ -119,6 +124,7 @@ fn rewards(case: &Value, runs: [&str; 2]) -> [bool; 2] {
 }
 
 /// Runs `compare` on one run of each side, and returns its evaluation.
+#[expect(clippy::disallowed_methods, reason = "a temporary file of this measurement need not survive a crash")]
 pub(super) fn compare(
     program: &Utf8Path,
     corpus: &Utf8Path,
