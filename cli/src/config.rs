@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::RiskLevel;
-use counterproof_evaluator::{GateRules, Rules, Thresholds, WrittenRules};
+use counterproof_evaluator::{GateRules, Rules, SignalSettings, Thresholds, WrittenRules};
 use counterproof_validation::Position;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,6 +30,8 @@ pub(crate) struct Config {
     pub(crate) agent: AgentConfig,
     /// Risk levels by tool name or pattern.
     pub(crate) risk: BTreeMap<String, RiskLevel>,
+    /// Settings of the signals.
+    pub(crate) signals: SignalSettings,
     /// Secrets to redact from every file.
     pub(crate) secrets: Secrets,
     /// Settings of the comparison.

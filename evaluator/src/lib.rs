@@ -4,7 +4,7 @@
 //! The modules are the stages of the comparison, and each imports only stages before it:
 //!
 //! ```text
-//! values ← load ← rules ← diff ← grounding ← usage ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← report
+//! values ← load ← rules ← diff ← grounding ← signals, usage ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← report
 //! ```
 //!
 //! Each stage is a set of functions from values to values. One pair of artifacts passes through all stages on one worker
@@ -47,6 +47,7 @@ mod messages;
 mod repeats;
 mod report;
 mod rules;
+mod signals;
 pub mod statistics;
 mod usage;
 mod values;
@@ -78,6 +79,7 @@ pub use gate::{
 };
 pub use judge::{Expectations, ReasonCode, SchemaError, SeverityPart};
 pub use repeats::{CaseStatus, RoundStatus, round_statuses};
+pub use signals::{Domain, SignalSettings};
 pub use statistics::Thresholds;
 
 // The comparison and its report.

@@ -14,6 +14,7 @@
 //! ```
 
 mod forms;
+mod key_finder;
 mod partial_secret;
 mod patterns;
 mod redactor;
@@ -22,6 +23,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use key_finder::{KeyFinder, KeyMatch};
 pub use patterns::{KEY_PATTERNS, KeyPattern};
 pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST};
 pub use stream::RedactingStream;

@@ -78,6 +78,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         rules: config.rules,
         thresholds: config.statistics,
         is_deterministic: true,
+        signals: config.signals,
         out: report.clone(),
         pages: PageSelection::All,
         report_url: None,

@@ -19,6 +19,7 @@ use crate::load::case_input::CaseInput;
 use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
 use crate::repeats::{CaseAnalysis, RepeatAnalysis, RunResult, undetected};
+use crate::signals::{self, BaselineContacts, SignalInput};
 use crate::usage;
 
 /// Everything about one case while it is compared.
@@ -62,6 +63,7 @@ pub(super) struct CaseContext<'a> {
     pub(super) baseline_values: BaselineValues<'a>,
     /// Whether the agent is declared or shown to do the same in every run.
     pub(super) is_deterministic: bool,
+    pub(super) baseline_contacts: &'a BaselineContacts,
 }
 
 /// What several runs say of all cases, and of this one.
@@ -185,7 +187,16 @@ impl LoadedPair {
         }
         let provenance = Provenance::trace(sides, &differences, inputs.as_ref());
         let suspects = &provenance.suspects;
-        let findings = findings::find(sides, &differences, suspects, context.baseline_values);
+        let mut findings = findings::find(sides, &differences, suspects, context.baseline_values);
+        let signals = signals::find(SignalInput {
+            answers: sides.map(|side| side.loaded),
+            inputs: inputs.as_ref(),
+            settings: &request.signals,
+            baseline_contacts: context.baseline_contacts,
+            coverage: context.baseline_values.coverage,
+        });
+        findings.signals = signals.list;
+        findings.undecided |= signals.undecided;
         Examination {
             inputs,
             expectations,
@@ -244,7 +255,7 @@ fn with_must_first(mut decision: Decision, expectations: &[ExpectationResult]) -
 fn differs_beyond_runs(context: CaseContext<'_>, examination: &Examination<'_>, of_runs: Verdict) -> bool {
     let Some(answers) = &examination.answers else { return false };
     match of_runs {
-        Verdict::Unchanged => !answers.differences.is_empty() || examination.findings.fresh().next().is_some(),
+        Verdict::Unchanged => !answers.differences.is_empty() || examination.findings.has_fresh(),
         Verdict::Noisy => {
             let loaded = answers.sides.map(|side| side.loaded);
             undetected::is_undetected_in_pair(&answers.differences, loaded, &context.request.rules)
@@ -305,7 +316,7 @@ fn evaluation(
         tools: tools::tool_names([baseline, new]),
         tags: spec.map(|spec| spec.metadata.tags.clone()).unwrap_or_default(),
         suite: spec.and_then(|spec| spec.suite.clone()),
-        findings: findings.list.iter().map(|found| found.finding.clone()).collect(),
+        findings: findings.to_record(),
         expectations: expectations.clone(),
         usage: usage(context, pair),
         repeats: repeats.map(|CaseRepeats { all, case }| all.to_record(case, differences)),

@@ -21,6 +21,7 @@ use crate::judge::findings::BaselineValues;
 use crate::load::{ComparedRun, SideRuns};
 use crate::repeats::{CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
 use crate::rules::Rules;
+use crate::signals::{BaselineContacts, SignalSettings};
 use crate::statistics::Thresholds;
 use crate::usage;
 
@@ -43,6 +44,8 @@ pub struct Request<'a> {
     pub thresholds: Thresholds,
     /// Whether the agent is declared to do the same in every run. A single failure then fails the gate.
     pub is_deterministic: bool,
+    /// The settings of the signals.
+    pub signals: SignalSettings,
 }
 
 impl Request<'_> {
@@ -57,6 +60,7 @@ impl Request<'_> {
             limits: GateRules::default(),
             thresholds: Thresholds::default(),
             is_deterministic: false,
+            signals: SignalSettings::default(),
         }
     }
 }
@@ -111,8 +115,15 @@ pub fn compare<E: Send>(
     };
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
     let is_deterministic = repeated.as_ref().map_or(inputs.is_declared_deterministic, RepeatAnalysis::is_deterministic);
-    let values = &UsualValues::default();
-    let pass = Pass { request, ids: &ids, specs: &specs, repeated: repeated.as_ref(), values, is_deterministic };
+    let pass = Pass {
+        request,
+        ids: &ids,
+        specs: &specs,
+        repeated: repeated.as_ref(),
+        values: &UsualValues::default(),
+        contacts: &BaselineContacts::default(),
+        is_deterministic,
+    };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
     let suite = match &repeated {
         Some(repeated) => repeated.suite().clone(),
@@ -192,6 +203,7 @@ struct Pass<'a> {
     repeated: Option<&'a RepeatAnalysis>,
     values: &'a UsualValues,
     is_deterministic: bool,
+    contacts: &'a BaselineContacts,
 }
 
 impl Pass<'_> {
@@ -203,7 +215,10 @@ impl Pass<'_> {
     ) -> Result<Vec<ComparedRow>, E> {
         let first = |index: usize| {
             let comparison = self.compare_one(index, Coverage::Partial);
-            comparison.baseline.answer().into_iter().for_each(|answer| self.values.note(answer));
+            if let Some(answer) = comparison.baseline.answer() {
+                self.values.note(answer);
+                self.contacts.note(answer);
+            }
             if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
         };
         let rows = (0..self.ids.len()).into_par_iter().map(first).collect::<Result<Vec<_>, E>>()?;
@@ -225,6 +240,7 @@ impl Pass<'_> {
             repeats,
             baseline_values: BaselineValues { usual: self.values, coverage },
             is_deterministic: self.is_deterministic,
+            baseline_contacts: self.contacts,
         })
     }
 }

@@ -13,6 +13,7 @@ use crate::grounding::{self, Classification, Coverage, Holder, Origin, Suspect, 
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
+use crate::signals::Signal;
 use crate::values::text;
 
 /// Maximum number of listed findings of one kind; further ones are counted.
@@ -36,6 +37,8 @@ pub(crate) struct Found {
 pub(crate) struct Findings {
     /// Ungrounded values first, then actions without evidence, each in the order of the artifact.
     pub list: Vec<Found>,
+    /// The signals, the most urgent kind first.
+    pub signals: Vec<Signal>,
     /// True if a value may be usual in the baseline, which only the remaining cases can decide.
     pub undecided: bool,
 }
@@ -44,6 +47,27 @@ impl Findings {
     /// The findings that the baseline does not have.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = &Found> {
         self.list.iter().filter(|found| !found.finding.in_baseline)
+    }
+
+    /// The signals that the baseline does not have.
+    pub(crate) fn fresh_signals(&self) -> impl Iterator<Item = &Signal> {
+        self.signals.iter().filter(|signal| !signal.in_baseline)
+    }
+
+    /// True if there is a finding that the baseline does not have.
+    pub(crate) fn has_fresh(&self) -> bool {
+        self.fresh().next().is_some() || self.fresh_signals().next().is_some()
+    }
+
+    /// All findings as the evaluation stores them.
+    pub(crate) fn to_record(&self) -> Vec<CaseFinding> {
+        let of_signals = self.signals.iter().map(|signal| CaseFinding {
+            code: ReasonCode::from_signal(signal.kind).as_str().to_owned(),
+            message: signal.message.clone(),
+            pointers: signal.pointers.clone(),
+            in_baseline: signal.in_baseline,
+        });
+        self.list.iter().map(|found| found.finding.clone()).chain(of_signals).collect()
     }
 
     /// True if a value that was passed to a call or an action is ungrounded and the baseline does not have it.

@@ -18,6 +18,7 @@ use crate::load::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::messages;
 use crate::messages::step_name;
+use crate::signals::SignalKind;
 use crate::values::text;
 
 /// Maximum number of listed reasons of one kind; further ones are counted.
@@ -111,8 +112,10 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     let ungrounded = fresh(compared.findings, ReasonCode::UngroundedArgument);
     let (origin_lost, made_up): (Vec<_>, Vec<_>) = ungrounded.partition(|found| found.baseline_has_value);
     let mut changes: Vec<_> = made_up.into_iter().map(finding_reason).collect();
+    changes.extend(signals(compared.findings, Urgency::Act));
     changes.append(&mut self::changes(compared));
     changes.extend(origin_lost.into_iter().map(finding_reason));
+    changes.extend(signals(compared.findings, Urgency::Look));
     changes.extend(undecided(compared.expectations));
     // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {
@@ -365,6 +368,26 @@ fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
 /// The findings of one kind that baseline does not have.
 fn fresh(findings: &Findings, code: ReasonCode) -> impl Iterator<Item = &Found> {
     findings.fresh().filter(move |found| found.code == code)
+}
+
+/// Whether a signal outweighs the differences of actions and steps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Urgency {
+    /// A secret or data leaves, or someone else directs the agent.
+    Act,
+    /// A person should look at it.
+    Look,
+}
+
+/// Reasons for the signals of one urgency that baseline does not have.
+fn signals(findings: &Findings, urgency: Urgency) -> impl Iterator<Item = Reason> {
+    let urgency_of = |kind| match kind {
+        SignalKind::InjectionFollowed | SignalKind::Secret | SignalKind::UnknownRecipient => Urgency::Act,
+        SignalKind::PersonalData | SignalKind::UntrustedUrl | SignalKind::Injection => Urgency::Look,
+    };
+    let of_urgency = findings.fresh_signals().filter(move |signal| urgency_of(signal.kind) == urgency);
+    of_urgency
+        .map(|signal| ReasonCode::from_signal(signal.kind).reason(signal.message.clone(), signal.pointers.clone()))
 }
 
 fn finding_reason(found: &Found) -> Reason {

@@ -9,8 +9,8 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
-    ComparedRun, Differences, Expectations, GateRules, ReportError, ReportWriter, Request, Rules, Thresholds,
-    WrittenRules,
+    ComparedRun, Differences, Expectations, GateRules, ReportError, ReportWriter, Request, Rules, SignalSettings,
+    Thresholds, WrittenRules,
 };
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{RunReader, RunWriter};
@@ -28,6 +28,7 @@ pub(crate) struct Pair {
     selected: [Vec<String>; 2],
     cases: Vec<CaseSpec>,
     rules: Rules,
+    signals: SignalSettings,
 }
 
 impl Pair {
@@ -37,7 +38,15 @@ impl Pair {
         let out = Utf8Path::from_path(folder.path()).unwrap().join("runs");
         let create = |side, id: &str| RunWriter::create(&out, side, &id.parse().unwrap()).unwrap();
         let (baseline, new) = (create(Side::Baseline, "one"), create(Side::New, "two"));
-        Self { folder, baseline, new, selected: [Vec::new(), Vec::new()], cases: Vec::new(), rules: Rules::default() }
+        Self {
+            folder,
+            baseline,
+            new,
+            selected: [Vec::new(), Vec::new()],
+            cases: Vec::new(),
+            rules: Rules::default(),
+            signals: SignalSettings::default(),
+        }
     }
 
     /// One case, answered on both sides.
@@ -111,6 +120,12 @@ impl Pair {
         self
     }
 
+    /// Trusts these domains only.
+    pub(crate) fn trusting(mut self, domains: &str) -> Self {
+        self.signals = toml::from_str(&format!("trusted_domains = [{domains}]")).unwrap();
+        self
+    }
+
     /// The folder that holds everything.
     pub(crate) fn path(&self) -> Utf8PathBuf {
         Utf8PathBuf::try_from(self.folder.path().to_owned()).unwrap()
@@ -136,6 +151,7 @@ impl Pair {
             limits: GateRules::default(),
             thresholds: Thresholds::default(),
             is_deterministic: false,
+            signals: self.signals.clone(),
         }
     }
 

@@ -19,5 +19,6 @@ mod report_folder;
 mod rules;
 mod sarif;
 mod severity;
+mod signals;
 mod verdicts;
 mod xml;

@@ -6,7 +6,9 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{
     CaseEvaluation, DifferingPairs, DivergenceKind, Evaluation, NoiseBasis, Tier, Verdict,
 };
-use counterproof_evaluator::{Expectations, GateRules, Request, Rules, SideRuns, Thresholds, evaluation_text};
+use counterproof_evaluator::{
+    Expectations, GateRules, Request, Rules, SideRuns, SignalSettings, Thresholds, evaluation_text,
+};
 use counterproof_store::RunWriter;
 use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
@@ -69,6 +71,7 @@ fn under(rules: Rules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> E
         limits: GateRules::default(),
         thresholds: Thresholds::default(),
         is_deterministic: false,
+        signals: SignalSettings::default(),
     };
     counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()
 }

@@ -34,6 +34,7 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
         limits: options.limits.clone(),
         thresholds: options.thresholds.clone(),
         is_deterministic: options.is_deterministic,
+        signals: options.signals.clone(),
     };
     warn_about_runs(&request, streams);
     check_cases_file(options.cases.as_deref(), &request, streams)?;

@@ -1,7 +1,7 @@
 //! What a comparison needs: the arguments of `counterproof compare`, resolved with the configuration.
 
 use camino::Utf8PathBuf;
-use counterproof_evaluator::{GateRules, Limit, Measure, PageSelection, ReportUrl, Rules, Thresholds};
+use counterproof_evaluator::{GateRules, Limit, Measure, PageSelection, ReportUrl, Rules, SignalSettings, Thresholds};
 
 use super::args::Args;
 use crate::command_error::CommandError;
@@ -20,6 +20,7 @@ pub(crate) struct CompareOptions {
     pub(crate) thresholds: Thresholds,
     /// Whether the configuration declares the agent deterministic.
     pub(crate) is_deterministic: bool,
+    pub(crate) signals: SignalSettings,
     /// The report folder.
     pub(crate) out: Utf8PathBuf,
     pub(crate) pages: PageSelection,
@@ -57,6 +58,7 @@ impl CompareOptions {
             rules: config.rules,
             thresholds: config.statistics,
             is_deterministic: config.agent.deterministic,
+            signals: config.signals,
             out: args.out.clone(),
             pages: args.pages.into(),
             report_url: args.report_url.clone(),

@@ -1,0 +1,231 @@
+//! What the detectors know of a case. Texts are read when a detector first needs them, since most cases have no candidates.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::{HashMap, HashSet};
+
+use counterproof_artifact::{Side, Sides};
+
+use super::baseline_contacts::{BaselineContacts, Usage, used_by};
+use super::settings::SignalSettings;
+use super::shapes::{self, Contact, ContactKind, contacts};
+use super::signal::{Collector, Signals};
+use super::texts::{self, AgentText, Place, Sender, Use};
+use super::{injection, personal_data, recipients, secrets, untrusted_urls};
+use crate::grounding::Coverage;
+use crate::load::LoadedAnswer;
+use crate::load::case_input::CaseInput;
+
+/// Most contacts of one side that are looked at, so that memory is bounded whatever an answer contains.
+const CONTACTS: usize = 10_000;
+
+/// The answers of a case, and what signals are judged by.
+#[derive(Clone, Copy)]
+pub(crate) struct SignalInput<'a> {
+    pub(crate) answers: Sides<&'a LoadedAnswer>,
+    pub(crate) inputs: Sides<&'a CaseInput<'a>>,
+    pub(crate) settings: &'a SignalSettings,
+    /// The contacts that the baseline uses over all cases, as far as `coverage` states.
+    pub(crate) baseline_contacts: &'a BaselineContacts,
+    pub(crate) coverage: Coverage,
+}
+
+/// Finds the signals of a case. A signal that depends on cases which are not loaded yet makes them undecided.
+pub(crate) fn find(input: SignalInput<'_>) -> Signals {
+    let case = Case::new(input);
+    let mut collector = Collector::default();
+    secrets::find(&case, &mut collector);
+    recipients::find(&case, &mut collector);
+    untrusted_urls::find(&case, &mut collector);
+    personal_data::find(&case, &mut collector);
+    injection::find(&case, &mut collector);
+    Signals { list: collector.finish(), undecided: case.undecided.get() }
+}
+
+/// A contact in a text of new's agent.
+#[derive(Debug, Clone)]
+pub(super) struct AgentContact {
+    pub contact: Contact,
+    pub place: OwnedPlace,
+    /// As in [`AgentText`].
+    pub after: usize,
+    pub field: String,
+    pub pointer: String,
+}
+
+/// Like [`Place`], without a borrow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum OwnedPlace {
+    Output,
+    Message,
+    Tool { tool: String, is_sensitive: bool },
+    Query,
+}
+
+impl From<Place<'_>> for OwnedPlace {
+    fn from(place: Place<'_>) -> Self {
+        match place {
+            Place::Output => OwnedPlace::Output,
+            Place::Message => OwnedPlace::Message,
+            Place::Query => OwnedPlace::Query,
+            Place::Tool(tool_use @ Use { tool, .. }) => {
+                OwnedPlace::Tool { tool: tool.to_owned(), is_sensitive: recipients::is_sensitive(tool_use) }
+            }
+        }
+    }
+}
+
+impl OwnedPlace {
+    /// The place in a message: `the output`, `send_email: to`.
+    pub(super) fn name(&self, field: &str) -> String {
+        match self {
+            OwnedPlace::Output => "the output".to_owned(),
+            OwnedPlace::Message => "a message of the agent".to_owned(),
+            OwnedPlace::Query => "a query".to_owned(),
+            OwnedPlace::Tool { tool, .. } => {
+                let short = |name: &str| crate::values::text::one_line(name, 60);
+                format!("{}: {}", short(tool), short(field))
+            }
+        }
+    }
+
+    /// True for texts that the user reads.
+    pub(super) const fn is_stated(&self) -> bool {
+        matches!(self, OwnedPlace::Output | OwnedPlace::Message)
+    }
+}
+
+/// What one side received: the first position of each contact, and of each number that may be one.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    first: HashMap<String, usize>,
+    /// Contacts in the input and in messages of the user.
+    from_user: HashSet<String>,
+}
+
+impl Received {
+    /// The first position of a contact, as in `texts::ReceivedText`.
+    pub(super) fn position(&self, contact: &Contact) -> Option<usize> {
+        self.first.get(&contact.key).copied()
+    }
+
+    /// True if the user names the contact.
+    pub(super) fn is_from_user(&self, contact: &Contact) -> bool {
+        self.from_user.contains(&contact.key)
+    }
+}
+
+/// A case while its signals are looked for.
+pub(super) struct Case<'a> {
+    pub(super) input: SignalInput<'a>,
+    pub(super) undecided: Cell<bool>,
+    contacts: Sides<OnceCell<Vec<AgentContact>>>,
+    used_by_baseline: OnceCell<HashSet<(ContactKind, String)>>,
+    received: Sides<OnceCell<Received>>,
+}
+
+impl<'a> Case<'a> {
+    fn new(input: SignalInput<'a>) -> Self {
+        Self {
+            input,
+            undecided: Cell::new(false),
+            contacts: Sides::from_fn(|_| OnceCell::new()),
+            used_by_baseline: OnceCell::new(),
+            received: Sides::from_fn(|_| OnceCell::new()),
+        }
+    }
+
+    /// The answer of a side.
+    pub(super) fn answer(&self, side: Side) -> &'a LoadedAnswer {
+        self.input.answers.get(side)
+    }
+
+    /// The contacts in the texts of a side's agent: stated ones first, then those passed to tools.
+    pub(super) fn contacts(&self, side: Side) -> &[AgentContact] {
+        self.contacts.get(side).get_or_init(|| {
+            let mut found = Vec::new();
+            let mut add = |text: AgentText<'_>| {
+                let mut here = contacts(text.text);
+                if here.is_empty() && matches!(text.place, Place::Tool(_)) {
+                    here.extend(shapes::whole_value(text.field(), text.text));
+                }
+                let room = CONTACTS - found.len();
+                found.extend(here.into_iter().take(room).map(|contact| AgentContact {
+                    contact,
+                    place: text.place.into(),
+                    after: text.after,
+                    field: text.field().to_owned(),
+                    pointer: text.pointer.to_owned(),
+                }));
+            };
+            texts::each_stated(self.answer(side), &mut add);
+            texts::each_passed(self.answer(side), &mut add);
+            found
+        })
+    }
+
+    /// True if the baseline's agent uses a contact in this case.
+    pub(super) fn baseline_uses(&self, contact: &Contact) -> bool {
+        let used = self.used_by_baseline.get_or_init(|| used_by(self.answer(Side::Baseline)));
+        used.contains(&(contact.kind, contact.key.clone()))
+    }
+
+    /// True if the baseline's agent uses a contact in other cases as its own. Undecided contacts count as unusual; the case is
+    /// then compared again.
+    pub(super) fn is_usual(&self, contact: &Contact) -> bool {
+        match self.input.baseline_contacts.usage(contact.kind, &contact.key, self.input.coverage) {
+            Usage::Usual => true,
+            Usage::Unusual => false,
+            Usage::Undecided => {
+                self.undecided.set(true);
+                false
+            }
+        }
+    }
+
+    /// What a side received.
+    pub(super) fn received(&self, side: Side) -> &Received {
+        self.received.get(side).get_or_init(|| {
+            // Only contacts that the agent uses are looked for, so that memory does not grow with what it received.
+            let wanted: HashSet<_> = self.contacts(side).iter().map(|used| used.contact.key.as_str()).collect();
+            let mut received = Received::default();
+            let mut add = |text: texts::ReceivedText<'_>| {
+                let mut note = |key: &str| {
+                    if !wanted.contains(key) {
+                        return;
+                    }
+                    if text.sender == Sender::User {
+                        received.from_user.insert(key.to_owned());
+                    }
+                    let first = received.first.entry(key.to_owned()).or_insert(text.position);
+                    *first = text.position.min(*first);
+                };
+                contacts(text.text).iter().for_each(|contact| note(&contact.key));
+                shapes::digit_keys(text.text, &mut note);
+                shapes::iban_like_keys(text.text).for_each(|key| note(&key));
+            };
+            texts::each_input(self.input.inputs.get(side), &mut add);
+            texts::each_received(self.answer(side), &mut add);
+            received
+        })
+    }
+
+    /// True if a side received a contact before it used it. A host also counts as received where a text names it without a
+    /// scheme.
+    pub(super) fn was_received(&self, side: Side, used: &AgentContact) -> bool {
+        let is_earlier = |position: usize| position <= used.after;
+        if self.received(side).position(&used.contact).is_some_and(is_earlier) {
+            return true;
+        }
+        let mut is_named = false;
+        if used.contact.kind == ContactKind::Url {
+            let mut look = |text: texts::ReceivedText<'_>| {
+                is_named |= is_earlier(text.position) && text.text.to_lowercase().contains(&used.contact.key);
+            };
+            texts::each_input(self.input.inputs.get(side), &mut look);
+            texts::each_received(self.answer(side), &mut look);
+        }
+        // A payload that was too large to read may name it.
+        let unread = self.answer(side).payloads.first_unread();
+        is_named || unread.is_some_and(|index| is_earlier(index + 1))
+    }
+}

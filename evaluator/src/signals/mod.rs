@@ -1,0 +1,23 @@
+//! Signals: contents of new that a person should see whatever the verdict is. Secrets, personal data, untrusted URLs, data that
+//! is sent to an unknown recipient, and instructions in tool results that the agent follows.
+//!
+//! Each detector compares new with the baseline: what the baseline does as well is no news. Patterns find known shapes only; a
+//! secret or an instruction in another form is not found. All work is linear in the size of the texts.
+
+mod baseline_contacts;
+mod case;
+mod injection;
+mod personal_data;
+mod phrases;
+mod recipients;
+mod secrets;
+mod settings;
+mod shapes;
+mod signal;
+mod texts;
+mod untrusted_urls;
+
+pub(crate) use baseline_contacts::BaselineContacts;
+pub(crate) use case::{SignalInput, find};
+pub use settings::{Domain, SignalSettings};
+pub(crate) use signal::{Signal, SignalKind};

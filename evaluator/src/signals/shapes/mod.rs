@@ -1,0 +1,15 @@
+//! Shapes of contact and account data in texts: e-mail addresses, phone numbers, IBANs, payment cards and URLs.
+//!
+//! Each finder reads a text once and looks at a bounded number of bytes around each candidate, so its work is linear in the
+//! length of the text, whatever the text contains.
+
+mod card;
+mod contact;
+mod digits;
+mod email;
+mod iban;
+mod phone;
+mod url;
+
+pub(super) use contact::{Contact, ContactKind, contacts, digit_keys, iban_like_keys, whole_value};
+pub(super) use url::is_within_domain;
