@@ -46,6 +46,8 @@ pub enum Measure {
     Fabricated,
     /// Cases with an action whose evidence is a failed result.
     FailedEvidence,
+    /// Cases with a signal that the baseline does not have.
+    Signals,
     /// Cases in which both sides answered: with fewer than the limit, the gate says that it has not enough data.
     Compared,
 }
@@ -70,6 +72,7 @@ impl Measure {
         Measure::HighRiskChanged,
         Measure::Fabricated,
         Measure::FailedEvidence,
+        Measure::Signals,
         Measure::Compared,
     ];
 
@@ -93,6 +96,7 @@ impl Measure {
             Measure::HighRiskChanged => "high_risk_changed",
             Measure::Fabricated => "fabricated",
             Measure::FailedEvidence => "failed_evidence",
+            Measure::Signals => "signals",
             Measure::Compared => "compared",
         }
     }
@@ -271,6 +275,7 @@ const KEYS: &[&str] = &[
     "high_risk_changed",
     "fabricated",
     "failed_evidence",
+    "signals",
     "min_compared",
     "suite_fell",
     "undecided",
