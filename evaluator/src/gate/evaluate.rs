@@ -79,6 +79,7 @@ impl Measure {
             Measure::HighRiskChanged => case.review.contains(ReviewCode::HighRiskChanged),
             Measure::Fabricated => case.review.contains(ReviewCode::FabricatedArgument),
             Measure::FailedEvidence => case.review.contains(ReviewCode::FailedEvidence),
+            Measure::Signals => case.review.contains(ReviewCode::Signal),
             Measure::Compared => is_compared(case.verdict),
         }
     }
@@ -92,7 +93,8 @@ impl Measure {
             | Measure::Improved
             | Measure::HighRiskChanged
             | Measure::Fabricated
-            | Measure::FailedEvidence => is_compared(case.verdict),
+            | Measure::FailedEvidence
+            | Measure::Signals => is_compared(case.verdict),
             Measure::Broken | Measure::Unconfirmed | Measure::StillBroken | Measure::Recovered => {
                 !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
             }
@@ -379,6 +381,7 @@ mod tests {
             (ReviewCode::MustUnmet, "must", true),
             (ReviewCode::FabricatedArgument, "fabricated", true),
             (ReviewCode::FailedEvidence, "failed_evidence", true),
+            (ReviewCode::Signal, "signals", false),
             (ReviewCode::HighRiskChanged, "high_risk_changed", false),
             (ReviewCode::UnmetOnBothSides, "unmet", false),
         ] {

@@ -20,6 +20,9 @@ const MESSAGE_LENGTH: usize = 160;
 /// Maximum number of items of one case.
 const ITEMS_LISTED: usize = 20;
 
+/// Maximum number of signals of one case, the most urgent first.
+const SIGNALS_LISTED: usize = 5;
+
 /// The kind of a review item, most urgent first. The order of the variants is the order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReviewCode {
@@ -37,6 +40,8 @@ pub(crate) enum ReviewCode {
     UsageRose,
     /// A quantity of time, size or cost of a case is out of proportion.
     UsageOutlier,
+    /// A signal that the baseline does not have.
+    Signal,
     /// New has no answer on which a hard expectation could be checked.
     MustNotChecked,
     /// Neither side meets an expectation.
@@ -46,7 +51,7 @@ pub(crate) enum ReviewCode {
 }
 
 impl ReviewCode {
-    const ALL: [ReviewCode; 10] = [
+    const ALL: [ReviewCode; 11] = [
         ReviewCode::MustUnmet,
         ReviewCode::FabricatedArgument,
         ReviewCode::HighRiskChanged,
@@ -54,6 +59,7 @@ impl ReviewCode {
         ReviewCode::RepeatedCall,
         ReviewCode::UsageRose,
         ReviewCode::UsageOutlier,
+        ReviewCode::Signal,
         ReviewCode::MustNotChecked,
         ReviewCode::UnmetOnBothSides,
         ReviewCode::BaselineIncomplete,
@@ -69,6 +75,7 @@ impl ReviewCode {
             ReviewCode::RepeatedCall => "repeated-call",
             ReviewCode::UsageRose => "usage-rose",
             ReviewCode::UsageOutlier => "usage-outlier",
+            ReviewCode::Signal => "signal",
             ReviewCode::MustNotChecked => "must-not-checked",
             ReviewCode::UnmetOnBothSides => "unmet-on-both-sides",
             ReviewCode::BaselineIncomplete => "baseline-incomplete",
@@ -132,6 +139,7 @@ pub(crate) struct ReviewInput<'a> {
 /// Returns the review items of a case.
 pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     let mut items = expectation_items(input);
+    items.extend(signal_items(input));
     if let Some(high_risk) = input.high_risk {
         items.extend(fabricated_items(input, high_risk));
         items.extend(action_items(input, high_risk));
@@ -185,6 +193,14 @@ fn repeated_call_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewIt
     })
 }
 
+/// Signals that the baseline does not have.
+fn signal_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewItem> {
+    input.findings.fresh_signals().take(SIGNALS_LISTED).map(|signal| {
+        let case_id = Some(input.row.case_id.clone());
+        ReviewCode::Signal.item(case_id, signal.message.clone(), signal.pointers.clone())
+    })
+}
+
 /// High-risk actions and calls that differ, and evidence that failed.
 fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewItem> {
     let noise: Vec<SidePointer> = input
@@ -215,10 +231,12 @@ fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewI
 /// Whether a reason is about an action or a call itself, and not only about what a tool returned.
 fn is_change_of_action(reason: &Reason) -> bool {
     let code = ReasonCode::parse(&reason.code);
-    !matches!(
+    let is_other = matches!(
         code,
-        None | Some(ReasonCode::UngroundedArgument | ReasonCode::ToolResultChanged | ReasonCode::ToolErrorGone)
-    )
+        Some(ReasonCode::UngroundedArgument | ReasonCode::ToolResultChanged | ReasonCode::ToolErrorGone)
+    );
+    // A signal has an item of its own.
+    code.is_some_and(|code| !code.is_signal()) && !is_other
 }
 
 /// The pointer to the action that a pointer leads into.
@@ -301,6 +319,7 @@ fn label(code: &str) -> String {
         Some(ReviewCode::RepeatedCall) => "repeated call".to_owned(),
         Some(ReviewCode::UsageRose) => "more time or cost".to_owned(),
         Some(ReviewCode::UsageOutlier) => "far more time or cost".to_owned(),
+        Some(ReviewCode::Signal) => "signal".to_owned(),
         Some(ReviewCode::MustNotChecked) => "hard expectation not checked".to_owned(),
         Some(ReviewCode::UnmetOnBothSides) => "unmet, as on baseline".to_owned(),
         Some(ReviewCode::BaselineIncomplete) => "baseline incomplete".to_owned(),

@@ -47,13 +47,15 @@ pub enum Measure {
     Fabricated,
     /// Cases with an action whose evidence is a failed result.
     FailedEvidence,
+    /// Cases with a signal that the baseline does not have.
+    Signals,
     /// Cases in which both sides answered: with fewer than the limit, the gate says that it has not enough data.
     Compared,
 }
 
 impl Measure {
     /// All measures, in the order in which they are shown.
-    pub const ALL: [Measure; 18] = [
+    pub const ALL: [Measure; 19] = [
         Measure::Regressed,
         Measure::Broken,
         Measure::Unconfirmed,
@@ -71,6 +73,7 @@ impl Measure {
         Measure::HighRiskChanged,
         Measure::Fabricated,
         Measure::FailedEvidence,
+        Measure::Signals,
         Measure::Compared,
     ];
 
@@ -94,6 +97,7 @@ impl Measure {
             Measure::HighRiskChanged => "high_risk_changed",
             Measure::Fabricated => "fabricated",
             Measure::FailedEvidence => "failed_evidence",
+            Measure::Signals => "signals",
             Measure::Compared => "compared",
         }
     }
@@ -284,6 +288,7 @@ const KEYS: &[&str] = &[
     "high_risk_changed",
     "fabricated",
     "failed_evidence",
+    "signals",
     "min_compared",
     "suite_fell",
     "undecided",

@@ -88,6 +88,11 @@ impl ReasonCode {
         }
     }
 
+    /// Whether the code is one of a signal.
+    pub(crate) fn is_signal(self) -> bool {
+        self.as_str().starts_with("signal-")
+    }
+
     /// Whether a reason has this code.
     pub(crate) fn is_code_of(self, reason: &Reason) -> bool {
         reason.code == self.as_str()

@@ -1,7 +1,8 @@
 //! Signals: contents of new that a person should see, and what is ordinary.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, GateOutcome, Verdict};
+use counterproof_evaluator::{GateRules, Limit, Measure};
 use serde_json::{Value, json};
 
 use crate::kit::{CASE, Pair, answer_of, step};
@@ -39,6 +40,22 @@ fn a_secret_in_the_output_is_a_signal_that_does_not_repeat_it() {
     assert_eq!(signals(&same), [("secret", true)]);
     let masked = Pair::with_answers(&stating("Done."), &stating("postgres://app:[redacted]@db/x")).row();
     assert_eq!(signals(&masked), []);
+}
+
+#[test]
+fn a_signal_is_a_review_item_and_violates_its_rule() {
+    let pair = Pair::with_answers(&stating("Done."), &stating(TOKEN));
+    let gate = |signals: Option<Limit>| {
+        let mut request = pair.request();
+        request.limits =
+            signals.map_or_else(GateRules::default, |limit| GateRules::default().with(Measure::Signals, limit));
+        counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap().gate
+    };
+    let reviewed: Vec<_> = gate(None).review.into_iter().map(|item| item.code).collect();
+    assert_eq!(reviewed, ["signal"]);
+    assert!(gate(None).rules.iter().all(|rule| rule.passed && rule.code != "signals"));
+    assert_eq!(gate(Some(Limit::Count(0))).outcome, GateOutcome::Failed);
+    assert!(gate(Some(Limit::Count(1))).rules.iter().all(|rule| rule.passed));
 }
 
 #[test]
