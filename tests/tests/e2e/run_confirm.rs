@@ -209,3 +209,29 @@ fn wrong_options_are_reported_before_the_first_request() {
     assert!(dry.stdout.contains("would run flipped cases again in runs/new/n-c1 to runs/new/n-c2"), "{dry}");
     assert!(agent.requests().is_empty());
 }
+
+#[test]
+fn compare_states_how_to_confirm_what_one_run_shows() {
+    let sandbox = sandbox(&["steady", "fell"]);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good"));
+    let new = agent(|case, _| case == "steady");
+    done(run(&sandbox, &new, "--side new --run-id n"));
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    // One failure in one run may be chance, so it does not fail the gate.
+    assert_eq!(compared.code, Some(0), "{compared}");
+    assert_eq!(evaluated(&sandbox, "fell")["unconfirmed"], json!(true), "{compared}");
+    let said = "hint: 1 case is worse in a single run, which may be chance; to run them again, add the options of the agent to";
+    let next = "      counterproof run --cases cases.json --side new --resume n --confirm 4\n";
+    assert!(compared.stderr.contains(said) && compared.stderr.contains(next), "{compared}");
+
+    let confirmed = format!("--side new --resume n --confirm 4 --confirm-baseline-url {}", old.base_url());
+    let confirmed = done(run(&sandbox, &new, &confirmed));
+    assert!(
+        confirmed.stderr.contains("4 of 4 as baseline: 1 case: 1 ok, 0 failed, 0 retried\n4 of 4 as new: 1 case"),
+        "{confirmed}"
+    );
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!(compared.code, Some(1), "{compared}");
+    assert!(evaluated(&sandbox, "fell")["unconfirmed"].is_null() && !compared.stderr.contains("hint"), "{compared}");
+}

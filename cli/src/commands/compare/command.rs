@@ -21,11 +21,25 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     append_step_summary(&options, &evaluation, streams);
     streams.print_line(comparison_summary::render(&evaluation))?;
     streams.print_line(format_args!("report: {}", options.out.join("index.html")))?;
+    hint_at_confirmation(&options, &evaluation, streams);
     Ok(match evaluation.gate.outcome {
         GateOutcome::Passed => Exit::Done,
         GateOutcome::NotJudged if !args.strict => Exit::Done,
         GateOutcome::NotJudged | GateOutcome::Failed | GateOutcome::NotEnoughData => Exit::Findings,
     })
+}
+
+/// Logs how to confirm the regressions of one run per side.
+fn hint_at_confirmation(options: &CompareOptions, evaluation: &Evaluation, streams: &mut Streams) {
+    let unconfirmed = evaluation.cases.iter().filter(|case| case.unconfirmed).count();
+    // With several runs, or after a confirmation, the reasons of the cases state how many more runs would decide.
+    let (true, None, Some(cases)) = (unconfirmed > 0, &evaluation.repeats, &options.cases) else { return };
+    let worse = if unconfirmed == 1 { "1 case is worse" } else { &format!("{unconfirmed} cases are worse") };
+    streams.log(format_args!(
+        "hint: {worse} in a single run, which may be chance; to run them again, add the options of the agent to\n      \
+         counterproof run --cases {cases} --side new --resume {} --confirm 4",
+        evaluation.new.run_id
+    ));
 }
 
 /// Appends the summary to the one of the GitHub Actions step, if this is one. A failure is a warning: the report is written.
