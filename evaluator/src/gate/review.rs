@@ -34,6 +34,8 @@ pub(crate) enum ReviewCode {
     HighRiskChanged,
     /// The evidence of an action is the result of a call that failed.
     FailedEvidence,
+    /// The case got worse in one run per side, which may be chance.
+    Unconfirmed,
     /// New repeats a call far more often than baseline ever does.
     RepeatedCall,
     /// A quantity of time, size or cost rose over all cases.
@@ -51,11 +53,12 @@ pub(crate) enum ReviewCode {
 }
 
 impl ReviewCode {
-    const ALL: [ReviewCode; 11] = [
+    const ALL: [ReviewCode; 12] = [
         ReviewCode::MustUnmet,
         ReviewCode::FabricatedArgument,
         ReviewCode::HighRiskChanged,
         ReviewCode::FailedEvidence,
+        ReviewCode::Unconfirmed,
         ReviewCode::RepeatedCall,
         ReviewCode::UsageRose,
         ReviewCode::UsageOutlier,
@@ -72,6 +75,7 @@ impl ReviewCode {
             ReviewCode::FabricatedArgument => "fabricated-argument",
             ReviewCode::HighRiskChanged => "high-risk-changed",
             ReviewCode::FailedEvidence => "failed-evidence",
+            ReviewCode::Unconfirmed => "unconfirmed",
             ReviewCode::RepeatedCall => "repeated-call",
             ReviewCode::UsageRose => "usage-rose",
             ReviewCode::UsageOutlier => "usage-outlier",
@@ -144,10 +148,18 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
         items.extend(fabricated_items(input, high_risk));
         items.extend(action_items(input, high_risk));
     }
+    items.extend(unconfirmed_item(input.row));
     items.extend(repeated_call_items(input));
     items.sort_by_key(|item| rank(&item.code));
     items.truncate(ITEMS_LISTED);
     items
+}
+
+/// A case that got worse in one run per side.
+fn unconfirmed_item(row: &CaseEvaluation) -> Option<ReviewItem> {
+    let reason = row.reasons.first().filter(|_| row.unconfirmed)?;
+    let case_id = Some(row.case_id.clone());
+    Some(ReviewCode::Unconfirmed.item(case_id, reason.message.clone(), reason.pointers.clone()))
 }
 
 fn expectation_items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
@@ -316,6 +328,7 @@ fn label(code: &str) -> String {
         Some(ReviewCode::FabricatedArgument) => "high-risk action with a made-up argument".to_owned(),
         Some(ReviewCode::HighRiskChanged) => "high-risk action changed".to_owned(),
         Some(ReviewCode::FailedEvidence) => "evidence from a failed call".to_owned(),
+        Some(ReviewCode::Unconfirmed) => "worse in one run, may be chance".to_owned(),
         Some(ReviewCode::RepeatedCall) => "repeated call".to_owned(),
         Some(ReviewCode::UsageRose) => "more time or cost".to_owned(),
         Some(ReviewCode::UsageOutlier) => "far more time or cost".to_owned(),
