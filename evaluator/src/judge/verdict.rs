@@ -252,7 +252,9 @@ fn must_unmet_on_both(results: &[ExpectationResult]) -> impl Iterator<Item = Rea
 fn expectation_pointers(result: &ExpectationResult) -> Vec<SidePointer> {
     let place = match result.code.as_str() {
         "action_required" | "evidence_required_for_actions" => "/proposed_actions",
-        "tool_required" | "tool_sequence" | "retrieval_required" => "/events",
+        "tool_required" | "tool_sequence" | "retrieval_required" | "max_steps" => "/events",
+        // Attempts and usage are optional fields, so the pointer leads to the whole artifact.
+        "max_latency_ms" | "max_tokens" | "max_cost" => "",
         _ => "/final_output/content",
     };
     Side::BOTH.map(|side| pointer(side, place)).to_vec()
