@@ -15,7 +15,7 @@ const AFTER: usize = 800;
 /// The phrases. Every repetition is bounded, and the engine never reads back, so a search is linear.
 const PHRASES: [&str; 14] = [
     r"\b(?:ignore|disregard|forget|override|bypass)\s{1,3}(?:(?:all|any|the|your|these|those|of|every|prior|previous|earlier|above|preceding|former|existing|original|system|safety|security)\s{1,3}){1,5}(?:instructions?|prompts?|guidelines?|directives?|rules|constraints)\b",
-    r"\b(?:ignore|disregard|forget)\s{1,3}(?:everything|anything|all)\s{1,3}(?:above|before|previous|you (?:were|have been) told)\b",
+    r"\b(?:ignore|disregard|forget)\s{1,3}(?:everything|anything|all)\s{1,3}(?:above|before|previous|you\s{1,3}(?:were|have\s{1,3}been)\s{1,3}given)\b",
     r"\byou\s{1,3}are\s{1,3}now\s{1,3}(?:in\s{1,3})?(?:an?\s{1,3}|the\s{1,3})?(?:dan\b|jailbroken|unrestricted|(?:developer|debug|god|admin|administrator|root|maintenance)\s{1,3}mode)",
     r"\b(?:new|updated|real|actual|hidden)\s{1,3}system\s{1,3}(?:prompt|instructions?|message)\b",
     r"\bsystem\s{1,3}(?:prompt|override)\s{0,2}:",
