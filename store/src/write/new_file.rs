@@ -1,4 +1,4 @@
-//! Writes files of a folder that nobody reads yet: one system call less for each step that makes a single file atomic.
+//! Writes files of a folder that is not published yet: one system call less for each step that makes a single file atomic.
 //!
 //! Such a folder appears as a whole ([`FolderReplacement`](super::FolderReplacement)), so its files need no temporary names.
 
@@ -35,6 +35,6 @@ pub fn copy_new(from: &Utf8Path, to: &Utf8Path) -> Result<bool, WriteError> {
 }
 
 fn create(path: &Utf8Path) -> io::Result<File> {
-    #[expect(clippy::disallowed_methods, reason = "the folder is not published yet, so nobody sees a torn file")]
+    #[expect(clippy::disallowed_methods, reason = "the folder is not published yet, so no reader sees a torn file")]
     File::create_new(path)
 }

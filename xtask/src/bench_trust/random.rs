@@ -1,4 +1,4 @@
-//! Reproducible random numbers: SplitMix64 (Steele, Lea & Flood: "Fast splittable pseudorandom number generators", 2014).
+//! Reproducible random numbers: `SplitMix64` (Steele, Lea & Flood: "Fast splittable pseudorandom number generators", 2014).
 
 /// A generator with a fixed seed.
 pub(super) struct Random(u64);
