@@ -181,7 +181,7 @@ fn artifact(side: &str, number: usize, outcome: Outcome, random: &mut Random) ->
     let amount = match outcome {
         Outcome::Error => {
             return format!(
-                r#"{head}, "status": "runner_error", "runner_failure": {{"class": "timeout", "url": "http://agent.example", "attempt": 1, "timeout_ms": 1000, "latency_ms": 1000}}}}"#
+                r#"{head}, "status": "runner_error", "runner_failure": {{"class": "timeout", "url": "http://agent.example", "attempt": 1, "timeout_ms": 1000, "latency_ms": 1000, "body_snippet": null, "full_body_saved_to": null}}}}"#
             );
         }
         Outcome::Right => "50",
