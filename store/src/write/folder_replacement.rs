@@ -83,15 +83,16 @@ impl FolderReplacement {
             Some(Ok(None)) => return Err(ReplaceError::Busy(target)),
             Some(Err(_)) | None => false,
         };
-        let (method, names) = match next_to_target.filter(|_| is_parent_writable && can_be_renamed(&target)) {
-            Some(names) => (Method::Whole, names),
-            None => {
-                create_folder(&target)?;
-                let names = Names::new(&target, "");
-                let lock = FileLock::try_acquire(&names.lock).map_err(WriteError::at(&names.lock))?;
-                locks.push(lock.ok_or_else(|| ReplaceError::Busy(target.clone()))?);
-                (Method::Entries, names)
-            }
+        let in_parent = next_to_target.filter(|_| is_parent_writable && can_be_renamed(&target));
+        let method = if in_parent.is_some() { Method::Whole } else { Method::Entries };
+        let names = if let Some(names) = in_parent {
+            names
+        } else {
+            create_folder(&target)?;
+            let names = Names::new(&target, "");
+            let lock = FileLock::try_acquire(&names.lock).map_err(WriteError::at(&names.lock))?;
+            locks.push(lock.ok_or_else(|| ReplaceError::Busy(target.clone()))?);
+            names
         };
         let own = own.iter().map(|name| (*name).to_owned()).collect();
         let replacement = Self { target, staging: names.staging, own, method, _locks: locks };

@@ -25,7 +25,7 @@ pub fn copy_new(from: &Utf8Path, to: &Utf8Path) -> Result<bool, WriteError> {
         Err(error) => return Err(WriteError::at(to)(error)),
     };
     // Not `io::copy`, which does not say whether reading or writing failed.
-    let mut buffer = [0; 64 * 1024];
+    let mut buffer = vec![0; 64 * 1024];
     loop {
         match io::Read::read(&mut source, &mut buffer).map_err(WriteError::at(from))? {
             0 => return Ok(true),

@@ -86,7 +86,7 @@ impl Night<'_> {
                 folders[1].push(write_run(folder, "new", &format!("n0-c{number}"), &run, Some("n0"), random)?);
             }
         }
-        fs::write(folder.join("cases.json"), self.cases_file())?;
+        write(folder.join("cases.json"), self.cases_file())?;
         compare(program, folder, &folders)
     }
 
@@ -160,7 +160,7 @@ fn write_run(
     for (number, outcome) in run.iter().enumerate() {
         let Some(outcome) = outcome else { continue };
         selected.push(format!("\"case_{number}\""));
-        fs::write(out.join(format!("case_{number}.json")), artifact(side, number, *outcome, random))?;
+        write(out.join(format!("case_{number}.json")), artifact(side, number, *outcome, random))?;
     }
     let confirmation = confirms.map(|of| format!(r#""confirmation": {{"of": "{of}"}}, "#)).unwrap_or_default();
     let document = format!(
@@ -171,8 +171,14 @@ fn write_run(
         count = selected.len(),
         selected = selected.join(", ")
     );
-    fs::write(out.join("run.json"), document)?;
+    write(out.join("run.json"), document)?;
     Ok(relative)
+}
+
+/// Writes a file of a night, whose folder is removed at its end.
+fn write(path: Utf8PathBuf, text: String) -> io::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "a file of a simulation that is lost with the process")]
+    fs::write(path, text)
 }
 
 /// The artifact of one case in one run.
