@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, MeasureCode, Repeats, ReviewItem, Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Gate, MeasureCode, Repeats, ReviewItem,
+    UsageMeasure, Verdict,
 };
 use counterproof_artifact::{CaseId, Extra, Run, Sides};
 use counterproof_cases::CaseSpec;
@@ -130,7 +131,17 @@ pub fn compare<E: Send>(
         is_deterministic,
     };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
-    let suite = match &repeated {
+    Ok(evaluation(request, &specs, repeated.as_ref(), rows))
+}
+
+/// The evaluation of all cases.
+fn evaluation(
+    request: &Request<'_>,
+    specs: &BTreeMap<&CaseId, &CaseSpec>,
+    repeated: Option<&RepeatAnalysis>,
+    rows: Vec<ComparedRow>,
+) -> Evaluation {
+    let suite = match repeated {
         Some(repeated) => repeated.suite().clone(),
         None => SuiteAnalysis::of_one_run(&pair_results(&rows), &request.thresholds),
     };
@@ -140,28 +151,17 @@ pub fn compare<E: Send>(
         matched.push(row.matched);
         review.extend(row.review);
     }
-    review.extend(incomplete_baseline(&cases, repeated.as_ref()));
+    review.extend(incomplete_baseline(&cases, repeated));
     let measures = usage::compare_all(&cases);
     review.extend(gate::usage_review(&cases, &measures));
     let review = gate::sorted_review(review, &cases);
-    let sets = ReviewSet::by_case(&review);
-    let judged = cases.iter().map(|case| {
-        let set = sets.get(&case.case_id).copied().unwrap_or_default();
-        GateCase::new(case, specs.get(&case.case_id).copied(), set)
-    });
-    let judged: Vec<_> = judged.collect();
-    let unmet = gate::unmet_test(&suite.measures, &cases, request.thresholds.alpha.value());
-    let mut tested = vec![suite_rule(&suite, &request.limits, &request.thresholds)];
-    tested.extend(repeated.as_ref().map(|_| RepeatAnalysis::undecided_rule(&cases, &request.limits)));
-    tested.extend(repeated.as_ref().and_then(|repeated| repeated.unseen_rule(&request.limits)));
-    let of_usage = gate::usage_rules(&cases, &measures, &request.limits.usage, request.thresholds.alpha.value());
-    tested.extend(of_usage);
-    Ok(Evaluation {
+    let gate = Judged { request, specs, repeated, suite: &suite, cases: &cases, measures: &measures }.gate(review);
+    Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
         baseline: facts(request.baseline.first().reader().run()),
         new: facts(request.new.first().reader().run()),
-        repeats: is_repeated.then(|| Repeats {
+        repeats: repeated.map(|_| Repeats {
             baseline: request.baseline.iter().map(|run| facts(run.reader().run())).collect(),
             new: request.new.iter().map(|run| facts(run.reader().run())).collect(),
             suite: suite.measures.clone(),
@@ -169,19 +169,43 @@ pub fn compare<E: Send>(
         suite: suite.measures,
         counts: count_verdicts(&cases),
         usage: measures,
-        gate: gate::judge(GateInput {
-            cases: &judged,
-            tested,
-            limits: &request.limits,
-            is_repeated,
-            unmet,
-            review: review.clone(),
-        }),
+        gate,
         rules: request.rules.used(&matched),
         clusters: cause::clusters(&cases),
         cases,
         extra: Extra::new(),
-    })
+    }
+}
+
+/// What the gate judges.
+struct Judged<'a> {
+    request: &'a Request<'a>,
+    specs: &'a BTreeMap<&'a CaseId, &'a CaseSpec>,
+    repeated: Option<&'a RepeatAnalysis>,
+    suite: &'a SuiteAnalysis,
+    cases: &'a [CaseEvaluation],
+    measures: &'a [UsageMeasure],
+}
+
+impl Judged<'_> {
+    fn gate(&self, review: Vec<ReviewItem>) -> Gate {
+        let Self { request, specs, repeated, suite, cases, measures } = *self;
+        let level = request.thresholds.alpha.value();
+        let sets = ReviewSet::by_case(&review);
+        let judged = cases.iter().map(|case| {
+            let set = sets.get(&case.case_id).copied().unwrap_or_default();
+            GateCase::new(case, specs.get(&case.case_id).copied(), set)
+        });
+        let judged: Vec<_> = judged.collect();
+        let unmet = gate::unmet_test(&suite.measures, cases, level);
+        let mut tested = vec![suite_rule(suite, &request.limits, &request.thresholds)];
+        tested.extend(repeated.map(|_| RepeatAnalysis::undecided_rule(cases, &request.limits)));
+        tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(&request.limits)));
+        let of_usage = gate::usage_rules(cases, measures, &request.limits.usage, level);
+        tested.extend(of_usage);
+        let is_repeated = repeated.is_some();
+        gate::judge(GateInput { cases: &judged, tested, limits: &request.limits, is_repeated, unmet, review })
+    }
 }
 
 /// The results of one run per side, in the form of several.

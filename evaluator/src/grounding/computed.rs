@@ -154,7 +154,16 @@ fn amount(value: &Value) -> Option<i128> {
     let cents = (number.abs() * CENTS).round();
     // Seven digits before the point may be an id. More than two digits behind it are no amount.
     let is_exact = (number.abs() * CENTS - cents).abs() < 1e-6;
-    (is_exact && cents > 0.0 && number.abs() < 1e6).then_some(cents as i128)
+    (is_exact && cents > 0.0 && number.abs() < 1e6).then(|| whole(cents))
+}
+
+/// Rounds to a whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a number beyond the range becomes its end, which no amount equals"
+)]
+fn whole(number: f64) -> i128 {
+    number.round() as i128
 }
 
 fn is_amount_name(key: &str) -> bool {
@@ -248,13 +257,13 @@ impl<'a> Records<'a> {
     fn number(&mut self, key: &str, number: &serde_json::Number, naming: &[(usize, u64)]) {
         let Some(value) = number.as_f64() else { return };
         if value > 0.0 && value < 1.0 {
-            self.rates.insert((value * 10_000.0).round() as i128);
+            self.rates.insert(whole(value * 10_000.0));
         }
         if ["percent", "pct", "rate", "discount", "tax"].iter().any(|word| key.to_lowercase().contains(word)) {
-            self.rates.insert((value.abs() * 100.0).round() as i128);
+            self.rates.insert(whole(value.abs() * 100.0));
         }
         if value.fract() == 0.0 && (2.0..10.0).contains(&value) {
-            self.multipliers.insert(value as i128);
+            self.multipliers.insert(whole(value));
         }
         let Some(cents) = amount(&Value::Number(number.clone())).filter(|_| is_amount_name(key)) else { return };
         self.operands.insert(cents);
@@ -304,7 +313,7 @@ impl<'a> Records<'a> {
             // The character before the number may be longer than one byte.
             let Some(number) = before.get(start..).and_then(|number| number.parse::<f64>().ok()) else { continue };
             if number > 0.0 && number <= 100.0 {
-                self.rates.insert((number * 100.0).round() as i128);
+                self.rates.insert(whole(number * 100.0));
             }
         }
     }
@@ -335,7 +344,9 @@ fn collect_ids(value: &Value, ids: &mut HashedSet, multipliers: &mut BTreeSet<i1
         },
         Value::Array(items) => {
             multipliers.extend((2..10).contains(&items.len()).then_some(items.len() as i128));
-            items.iter().for_each(|item| collect_ids(item, ids, multipliers));
+            for item in items {
+                collect_ids(item, ids, multipliers);
+            }
         }
         Value::Object(fields) => fields.values().for_each(|field| collect_ids(field, ids, multipliers)),
         Value::Number(number) => {

@@ -385,15 +385,12 @@ fn unescaped(text: &str) -> std::borrow::Cow<'_, str> {
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let code = part.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32);
-        match code {
-            Some(c) => {
-                plain.push(c);
-                plain.push_str(&part[4..]);
-            }
-            None => {
-                plain.push_str("\\u");
-                plain.push_str(part);
-            }
+        if let Some(character) = code {
+            plain.push(character);
+            plain.push_str(&part[4..]);
+        } else {
+            plain.push_str("\\u");
+            plain.push_str(part);
         }
     }
     plain.into()

@@ -215,7 +215,9 @@ impl Reader {
         self.emit(word, Some(part), take);
         // 20240527
         if let (8, Ok(compact)) = (number.len(), number.parse::<u32>()) {
-            let [year, month, day] = [compact / 10_000, compact / 100 % 100, compact % 100].map(|part| part as u16);
+            let parts = [compact / 10_000, compact / 100 % 100, compact % 100];
+            // Four digits at most, so the default is never used.
+            let [year, month, day] = parts.map(|part| u16::try_from(part).unwrap_or_default());
             if (1900..2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day) {
                 let whole = Some(whole_hash(year, month, day));
                 take(Token::Date(Date { whole, day: yearless(month, day) }));
@@ -249,10 +251,8 @@ impl Reader {
             return start + text[start..].chars().next().map_or(1, char::len_utf8);
         }
         let part = match self.word.as_str() {
-            // 27th of May
-            "st" | "nd" | "rd" | "th" | "of" => None,
-            // 3 to 6 July
-            "to" | "and" | "until" | "through" | "the" => None,
+            // 27th of May; 3 to 6 July
+            "st" | "nd" | "rd" | "th" | "of" | "to" | "and" | "until" | "through" | "the" => None,
             word => Some(month(word).map_or(Part::Other, Part::Month)),
         };
         let word = Word { hash: KEY.hash_one(short_form(&self.word)), has_digit, length };

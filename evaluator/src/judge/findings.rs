@@ -107,9 +107,8 @@ pub(crate) fn find(
             Classification::Usual => continue,
             // A complete transcript holds every origin, so that the baseline's lack of one excuses nothing.
             Classification::UsuallyUnsourced if suspect.transcript != Transcript::Complete => continue,
-            Classification::UsuallyUnsourced => {}
+            Classification::UsuallyUnsourced | Classification::Unusual => {}
             Classification::Undecided => findings.undecided = true,
-            Classification::Unusual => {}
         }
         invented.push(suspect);
     }

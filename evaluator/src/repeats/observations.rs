@@ -43,7 +43,7 @@ pub(super) enum RunOutcome {
     /// The agent gave no answer.
     Failed,
     /// The agent answered.
-    Answered(Answered),
+    Answered(Box<Answered>),
 }
 
 /// The summary of an answer that the analysis needs.
@@ -200,7 +200,7 @@ impl RunOutcome {
                 let evidence = evidence::follow(answer);
                 let judged = criteria.expectations.judge_one(case_id, Judged { answer, evidence: &evidence });
                 let result = RunResult::new(&artifact, judged.iter(), &evidence);
-                RunOutcome::Answered(Answered {
+                RunOutcome::Answered(Box::new(Answered {
                     labels: Labels::from_answer(
                         AnswerPlaces { loaded: answer, evidence: &evidence, rules: criteria.rules },
                         names,
@@ -215,7 +215,7 @@ impl RunOutcome {
                     highest_risk: verdict::highest_risk([&**answer]),
                     usage: usage::of_answer(answer),
                     repetition: usage::longest(answer).map_or(0, |repetition| repetition.times),
-                })
+                }))
             }
         }
     }

@@ -36,12 +36,9 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
         Tier::Unknown | Tier::Steady => ReasonCode::PassRateUndecided,
     };
     let mut message = measured(measure);
-    match (measure.tier, measure.more_runs) {
-        (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
-            message.push_str("; ");
-            message.push_str(&messages::more_runs(more, measure.more_baseline_runs));
-        }
-        _ => {}
+    if let (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) = (measure.tier, measure.more_runs) {
+        message.push_str("; ");
+        message.push_str(&messages::more_runs(more, measure.more_baseline_runs));
     }
     code.reason(message, Vec::new())
 }

@@ -18,7 +18,7 @@ pub(crate) struct SuiteAnalysis {
 }
 
 impl SuiteAnalysis {
-    /// Tests one run per side: the exact test of McNemar over the cases that both sides have.
+    /// Tests one run per side: the exact test of `McNemar` over the cases that both sides have.
     pub(crate) fn of_one_run(cases: &[CaseResults], thresholds: &Thresholds) -> Self {
         Self::of_measures(&Measures::new(cases, &Design::one_run(), thresholds))
     }

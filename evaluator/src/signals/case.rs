@@ -199,7 +199,9 @@ impl<'a> Case<'a> {
                     let first = received.first.entry(key.to_owned()).or_insert(text.position);
                     *first = text.position.min(*first);
                 };
-                contacts(text.text).iter().for_each(|contact| note(&contact.key));
+                for contact in &contacts(text.text) {
+                    note(&contact.key);
+                }
                 shapes::digit_keys(text.text, &mut note);
                 shapes::iban_like_keys(text.text).for_each(|key| note(&key));
             };

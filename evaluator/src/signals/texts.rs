@@ -229,8 +229,9 @@ fn each_value(path: &mut String, value: &Value, take: &mut impl FnMut(&str, &str
         }
         Value::String(text) => take(path, text),
         Value::Number(number) => {
-            let digits = number.as_u64().filter(|number| *number >= SEARCHED_FROM).map(|_| number.to_string());
-            digits.iter().for_each(|digits| take(path, digits));
+            if number.as_u64().is_some_and(|number| number >= SEARCHED_FROM) {
+                take(path, &number.to_string());
+            }
         }
         Value::Bool(_) | Value::Null => {}
     }

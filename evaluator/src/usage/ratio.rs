@@ -1,6 +1,8 @@
 //! The ratio of new to baseline in a typical case: the Hodges–Lehmann estimate (1963) on the logarithms of the paired ratios,
 //! with the interval that belongs to the signed-rank test.
 
+use std::cmp::Ordering;
+
 use counterproof_artifact::evaluation::UsageRatio;
 
 use super::signed_rank::EXACT_UP_TO;
@@ -18,12 +20,13 @@ pub(super) const UNBOUNDED: f64 = 2000.0;
 /// The logarithm of `new / baseline`, for values of zero or more. Exactly antisymmetric, so that equal ratios in opposite
 /// directions are ties.
 pub(super) fn log_ratio(baseline: f64, new: f64) -> f64 {
-    if baseline == new {
-        return 0.0;
-    }
     let (smaller, larger) = if baseline < new { (baseline, new) } else { (new, baseline) };
     let size = if smaller > 0.0 { (larger / smaller).ln() } else { UNBOUNDED };
-    if baseline < new { size } else { -size }
+    match baseline.partial_cmp(&new) {
+        Some(Ordering::Less) => size,
+        Some(Ordering::Greater) => -size,
+        Some(Ordering::Equal) | None => 0.0,
+    }
 }
 
 /// The typical ratio, from the logarithms of the ratios of all cases; `None` without a case, or where it is not finite.
@@ -46,7 +49,9 @@ pub(super) fn typical(mut logs: Vec<f64>) -> Option<UsageRatio> {
 
 /// Rounds to four significant digits. More are noise, and the last digits of logarithms differ between platforms.
 fn four_digits(value: f64) -> f64 {
-    let scale = 10_f64.powi(3 - value.log10().floor() as i32);
+    #[expect(clippy::cast_possible_truncation, reason = "the exponent of a finite number has three digits")]
+    let exponent = value.log10().floor() as i32;
+    let scale = 10_f64.powi(3 - exponent);
     if scale.is_finite() { (value * scale).round() / scale } else { value }
 }
 
@@ -58,6 +63,11 @@ fn outside(cases: usize) -> usize {
         let centre = n * (n + 1.0) / 4.0;
         let spread = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
         // Rounded down, towards a wider interval.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 0 to n² / 4, as there are many cases"
+        )]
         return (centre - QUANTILE * spread).floor() as usize;
     }
     let (mut below, mut position) = (0.0, 0);

@@ -28,7 +28,8 @@ fn pairs(code: UsageCode, cases: &[CaseEvaluation]) -> Option<(Values, Option<&s
         let usage = case.usage.as_ref()?;
         let (baseline, new) = (usage.baseline.as_ref()?, usage.new.as_ref()?);
         let values = (baseline.get(code)?, new.get(code)?);
-        Some((values, same_currency(code, baseline, new)?))
+        let [old, new] = [baseline, new].map(|side| currency(code, side));
+        (old == new).then_some((values, old))
     });
     let ((first, currency), others) = (pairs.next()?, pairs);
     // Sums of several currencies mean nothing: the first currency counts, the cases in others are left out.
@@ -55,12 +56,9 @@ fn compare_one(code: UsageCode, cases: &[CaseEvaluation]) -> Option<UsageMeasure
     })
 }
 
-/// The currency of a pair of costs, which may be unknown; `None` where the sides differ. Other quantities have no currency.
-fn same_currency<'a>(code: UsageCode, baseline: &'a SideUsage, new: &SideUsage) -> Option<Option<&'a str>> {
-    if code != UsageCode::Cost {
-        return Some(None);
-    }
-    (baseline.currency == new.currency).then_some(baseline.currency.as_deref())
+/// The currency of a cost, which may be unknown. Other quantities have none.
+fn currency(code: UsageCode, side: &SideUsage) -> Option<&str> {
+    side.currency.as_deref().filter(|_| code == UsageCode::Cost)
 }
 
 /// The sum, rounded to 15 significant digits, which hides the rounding errors of decimal fractions.

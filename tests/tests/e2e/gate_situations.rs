@@ -74,6 +74,7 @@ impl Night {
     }
 
     /// Adds a case: the answers of both sides and what is expected.
+    #[expect(clippy::needless_pass_by_value, reason = "the callers build the values in place")]
     fn case(mut self, baseline: Value, new: Value, expected: Value) -> Self {
         let id = format!("case_{}", self.cases.len());
         let input = json!({"user": "I would like my money back for order A-1.", "context": {"order_id": "A-1"}});

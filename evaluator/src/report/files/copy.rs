@@ -47,7 +47,7 @@ pub(crate) fn copy_files(
     for FileCopy { source, target } in copies {
         let path = out.join(&target);
         // Several pages link to one file: a target that exists is a copy of this very file.
-        let copied = match write::copy_new(&source, &path) {
+        let result = match write::copy_new(&source, &path) {
             // Most folders exist, so they are only created where a copy fails without.
             Err(error) if error.path == path && error.source.kind() == ErrorKind::NotFound => {
                 write::create_folder(path.parent().unwrap_or(out))?;
@@ -55,7 +55,7 @@ pub(crate) fn copy_files(
             }
             result => result,
         };
-        match copied {
+        match result {
             // The path of the error tells the two sides of the copy apart.
             Err(error) if error.path == source => {
                 let reason = format!("could not be copied: {}", error.source);
