@@ -133,6 +133,7 @@ fn number(ordered: i128) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "both sides are computed in the same way")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

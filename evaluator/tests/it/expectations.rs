@@ -193,7 +193,7 @@ fn an_expression_that_takes_too_long_is_not_decided_and_no_regression() {
 #[test]
 fn every_output_reports_next_to_the_gate_that_no_expectations_were_judged() {
     const UNJUDGED: &str = "No expectations were judged; the gate only compares new with baseline";
-    const GATE: &str = "Gate passed: all 10 rules met";
+    const GATE: &str = "Gate passed: all 11 rules met";
     let changed = || Pair::with_answers(&answer_of(&json!({})), &answer_of(&json!({"workflow_id": "other"})));
     for (pair, is_reported) in [(changed(), true), (changed().expecting(&json!({"tool_required": []})), false)] {
         let report = pair.report();

@@ -55,6 +55,7 @@ impl Scenario {
 }
 
 /// Compares all variants and returns those with and those without a made-up value.
+#[expect(clippy::unwrap_used, reason = "the data is checked in next to the test")]
 fn flagged_and_others(variants: impl Fn(&Scenario) -> &[Variant]) -> [Vec<String>; 2] {
     let scenarios: Vec<Scenario> = serde_json::from_str(include_str!("../data/grounding.json")).unwrap();
     let mut pair = Pair::empty();

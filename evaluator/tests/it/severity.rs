@@ -165,11 +165,11 @@ fn the_same_values_in_another_form_add_nothing_and_are_one_cluster() {
 #[test]
 fn an_error_in_a_result_with_status_ok_is_a_failed_write() {
     let refused = ("pay", json!({"order_id": "W1", "amount": 50}), json!("# result = \"Error: no such order\""));
-    let row = Pair::with_answers(&writes(&[pay("W1", 50)]), &writes(&[refused.clone()])).row();
+    let row = Pair::with_answers(&writes(&[pay("W1", 50)]), &writes(std::slice::from_ref(&refused))).row();
     assert_eq!(parts(&row)[0], "high-risk-actions", "{:?}", row.severity);
     let again = severity(&writes(&[pay("W1", 50)]), &writes(&[refused.clone(), pay("W1", 50)]));
     assert!(again < 0.6, "the write was made in the end: {again}");
-    assert!(severity(&writes(&[refused.clone()]), &writes(&[refused])) < 1e-9);
+    assert!(severity(&writes(std::slice::from_ref(&refused)), &writes(&[refused])) < 1e-9);
 }
 
 #[test]

@@ -33,13 +33,14 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     insta::assert_snapshot!(finished, @"
     exit code: 1
     --- stdout
-    Gate failed: 3 of 9 rules violated
+    Gate failed: 3 of 12 rules violated
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
     one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
     solved in 4 of 10 runs (40.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.062)
     answered in 7 of 10 runs (70.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.312)
     expectations met in 4 of 6 runs (66.7 %), baseline in 6 of 6 runs (100.0 %) (p 0.250)
+    per case: duration [time], steps 2.33 → 2 (−14 %), tool time 130 ms → 435 ms (×3.36)
 
     Review:
       refund_damaged_001  high-risk action changed: refund_order: amount 50 → 500
@@ -47,6 +48,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
 
       ✗ regressed             3   at most 0
       ✗ broken                3   at most 0
+        unconfirmed           0   no limit
         still broken          0   no limit
       ✓ invalid               0   at most 0
       ✓ unpaired              0   at most 0
@@ -56,6 +58,10 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
         high risk changed     2   no limit
       ✓ fabricated            0   at most 0
       ✓ failed evidence       0   at most 0
+      ✓ suite fell            0   at most 0
+      ✓ slower                0   no limit; p 1.000
+        costlier              0   no limit; not reported
+      ✓ longer                0   no limit; p 1.000
       ✗ compared              6   at least 8 (80 % of 10)
 
     10 cases: 3 broken · 1 recovered · 3 regressed · 2 changed · 1 unchanged
@@ -105,7 +111,7 @@ fn a_run_compared_with_itself_passes() {
     assert_eq!(finished.code, Some(0), "{finished}");
     let said: Vec<_> = finished.stdout.lines().take(3).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    Gate passed: all 8 rules met
+    Gate passed: all 11 rules met
     No expectations were judged; the gate only compares new with baseline
     0 of 10 cases differ
     ");
@@ -184,13 +190,14 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let finished = sandbox.run(args(&[]));
     let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    Gate failed: 2 of 12 rules violated
+    Gate failed: 2 of 15 rules violated
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
     one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
     solved in 4 of 10 runs (40.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.062)
     answered in 7 of 10 runs (70.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.312)
     expectations met in 4 of 6 runs (66.7 %), baseline in 6 of 6 runs (100.0 %) (p 0.250)
+    per case: duration [time], steps 2.33 → 2 (−14 %), tool time 130 ms → 435 ms (×3.36)
 
     Review:
       refund_damaged_001  high-risk action changed: refund_order: amount 50 → 500
@@ -208,6 +215,10 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
         high risk changed            2   no limit
       ✓ fabricated                   0   at most 0
       ✓ failed evidence              0   at most 0
+      ✓ suite fell                   0   at most 0
+      ✓ slower                       0   no limit; p 1.000
+        costlier                     0   no limit; not reported
+      ✓ longer                       0   no limit; p 1.000
       ✗ compared                     6   at least 8 (80 % of 10)
       ✗ regressed, risk high         2   at most 0
       ✓ broken, suite robustness     3   at most 3

@@ -46,6 +46,8 @@ impl Refund {
             "risk_level": "high", "risk_tags": [], "evidence_refs": [{"kind": "tool_result", "call_id": "c1"}],
         });
         json!({
+            // The request holds all that the user said; otherwise a value without a source is no proof of an invention.
+            "transcript_complete": true,
             "proposed_actions": [action],
             "events": [
                 {"type": "tool_call", "ts": 1, "call_id": "c1", "tool": "get_order", "args": {"order_id": "A-1"}},
