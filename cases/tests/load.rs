@@ -99,7 +99,7 @@ fn an_invalid_expression_is_reported_at_its_position() {
 #[test]
 fn the_expressions_in_the_docs_are_valid() {
     let docs = include_str!("../../docs/cases.md");
-    let block = docs.split("```yaml\n").nth(2).and_then(|rest| rest.split("```").next()).unwrap();
+    let block = docs.split("```yaml\n").nth(3).and_then(|rest| rest.split("```").next()).unwrap();
     let cases = format!("- id: a\n  input: {{user: x}}\n{block}");
     let suite = Folder::with(&[("cases.yaml", &cases)]).load("cases.yaml").unwrap();
     assert_eq!(suite.cases[0].expected.expect.as_ref().map(Vec::len), Some(4));
@@ -154,7 +154,7 @@ fn unknown_expectations_are_stored_and_reported() {
     insta::assert_snapshot!(messages.join("\n"), @"
     cases.yaml:2:3: case `a`: `inputs` is not a known field; it is stored but not used (did you mean `input`?)
     cases.yaml:6:5: case `a`: `expected.must_inclde` is not a known expectation and is not evaluated (did you mean `must_include`?)
-    cases.yaml:7:5: case `a`: `expected.semantic` is not a known expectation and is not evaluated (known names: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions, expect, must)
+    cases.yaml:7:5: case `a`: `expected.semantic` is not a known expectation and is not evaluated (known names: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions, max_latency_ms, max_steps, max_tokens, max_cost, expect, must)
     cases.yaml:8:39: case `a`: `expected.retrieval_required.min` is not a known field and is not evaluated (known names: doc_ids)
     ");
     let extra = &suite.cases[0].expected.extra;
