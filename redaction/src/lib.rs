@@ -1,8 +1,12 @@
 //! Masks secrets in text, JSON values and byte streams before they are stored.
 //!
-//! Two kinds of rules: values that the user configured as secrets, found in every form that a common encoder gives them
-//! (`forms`), and the shapes of widely used keys (`patterns`). A value in a deliberately obfuscated form, or inside
-//! compressed data, is not found.
+//! Two kinds of rules: values that the user configured as secrets, in every form that one or two common encoders give them,
+//! and the shapes of widely used keys (`patterns`). A value in a deliberately obfuscated form, or inside compressed data, is
+//! not found.
+//!
+//! One regular expression finds every place where a form of a value may start (`candidates`). From there, the form is
+//! followed character by character (`needle`, `matcher`) through the escapes that encoders write (`escapes`). So the time to
+//! compile a search does not depend on the length of the values, and nearly all text is read once.
 //!
 //! ```
 //! use counterproof_redaction::{Applied, Redactor};
@@ -13,12 +17,16 @@
 //! # Ok::<(), counterproof_redaction::RedactError>(())
 //! ```
 
-mod forms;
+mod candidates;
+mod encodings;
+mod escapes;
 mod key_finder;
-mod partial_secret;
+mod matcher;
+mod needle;
 mod patterns;
 mod redactor;
 mod stream;
+mod value_search;
 
 #[cfg(test)]
 mod tests;

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use crate::forms;
-use crate::partial_secret::PartialSecret;
 use crate::patterns::KEY_PATTERNS;
+use crate::value_search::ValueSearch;
 
 /// Replacement for a secret.
 pub const MASK: &str = "[redacted]";
@@ -19,10 +19,17 @@ pub const CONFIGURED: &str = "configured_secret";
 /// Length of the shortest secret that is redacted, in bytes. Shorter values occur in unrelated text.
 pub const SHORTEST: usize = 4;
 
-/// Largest compiled rule, in bytes. A value of 64 KiB stays below it.
+/// Largest compiled search, in bytes.
 const COMPILED_LIMIT: usize = 256 << 20;
 
-/// A secret that is too long to compile into a search.
+/// Largest memory of one running search, in bytes. With less, many values would make it restart often. With more, a single
+/// body would take more memory than the runner promises.
+const SEARCH_MEMORY: usize = 4 << 20;
+
+/// Longest match of the search for candidates, in bytes, apart from keys.
+const LONGEST_CANDIDATE: usize = 192;
+
+/// Secrets that are too many to compile into a search.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to compile the search for secrets of {bytes} bytes")]
 pub struct RedactError {
@@ -54,13 +61,21 @@ impl Applied {
 /// A compiled search for secrets. Cheap to clone; `Debug` prints no secret.
 #[derive(Clone)]
 pub struct Redactor {
-    rules: Vec<Rule>,
-    /// Matches wherever any rule matches: one pass finds all candidates.
-    pub(crate) any: Regex,
-    partial: PartialSecret,
-    pub(crate) longest: usize,
+    values: ValueSearch,
+    keys: Vec<KeyRule>,
+    /// Matches wherever a key is, and wherever a value may start: one pass finds all candidates.
+    any: Regex,
     /// True where a mask is followed by the line breaks of the secret.
     preserves_lines: bool,
+}
+
+/// A match in a text.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The bytes of the match.
+    pub(crate) range: Range<usize>,
+    /// The bytes to mask, in their order, and the rule of each.
+    secrets: Vec<(Range<usize>, &'static str)>,
 }
 
 /// Whether a text is complete.
@@ -73,45 +88,42 @@ pub(crate) enum End {
 }
 
 #[derive(Clone)]
-struct Rule {
+struct KeyRule {
     name: &'static str,
     regex: Regex,
+    /// A key that is cut off at the end of the text.
+    truncated: Option<Regex>,
 }
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Redactor({} rules)", self.rules.len())
+        write!(f, "Redactor({} keys)", self.keys.len())
     }
 }
 
 impl Redactor {
     /// Compiles a redactor for these secrets and all [`KEY_PATTERNS`]. Ignores values shorter than [`SHORTEST`].
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Self, RedactError> {
-        let mut values: Vec<&str> = values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
-        // Longest first: otherwise a secret that is a prefix of another would leave the rest of that one unmasked.
-        values.sort_by_key(|value| (std::cmp::Reverse(value.len()), *value));
-        values.dedup();
+        let values: BTreeSet<&str> = values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
+        let values: Vec<&str> = values.into_iter().collect();
         let bytes = values.iter().map(|value| value.len()).sum();
         let compile = |pattern: &str| {
             let mut builder = RegexBuilder::new(pattern);
             // Bytes, not characters: responses need not be UTF-8, and a secret in them must be found anyway.
-            builder.unicode(false).size_limit(COMPILED_LIMIT).build().map_err(|_| RedactError { bytes })
+            builder.unicode(false).size_limit(COMPILED_LIMIT).dfa_size_limit(SEARCH_MEMORY);
+            builder.build().map_err(|_| RedactError { bytes })
         };
-        let mut sources: Vec<(&'static str, String)> =
-            values.iter().map(|value| (CONFIGURED, forms::all(value))).collect();
-        sources.extend(KEY_PATTERNS.iter().map(|pattern| (pattern.name, pattern.regex.to_owned())));
-        let rules = sources.iter().map(|(name, source)| Ok(Rule { name, regex: compile(source)? }));
-        let any = sources.iter().map(|(_, source)| format!("(?:{source})")).collect::<Vec<_>>().join("|");
-        let longest = values.first().map_or(0, |value| forms::longest(value));
-        let beginnings: Vec<String> = values.iter().map(|value| forms::beginnings(value)).collect();
-        let partial = PartialSecret::new(&beginnings, longest, COMPILED_LIMIT, |source| compile(source).ok());
-        Ok(Self {
-            rules: rules.collect::<Result<_, _>>()?,
-            any: compile(&any)?,
-            partial: partial.ok_or(RedactError { bytes })?,
-            longest,
-            preserves_lines: false,
-        })
+        let keys = KEY_PATTERNS.iter().map(|pattern| {
+            let truncated = pattern.truncated.map(|source| compile(&format!("(?:{source})\\z"))).transpose()?;
+            Ok(KeyRule { name: pattern.name, regex: compile(pattern.regex)?, truncated })
+        });
+        let keys = keys.collect::<Result<_, _>>()?;
+        let values = ValueSearch::new(&values);
+        let candidates = values.candidates();
+        // Keys first: a candidate for a value must not hide a key that starts at the same place.
+        let sources = KEY_PATTERNS.iter().map(|pattern| pattern.regex).chain(candidates.iter().map(String::as_str));
+        let any = sources.map(|source| format!("(?:{source})")).collect::<Vec<_>>().join("|");
+        Ok(Self { any: compile(&any)?, keys, values, preserves_lines: false })
     }
 
     /// Preserves the number of lines: a mask is followed by the line breaks of the secret.
@@ -122,9 +134,14 @@ impl Redactor {
 
     /// Masks every secret in a text.
     pub fn text(&self, text: &str, applied: &mut Applied) -> String {
+        self.masked_text(text, applied).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// Returns the masked text, if it has a secret.
+    fn masked_text(&self, text: &str, applied: &mut Applied) -> Option<String> {
         match self.bytes(text.as_bytes(), applied) {
-            Cow::Borrowed(_) => text.to_owned(),
-            Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Cow::Borrowed(_) => None,
+            Cow::Owned(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
 
@@ -140,15 +157,15 @@ impl Redactor {
     }
 
     pub(crate) fn mask<'a>(&self, bytes: &'a [u8], end: End, applied: &mut Applied) -> Cow<'a, [u8]> {
-        let partial = self.partial_secret(bytes, end);
+        let partial = if end == End::Truncated { self.partial_secret(bytes) } else { None };
         let limit = partial.map_or(bytes.len(), |(start, _)| start);
         let mut masked = Vec::new();
         let mut done = 0;
         // A match that starts inside the partial secret belongs to it, and the mask at the end covers it.
-        for found in self.any.find_iter(bytes).take_while(|found| found.start() < limit) {
-            masked.extend_from_slice(&bytes[done..found.start()]);
-            self.mask_one(found.as_bytes(), &mut masked, applied);
-            done = found.end();
+        while let Some(found) = self.find_at(bytes, done).filter(|found| found.range.start < limit) {
+            masked.extend_from_slice(&bytes[done..found.range.start]);
+            self.mask_one(bytes, &found, &mut masked, applied);
+            done = found.range.end;
         }
         if done == 0 && partial.is_none() {
             return Cow::Borrowed(bytes);
@@ -160,9 +177,76 @@ impl Redactor {
         Cow::Owned(masked)
     }
 
-    /// Returns the start of a truncated secret and the name of its rule.
-    fn partial_secret(&self, bytes: &[u8], end: End) -> Option<(usize, &'static str)> {
-        if end == End::Truncated { self.partial.find(bytes) } else { None }
+    /// Returns the largest length of a form of a value in bytes.
+    pub(crate) fn longest(&self) -> usize {
+        self.values.longest()
+    }
+
+    /// Returns the first secret from a place on.
+    pub(crate) fn find_at(&self, text: &[u8], first: usize) -> Option<Found> {
+        let mut at = first;
+        loop {
+            let candidate = self.any.find_at(text, at)?;
+            let range = candidate.range();
+            if let Some(range) = self.values.find(text, range.start, first) {
+                return Some(Found { secrets: vec![(range.clone(), CONFIGURED)], range });
+            }
+            let bytes = candidate.as_bytes();
+            let key = self.keys.iter().find_map(|key| Some((key.name, key.regex.captures(bytes)?)));
+            if let Some((name, captures)) = key {
+                let secret = captures.get(1).map_or(0..bytes.len(), |secret| secret.range());
+                return Some(self.found_key(
+                    text,
+                    range.clone(),
+                    range.start + secret.start..range.start + secret.end,
+                    name,
+                ));
+            }
+            at = range.start + 1;
+        }
+    }
+
+    /// Returns a key, together with the values in the part of the match before it, such as the user name of a URL.
+    fn found_key(&self, text: &[u8], range: Range<usize>, secret: Range<usize>, name: &'static str) -> Found {
+        let mut secrets: Vec<(Range<usize>, &'static str)> = Vec::new();
+        let (mut at, mut done) = (range.start, range.start);
+        while at < secret.start {
+            if let Some(value) = self.values.find(text, at, done) {
+                (at, done) = (value.end, value.end);
+                secrets.push((value, CONFIGURED));
+            } else {
+                at += 1;
+            }
+        }
+        if done < secret.end {
+            secrets.push((done.max(secret.start)..secret.end, name));
+        }
+        Found { range: range.start..range.end.max(done), secrets }
+    }
+
+    /// Returns the start of a secret that is cut off at the end of the text, and the name of its rule.
+    fn partial_secret(&self, text: &[u8]) -> Option<(usize, &'static str)> {
+        let value = self.cut_value(text).map(|start| (start, CONFIGURED));
+        let keys = self.keys.iter().filter_map(|key| {
+            let found = key.truncated.as_ref()?.captures(text)?;
+            Some((found.get(1).or(found.get(0))?.start(), key.name))
+        });
+        value.into_iter().chain(keys).min_by_key(|(start, _)| *start)
+    }
+
+    /// Returns the start of a value that is cut off at the end of the text.
+    fn cut_value(&self, text: &[u8]) -> Option<usize> {
+        // A form that is cut off is shorter than the longest form, so earlier starts need no search. Where the text goes on
+        // for long enough, every form starts at a candidate.
+        let mut at = text.len().saturating_sub(self.values.longest());
+        let end = text.len().saturating_sub(LONGEST_CANDIDATE);
+        while let Some(candidate) = self.any.find_at(text, at).filter(|candidate| candidate.start() < end) {
+            if self.values.is_cut(text, candidate.start()) {
+                return Some(candidate.start());
+            }
+            at = candidate.start() + 1;
+        }
+        (at.max(end)..text.len()).find(|start| self.values.is_cut(text, *start))
     }
 
     /// Writes the mask for the first `length` bytes of a secret, if they are long enough.
@@ -177,15 +261,14 @@ impl Redactor {
     pub fn json(&self, value: &mut Value, applied: &mut Applied) {
         match value {
             Value::String(text) => {
-                if self.any.is_match(text.as_bytes()) {
-                    *text = self.text(text, applied);
+                if let Some(masked) = self.masked_text(text, applied) {
+                    *text = masked;
                 }
             }
             // A number that contains a secret becomes a string.
             Value::Number(number) => {
-                let text = number.to_string();
-                if self.any.is_match(text.as_bytes()) {
-                    *value = Value::String(self.text(&text, applied));
+                if let Some(masked) = self.masked_text(&number.to_string(), applied) {
+                    *value = Value::String(masked);
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.json(item, applied)),
@@ -209,19 +292,16 @@ impl Redactor {
         fields.values_mut().for_each(|value| self.json(value, applied));
     }
 
-    /// Masks one match of `any`: the first group of the matching rule, or the complete match.
-    pub(crate) fn mask_one(&self, found: &[u8], masked: &mut Vec<u8>, applied: &mut Applied) {
-        // `any` does not report which rule matched. Matches are rare, so a second search costs less than capture groups.
-        let matched = self.rules.iter().find_map(|rule| Some((rule.name, rule.regex.captures(found)?)));
-        let Some((name, captures)) = matched else {
-            self.mask_bytes(found, masked);
-            return;
-        };
-        applied.0.insert(name);
-        let secret = captures.get(1).map_or(0..found.len(), |secret| secret.range());
-        masked.extend_from_slice(&found[..secret.start]);
-        self.mask_bytes(&found[secret.clone()], masked);
-        masked.extend_from_slice(&found[secret.end..]);
+    /// Writes one match with its secrets masked.
+    pub(crate) fn mask_one(&self, text: &[u8], found: &Found, masked: &mut Vec<u8>, applied: &mut Applied) {
+        let mut done = found.range.start;
+        for (secret, name) in &found.secrets {
+            applied.0.insert(name);
+            masked.extend_from_slice(&text[done..secret.start]);
+            self.mask_bytes(&text[secret.clone()], masked);
+            done = secret.end;
+        }
+        masked.extend_from_slice(&text[done..found.range.end]);
     }
 
     pub(crate) fn mask_bytes(&self, secret: &[u8], masked: &mut Vec<u8>) {

@@ -23,7 +23,7 @@ pub struct RedactingStream {
 impl RedactingStream {
     /// Starts a stream.
     pub fn new(redactor: Redactor) -> Self {
-        let held = HELD.max(redactor.longest);
+        let held = HELD.max(redactor.longest());
         Self { redactor, waiting: Vec::new(), held, dropping: false, applied: Applied::default() }
     }
 
@@ -70,29 +70,29 @@ impl RedactingStream {
         // A secret that starts before `safe` ends within the buffer; one that starts later may be incomplete.
         let mut safe = length.saturating_sub(self.held).max(done);
         let redactor = &self.redactor;
-        while let Some(found) = redactor.any.find_at(&self.waiting, done) {
-            if found.start() >= safe {
+        while let Some(found) = redactor.find_at(&self.waiting, done) {
+            if found.range.start >= safe {
                 break;
             }
             // A key at the end may continue in the next chunk.
-            if found.end() == length {
-                if length - found.start() <= self.held {
-                    safe = safe.min(found.start());
+            if found.range.end == length {
+                if length - found.range.start <= self.held {
+                    safe = safe.min(found.range.start);
                     break;
                 }
                 self.dropping = true;
             }
-            out.extend_from_slice(&self.waiting[done..found.start()]);
+            out.extend_from_slice(&self.waiting[done..found.range.start]);
             if self.dropping {
-                redactor.mask_bytes(found.as_bytes(), &mut out);
+                redactor.mask_bytes(&self.waiting[found.range.clone()], &mut out);
             }
             // Called for its entry in `applied` also where the mask is already written.
             let mut masked = Vec::new();
-            redactor.mask_one(found.as_bytes(), &mut masked, &mut self.applied);
+            redactor.mask_one(&self.waiting, &found, &mut masked, &mut self.applied);
             if !self.dropping {
                 out.append(&mut masked);
             }
-            done = found.end();
+            done = found.range.end;
             safe = safe.max(done);
         }
         out.extend_from_slice(&self.waiting[done..safe]);

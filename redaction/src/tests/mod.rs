@@ -3,31 +3,16 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+mod composed;
+mod encoders;
+
 use super::*;
+use encoders::{FOR_URLS, STANDARD, base64, percent};
 
 const SECRET: &str = "p4ss/wörd+\"x\"\\& 1";
 
 fn mask(secret: &str, text: &str) -> String {
     Redactor::new([secret]).unwrap().text(text, &mut Applied::default())
-}
-
-fn base64(bytes: &[u8], alphabet: &[u8; 64]) -> String {
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for digit in 0..=chunk.len() {
-            text.push(char::from(alphabet[(bits >> (18 - 6 * digit) & 63) as usize]));
-        }
-    }
-    text
-}
-
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-fn percent(text: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 #[test]
@@ -91,8 +76,19 @@ fn keys_of_known_formats_are_masked_and_their_surroundings_are_not() {
 }
 
 #[test]
+fn a_value_before_the_secret_part_of_a_key_is_masked() {
+    for (user, password) in [("user-s3cret", "hunter2"), ("user-s3cret", "user-s3cret"), ("a", "user-s3cret")] {
+        let text = format!("see postgres://{user}:{password}@db/x");
+        let masked = mask("user-s3cret", &text);
+        assert!(!masked.contains("s3cret") && !masked.contains("hunter2") && masked.ends_with("@db/x"), "{masked}");
+    }
+    let over_both = mask("user:hunter2", "see postgres://user:hunter2-and-more@db/x");
+    assert_eq!(over_both, "see postgres://[redacted][redacted]@db/x");
+}
+
+#[test]
 fn the_docs_list_every_key_pattern() {
-    let docs = include_str!("../../docs/runner.md");
+    let docs = include_str!("../../../docs/runner.md");
     for pattern in KEY_PATTERNS {
         let row = format!("| `{}` | {} |", pattern.name, pattern.looks_like);
         assert!(docs.contains(&row), "docs/runner.md has no row {row}");

@@ -1,0 +1,318 @@
+//! Follows the forms of characters through a text.
+
+use crate::escapes::{self, Element, Escapes, INTRODUCERS};
+
+/// Most zeros that pad a number.
+const ZEROS: usize = 7;
+
+/// Most backslashes that stand for one, after rounds of escaping.
+const BACKSLASHES: usize = 16;
+
+/// Most spaces that indent a line.
+const INDENTATION: usize = 16;
+
+/// Most places where the forms of some characters can end.
+const MOST_PLACES: usize = 8;
+
+/// A few places in a text. Only texts made for it have more, and those that do not fit are ignored.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Places {
+    places: [usize; MOST_PLACES],
+    length: usize,
+}
+
+impl Places {
+    pub(super) fn one(place: usize) -> Self {
+        let mut places = Self::default();
+        places.push(place);
+        places
+    }
+
+    pub(super) fn push(&mut self, place: usize) {
+        if self.length < self.places.len() && !self.as_slice().contains(&place) {
+            self.places[self.length] = place;
+            self.length += 1;
+        }
+    }
+
+    pub(super) fn as_slice(&self) -> &[usize] {
+        &self.places[..self.length]
+    }
+}
+
+/// How many encoders a form may go through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoders {
+    None,
+    One,
+    Two,
+}
+
+impl Encoders {
+    fn one_less(self) -> Option<Self> {
+        match self {
+            Self::None => None,
+            Self::One => Some(Self::None),
+            Self::Two => Some(Self::One),
+        }
+    }
+}
+
+/// A text in which forms are followed.
+#[derive(Debug)]
+pub(super) struct Matcher<'a> {
+    text: &'a [u8],
+    /// The place where the form starts.
+    start: usize,
+    /// True where a form reaches the end of the text.
+    pub(super) is_cut: bool,
+    /// The last search for each introducer: all forms that start with an escape search for the same ones.
+    introduced: [Option<Introduced>; INTRODUCERS.len()],
+}
+
+/// The ends of an introducer that may be escaped itself.
+#[derive(Debug, Clone, Copy)]
+struct Introduced {
+    at: usize,
+    ends: Places,
+    is_cut: bool,
+}
+
+impl<'a> Matcher<'a> {
+    /// Creates a matcher for forms that start at a place.
+    pub(super) fn new(text: &'a [u8], start: usize) -> Self {
+        Self { text, start, is_cut: false, introduced: [None; INTRODUCERS.len()] }
+    }
+
+    /// Adds the ends of the forms of an ASCII character that start at a place.
+    pub(super) fn ascii(&mut self, byte: u8, at: usize, encoders: Encoders, ends: &mut Places) {
+        self.literal(byte, at, ends);
+        self.escaped(escapes::of_ascii(byte), byte, at, encoders, ends);
+    }
+
+    /// Adds the ends of the forms of a character with these escapes.
+    pub(super) fn character(
+        &mut self,
+        literal: &[u8],
+        escapes: &[Escapes],
+        at: usize,
+        encoders: Encoders,
+        ends: &mut Places,
+    ) {
+        let mut after = Places::one(at);
+        for byte in literal {
+            after = self.each(after, |matcher, at, next| matcher.literal(*byte, at, next));
+        }
+        after.as_slice().iter().for_each(|end| ends.push(*end));
+        self.escaped(escapes, literal[0], at, encoders, ends);
+    }
+
+    fn escaped(&mut self, escapes: &[Escapes], first: u8, at: usize, encoders: Encoders, ends: &mut Places) {
+        let Some(encoders) = encoders.one_less() else { return };
+        if let Some(at) = self.after_soft_break(at) {
+            self.escapes_at(escapes, first, at, encoders, ends);
+        }
+        self.escapes_at(escapes, first, at, encoders, ends);
+    }
+
+    fn escapes_at(&mut self, escapes: &[Escapes], first: u8, at: usize, encoders: Encoders, ends: &mut Places) {
+        // Other escapes than those with an introducer are rare: most places end here.
+        let starts_escape = |byte: &u8| INTRODUCERS.contains(byte) || b" \"'".contains(&first);
+        if !self.text.get(at).is_some_and(starts_escape) {
+            return;
+        }
+        let found = self.text[at];
+        for group in escapes {
+            // What no further encoder may change has to start with the byte itself.
+            if encoders == Encoders::None && group.introducer.byte() != Some(found) {
+                continue;
+            }
+            let introduced = self.introduced(group.introducer, at, encoders);
+            if introduced.length > 0 {
+                for body in &group.bodies {
+                    let after = self.sequence(body, introduced, encoders);
+                    after.as_slice().iter().for_each(|end| ends.push(*end));
+                }
+            }
+        }
+    }
+
+    fn introduced(&mut self, introducer: Element, at: usize, encoders: Encoders) -> Places {
+        let slot = introducer.byte().and_then(|byte| INTRODUCERS.iter().position(|it| *it == byte));
+        let slot = slot.filter(|_| encoders == Encoders::One);
+        if let Some(known) = slot.and_then(|slot| self.introduced[slot]).filter(|known| known.at == at) {
+            self.is_cut |= known.is_cut;
+            return known.ends;
+        }
+        let was_cut = std::mem::take(&mut self.is_cut);
+        let mut ends = Places::default();
+        self.element(introducer, at, encoders, &mut ends);
+        if let Some(slot) = slot {
+            self.introduced[slot] = Some(Introduced { at, ends, is_cut: self.is_cut });
+        }
+        self.is_cut |= was_cut;
+        ends
+    }
+
+    fn sequence(&mut self, elements: &[Element], mut places: Places, encoders: Encoders) -> Places {
+        for element in elements {
+            places = self.each(places, |matcher, at, next| matcher.element(*element, at, encoders, next));
+            if places.length == 0 {
+                break;
+            }
+        }
+        places
+    }
+
+    /// Continues from each place, and returns all ends.
+    pub(super) fn each(&mut self, from: Places, mut step: impl FnMut(&mut Self, usize, &mut Places)) -> Places {
+        let mut next = Places::default();
+        from.as_slice().iter().for_each(|at| step(self, *at, &mut next));
+        next
+    }
+
+    fn element(&mut self, element: Element, at: usize, encoders: Encoders, ends: &mut Places) {
+        match element {
+            Element::Byte(byte) => self.ascii(byte, at, encoders, ends),
+            Element::AnyCase(letter) => {
+                self.ascii(letter.to_ascii_lowercase(), at, encoders, ends);
+                self.ascii(letter.to_ascii_uppercase(), at, encoders, ends);
+            }
+            Element::Optional(byte) => {
+                ends.push(at);
+                self.ascii(byte, at, encoders, ends);
+            }
+            Element::Zeros => self.zeros(at, encoders, ends),
+            Element::Percent => {
+                self.ascii(b'%', at, encoders, ends);
+                self.repeated(b"25", 2, Encoders::None, ends);
+            }
+            Element::Backslashes => {
+                self.ascii(b'\\', at, encoders, ends);
+                let run = self.text[at..].iter().take(BACKSLASHES).take_while(|byte| **byte == b'\\').count();
+                if run > 1 {
+                    ends.push(at + run);
+                }
+                self.is_cut |= run > 0 && at + run == self.text.len();
+            }
+            Element::Ampersand => {
+                self.ascii(b'&', at, encoders, ends);
+                self.repeated(b"amp;", 2, encoders, ends);
+            }
+            Element::SoftBreak => {
+                ends.push(at);
+                self.soft_break(at, encoders, ends);
+            }
+        }
+    }
+
+    /// Adds the places after further repetitions of a text.
+    fn repeated(&mut self, text: &[u8], most: usize, encoders: Encoders, ends: &mut Places) {
+        let mut places = *ends;
+        for _ in 0..most {
+            for byte in text {
+                places = self.each(places, |matcher, at, next| matcher.ascii(*byte, at, encoders, next));
+            }
+            places.as_slice().iter().for_each(|end| ends.push(*end));
+        }
+    }
+
+    fn zeros(&mut self, at: usize, encoders: Encoders, ends: &mut Places) {
+        // No number starts with a zero, so all of them pad it.
+        let mut places = Places::one(at);
+        for _ in 0..ZEROS {
+            let next = self.each(places, |matcher, at, next| matcher.ascii(b'0', at, encoders, next));
+            if next.length == 0 {
+                break;
+            }
+            places = next;
+        }
+        places.as_slice().iter().for_each(|end| ends.push(*end));
+    }
+
+    /// Adds the end of a soft line break of quoted-printable.
+    pub(super) fn soft_break(&mut self, at: usize, encoders: Encoders, ends: &mut Places) {
+        let equals = self.each(Places::one(at), |matcher, at, next| matcher.ascii(b'=', at, encoders, next));
+        let returned = self.each(equals, |matcher, at, next| {
+            next.push(at);
+            matcher.ascii(b'\r', at, encoders, next);
+        });
+        self.each(returned, |matcher, at, next| matcher.ascii(b'\n', at, encoders, next))
+            .as_slice()
+            .iter()
+            .for_each(|end| ends.push(*end));
+    }
+
+    /// Adds the end of a line break and of the indentation of the next line.
+    pub(super) fn line_break(&mut self, at: usize, encoders: Encoders, ends: &mut Places) {
+        let mut places = Places::one(at);
+        for _ in 0..2 {
+            places = self.each(places, |matcher, at, next| {
+                matcher.ascii(b'\r', at, encoders, next);
+                matcher.ascii(b'\n', at, encoders, next);
+            });
+            for at in places.as_slice() {
+                let spaces = self.text[*at..].iter().take(INDENTATION).take_while(|byte| b" \t".contains(byte)).count();
+                ends.push(at + spaces);
+                self.is_cut |= at + spaces == self.text.len();
+            }
+        }
+    }
+
+    /// Returns the place and the letter or digit there, if there is only one place.
+    pub(super) fn alphanumeric(&self, places: &Places) -> Option<(usize, u8)> {
+        let [at] = places.as_slice() else { return None };
+        Some((*at, self.text.get(*at).copied().filter(u8::is_ascii_alphanumeric)?))
+    }
+
+    /// Adds the place after one of these bytes.
+    pub(super) fn any_of(&mut self, bytes: &[u8], at: usize, ends: &mut Places) {
+        match self.text.get(at) {
+            Some(byte) if bytes.contains(byte) => ends.push(at + 1),
+            Some(_) => {}
+            None => self.is_cut = true,
+        }
+    }
+
+    /// True where a base64 digit of either alphabet is at a place.
+    pub(super) fn is_base64_digit(&mut self, at: usize) -> bool {
+        self.is_cut |= at == self.text.len();
+        self.text.get(at).is_some_and(|byte| is_base64_digit(*byte))
+    }
+
+    /// Adds the end of one literal byte. Quoted-printable can break a line before any byte but the first.
+    fn literal(&mut self, byte: u8, at: usize, ends: &mut Places) {
+        let Some(found) = self.text.get(at) else {
+            self.is_cut = true;
+            return;
+        };
+        if *found == byte {
+            ends.push(at + 1);
+        } else if let Some(at) = self.after_soft_break(at) {
+            match self.text.get(at) {
+                Some(found) if *found == byte => ends.push(at + 1),
+                Some(_) => {}
+                None => self.is_cut = true,
+            }
+        }
+    }
+
+    /// Returns the place after a soft line break that is not escaped.
+    fn after_soft_break(&mut self, at: usize) -> Option<usize> {
+        if at <= self.start || self.text.get(at) != Some(&b'=') {
+            return None;
+        }
+        let rest = &self.text[at + 1..];
+        self.is_cut |= rest.is_empty() || rest == b"\r";
+        match rest {
+            [b'\r', b'\n', ..] => Some(at + 3),
+            [b'\n', ..] => Some(at + 2),
+            _ => None,
+        }
+    }
+}
+
+/// True for the digits of both alphabets of base64.
+pub(super) fn is_base64_digit(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
+}
