@@ -48,6 +48,7 @@ pub mod program;
 mod record;
 #[cfg(unix)]
 mod session;
+mod signal_actions;
 #[cfg(unix)]
 mod supervision;
 
@@ -58,6 +59,7 @@ pub use parse::{EndDetails, LineError, ParsedRecord, ReadError, RecordFormat};
 pub use record::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, Record, StartError};
 #[cfg(unix)]
 pub use session::{Input, Io, Observer, Signals, record};
+pub use signal_actions::{keep_exit_statuses, report_file_size_limit};
 #[cfg(unix)]
 pub use supervision::enter;
 

@@ -27,7 +27,7 @@ mod file_lock;
 mod run_folder;
 
 pub use run_folder::{
-    ASSETS_FOLDER, AssetWriter, CreateError, EVALUATION_FILE, JOURNAL_FILE, JournalRecord, LOCK_FILE, Latest,
-    LockError, MANIFEST_FILE, OnCommitted, RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter,
+    ASSETS_FOLDER, AssetWriter, CreateError, EVALUATION_FILE, JOURNAL_FILE, JournalRecord, LABELS_FILE, LOCK_FILE,
+    Latest, LockError, MANIFEST_FILE, OnCommitted, RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter,
     SAFE_EXTENSIONS, UnnamedAsset, read_evaluation, unrestored,
 };

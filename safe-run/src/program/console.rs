@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
+use counterproof_artifact::escape_invisible;
+
 use super::exit_code;
 
 /// Prints a result to standard output and returns the exit code. A closed pipe is not an error; a full disk is.
@@ -22,8 +24,9 @@ pub(super) fn output_error(stream: &str, error: &io::Error) -> String {
     format!("safe-run: failed to write to {stream}: {error}")
 }
 
-/// Prints a message to standard error.
+/// Prints a message to standard error. Names and texts of others in it cannot steer a terminal.
 pub(super) fn report(line: impl Display) {
     // There is no other place to report a failure of standard error.
-    let _ = writeln!(io::stderr(), "{line}");
+    let lines: Vec<String> = line.to_string().split('\n').map(escape_invisible).collect();
+    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }

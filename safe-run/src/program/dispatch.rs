@@ -7,10 +7,12 @@ use super::arguments::Invocation;
 use super::console::{print, report};
 use super::help::help;
 use super::{archive, check, exit_code, parse_arguments};
-use crate::CONTRACT;
+use crate::{CONTRACT, report_file_size_limit};
 
 /// Runs the program. The first argument is the program name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // If this fails, a write beyond the limit ends the program, which is all that the limit requires.
+    let _ = report_file_size_limit();
     to_exit_code(match parse_arguments::parse(arguments.into_iter().skip(1)) {
         Ok(Invocation::Help) => print(&help()),
         Ok(Invocation::Version) => print(&format!("{}\n", version())),

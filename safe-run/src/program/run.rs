@@ -80,6 +80,10 @@ fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
             report(format_args!("safe-run: {error}"));
             exit_code::SETUP
         }
+        StartError::NoProc => {
+            report(format_args!("safe-run: {error}\n  hint: mount it, for example with `mount -t proc proc /proc`"));
+            exit_code::SETUP
+        }
     }
 }
 

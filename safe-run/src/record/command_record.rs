@@ -82,6 +82,9 @@ pub enum StartError {
     /// The program has no entry point for the supervisor.
     #[error("this program cannot supervise a command: it does not call `counterproof_safe_run::enter` first in `main`")]
     NotEntered,
+    /// The system has no `/proc`, without which the supervisor can neither be started nor find what a command leaves behind.
+    #[error("cannot supervise a command: /proc is not mounted")]
+    NoProc,
     /// A pipe, a terminal or the supervisor could not be created.
     #[error("failed to prepare the processes and pipes for the command")]
     Setup(#[source] io::Error),

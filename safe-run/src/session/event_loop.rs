@@ -11,7 +11,7 @@ use super::ready::Ready;
 use super::state::Session;
 use super::terminal;
 use crate::record::Ending;
-use crate::supervision::{self, Connection, Status};
+use crate::supervision::{self, Connection, NOTIFYING, Status};
 
 impl Session<'_> {
     /// Runs until the command has ended, its streams are closed, and no process of it is left.
@@ -110,6 +110,7 @@ impl Session<'_> {
                     pty::copy_window_size(&relay.master);
                 }
             }
+            signal if NOTIFYING.contains(&signal) => self.forward_signal(signal),
             // After the end of the command, a signal can only mean "stop waiting".
             _ if self.ending.is_some() || signal == SignalNumber::SIGKILL => {
                 self.aborted_by = self.aborted_by.or(Some(signal as i32));

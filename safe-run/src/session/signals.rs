@@ -9,8 +9,8 @@ use std::thread;
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// Signals that are forwarded to end the command.
-const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+use crate::signal_actions::{contains, ignored};
+use crate::supervision::{ENDING, NOTIFYING};
 
 /// Job control and window size signals.
 const TERMINAL: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGCONT, Signal::SIGWINCH];
@@ -36,8 +36,8 @@ impl Signals {
     /// command must unblock them. Must be called while the process has a single thread, because new threads inherit the mask.
     pub(crate) fn take_from_process(&self) -> io::Result<SigSet> {
         let ignored = ignored();
-        let wanted = ENDING.into_iter().chain(TERMINAL);
-        let taken: SigSet = wanted.filter(|signal| ignored & (1 << (*signal as i32 - 1)) == 0).collect();
+        let wanted = ENDING.into_iter().chain(NOTIFYING).chain(TERMINAL);
+        let taken: SigSet = wanted.filter(|signal| !contains(ignored, *signal)).collect();
         let mut blocked = taken;
         // Giving the terminal away and taking it back from the background would otherwise stop this process.
         blocked.add(Signal::SIGTTOU);
@@ -52,12 +52,4 @@ impl Signals {
         });
         Ok(blocked.iter().filter(|signal| !before.contains(*signal)).collect())
     }
-}
-
-/// Returns the mask of signals that this process ignores, with signal 1 in the lowest bit. `nohup` and scripts set it for
-/// background jobs. Returns 0 on systems without `/proc`.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

@@ -43,6 +43,9 @@ pub fn record(
     if options.supervisor.is_none() && !supervision::is_entered() {
         return Err(StartError::NotEntered);
     }
+    if !supervision::is_possible() {
+        return Err(StartError::NoProc);
+    }
     let StartedCommand { supervised, sources, relay } =
         start(command, options, input, blocked).map_err(StartError::Setup)?;
     // Dropped at the end of this function, which restores the terminal on every path.

@@ -15,16 +15,17 @@ pub(crate) fn kill_descendants(known: Option<Pid>) -> i32 {
         if children.is_empty() {
             break;
         }
-        for child in children {
+        for &child in &children {
             // The child is not reaped before the next round, so its id cannot have been reused.
             let _ = rustix::process::kill_process(child, Signal::KILL);
             if Some(child) != known {
                 killed.insert(child.as_raw_nonzero());
             }
         }
-        // Blocks until a killed child is gone. Its own children are adopted by then and found in the next round.
-        if rustix::process::wait(WaitOptions::empty()).is_err() {
-            break;
+        // Blocks until the killed children are gone. Their own children are adopted by then and found in the next round. Each child
+        // is awaited by its id: if SIGCHLD is ignored, a wait for any child returns only when none is left, adopted ones included.
+        for child in children {
+            let _ = rustix::process::waitpid(Some(child), WaitOptions::empty());
         }
     }
     i32::try_from(killed.len()).unwrap_or(i32::MAX)

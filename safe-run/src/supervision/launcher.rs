@@ -12,6 +12,7 @@ use super::connection::Connection;
 use super::process_setup::{Placement, ProcessSetup};
 use super::reexec::{LAUNCHER, this_program};
 use super::status::Status;
+use crate::signal_actions::keep_exit_statuses;
 
 /// Starts a launcher with the supervisor's standard output and standard error. Returns the process id of the command.
 pub(super) fn launch(
@@ -20,7 +21,6 @@ pub(super) fn launch(
     command: impl Iterator<Item = OsString>,
 ) -> io::Result<Pid> {
     let (here, there) = Connection::pair()?;
-    here.send_descriptor(stdin)?;
     let mut launcher = Command::new(this_program()?);
     launcher.arg0(LAUNCHER).arg(setup.to_argument()).arg(std::process::id().to_string()).args(command);
     launcher.stdin(Stdio::from(there));
@@ -31,6 +31,11 @@ pub(super) fn launch(
     let mut child = launcher.spawn()?;
     // From here on only the launcher holds its end, so the connection closes when it becomes the command.
     drop(launcher);
+    // The launcher starts the command only after it has received its input. By then this process can observe the end of the
+    // command. It must not change its action for SIGCHLD any earlier: the command inherits an ignored signal from it.
+    keep_exit_statuses()?;
+    // This fails only if the launcher is gone, which its status reports.
+    let _ = here.send_descriptor(stdin);
     // The connection closes when the launcher becomes the command, so the end of the stream means success.
     match here.receive() {
         Some(Status::NotStarted(error)) => {

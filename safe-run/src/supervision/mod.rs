@@ -15,6 +15,7 @@
 mod connection;
 mod descendants;
 mod entry;
+mod forwarded_signals;
 mod launcher;
 mod process_setup;
 mod reexec;
@@ -25,6 +26,8 @@ pub(crate) use connection::Connection;
 pub(crate) use descendants::kill_descendants;
 pub use entry::enter;
 pub(crate) use entry::is_entered;
+pub(crate) use forwarded_signals::{ENDING, NOTIFYING};
 pub(crate) use process_setup::{Placement, ProcessSetup};
+pub(crate) use reexec::is_possible;
 pub(crate) use status::Status;
 pub(crate) use supervisor::{Streams, Supervised, supervise};

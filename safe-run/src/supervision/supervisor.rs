@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOpti
 
 use super::connection::Connection;
 use super::descendants::kill_descendants;
+use super::forwarded_signals::{ENDING, NOTIFYING};
 use super::launcher;
 use super::process_setup::ProcessSetup;
 use super::reexec::{SUPERVISOR, this_program};
@@ -75,9 +76,8 @@ fn start(connection: &Connection, setup: &ProcessSetup, command: impl Iterator<I
     let command = launcher::launch(setup, std::os::fd::AsFd::as_fd(&stdin), command)?;
     // Signals are blocked after the launch, because the command would inherit the mask. Requests to end arrive over the
     // connection; a stray signal must not end the supervisor and leave the command unsupervised.
-    let signals = [Blocked::SIGINT, Blocked::SIGTERM, Blocked::SIGHUP, Blocked::SIGQUIT];
     let stops = [Blocked::SIGTSTP, Blocked::SIGTTIN, Blocked::SIGTTOU];
-    let _ = signals.into_iter().chain(stops).collect::<SigSet>().thread_block();
+    let _ = ENDING.into_iter().chain(NOTIFYING).chain(stops).collect::<SigSet>().thread_block();
     // The supervisor must not hold the streams of the command, or they would never be at their end.
     let nowhere = File::open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nowhere)?;

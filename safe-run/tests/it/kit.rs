@@ -63,6 +63,21 @@ impl Sandbox {
         Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
+    /// Starts the program through a wrapper, such as `env` or `sh`, that runs its arguments.
+    pub(crate) fn start_in(&self, wrapper: &[&str], arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Running {
+        let program = self.command(arguments);
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).args(program.get_args().skip(1)).current_dir(self.folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Running(command.spawn().unwrap())
+    }
+
     /// Writes a file into the folder.
     pub(crate) fn put(&self, name: &str, text: &str) {
         let path = Utf8PathBuf::from_path_buf(self.path(name)).unwrap();

@@ -6,6 +6,7 @@
 mod artifacts;
 mod conformance;
 mod events;
+mod inherited;
 mod kit;
 mod large;
 mod processes;

@@ -6,6 +6,9 @@ pub const RUN_FILE: &str = "run.json";
 /// The evaluator's document, in a run folder and in a report.
 pub const EVALUATION_FILE: &str = "evaluation.json";
 
+/// The labels of an accepted baseline. A case may have this name: the `schema_version` tells the two apart.
+pub const LABELS_FILE: &str = "labels.json";
+
 /// The folder of the assets.
 pub const ASSETS_FOLDER: &str = "assets";
 

@@ -20,7 +20,7 @@ mod writer;
 pub use asset::{AssetWriter, UnnamedAsset};
 pub use commit_queue::OnCommitted;
 pub use journal::{JOURNAL_FILE, JournalRecord};
-pub use layout::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE, SAFE_EXTENSIONS};
+pub use layout::{ASSETS_FOLDER, EVALUATION_FILE, LABELS_FILE, MANIFEST_FILE, RUN_FILE, SAFE_EXTENSIONS};
 pub use lock::{LOCK_FILE, LockError, RunLock};
 pub use reader::{Latest, ReadError, RunReader, read_evaluation};
 pub use reopen::ReopenError;

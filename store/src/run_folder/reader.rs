@@ -5,11 +5,13 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 
-use super::layout::{MANIFEST_FILE, RUN_FILE};
+use super::layout::{LABELS_FILE, MANIFEST_FILE, RUN_FILE};
 use crate::confined_path;
 use crate::write::TEMPORARY_PREFIX;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_artifact::{CaseId, Manifest, Run, RunId, Side};
+use counterproof_artifact::schema::Kind;
+use counterproof_artifact::{CaseId, Labels, Manifest, Run, RunId, Side};
+use serde_json::Value;
 
 /// A document that could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -214,6 +216,20 @@ impl RunReader {
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads the labels of the cases, if there are any. Another document of their name is the artifact of a case.
+    pub fn labels(&self) -> Result<Option<Labels>, ReadError> {
+        let document: Value = match read_document(&self.folder, LABELS_FILE) {
+            Ok(document) => document,
+            Err(error) if error.is_missing() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if document.get("schema_version").and_then(Value::as_str) != Some(Kind::Labels.schema_version()) {
+            return Ok(None);
+        }
+        let path = self.folder.join(LABELS_FILE);
+        serde_json::from_value(document).map(Some).map_err(|source| ReadError::Document { path, source })
     }
 
     /// Returns the ids of all files that are named like an artifact, sorted.

@@ -2,12 +2,18 @@
 //!
 //! Such a folder appears as a whole ([`FolderReplacement`](super::FolderReplacement)), so its files need no temporary names.
 
+use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use camino::Utf8Path;
 
 use super::WriteError;
+
+thread_local! {
+    /// The buffer of a thread. A new one for each file would be cleared each time, which costs more than most copies.
+    static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; 64 * 1024].into_boxed_slice());
+}
 
 /// Writes `bytes` to `path`, which must not exist yet.
 pub fn write_new(path: &Utf8Path, bytes: &[u8]) -> Result<(), WriteError> {
@@ -25,13 +31,14 @@ pub fn copy_new(from: &Utf8Path, to: &Utf8Path) -> Result<bool, WriteError> {
         Err(error) => return Err(WriteError::at(to)(error)),
     };
     // Not `io::copy`, which does not say whether reading or writing failed.
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        match io::Read::read(&mut source, &mut buffer).map_err(WriteError::at(from))? {
-            0 => return Ok(true),
-            read => target.write_all(&buffer[..read]).map_err(WriteError::at(to))?,
+    BUFFER.with_borrow_mut(|buffer| {
+        loop {
+            match source.read(buffer).map_err(WriteError::at(from))? {
+                0 => return Ok(true),
+                read => target.write_all(&buffer[..read]).map_err(WriteError::at(to))?,
+            }
         }
-    }
+    })
 }
 
 fn create(path: &Utf8Path) -> io::Result<File> {
