@@ -17,7 +17,7 @@ pub struct Expect {
     pub name: Option<String>,
     /// The condition, over [`VARIABLES`].
     pub expression: Expression,
-    /// True for a hard expectation: unmet, it fails the gate by itself.
+    /// True for a hard expectation. If new does not meet it, the gate fails.
     pub must: bool,
     /// True for a draft, which a person has not read yet: it is not evaluated.
     pub draft: bool,

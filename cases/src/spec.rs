@@ -109,7 +109,7 @@ pub struct Expected {
     /// Expressions over the answer that must be true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Vec<Expect>>,
-    /// If true, all expectations of the case are hard: one that new does not meet fails the gate by itself.
+    /// If true, all expectations of the case are hard: a single one that new does not meet fails the gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub must: Option<bool>,
     /// Unknown expectations, which are not evaluated.

@@ -53,8 +53,8 @@ pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable}
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
 pub use folder::{
-    AcceptError, Acceptance, Baseline, CaseDraft, Changes, DraftExpect, DraftExpected, Incompleteness, MergeError,
-    Merged, RepeatProblem, ShardMismatch, accept, draft_expectations, merge, runs_of_baseline,
+    AcceptError, Acceptance, Baseline, CaseDraft, CaseLabels, Changes, DraftExpect, DraftExpected, Incompleteness,
+    LabelsError, MergeError, Merged, RepeatProblem, ShardMismatch, accept, draft_expectations, merge, runs_of_baseline,
 };
 pub use http::ClientError;
 pub use policy::{
@@ -65,7 +65,8 @@ pub use record::{REQUEST_HREF, SavedRequest};
 pub use reporter::{JsonLines, Plain, Silent};
 pub use run::{ResumeError, RunError, Summary, run};
 pub use settings::{
-    AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, ConfirmationPlan, Header, HeaderError,
-    PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target, UntilDecidedPlan,
+    AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
+    HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
+    TrustedCertificates, UntilDecidedPlan,
 };
 pub use system::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};

@@ -6,10 +6,17 @@ use counterproof_store::write::WriteError;
 
 use super::transport::Transport;
 use crate::failure::Reason;
+use crate::http::Connection;
 use crate::policy::Signal;
 use crate::received::{BodyDestination, Exchange};
 use crate::settings::AttemptLimits;
 use crate::system::{Clock, Moment};
+
+/// How long to wait until files may be available again.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long an attempt may wait for files.
+const SHORTAGE_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct FinishedAttempt {
@@ -32,17 +39,41 @@ pub(crate) struct AttemptContext<'run> {
 impl AttemptContext<'_> {
     /// Makes attempt number `number`. Errors come from the disk.
     pub(crate) async fn attempt(&self, number: u32, request: &[u8]) -> Result<FinishedAttempt, WriteError> {
-        let Self { transport, limits, destination, clock } = *self;
-        let started = clock.read();
-        let exchange = match transport {
-            Transport::Http(client) => client.exchange(request, limits, destination).await?,
-            Transport::Program(program) => program.exchange(request, limits, destination).await?,
-        };
+        let Self { limits, clock, .. } = *self;
+        // A kept connection may have caused the failure of an earlier attempt.
+        let connection = if number == 1 { Connection::KeptOrFresh } else { Connection::Fresh };
+        let mut started = clock.read();
+        let mut exchange = self.exchange(connection, request).await?;
+        // Other cases are in flight and return their files when they end. A run that stays without files ends with an error.
+        let mut shortage = Duration::ZERO;
+        while exchange.lacks_files {
+            if shortage > SHORTAGE_LIMIT {
+                return Err(self.shortage_error());
+            }
+            tokio::time::sleep(SHORTAGE_PAUSE).await;
+            shortage += SHORTAGE_PAUSE;
+            started = clock.read();
+            exchange = self.exchange(connection, request).await?;
+        }
         // A stepping clock does not notice the time that a time-out took.
         if let Some(span) = timed_out_after(&exchange, limits) {
             clock.waited(span);
         }
         Ok(FinishedAttempt { number, started, ended: clock.read(), exchange })
+    }
+
+    async fn exchange(&self, connection: Connection, request: &[u8]) -> Result<Exchange, WriteError> {
+        let Self { limits, destination, .. } = *self;
+        match self.transport {
+            Transport::Http(client) => client.exchange(request, connection, limits, destination).await,
+            Transport::Program(program) => program.exchange(request, limits, destination).await,
+        }
+    }
+
+    /// Without files, the run folder cannot be written either.
+    fn shortage_error(&self) -> WriteError {
+        let source = std::io::Error::other("too many open files, in this process or in the system");
+        WriteError { path: self.destination.run.folder().to_owned(), source }
     }
 }
 

@@ -26,6 +26,8 @@ pub enum Reason {
     ConnectionClosed,
     /// The network or the host is unreachable.
     Unreachable,
+    /// The proxy could not be reached, or did not connect to the agent.
+    ProxyFailed,
     /// The TLS handshake failed, or the certificate is not trusted.
     Tls,
     /// The response is not HTTP.
@@ -90,7 +92,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::ConnectTimeout,
         Self::ResponseTimeout,
         Self::IdleTimeout,
@@ -100,6 +102,7 @@ impl Reason {
         Self::ConnectionReset,
         Self::ConnectionClosed,
         Self::Unreachable,
+        Self::ProxyFailed,
         Self::Tls,
         Self::MalformedResponse,
         Self::HeadTooLarge,
@@ -145,6 +148,7 @@ impl Reason {
             Self::ConnectionReset => (NetworkError, "connection_reset"),
             Self::ConnectionClosed => (NetworkError, "connection_closed"),
             Self::Unreachable => (NetworkError, "unreachable"),
+            Self::ProxyFailed => (NetworkError, "proxy_failed"),
             Self::Tls => (NetworkError, "tls"),
             Self::MalformedResponse => (NetworkError, "malformed_response"),
             Self::HeadTooLarge => (NetworkError, "head_too_large"),

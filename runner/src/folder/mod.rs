@@ -10,7 +10,7 @@ mod merge_error;
 mod relative_path;
 mod salvage;
 
-pub use accept::{AcceptError, Acceptance, Baseline, Incompleteness, RepeatProblem, accept};
+pub use accept::{AcceptError, Acceptance, Baseline, CaseLabels, Incompleteness, LabelsError, RepeatProblem, accept};
 pub(crate) use case_counts::{counts_of, was_skipped};
 pub use changes::Changes;
 pub(crate) use changes::changes;

@@ -1,19 +1,33 @@
-//! The configured HTTP client of one agent: no redirects, no built-in retries, and a proxy for remote hosts only.
+//! The HTTP client of one agent: its URL and headers, and the connections to it.
 
 use std::sync::OnceLock;
 
 use counterproof_redaction::RedactError;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 
-use crate::settings::{BaseUrl, ResolveRule, Settings};
+use super::client_setup::{ClientSetup, ConnectionReuse};
+use super::proxy::Proxy;
+use super::reused_connections::SendFailure;
+use crate::settings::{BaseUrl, ResolveRule, Secret, Settings};
 
 /// The client of one agent.
 pub(crate) struct AgentClient {
-    http: Client,
+    /// Keeps connections for further requests.
+    keeping: Client,
+    /// Opens a connection for every request. Built when it is first needed, because most runs never need it.
+    fresh: OnceLock<Client>,
+    setup: ClientSetup,
     url: Url,
     headers: HeaderMap,
+}
+
+/// The connection for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// One that an earlier request has left open, or else a fresh one.
+    KeptOrFresh,
+    Fresh,
 }
 
 /// The HTTP client could not be created.
@@ -30,7 +44,6 @@ pub enum ClientError {
 impl AgentClient {
     /// Creates a client for requests to `path` below the base URL.
     pub(crate) fn new(settings: &Settings, base: &BaseUrl, path: &str) -> Result<Self, ClientError> {
-        install_tls_provider();
         let mut url = base.request_url(path);
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -42,44 +55,48 @@ impl AgentClient {
                 headers.append(header.name(), value);
             }
         }
-        let rule = settings.resolve.iter().find(|rule| rule.applies_to(base));
-        if rule.is_some()
+        let setup = ClientSetup::new(settings, base);
+        if setup.is_resolved()
             && let Some(host) = ResolveRule::take_port(&mut url)
         {
             headers.insert(HOST, host);
         }
-        let builder = || {
-            let builder = Client::builder()
-                .user_agent(concat!("counterproof/", env!("CARGO_PKG_VERSION")))
-                .redirect(Policy::none())
-                // Built-in retries would be attempts that are not recorded.
-                .retry(reqwest::retry::never())
-                .connect_timeout(settings.phases.connect.min(settings.timeout.mul_f64(0.75)));
-            // A proxy cannot reach this machine's `localhost`, and does not apply resolve rules.
-            let direct = base.is_loopback() || rule.is_some();
-            let builder = if direct { builder.no_proxy() } else { builder };
-            match rule {
-                Some(rule) => builder.resolve(rule.host(), rule.address()),
-                None => builder,
+        let keeping = setup.build(ConnectionReuse::Keep).map_err(ClientError::Http)?;
+        Ok(Self { keeping, fresh: OnceLock::new(), setup, url, headers })
+    }
+
+    /// Returns the texts that the client sends in addition to the settings and that no output may contain.
+    pub(crate) fn secrets(&self) -> &[Secret] {
+        self.setup.proxy().map(Proxy::credentials).unwrap_or_default()
+    }
+
+    /// Reports whether requests go through a proxy.
+    pub(super) fn has_proxy(&self) -> bool {
+        self.setup.proxy().is_some()
+    }
+
+    /// Sends a request and waits for the response headers. If a kept connection breaks before them, sends the request once more on a
+    /// fresh one.
+    pub(super) async fn post(&self, body: &[u8], connection: Connection) -> Result<Response, reqwest::Error> {
+        if connection == Connection::KeptOrFresh {
+            match self.send(&self.keeping, body).await {
+                Err(failure) if failure.on_reused_connection => {}
+                result => return result.map_err(|failure| failure.error),
             }
-        };
-        // Plain HTTP must also work on systems without certificates, such as small containers.
-        let http = builder()
-            .build()
-            .or_else(|error| if base.is_plain() { builder().tls_certs_only([]).build() } else { Err(error) });
-        Ok(Self { http: http.map_err(ClientError::Http)?, url, headers })
+        }
+        self.send(self.fresh()?, body).await.map_err(|failure| failure.error)
     }
 
-    /// Sends one request and waits for the response headers.
-    pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Response, reqwest::Error> {
-        self.http.post(self.url.clone()).headers(self.headers.clone()).body(body).send().await
+    async fn send(&self, client: &Client, body: &[u8]) -> Result<Response, SendFailure> {
+        let request = client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_vec());
+        self.setup.connections().send(request.send()).await
     }
-}
 
-/// Installs the TLS provider of the process. An error means that the embedding program installed one already, which is fine.
-fn install_tls_provider() {
-    static INSTALLED: OnceLock<()> = OnceLock::new();
-    INSTALLED.get_or_init(|| {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
+    fn fresh(&self) -> Result<&Client, reqwest::Error> {
+        if let Some(client) = self.fresh.get() {
+            return Ok(client);
+        }
+        let client = self.setup.build(ConnectionReuse::Never)?;
+        Ok(self.fresh.get_or_init(|| client))
+    }
 }

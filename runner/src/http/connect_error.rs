@@ -5,10 +5,17 @@
 use std::error::Error;
 use std::io;
 
+use super::tls_fault::tls_fault;
 use crate::failure::{Fault, Reason};
 
-/// Classifies the error of a request that got no response.
-pub(super) fn request_fault(error: &reqwest::Error) -> Fault {
+/// Classifies the error of a request that got no response. `has_proxy` states whether it went through a proxy.
+pub(super) fn request_fault(error: &reqwest::Error, has_proxy: bool) -> Fault {
+    if has_proxy
+        && error.is_connect()
+        && let Some(fault) = proxy_fault(error)
+    {
+        return fault;
+    }
     if error.is_timeout() {
         let reason = if error.is_connect() { Reason::ConnectTimeout } else { Reason::ResponseTimeout };
         return Fault::new(reason, "the agent accepted no connection in time");
@@ -17,6 +24,38 @@ pub(super) fn request_fault(error: &reqwest::Error) -> Fault {
         return Fault::new(Reason::RequestFailed, "the request could not be built");
     }
     fault_of_causes(error).unwrap_or_else(|| Fault::new(Reason::ConnectionFailed, "the connection failed"))
+}
+
+/// Classifies the error of a connection to a proxy, or of the tunnel that the proxy should open. Returns `None` for an error of the
+/// agent behind the proxy.
+fn proxy_fault(error: &reqwest::Error) -> Option<Fault> {
+    if error.is_timeout() {
+        // The error does not show whether the proxy or the agent is slow.
+        return Some(Fault::new(Reason::ConnectTimeout, "no connection through the proxy was made in time"));
+    }
+    let message = match tunnel_error(error).as_deref() {
+        Some("proxy authorization required") => "the proxy requires credentials".to_owned(),
+        Some("unsuccessful") => "the proxy refused to connect to the agent".to_owned(),
+        Some("unexpected end of file" | "io error establishing tunnel" | "proxy response headers too long") => {
+            "the proxy did not open a connection to the agent".to_owned()
+        }
+        _ => match fault_of_causes(error) {
+            Some(Fault { reason: Reason::Tls, .. }) => return None,
+            Some(Fault { reason: Reason::Dns, .. }) => "the host name of the proxy could not be resolved".to_owned(),
+            Some(Fault { reason: Reason::ConnectionRefused, .. }) => {
+                "nothing listens at the proxy's address".to_owned()
+            }
+            Some(Fault { reason: Reason::Unreachable, .. }) => "the proxy's address is unreachable".to_owned(),
+            _ => "the connection to the proxy failed".to_owned(),
+        },
+    };
+    Some(Fault::new(Reason::ProxyFailed, message))
+}
+
+/// Returns the text of the client's tunnel error without its prefix. The type of the error is private.
+fn tunnel_error(error: &reqwest::Error) -> Option<String> {
+    let mut causes = std::iter::successors(error.source(), |error| (*error).source());
+    causes.find_map(|cause| cause.to_string().strip_prefix("tunnel error: ").map(str::to_owned))
 }
 
 /// Classifies the error of a response whose body broke off.
@@ -43,8 +82,8 @@ fn fault_of_causes(error: &(dyn Error + 'static)) -> Option<Fault> {
             if let Some(fault) = io_fault(error) {
                 return Some(fault);
             }
-        } else if error.is::<rustls::Error>() {
-            return Some(Fault::new(Reason::Tls, format!("TLS failed: {error}")));
+        } else if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            return Some(tls_fault(error));
         } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
             // A reset connection surfaces as a hyper error whose source is an I/O error: keep looking for that.
             fallback = protocol_fault(error).or(fallback);
@@ -71,7 +110,7 @@ fn io_fault(error: &io::Error) -> Option<Fault> {
     // `source()` skips the error that an I/O error wraps, and the TLS connector wraps twice.
     if let Some(inner) = error.get_ref() {
         if let Some(error) = inner.downcast_ref::<rustls::Error>() {
-            return Some(Fault::new(Reason::Tls, format!("TLS failed: {error}")));
+            return Some(tls_fault(error));
         }
         if let Some(fault) = inner.downcast_ref::<io::Error>().and_then(io_fault) {
             return Some(fault);
@@ -81,6 +120,10 @@ fn io_fault(error: &io::Error) -> Option<Fault> {
         io::ErrorKind::ConnectionRefused => (Reason::ConnectionRefused, "nothing listens at the agent's address"),
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
             (Reason::ConnectionReset, "the connection was reset")
+        }
+        // A TLS connection that ends without the message that announces it.
+        io::ErrorKind::UnexpectedEof => {
+            (Reason::ConnectionClosed, "the agent closed the connection before it had answered")
         }
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkDown => {
             (Reason::Unreachable, "the agent's address is unreachable")

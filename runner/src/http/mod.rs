@@ -2,10 +2,14 @@
 //! HTTP; what it reads goes to `received`.
 
 mod client;
+mod client_setup;
 mod connect_error;
 mod decode;
+mod proxy;
 mod read_body;
+mod reused_connections;
 mod send_request;
+mod tls_fault;
 
-pub(crate) use client::AgentClient;
 pub use client::ClientError;
+pub(crate) use client::{AgentClient, Connection};

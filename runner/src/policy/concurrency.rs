@@ -56,6 +56,15 @@ impl Concurrency {
             Concurrency::Fixed(max) | Concurrency::Auto { max } => max,
         }
     }
+
+    /// Lowers the maximum to `cases` if it is higher.
+    #[must_use]
+    pub fn at_most(self, cases: NonZeroUsize) -> Self {
+        match self {
+            Concurrency::Fixed(max) => Concurrency::Fixed(max.min(cases)),
+            Concurrency::Auto { max } => Concurrency::Auto { max: max.min(cases) },
+        }
+    }
 }
 
 impl From<NonZeroUsize> for Concurrency {

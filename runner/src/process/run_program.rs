@@ -20,7 +20,7 @@ use super::supervised::{KillGuard, start};
 use super::unsupervised::{KillGuard, start};
 use crate::failure::{Fault, Reason};
 use crate::received::{
-    AgentResponse, BodyDestination, BodySink, Exchange, Extent, ProgramEnd, ReceivedBody, SinkLimits,
+    AgentResponse, BodyDestination, BodySink, Exchange, Extent, ProgramEnd, ReceivedBody, SinkLimits, is_file_shortage,
 };
 use crate::settings::AttemptLimits;
 
@@ -150,7 +150,7 @@ impl ProgramOutput<'_> {
         let body = ReceivedBody { bytes, total, fault: interrupted, extent, note: None };
         let fault = fault.or_else(|| body.answer_size_fault(limits));
         let response = AgentResponse { status: None, headers: HeaderMap::new(), body };
-        Ok(Exchange { response: Some(response), program: Some(end), fault })
+        Ok(Exchange { response: Some(response), program: Some(end), fault, ..Exchange::default() })
     }
 }
 
@@ -162,6 +162,9 @@ async fn write_request(mut input: impl AsyncWrite + Unpin, request: &[u8]) {
 }
 
 fn not_started(error: &io::Error) -> Exchange {
+    if is_file_shortage(error) {
+        return Exchange::without_files();
+    }
     let message = format!("the agent's program could not be started: {error}");
     let fault = Fault::new(Reason::AgentNotStarted, message);
     Exchange { program: Some(ProgramEnd::default()), ..Exchange::failed(fault) }

@@ -16,9 +16,16 @@ pub(crate) struct Exchange {
     pub(crate) program: Option<ProgramEnd>,
     /// The fault that transport and status reveal. The content of the body is judged later.
     pub(crate) fault: Option<Fault>,
+    /// Whether nothing was sent for lack of file descriptors. The exchange is then repeated and not recorded.
+    pub(crate) lacks_files: bool,
 }
 
 impl Exchange {
+    /// Returns an exchange that did not take place for lack of file descriptors.
+    pub(crate) fn without_files() -> Self {
+        Self { lacks_files: true, ..Self::default() }
+    }
+
     pub(crate) fn failed(fault: Fault) -> Self {
         Self { fault: Some(fault), ..Self::default() }
     }

@@ -3,7 +3,9 @@
 
 mod body_sink;
 mod exchange;
+mod file_shortage;
 mod text_check;
 
 pub(crate) use body_sink::{BodyBytes, BodyDestination, BodySink, Extent, SinkFull, SinkLimits};
 pub(crate) use exchange::{AgentResponse, Exchange, ProgramEnd, ReceivedBody};
+pub(crate) use file_shortage::is_file_shortage;

@@ -142,6 +142,7 @@ const fn is_past_connecting(reason: Reason) -> bool {
             | Reason::Dns
             | Reason::ConnectionRefused
             | Reason::Unreachable
+            | Reason::ProxyFailed
             | Reason::Tls
             | Reason::ConnectionFailed
             | Reason::RequestFailed

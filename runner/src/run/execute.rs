@@ -54,7 +54,7 @@ pub fn run(
 ) -> Result<Summary, RunError> {
     let adapter: Arc<dyn ProtocolAdapter> = settings.protocol.adapter(&settings.agent).into();
     let transport = Transport::new(settings, adapter.path())?;
-    let redactor = redactor(settings)?;
+    let redactor = redactor(settings, &transport)?;
     reject_secret_names(settings, cases)?;
     let runtime = runtime()?;
 
@@ -118,10 +118,14 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
     Ok(Summary { folder, counts, reached: scheduler.reached, interrupted, syncing })
 }
 
-/// Creates the async runtime. Recording happens on blocking threads, so two workers are enough for many requests in flight.
+/// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.
+///
+/// With a second worker, a request that is passed to a connection at the moment when the connection closes can be lost: it then
+/// waits for its whole time-out, because the channel between the two (tokio's `mpsc`) keeps a value that is sent while its receiver
+/// is dropped on another thread.
 fn runtime() -> Result<Runtime, RunError> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .thread_name("counterproof-runner")
         .enable_all()
         .build()
@@ -146,9 +150,9 @@ fn recorder(
     }
 }
 
-fn redactor(settings: &Settings) -> Result<Redactor, ClientError> {
+fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
     let secrets = known_secrets(settings);
-    Ok(Redactor::new(secrets.iter().map(Secret::expose))?)
+    Ok(Redactor::new(secrets.iter().chain(transport.secrets()).map(Secret::expose))?)
 }
 
 /// Rejects ids that contain a secret, because file names cannot be masked.

@@ -64,7 +64,7 @@ impl BaseUrl {
     }
 
     /// Reports whether requests are sent without TLS.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         self.full.scheme() == "http"
     }
 

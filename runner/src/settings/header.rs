@@ -1,5 +1,7 @@
 //! Request headers from the command line, with secret values.
 
+use std::env::VarError;
+
 use reqwest::header::{HeaderName, HeaderValue};
 
 use super::secret::Secret;
@@ -31,6 +33,14 @@ pub enum HeaderError {
         /// The variable.
         variable: String,
     },
+    /// The value of the environment variable is not text.
+    #[error("header `{header}` reads the environment variable `{variable}`, whose value is not valid UTF-8")]
+    NotUtf8 {
+        /// The header.
+        header: HeaderName,
+        /// The variable.
+        variable: String,
+    },
     /// The runner sets this header itself.
     #[error("header `{0}` is set by the runner and cannot be configured")]
     Reserved(HeaderName),
@@ -42,7 +52,7 @@ const RESERVED: [&str; 6] =
 
 impl Header {
     /// Parses `NAME:VALUE`. A value `env:VARIABLE` is looked up with `environment`.
-    pub fn parse(text: &Secret, environment: impl Fn(&str) -> Option<String>) -> Result<Self, HeaderError> {
+    pub fn parse(text: &Secret, environment: impl Fn(&str) -> Result<String, VarError>) -> Result<Self, HeaderError> {
         let (name, value) = text.expose().split_once(':').ok_or(HeaderError::NoColon)?;
         let name: HeaderName = name.trim().parse().map_err(|_| HeaderError::Name(name.trim().to_owned()))?;
         if RESERVED.contains(&name.as_str()) {
@@ -50,8 +60,13 @@ impl Header {
         }
         let value = match value.trim().strip_prefix("env:") {
             None => value.trim().to_owned(),
-            Some(variable) => environment(variable)
-                .ok_or_else(|| HeaderError::Unset { header: name.clone(), variable: variable.to_owned() })?,
+            Some(variable) => environment(variable).map_err(|error| {
+                let (header, variable) = (name.clone(), variable.to_owned());
+                match error {
+                    VarError::NotPresent => HeaderError::Unset { header, variable },
+                    VarError::NotUnicode(_) => HeaderError::NotUtf8 { header, variable },
+                }
+            })?,
         };
         match HeaderValue::from_str(&value) {
             Ok(_) => Ok(Self { name, value: Secret::from(value) }),
@@ -75,7 +90,10 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Header, HeaderError> {
-        Header::parse(&text.parse().unwrap(), |name| (name == "TOKEN").then(|| "s3cret".to_owned()))
+        Header::parse(&text.parse().unwrap(), |name| match name {
+            "TOKEN" => Ok("s3cret".to_owned()),
+            _ => Err(VarError::NotPresent),
+        })
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! The secrets that a run knows: configured ones, header values, and the credentials and query of the base URL.
+//! The secrets that a run knows: configured ones, header values, the credentials and query of the base URL, and arguments of an
+//! agent program that look like secrets.
 
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
+use super::argument_secrets::argument_secrets;
 use super::run_settings::Settings;
 use super::secret::Secret;
 use super::target::Target;
@@ -20,14 +22,16 @@ pub(crate) fn known_secrets(settings: &Settings) -> Vec<Secret> {
         implied.extend(value.split_once(' ').map(|(_scheme, credential)| credential.trim().to_owned()));
         implied.push(value.to_owned());
     }
-    if let Target::Http(base) = &settings.target {
-        implied.extend(url_secrets(&base.request_url("")));
+    match &settings.target {
+        Target::Http(base) => implied.extend(url_secrets(&base.request_url(""))),
+        Target::Command(command) => implied.extend(argument_secrets(command.arguments())),
     }
     implied.retain(|text| text.len() >= MIN_IMPLIED_BYTES);
     settings.secrets.iter().cloned().chain(implied.into_iter().map(Secret::from)).collect()
 }
 
-fn url_secrets(url: &Url) -> Vec<String> {
+/// Returns the credentials and the values of the query of a URL.
+pub(super) fn url_secrets(url: &Url) -> Vec<String> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (user, password) = (decoded(url.username()), url.password().map(decoded));
     let mut secrets = Vec::new();

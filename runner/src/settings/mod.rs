@@ -1,5 +1,6 @@
 //! The options of a run, in types that are already validated.
 
+mod argument_secrets;
 mod attempt_limits;
 mod base_url;
 mod header;
@@ -8,6 +9,7 @@ mod resolve_rule;
 mod run_settings;
 mod secret;
 mod target;
+mod trusted_certificates;
 
 pub(crate) use attempt_limits::AttemptLimits;
 pub(crate) use base_url::strip_secrets;
@@ -18,3 +20,4 @@ pub use resolve_rule::{ResolveRule, ResolveRuleError};
 pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start, UntilDecidedPlan};
 pub use secret::Secret;
 pub use target::{AgentCommand, AgentCommandError, Target};
+pub use trusted_certificates::{CertificateError, TrustedCertificates};

@@ -12,6 +12,7 @@ use super::header::Header;
 use super::resolve_rule::ResolveRule;
 use super::secret::Secret;
 use super::target::Target;
+use super::trusted_certificates::TrustedCertificates;
 use crate::agent::{AgentOptions, Protocol};
 use crate::policy::{Concurrency, Rate, RetryPolicy, RunShard};
 
@@ -55,6 +56,8 @@ pub struct Settings {
     pub secrets: Vec<Secret>,
     /// Addresses to use instead of name resolution.
     pub resolve: Vec<ResolveRule>,
+    /// Certificates that are trusted in addition to those of the system.
+    pub certificates: TrustedCertificates,
     /// Saves the request of each case as an asset, so that it can be sent again.
     pub save_requests: bool,
     /// A saved request body to send instead of the one that the protocol creates.
@@ -145,6 +148,7 @@ impl Settings {
             headers: Vec::new(),
             secrets: Vec::new(),
             resolve: Vec::new(),
+            certificates: TrustedCertificates::default(),
             save_requests: false,
             saved_request: None,
             grace: Duration::from_secs(5),

@@ -1,5 +1,6 @@
 //! The checked-out commit of a folder, read with `git`.
 
+use std::io::Read as _;
 use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
@@ -14,26 +15,38 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Reads the checkout that contains `folder`. Returns `None` without a checkout or without `git`.
+    /// Reads the checkout that contains `folder`. Returns `None` without a checkout, without a commit or without `git`.
     ///
     /// Untracked files do not count as changes, because run folders and reports usually are untracked.
     pub fn discover(folder: &Utf8Path) -> Option<Self> {
-        let commit = git(folder, &["rev-parse", "--verify", "HEAD"])?.trim().to_owned();
-        let changes = git(folder, &["status", "--porcelain", "--untracked-files=no"])?;
-        Some(Self { commit, dirty: !changes.trim().is_empty() })
+        Self::from_status(&git_status(folder)?)
+    }
+
+    /// Reads the output of `git status`: headers that start with `#`, then one line per change.
+    fn from_status(status: &str) -> Option<Self> {
+        let commit = status.lines().find_map(|line| line.strip_prefix("# branch.oid "))?.to_owned();
+        let dirty = status.lines().any(|line| !line.starts_with('#'));
+        (commit != "(initial)").then_some(Self { commit, dirty })
     }
 }
 
-fn git(folder: &Utf8Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
+/// Returns the output of `git status`, which is empty after a failure.
+fn git_status(folder: &Utf8Path) -> Option<String> {
+    let mut git = Command::new("git")
         // `status` would otherwise rewrite the index and could block other git commands in the checkout.
         .args(["--no-optional-locks", "-C", folder.as_str()])
-        .args(arguments)
+        .args(["status", "--porcelain=v2", "--branch", "--untracked-files=no"])
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output()
+        .spawn()
         .ok()?;
-    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+    let mut output = String::new();
+    let read = git.stdout.take()?.read_to_string(&mut output);
+    // There is no exit status to wait for if the parent of this process ignored SIGCHLD. Agent programs inherit that, so it is not
+    // changed here; the headers show well enough that git succeeded.
+    let is_failure = git.wait().is_ok_and(|status| !status.success());
+    (read.is_ok() && !is_failure).then_some(output)
 }
 
 #[cfg(test)]
@@ -44,5 +57,18 @@ mod tests {
     fn a_folder_outside_a_checkout_has_no_commit() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Checkout::discover(Utf8Path::from_path(folder.path()).unwrap()), None);
+    }
+
+    #[test]
+    fn the_commit_and_the_changes_are_read_from_the_status() {
+        let status = "# branch.oid 1f2e3d\n# branch.head main\n";
+        let checkout = |dirty| Some(Checkout { commit: "1f2e3d".to_owned(), dirty });
+        assert_eq!(Checkout::from_status(status), checkout(false));
+        assert_eq!(
+            Checkout::from_status(&format!("{status}1 .M N... 100644 100644 100644 0 0 a.txt\n")),
+            checkout(true)
+        );
+        assert_eq!(Checkout::from_status("# branch.oid (initial)\n# branch.head main\n"), None);
+        assert_eq!(Checkout::from_status(""), None);
     }
 }

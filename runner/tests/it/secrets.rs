@@ -1,5 +1,7 @@
 //! Secrets: no byte of a run folder contains them, wherever the agent repeats them.
 
+use std::env::VarError;
+
 use std::time::Duration;
 
 use counterproof_cases::CaseSpec;
@@ -27,7 +29,7 @@ pub(crate) fn run_with_secrets(agent: &Agent, cases: &[CaseSpec], change: impl F
     run_with(&url, cases, |settings| {
         settings.retry.retries = 1;
         let text = format!("Authorization: Bearer {TOKEN}").into();
-        settings.headers.push(Header::parse(&text, |_| None).unwrap());
+        settings.headers.push(Header::parse(&text, |_| Err(VarError::NotPresent)).unwrap());
         settings.secrets.push(Secret::from(NAMED.to_owned()));
         let format = format!("{settings:?}");
         assert!(!format.contains("s3cret"), "{format}");
@@ -47,7 +49,10 @@ pub(crate) fn forms(secret: &str) -> Vec<String> {
     });
     let form = percent.replace("%20", "+");
     let aligned = ["", "a", "ab"].map(|before| base64(format!("{before}{secret}").as_bytes()));
-    [secret.to_owned(), json, twice, ascii, percent, form].into_iter().chain(aligned).collect()
+    let decimal = secret.chars().fold(String::new(), |text, character| text + &format!("&#{};", u32::from(character)));
+    let hexadecimal = secret.chars().fold(String::new(), |text, it| text + &format!("&#x{:04X};", u32::from(it)));
+    let references = [decimal, hexadecimal];
+    [secret.to_owned(), json, twice, ascii, percent, form].into_iter().chain(references).chain(aligned).collect()
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -67,7 +72,7 @@ fn needles() -> Vec<String> {
             let text = base64(format!("{before}{secret}").as_bytes());
             text[4..text.len() - 4].to_owned()
         });
-        forms(secret).into_iter().take(6).chain(encoded)
+        forms(secret).into_iter().take(8).chain(encoded)
     });
     named.chain(KEYS.map(str::to_owned)).chain(["s3cret".to_owned()]).collect()
 }

@@ -6,6 +6,8 @@ use counterproof_store::write::WriteError;
 use counterproof_store::{LockError, ReadError};
 use counterproof_validation::PathError;
 
+use super::labels::LabelsError;
+
 /// Why a run cannot be the baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
@@ -21,6 +23,9 @@ pub enum AcceptError {
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The labels do not fit the run.
+    #[error(transparent)]
+    Labels(#[from] LabelsError),
     /// The id of the baseline is invalid.
     #[error("invalid baseline id `{name}`: {error}")]
     Name {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Accepted, Outcome, Run, RunId, Side, escape_invisible};
 use counterproof_store::write::{self, Durability, StagedFolder};
-use counterproof_store::{EVALUATION_FILE, LockError, RUN_FILE, ReadError, RunLock, RunReader};
+use counterproof_store::{EVALUATION_FILE, LABELS_FILE, LockError, RUN_FILE, ReadError, RunLock, RunReader};
 use counterproof_validation::{Code, validate_path};
 
 use super::accept_error::{AcceptError, Incompleteness, RepeatProblem};
+use super::labels::CaseLabels;
 use crate::folder::{absolute, rebase_path};
 
 /// An error message quotes at most this many findings.
@@ -29,6 +30,8 @@ pub struct Acceptance {
     pub append: bool,
     /// Whether to accept a run with cases without an answer.
     pub allow_failures: bool,
+    /// Which cases the agent solved, to be stored with the baseline.
+    pub labels: Option<CaseLabels>,
 }
 
 /// An accepted baseline.
@@ -68,6 +71,9 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
         }
         candidates.push(candidate);
     }
+    if let Some(labels) = &acceptance.labels {
+        labels.check(candidates.iter().flat_map(|candidate| &candidate.run.selected_case_ids))?;
+    }
     let published: Vec<bool> = candidates.iter().map(is_published).collect::<Result<_, _>>()?;
     if published.iter().all(|published| *published) {
         return Err(AcceptError::Exists(candidates.swap_remove(0).target));
@@ -76,7 +82,10 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
     // Completes a group of which an earlier, killed call published some copies.
     let unpublished: Vec<_> =
         candidates.iter().zip(published).filter(|(_, published)| !published).map(|(it, _)| it).collect();
-    let mut copies = unpublished.into_iter().map(stage).collect::<Result<Vec<_>, _>>()?;
+    let mut copies = unpublished
+        .into_iter()
+        .map(|candidate| stage(candidate, acceptance.labels.as_ref()))
+        .collect::<Result<Vec<_>, _>>()?;
     publish(&mut copies)?;
     Ok(Baseline {
         cases: candidates[0].reader.run().selected_case_ids.len(),
@@ -238,10 +247,13 @@ fn is_published(candidate: &Candidate) -> Result<bool, AcceptError> {
     Err(AcceptError::Exists(candidate.target.clone()))
 }
 
-/// Builds the copy of a run next to its target.
-fn stage(candidate: &Candidate) -> Result<StagedFolder, AcceptError> {
+/// Builds the copy of a run next to its target, with the labels of its cases.
+fn stage(candidate: &Candidate, labels: Option<&CaseLabels>) -> Result<StagedFolder, AcceptError> {
     let staged = StagedFolder::create(&candidate.target, "accept")?;
     super::copy::copy(&candidate.reader, staged.path())?;
+    if let Some(labels) = labels.and_then(|labels| labels.document(&candidate.run.selected_case_ids)) {
+        write::write_json(&staged.path().join(LABELS_FILE), &labels, Durability::Synced)?;
+    }
     write::write_json(&staged.path().join(RUN_FILE), &candidate.run, Durability::Synced)?;
     Ok(staged)
 }

@@ -3,6 +3,8 @@
 mod accept_error;
 mod acceptance;
 mod copy;
+mod labels;
 
 pub use accept_error::{AcceptError, Incompleteness, RepeatProblem};
 pub use acceptance::{Acceptance, Baseline, accept};
+pub use labels::{CaseLabels, LabelsError};
