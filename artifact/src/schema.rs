@@ -22,11 +22,14 @@ pub enum Kind {
     AssetsManifest,
     /// `evaluation.json`
     Evaluation,
+    /// `labels.json`
+    Labels,
 }
 
 impl Kind {
     /// All kinds, in the order in which the contract introduces them.
-    pub const ALL: [Kind; 5] = [Kind::Run, Kind::Case, Kind::FailureMeta, Kind::AssetsManifest, Kind::Evaluation];
+    pub const ALL: [Kind; 6] =
+        [Kind::Run, Kind::Case, Kind::FailureMeta, Kind::AssetsManifest, Kind::Evaluation, Kind::Labels];
 
     /// The value of `schema_version`.
     pub const fn schema_version(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Kind {
             Kind::FailureMeta => "failure-meta.v1",
             Kind::AssetsManifest => "assets-manifest.v1",
             Kind::Evaluation => "evaluation.v1",
+            Kind::Labels => "labels.v1",
         }
     }
 
@@ -47,6 +51,7 @@ impl Kind {
             Kind::FailureMeta => include_str!("../../schemas/failure-meta.v1.schema.json"),
             Kind::AssetsManifest => include_str!("../../schemas/assets-manifest.v1.schema.json"),
             Kind::Evaluation => include_str!("../../schemas/evaluation.v1.schema.json"),
+            Kind::Labels => include_str!("../../schemas/labels.v1.schema.json"),
         }
     }
 
@@ -62,12 +67,14 @@ impl Kind {
         static FAILURE_META: LazyLock<Value> = LazyLock::new(|| parse(Kind::FailureMeta));
         static ASSETS_MANIFEST: LazyLock<Value> = LazyLock::new(|| parse(Kind::AssetsManifest));
         static EVALUATION: LazyLock<Value> = LazyLock::new(|| parse(Kind::Evaluation));
+        static LABELS: LazyLock<Value> = LazyLock::new(|| parse(Kind::Labels));
         match self {
             Kind::Run => &RUN,
             Kind::Case => &CASE,
             Kind::FailureMeta => &FAILURE_META,
             Kind::AssetsManifest => &ASSETS_MANIFEST,
             Kind::Evaluation => &EVALUATION,
+            Kind::Labels => &LABELS,
         }
     }
 }

@@ -13,12 +13,14 @@ pub(crate) fn validator(kind: Kind) -> &'static Validator {
     static FAILURE_META: LazyLock<Validator> = LazyLock::new(|| compile(Kind::FailureMeta));
     static ASSETS_MANIFEST: LazyLock<Validator> = LazyLock::new(|| compile(Kind::AssetsManifest));
     static EVALUATION: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Evaluation));
+    static LABELS: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Labels));
     match kind {
         Kind::Run => &RUN,
         Kind::Case => &CASE,
         Kind::FailureMeta => &FAILURE_META,
         Kind::AssetsManifest => &ASSETS_MANIFEST,
         Kind::Evaluation => &EVALUATION,
+        Kind::Labels => &LABELS,
     }
 }
 

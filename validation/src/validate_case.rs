@@ -65,13 +65,15 @@ impl RunFolder {
         CheckedCase { case, findings: findings.into_located(&bytes), bytes }
     }
 
-    /// True where `<case_id>.json` is JSON that does not declare a document of the contract. Where no run selected it, it is
-    /// ignored.
+    /// True where `<case_id>.json` is JSON that does not declare a document of the contract, or is the labels of the run. Where
+    /// no run selected it, it is ignored.
     pub fn is_foreign(&self, case_id: &CaseId) -> bool {
         let mut findings = Findings::new(self.path());
         let bytes = crate::document::read(self.path(), &format!("{case_id}.json"), &mut findings);
         let document = bytes.and_then(|bytes| parse::parse(&bytes, &mut findings));
-        document.is_some_and(|document| schema::declared(&document) == schema::Declared::Foreign)
+        document.is_some_and(|document| {
+            matches!(schema::declared(&document), schema::Declared::Foreign | schema::Declared::Known(Kind::Labels))
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::Code;
 use crate::document::Document;
 use crate::finding::{Finding, Findings};
 use crate::rules::evaluation;
+use crate::rules::labels;
 use crate::rules::manifest;
 use crate::rules::meta;
 use crate::rules::run;
@@ -257,6 +258,12 @@ fn check_as(kind: Kind, folder: &Utf8Path, document: &mut Document) {
         }
         Kind::Evaluation => {
             evaluation::check(value, findings);
+        }
+        Kind::Labels => {
+            let run = Document::read_in_folder(folder, RUN_FILE).value;
+            if labels::check(value, findings) && run.is_object() {
+                labels::check_folder(&run, value, findings);
+            }
         }
         Kind::AssetsManifest => {
             if manifest::check(value, findings) && folder.file_name() == Some(ASSETS_FOLDER) {

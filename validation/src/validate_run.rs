@@ -16,6 +16,7 @@ use crate::finding::{Finding, Findings};
 use crate::json_value::items;
 use crate::parse;
 use crate::rules::evaluation;
+use crate::rules::labels;
 use crate::rules::manifest;
 use crate::rules::meta;
 use crate::rules::run;
@@ -24,10 +25,11 @@ use crate::rules::schema::{self, Declared};
 use crate::run_folder::RunFolder;
 use crate::validate_case;
 use crate::validate_path::{Report, not_utf8, unreadable};
+use counterproof_artifact::schema::Kind;
 use counterproof_artifact::{Href, Side};
 use counterproof_store::unrestored;
 use counterproof_store::write::TEMPORARY_PREFIX;
-use counterproof_store::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE, ReadError};
+use counterproof_store::{ASSETS_FOLDER, EVALUATION_FILE, LABELS_FILE, MANIFEST_FILE, RUN_FILE, ReadError};
 use counterproof_store::{JOURNAL_FILE, JournalRecord};
 
 /// The result of checking one artifact.
@@ -49,11 +51,12 @@ struct SavedBody {
 pub(crate) fn check(path: &Utf8Path) -> Report {
     let mut report = Report { runs: 1, ..Report::default() };
     let folder_names = FolderNames::from_path(path);
-    let (names, broken) = artifact_names(path);
+    let (mut names, broken) = artifact_names(path);
     let (assets, broken_assets) = asset_files(path);
 
     let mut run = Document::read_in_folder(path, RUN_FILE);
     let is_run = run.is_json && run::check(&run.value, &folder_names, &mut run.findings);
+    let labels_document = take_labels(path, &mut names, is_run.then_some(&run.value));
     let mut manifest_document =
         path.join(MANIFEST_FILE).exists().then(|| Document::read_in_folder(path, MANIFEST_FILE));
     let is_manifest = manifest_document.as_mut().is_some_and(|manifest_document| {
@@ -97,17 +100,41 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
     for findings in metas {
         report.add(findings);
     }
-    if path.join(EVALUATION_FILE).exists() {
-        let mut document = Document::read_in_folder(path, EVALUATION_FILE);
-        if document.is_json {
-            evaluation::check(&document.value, &mut document.findings);
-        }
+    for document in [evaluation_document(path), labels_document].into_iter().flatten() {
         report.add(document.finish());
     }
     for finding in broken.into_iter().chain(broken_assets).chain(not_restored(path)) {
         report.add(vec![finding]);
     }
     report
+}
+
+/// Removes the labels of the run from the names of its artifacts, and checks them against the run if that is valid. Another
+/// document of their name is the artifact of a case.
+fn take_labels(folder: &Utf8Path, names: &mut Vec<String>, run: Option<&Value>) -> Option<Document> {
+    let index = names.iter().position(|name| name == LABELS_FILE)?;
+    let mut document = Document::read_in_folder(folder, LABELS_FILE);
+    if schema::declared(&document.value) != Declared::Known(Kind::Labels) {
+        return None;
+    }
+    names.remove(index);
+    if labels::check(&document.value, &mut document.findings)
+        && let Some(run) = run
+    {
+        labels::check_folder(run, &document.value, &mut document.findings);
+    }
+    Some(document)
+}
+
+/// Reads and checks the evaluation in a run folder, if there is one.
+fn evaluation_document(folder: &Utf8Path) -> Option<Document> {
+    folder.join(EVALUATION_FILE).exists().then(|| {
+        let mut document = Document::read_in_folder(folder, EVALUATION_FILE);
+        if document.is_json {
+            evaluation::check(&document.value, &mut document.findings);
+        }
+        document
+    })
 }
 
 /// Reports files that were lost in a power loss and are still in the journal.

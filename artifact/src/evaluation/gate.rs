@@ -74,11 +74,18 @@ pub struct GateRule {
     /// The number of cases that could have been counted. With 0, the rule has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     pub of: Option<u64>,
-    /// The statistical test that decided the rule; absent where a limit decides.
+    /// The statistical test that decided the rule; absent where a count decides, and for a rule without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<RuleTest>,
     /// True where the rule is met.
     pub passed: bool,
+}
+
+impl GateRule {
+    /// Whether the rule can be violated. A rule without a limit is for information.
+    pub fn is_limited(&self) -> bool {
+        self.limit.is_some() || self.test.is_some()
+    }
 }
 
 /// A one-sided test of the cases that got worse against those that got better.

@@ -53,6 +53,9 @@ pub struct Evaluation {
     /// All runs of both sides; absent where each side has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
+    /// True where the agent is declared deterministic, or its baseline runs agree on every case: one run then decides a case.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deterministic: bool,
     /// The rates over all cases: one entry for each measure that at least one case has, also with one run per side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suite: Vec<SuiteMeasure>,
@@ -156,6 +159,8 @@ pub enum Verdict {
     Improved,
     /// The sides differ, with no sign of a regression or an improvement.
     Changed,
+    /// The sides differ, and no test of their several runs can tell whether by more than chance.
+    Undecided,
     /// The sides differ no more than the baseline runs differ from each other.
     Noisy,
     /// No difference remains after the rules of the comparison.
@@ -164,7 +169,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, in the order in which they are tested.
-    pub const ALL: [Verdict; 11] = [
+    pub const ALL: [Verdict; 12] = [
         Verdict::Invalid,
         Verdict::Missing,
         Verdict::Added,
@@ -174,18 +179,20 @@ impl Verdict {
         Verdict::Regressed,
         Verdict::Improved,
         Verdict::Changed,
+        Verdict::Undecided,
         Verdict::Noisy,
         Verdict::Unchanged,
     ];
 
     /// All verdicts in display order.
-    pub const WORST_FIRST: [Verdict; 11] = [
+    pub const WORST_FIRST: [Verdict; 12] = [
         Verdict::Regressed,
         Verdict::Broken,
         Verdict::Invalid,
         Verdict::Missing,
         Verdict::Added,
         Verdict::Changed,
+        Verdict::Undecided,
         Verdict::Noisy,
         Verdict::StillBroken,
         Verdict::Improved,
@@ -205,6 +212,7 @@ impl Verdict {
             Verdict::Regressed => "regressed",
             Verdict::Improved => "improved",
             Verdict::Changed => "changed",
+            Verdict::Undecided => "undecided",
             Verdict::Noisy => "noisy",
             Verdict::Unchanged => "unchanged",
         }
@@ -275,6 +283,11 @@ pub struct CaseEvaluation {
 }
 
 impl CaseEvaluation {
+    /// The level of the severity; `None` if nothing counts.
+    pub fn severity_level(&self) -> Option<SeverityLevel> {
+        self.severity.as_ref().and_then(Severity::level)
+    }
+
     /// True where new does not meet the expectations. With several runs: where less than half of them do.
     pub fn is_unmet_on_new(&self) -> bool {
         self.met(|measure| &measure.new).map_or_else(|| !self.unmet_on_new().is_empty(), Rate::is_in_less_than_half)

@@ -94,6 +94,21 @@ pub struct CaseMeasure {
     pub more_baseline_runs: Option<u64>,
 }
 
+impl CaseMeasure {
+    /// True where new has the lower rate.
+    pub fn is_lower_on_new(&self) -> bool {
+        // Cross-multiplied, so that no rounding makes equal rates differ.
+        let product = |passed: &Rate, runs: &Rate| u128::from(passed.passed) * u128::from(runs.runs);
+        product(&self.new, &self.baseline) < product(&self.baseline, &self.new)
+    }
+
+    /// True where new has the lower rate on too few runs to rule out chance, and a known number of further runs would decide.
+    pub fn is_open_fall(&self) -> bool {
+        let is_open = matches!(self.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
+        is_open && self.more_runs.is_some() && self.is_lower_on_new()
+    }
+}
+
 /// A conclusion from counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

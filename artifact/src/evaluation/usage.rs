@@ -16,6 +16,16 @@ pub struct CaseUsage {
     pub new: Option<SideUsage>,
 }
 
+impl CaseUsage {
+    /// Returns the values of baseline and new, where both sides have the quantity. Costs in different currencies cannot be
+    /// compared, so there are none.
+    pub fn compared(&self, code: UsageCode) -> Option<(f64, f64)> {
+        let (baseline, new) = (self.baseline.as_ref()?, self.new.as_ref()?);
+        let values = (baseline.get(code)?, new.get(code)?);
+        (baseline.currency_of(code) == new.currency_of(code)).then_some(values)
+    }
+}
+
 /// The time, size and cost of the answers of a side to a case: of the only run, or the medians over several runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SideUsage {
@@ -48,6 +58,11 @@ impl SideUsage {
     /// Input and output tokens together, where both are known.
     pub fn tokens(&self) -> Option<f64> {
         Some(self.input_tokens?.value() + self.output_tokens?.value())
+    }
+
+    /// Returns the currency of a cost, where it is known. Other quantities have none.
+    pub fn currency_of(&self, code: UsageCode) -> Option<&str> {
+        self.currency.as_deref().filter(|_| code == UsageCode::Cost)
     }
 
     /// Returns a quantity, where it is known.

@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::wire_types::{case, evaluation, failure_meta, manifest, run};
+use crate::wire_types::{case, evaluation, failure_meta, labels, manifest, run};
 
-static VALIDATORS: LazyLock<[(Kind, jsonschema::Validator); 5]> =
+static VALIDATORS: LazyLock<[(Kind, jsonschema::Validator); 6]> =
     LazyLock::new(|| Kind::ALL.map(|kind| (kind, jsonschema::draft202012::new(kind.document()).unwrap())));
 
 fn assert_round_trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(
@@ -52,6 +52,11 @@ proptest! {
     #[test]
     fn manifests(manifest in manifest()) {
         assert_round_trip(Kind::AssetsManifest, &manifest)?;
+    }
+
+    #[test]
+    fn labels_of_baselines(labels in labels()) {
+        assert_round_trip(Kind::Labels, &labels)?;
     }
 
     #[test]

@@ -6,9 +6,9 @@ use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_artifact::{
     Accepted, Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Confirmation, Content, ContentType,
     Count, Event, EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema,
-    FinalOutput, FinalOutputEvent, Href, Limits, Manifest, ManifestItem, ManifestSchema, Millis, Nullable, Outcome,
-    ProposedAction, Retrieval, RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf,
-    Side, Stats, ToolCall, ToolResult, ToolStatus, UntilDecided, Usage,
+    FinalOutput, FinalOutputEvent, Href, Labels, LabelsSchema, Limits, Manifest, ManifestItem, ManifestSchema, Millis,
+    Nullable, Outcome, ProposedAction, Retrieval, RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure,
+    Sha256Digest, ShardOf, Side, Stats, ToolCall, ToolResult, ToolStatus, UntilDecided, Usage,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -333,6 +333,12 @@ prop_compose! {
             schema_version: FailureMetaSchema::V1, case_id, version, class, content_type, encoding, bytes_written,
             bytes_total, truncated, sha256, headers, note, extra,
         }
+    }
+}
+
+prop_compose! {
+    pub(crate) fn labels()(solved in btree_map(case_id(), any::<bool>(), 0..4), extra in extra()) -> Labels {
+        Labels { schema_version: LabelsSchema::V1, solved, extra }
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod evaluation;
 pub(crate) mod evidence;
 pub(crate) mod failure;
 pub(crate) mod hrefs;
+pub(crate) mod labels;
 pub(crate) mod manifest;
 pub(crate) mod meta;
 pub(crate) mod names;

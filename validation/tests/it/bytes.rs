@@ -2,7 +2,7 @@
 
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::schema::Kind;
-use counterproof_artifact::{Case, FailureMeta, Manifest, Run};
+use counterproof_artifact::{Case, FailureMeta, Labels, Manifest, Run};
 use counterproof_validation::{validate_case, validate_path};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -17,6 +17,7 @@ fn has_a_type(document: &Value) -> bool {
         Some(Kind::Case) => serde_json::from_value::<Case>(document).is_ok(),
         Some(Kind::FailureMeta) => serde_json::from_value::<FailureMeta>(document).is_ok(),
         Some(Kind::AssetsManifest) => serde_json::from_value::<Manifest>(document).is_ok(),
+        Some(Kind::Labels) => serde_json::from_value::<Labels>(document).is_ok(),
         Some(Kind::Evaluation) => serde_json::from_value::<Evaluation>(document).is_ok(),
         None => false,
     }

@@ -138,6 +138,15 @@ fn breaks() -> Vec<Break> {
             third["case_id"] = json!("third");
             kit.write("third.json", third.to_string().as_bytes());
         }),
+        at(Code::CaseNotSelected, "a label of a case that the run does not have", "labels.json", "/solved/third", |kit| {
+            kit.write("labels.json", br#"{"schema_version": "labels.v1", "solved": {"answer": true, "third": false}}"#);
+        }),
+        at(Code::WrongType, "a label that is a number", "labels.json", "/solved/answer", |kit| {
+            kit.write("labels.json", br#"{"schema_version": "labels.v1", "solved": {"answer": 1}}"#);
+        }),
+        at(Code::MissingField, "labels without their cases", "labels.json", "", |kit| {
+            kit.write("labels.json", br#"{"schema_version": "labels.v1"}"#);
+        }),
         at(Code::StatsDiffer, "a total that differs from the selection", "run.json", "/stats/cases_total", |kit| kit.set("run.json", "/stats/cases_total", json!(3))),
         at(Code::StatsDiffer, "failures that were not counted", "run.json", "/stats/cases_failed", |kit| kit.set("run.json", "/stats/cases_failed", json!(0))),
         at(Code::StatsDiffer, "fewer completed cases than answers", "run.json", "/stats/cases_completed", |kit| kit.set("run.json", "/stats/cases_completed", json!(0))),
