@@ -14,7 +14,7 @@
   const PAGE_SIZE = 200;
   const SIGNS = {
     regressed: "✗", broken: "✗", "still-broken": "✗", invalid: "!", missing: "−", added: "+",
-    changed: "~", noisy: "·", improved: "✓", recovered: "✓", unchanged: "=",
+    changed: "~", undecided: "?", noisy: "·", improved: "✓", recovered: "✓", unchanged: "=",
   };
   const RISKS = ["high", "medium", "low", ""];
 
@@ -26,10 +26,10 @@
   counterproof.addCases = function (index, shard) {
     const names = (indexes) => indexes.map((index) => shard.strings[index]);
     shards[index] = shard.cases.map((fields) => {
-      const [id, page, title, verdict, risk, severity, reason, suite, codes, tools, tags] = fields;
+      const [id, page, title, verdict, risk, severity, reason, suite, codes, tools, tags, usage] = fields;
       const href = page === 0 ? "" : `cases/${encodeURIComponent(page === 1 ? id : page)}.html`;
       return {
-        id, title, verdict, risk, severity, reason, suite, href,
+        id, title, verdict, risk, severity, reason, suite, href, usage,
         codes: names(codes), tools: names(tools), tags: names(tags),
       };
     });
@@ -102,6 +102,18 @@
     return made;
   }
 
+  // The names of the columns about time, size and cost, in the order of the cells.
+  const usageNames = [...table.querySelectorAll("thead .figure")].map((heading) => heading.textContent.toLowerCase());
+
+  // A cell is a value, which may be empty, or a list of a value and its change.
+  function usageCell(cell, index) {
+    const [value, change] = [].concat(cell);
+    const made = element("td", "figure");
+    if (value) made.append(element("span", "label", usageNames[index]), " ", element("bdi", "", value));
+    if (change) made.append(" ", element("span", "change", `(${change})`));
+    return made;
+  }
+
   function row(entry) {
     const sign = element("span", "sign", SIGNS[entry.verdict] ?? "");
     sign.setAttribute("aria-hidden", "true");
@@ -112,7 +124,7 @@
     head.scope = "row";
     if (entry.title) head.append(" ", element("bdi", "title", entry.title));
     return element("tr", "", element("td", "", verdict), head, element("td", "risk", entry.risk),
-      element("td", "severity", entry.severity), element("td", "why", element("bdi", "", entry.reason)));
+      element("td", "severity", entry.severity), ...entry.usage.map(usageCell), element("td", "why", element("bdi", "", entry.reason)));
   }
 
   let shown = [];

@@ -1,4 +1,4 @@
-//! What is measured: each stage does all that the one before it does, and something more.
+//! What is measured: the floors, which read, parse and copy files, and the operations that are compared with them.
 
 use std::fs;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_evaluator::{ComparedRun, PageSelection, ReportWriter, Request};
-use counterproof_store::RunReader;
+use counterproof_store::{RunReader, write};
 use counterproof_validation::validate_path;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -17,6 +17,10 @@ use crate::{Outcome, print_line};
 
 /// Reads all files of both runs, and parses the JSON ones where `parse` says so: each is dropped before the next is read.
 pub(crate) fn read(root: &Utf8Path, parse: bool) -> Outcome {
+    said(&mebibytes(read_all(root, parse)?))
+}
+
+fn read_all(root: &Utf8Path, parse: bool) -> Outcome<u64> {
     let bytes: Result<u64, String> = files(root)?
         .into_par_iter()
         .map(|path| {
@@ -28,7 +32,52 @@ pub(crate) fn read(root: &Utf8Path, parse: bool) -> Outcome {
             Ok(bytes.len() as u64)
         })
         .sum();
-    said(&format!("{:.0} MiB", bytes? as f64 / 1024.0 / 1024.0))
+    Ok(bytes?)
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.0} MiB", bytes as f64 / 1024.0 / 1024.0)
+}
+
+/// Reads and parses the files of both runs, and copies every file of the report with all pages.
+pub(crate) fn copy(root: &Utf8Path) -> Outcome {
+    read_all(root, true)?;
+    let (report, target) = (report_folder(root, PageSelection::All), root.join("copy"));
+    let mut files = Vec::new();
+    list(&report, &mut files)?;
+    for file in &files {
+        let folder = file.strip_prefix(&report)?.parent().map(|folder| target.join(folder));
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            write::create_folder(&folder)?;
+        }
+    }
+    let copied: Result<u64, String> = files
+        .par_iter()
+        .map(|file| {
+            let to = target.join(file.strip_prefix(&report).map_err(|error| error.to_string())?);
+            write::copy_new(file, &to).map_err(|error| format!("{to}: {error}"))?;
+            Ok(1)
+        })
+        .sum();
+    said(&format!("{} files", copied?))
+}
+
+/// Adds every file below a folder.
+fn list(folder: &Utf8Path, files: &mut Vec<Utf8PathBuf>) -> Outcome {
+    for entry in folder.read_dir_utf8()? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            list(entry.path(), files)?;
+        } else {
+            files.push(entry.into_path());
+        }
+    }
+    Ok(())
+}
+
+/// A folder for each selection: removing an old report would cost as much as writing a new one.
+fn report_folder(root: &Utf8Path, pages: PageSelection) -> Utf8PathBuf {
+    root.join(if pages == PageSelection::All { "report" } else { "report-without-pages" })
 }
 
 /// Every file of both runs, sorted.
@@ -64,7 +113,7 @@ pub(crate) fn validate(root: &Utf8Path) -> Outcome {
 
 /// Compares the runs and writes the report.
 pub(crate) fn compare(root: &Utf8Path, pages: PageSelection) -> Outcome {
-    let evaluation = compare_into(root, &root.join("report"), pages)?;
+    let evaluation = compare_into(root, &report_folder(root, pages), pages)?;
     let counts = evaluation.counts.iter().filter(|(_, count)| **count > 0);
     said(&counts.map(|(verdict, count)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", "))
 }

@@ -5,26 +5,11 @@ use counterproof_evaluator::statistics::{
     CaseRounds, CaseTallies, CaseTests, PlaceValues, RoundTests, SuiteDecision, Tally, Thresholds, judge_place,
     judge_rounds, judge_with, open,
 };
+use fastrand::Rng;
 
-/// `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
-    }
-
-    fn happens(&mut self, chance: f64) -> bool {
-        ((self.next() >> 11) as f64) < chance * (1u64 << 53) as f64
-    }
-
-    fn runs(&mut self, count: u32, chance: f64) -> Tally {
-        (0..count).map(|_| self.happens(chance)).collect()
-    }
+/// The results of some runs, each of which passes with this probability.
+fn runs(random: &mut Rng, count: u32, chance: f64) -> Tally {
+    (0..count).map(|_| random.f64() < chance).collect()
 }
 
 /// A suite: the pass rates of each case on baseline and on new, and the number of runs per side.
@@ -51,10 +36,10 @@ impl Suite {
         let (thresholds, mut tests) = (Thresholds::default(), CaseTests::default());
         let mut found = 0;
         for night in 0..nights {
-            let mut random = Random(u64::from(night) << 20);
+            let mut random = Rng::with_seed(u64::from(night));
             let case = |(old, new): &(f64, f64)| CaseTallies {
-                baseline: random.runs(self.runs, *old),
-                new: random.runs(self.runs, *new),
+                baseline: runs(&mut random, self.runs, *old),
+                new: runs(&mut random, self.runs, *new),
             };
             let cases: Vec<CaseTallies> = self.rates.iter().map(case).collect();
             found += u32::from(is(&judge_with(&cases, &thresholds, &mut tests)));
@@ -108,15 +93,18 @@ pub(crate) fn alarm_of_one_case(runs: u32, old: f64, new: f64, tests: &mut CaseT
 /// Simulates adaptive repeats of one night. Returns the decision and the number of runs of new.
 fn adaptive(rates: &[(f64, f64)], baseline: u32, max: u32, seed: u64, tests: &mut RoundTests) -> (SuiteDecision, u32) {
     let thresholds = Thresholds::default();
-    let mut random = Random(seed);
-    let case =
-        |(old, _): &(f64, f64)| CaseRounds { baseline: random.runs(baseline, *old), new: Vec::new(), left_out: 0 };
+    let mut random = Rng::with_seed(seed);
+    let case = |(old, _): &(f64, f64)| CaseRounds {
+        baseline: runs(&mut random, baseline, *old),
+        new: Vec::new(),
+        left_out: 0,
+    };
     let mut cases: Vec<CaseRounds> = rates.iter().map(case).collect();
     let (mut open_cases, mut spent): (Vec<usize>, u32) = ((0..cases.len()).collect(), 0);
     for round in 1..=max {
         for index in &open_cases {
             let (_, new) = rates[*index];
-            cases[*index].new.push(random.happens(new));
+            cases[*index].new.push(random.f64() < new);
             spent += 1;
         }
         if round >= thresholds.full_rounds {
@@ -146,8 +134,8 @@ pub(crate) fn adaptive_nights(rates: &[(f64, f64)], baseline: u32, max: u32, nig
 pub(crate) fn place_nights(nights: u32, old: f64, new: f64) -> u32 {
     let mut found = 0;
     for night in 0..nights {
-        let mut random = Random(u64::from(night) << 20);
-        let mut value = |chance: f64| if random.happens(chance) { 1 + random.next() % 3 } else { 0 };
+        let mut random = Rng::with_seed(u64::from(night));
+        let mut value = |chance: f64| if random.f64() < chance { random.u64(1..4) } else { 0 };
         let cases: Vec<PlaceValues> =
             (0..50).map(|_| PlaceValues { baseline: vec![value(old), value(old)], new: vec![value(new)] }).collect();
         found += u32::from(judge_place(&cases).pooled.p.is_some_and(|p| p <= 0.05));

@@ -10,6 +10,7 @@ use crate::diff::alignment_summary;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
+use crate::judge::expectation_reasons::expectation_message;
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::high_risk::HighRisk;
 use crate::judge::severity;
@@ -248,7 +249,7 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
 fn with_must_first(mut decision: Decision, expectations: &[ExpectationResult]) -> Decision {
     if !decision.reasons.iter().any(|reason| ReasonCode::MustUnmet.is_code_of(reason)) {
         let unmet = |result: &&ExpectationResult| result.must && result.new.as_ref().is_some_and(|new| !new.is_met());
-        let reason = |result| ReasonCode::MustUnmet.reason(verdict::expectation_message(result), Vec::new());
+        let reason = |result| ReasonCode::MustUnmet.reason(expectation_message(result), Vec::new());
         decision.reasons.extend(expectations.iter().filter(unmet).map(reason));
     }
     // Stable: all other reasons stay in their order.
@@ -304,6 +305,7 @@ fn evaluation(
         differences,
         expectations,
         findings,
+        labelled_failed: context.request.baseline.labelled_failed(context.case_id),
         runs: repeats.and_then(|repeats| repeats.case.for_severity()),
     });
     let risk_of_pair = verdict::highest_risk([baseline, new].into_iter().filter_map(Artifact::answer));

@@ -72,6 +72,11 @@ impl Request<'_> {
         let declares = |run: &ComparedRun| run.reader().run().deterministic == Some(true);
         self.is_deterministic || self.baseline.iter().chain(self.new.iter()).all(declares)
     }
+
+    /// Whether one run decides a case: the agent is declared deterministic, or several runs show that it is.
+    fn is_deterministic_over(&self, repeated: Option<&RepeatAnalysis>) -> bool {
+        repeated.map_or_else(|| self.declares_deterministic(), RepeatAnalysis::is_deterministic)
+    }
 }
 
 /// An error of [`compare`].
@@ -117,7 +122,7 @@ pub fn compare<E: Send>(
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
     // Of several runs, the comparison loads the shown one of each case only; the analysis has seen all of them.
     let repetition = BaselineRepetition::new(repeated.as_ref().map_or(0, RepeatAnalysis::longest_repetition));
-    let is_deterministic = repeated.as_ref().map_or(inputs.is_declared_deterministic, RepeatAnalysis::is_deterministic);
+    let is_deterministic = request.is_deterministic_over(repeated.as_ref());
     let values = &UsualValues::default();
     let contacts = &BaselineContacts::default();
     let pass = Pass {
@@ -166,6 +171,7 @@ fn evaluation(
             new: request.new.iter().map(|run| facts(run.reader().run())).collect(),
             suite: suite.measures.clone(),
         }),
+        deterministic: request.is_deterministic_over(repeated),
         suite: suite.measures,
         counts: count_verdicts(&cases),
         usage: measures,
@@ -190,18 +196,16 @@ struct Judged<'a> {
 impl Judged<'_> {
     fn gate(&self, review: Vec<ReviewItem>) -> Gate {
         let Self { request, specs, repeated, suite, cases, measures } = *self;
-        let level = request.thresholds.alpha.value();
         let sets = ReviewSet::by_case(&review);
         let judged = cases.iter().map(|case| {
             let set = sets.get(&case.case_id).copied().unwrap_or_default();
             GateCase::new(case, specs.get(&case.case_id).copied(), set)
         });
         let judged: Vec<_> = judged.collect();
-        let unmet = gate::unmet_test(&suite.measures, cases, level);
-        let mut tested = vec![suite_rule(suite, &request.limits, &request.thresholds)];
-        tested.extend(repeated.map(|_| RepeatAnalysis::undecided_rule(cases, &request.limits)));
+        let unmet = gate::unmet_test(&suite.measures, suite.level);
+        let mut tested = vec![suite_rule(suite, &request.limits)];
         tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(&request.limits)));
-        let of_usage = gate::usage_rules(cases, measures, &request.limits.usage, level);
+        let of_usage = gate::usage_rules(cases, measures, &request.limits.usage, request.thresholds.alpha.value());
         tested.extend(of_usage);
         let is_repeated = repeated.is_some();
         gate::judge(GateInput { cases: &judged, tested, limits: &request.limits, is_repeated, unmet, review })

@@ -101,15 +101,11 @@ fn all(judged: usize) -> String {
 }
 
 /// How many cases differ, and in how many new meets the expectations.
-pub fn besides(evaluation: &Evaluation) -> String {
+pub fn case_summary(evaluation: &Evaluation) -> String {
     let judged = evaluation.cases.iter().filter(|case| case.is_judged_on_new()).count();
     let unmet: Vec<_> =
         evaluation.cases.iter().filter(|case| case.is_judged_on_new() && case.is_unmet_on_new()).collect();
-    let stays = |verdict: Verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy | Verdict::StillBroken);
-    let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
-    let total = evaluation.cases.len();
-    let verb = if moved == 1 { "differs" } else { "differ" };
-    let moved = format!("{moved} of {} {verb}", text::count(total, "case", "cases"));
+    let moved = differing(evaluation);
     let expectations = match (judged, unmet.len()) {
         // The gate's qualifications already have it.
         (0, _) if gate::lacks_expectations(evaluation) => return moved,
@@ -122,6 +118,18 @@ pub fn besides(evaluation: &Evaluation) -> String {
         }
     };
     format!("{moved}; {expectations}")
+}
+
+/// How many cases differ; with several runs per side, how many by more than chance, and how many are undecided.
+fn differing(evaluation: &Evaluation) -> String {
+    let stays = |verdict: Verdict| {
+        matches!(verdict, Verdict::Unchanged | Verdict::Undecided | Verdict::Noisy | Verdict::StillBroken)
+    };
+    let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
+    let undecided = evaluation.cases.iter().filter(|case| case.verdict == Verdict::Undecided).count();
+    let verb = if moved == 1 { "differs" } else { "differ" };
+    let moved = format!("{moved} of {} {verb}", text::count(evaluation.cases.len(), "case", "cases"));
+    if undecided == 0 { moved } else { format!("{moved} by more than chance, {undecided} undecided") }
 }
 
 /// Which runs were compared.
@@ -143,6 +151,7 @@ pub fn repeats(evaluation: &Evaluation) -> String {
             text::count(repeats.baseline.len(), "run", "runs"),
             text::count(repeats.new.len(), "run", "runs")
         ),
+        None if evaluation.deterministic => "one run per side; the agent is declared deterministic".to_owned(),
         None => {
             "one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it"
                 .to_owned()

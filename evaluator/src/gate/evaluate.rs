@@ -10,9 +10,6 @@ use super::review::{ReviewCode, ReviewSet};
 use super::rules::{GateRules, Limit, Measure, ScopeRules};
 use super::unmet::UnmetTest;
 
-/// The rule that counts the cases with a lower pass rate on new and too few runs to rule out chance.
-pub(crate) const UNDECIDED: &str = "undecided";
-
 /// What the gate knows of a case.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GateCase<'a> {
@@ -71,6 +68,7 @@ impl Measure {
             Measure::Missing => case.verdict == Verdict::Missing,
             Measure::Added => case.verdict == Verdict::Added,
             Measure::Changed => case.verdict == Verdict::Changed,
+            Measure::Undecided => case.verdict == Verdict::Undecided,
             Measure::Noisy => case.verdict == Verdict::Noisy,
             Measure::Improved => case.verdict == Verdict::Improved,
             Measure::Recovered => case.verdict == Verdict::Recovered,
@@ -89,6 +87,7 @@ impl Measure {
         match self {
             Measure::Regressed
             | Measure::Changed
+            | Measure::Undecided
             | Measure::Noisy
             | Measure::Improved
             | Measure::HighRiskChanged
@@ -106,7 +105,15 @@ impl Measure {
 
 /// Whether both sides answered.
 const fn is_compared(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Regressed | Verdict::Improved | Verdict::Changed | Verdict::Noisy | Verdict::Unchanged)
+    matches!(
+        verdict,
+        Verdict::Regressed
+            | Verdict::Improved
+            | Verdict::Changed
+            | Verdict::Undecided
+            | Verdict::Noisy
+            | Verdict::Unchanged
+    )
 }
 
 /// Whether a verdict fails the gate by default.
@@ -134,6 +141,8 @@ pub(crate) struct GateInput<'a> {
 pub(crate) fn judge(input: GateInput<'_>) -> Gate {
     let basis = input.basis();
     let mut rules = rules(input.cases, input.limits);
+    // One run per side leaves no case undecided, so the rule appears only where it has a limit.
+    rules.retain(|rule| input.is_repeated || rule.is_limited() || rule.code != Measure::Undecided.code());
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
     rules.splice(overall..overall, input.tested);
@@ -210,7 +219,7 @@ impl Counted {
             (Limit::None | Limit::Baseline, _) => (None, None),
             (Limit::Count(count), _) => (Some(count), None),
             (Limit::Share(share), Bound::AtMost) => (Some(share.floor_of(of)), Some(share)),
-            // A share of no cases is none, and comparing nothing is not enough.
+            // A share of zero cases rounds to zero, but the gate needs at least one compared case.
             (Limit::Share(share), Bound::AtLeast) => (Some(share.ceil_of(of).max(1)), Some(share)),
         };
         let passed = limit.is_none_or(|limit| match bound {
@@ -325,7 +334,7 @@ mod tests {
         cases[0].met = Some(false);
         let gate = judged(&cases, &GateRules::default());
         assert!(gate.passed);
-        assert_eq!(gate.rules.len(), 13);
+        assert_eq!(gate.rules.len(), 14);
         assert!(gate.rules.iter().all(|rule| rule.passed));
         let (unmet, compared) = (find(&gate, "unmet", None), find(&gate, "compared", None));
         assert_eq!((unmet.actual, unmet.of, compared.actual, compared.of), (1, Some(1), 5, Some(5)));
@@ -360,8 +369,11 @@ mod tests {
     #[test]
     fn unpaired_cases_pass_only_when_told_so() {
         let counts = [(Verdict::Unchanged, 8), (Verdict::Missing, 1), (Verdict::Added, 1)];
-        let told = |limit| outcome(&counts, &GateRules::default().with(Measure::Unpaired, limit));
-        assert_eq!((told(Limit::None), told(Limit::Count(1))), (GateOutcome::Passed, GateOutcome::Failed));
+        let outcome_with = |limit| outcome(&counts, &GateRules::default().with(Measure::Unpaired, limit));
+        assert_eq!(
+            (outcome_with(Limit::None), outcome_with(Limit::Count(1))),
+            (GateOutcome::Passed, GateOutcome::Failed)
+        );
         // A few cases compared with all of the baseline, which the user allows.
         let few = [(Verdict::Unchanged, 1), (Verdict::Missing, 9)];
         assert_eq!(outcome(&few, &GateRules::default().with(Measure::Unpaired, Limit::None)), GateOutcome::Passed);

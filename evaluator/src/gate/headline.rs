@@ -1,8 +1,8 @@
 //! The gate in one line, and the sentences that qualify it. Every output uses these.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Gate, GateOutcome};
+use counterproof_artifact::evaluation::{CaseEvaluation, CaseMeasure, Evaluation, Gate, GateOutcome};
 
-use super::evaluate::UNDECIDED;
+use super::evaluate::fails_by_default;
 use super::review;
 use crate::values::text;
 
@@ -18,7 +18,7 @@ pub fn headline(gate: &Gate) -> String {
 }
 
 fn outcome(gate: &Gate) -> String {
-    let rules = gate.rules.iter().filter(|rule| rule.limit.is_some() || rule.test.is_some()).count();
+    let rules = gate.rules.iter().filter(|rule| rule.is_limited()).count();
     let violated = gate.rules.iter().filter(|rule| !rule.passed).count();
     match (gate.outcome, rules) {
         (GateOutcome::Passed, 0) => "Gate passed: no rule has a limit".to_owned(),
@@ -37,14 +37,12 @@ fn outcome(gate: &Gate) -> String {
 pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
     let mut sentences = Vec::new();
     // A failed gate needs no such warning: its violated rules come first.
-    if evaluation.gate.outcome == GateOutcome::Passed
-        && let Some(rule) = evaluation.gate.rules.iter().find(|rule| rule.code == UNDECIDED && rule.actual > 0)
-    {
-        let cases = usize::try_from(rule.actual).unwrap_or(usize::MAX);
-        let verb = if cases == 1 { "has" } else { "have" };
+    let open = evaluation.cases.iter().filter(|case| fell_on_too_few_runs(case)).count();
+    if evaluation.gate.outcome == GateOutcome::Passed && open > 0 {
+        let verb = if open == 1 { "has" } else { "have" };
         sentences.push(format!(
             "{} {verb} a lower pass rate on new, with too few runs to rule out chance",
-            text::count(cases, "case", "cases")
+            text::count(open, "case", "cases")
         ));
     }
     if evaluation.gate.outcome == GateOutcome::NotJudged {
@@ -56,6 +54,12 @@ pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
         sentences.push("No expectations were judged; the gate only compares new with baseline".to_owned());
     }
     sentences
+}
+
+/// Whether a case has a lower pass rate on new that further runs could decide. A case that fails the gate needs no further runs.
+fn fell_on_too_few_runs(case: &CaseEvaluation) -> bool {
+    let is_decided = fails_by_default(case.verdict) && !case.unconfirmed;
+    !is_decided && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(CaseMeasure::is_open_fall)
 }
 
 /// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a gate

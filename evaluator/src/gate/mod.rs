@@ -9,8 +9,8 @@ mod unmet;
 mod usage_rules;
 
 pub(crate) use evaluate::{GateCase, GateInput, counts, judge};
-pub(crate) use evaluate::{UNDECIDED, at_most, fails_by_default};
 pub use evaluate::{UnknownScope, unknown_scopes};
+pub(crate) use evaluate::{at_most, fails_by_default};
 pub(crate) use headline::lacks_expectations;
 pub use headline::{headline, qualifications};
 pub(crate) use review::{ReviewInput, ReviewSet, incomplete_baseline, items as review_items, sorted as sorted_review};

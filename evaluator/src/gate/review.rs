@@ -9,9 +9,9 @@ use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
 use crate::diff::pointers::row_pointers;
 use crate::judge::ReasonCode;
+use crate::judge::expectation_reasons::expectation_message;
 use crate::judge::findings::Findings;
 use crate::judge::high_risk::HighRisk;
-use crate::judge::verdict::expectation_message;
 use crate::values::text;
 
 /// Maximum number of characters of a message that a count follows.
@@ -340,7 +340,7 @@ fn label(code: &str) -> String {
     }
 }
 
-/// How many cases the baseline answered, where it lacks so many answers that the comparison means little.
+/// The message about a baseline that has answers for too few of its cases; `None` for a baseline with enough answers.
 pub(crate) fn baseline_incomplete(gate: &Gate) -> Option<&str> {
     let item = gate.review.iter().find(|item| item.code == ReviewCode::BaselineIncomplete.as_str());
     item.map(|item| item.message.as_str())

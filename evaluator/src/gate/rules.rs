@@ -31,6 +31,8 @@ pub enum Measure {
     Added,
     /// Cases that differ, and nothing says for better or worse.
     Changed,
+    /// Cases that differ, with too few runs to tell whether by more than chance.
+    Undecided,
     /// Cases that differ no more than the baseline differs from itself.
     Noisy,
     /// Cases that got better.
@@ -55,7 +57,7 @@ pub enum Measure {
 
 impl Measure {
     /// All measures, in the order in which they are shown.
-    pub const ALL: [Measure; 19] = [
+    pub const ALL: [Measure; 20] = [
         Measure::Regressed,
         Measure::Broken,
         Measure::Unconfirmed,
@@ -65,6 +67,7 @@ impl Measure {
         Measure::Missing,
         Measure::Added,
         Measure::Changed,
+        Measure::Undecided,
         Measure::Noisy,
         Measure::Improved,
         Measure::Recovered,
@@ -89,6 +92,7 @@ impl Measure {
             Measure::Missing => "missing",
             Measure::Added => "added",
             Measure::Changed => "changed",
+            Measure::Undecided => "undecided",
             Measure::Noisy => "noisy",
             Measure::Improved => "improved",
             Measure::Recovered => "recovered",
@@ -137,10 +141,8 @@ pub enum Limit {
 /// The `[gate]` table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateRules {
-    /// Measures that fell over all cases together, where a side has several runs.
+    /// Whether the combined measure may fall over all cases together.
     pub suite_fell: Limit,
-    /// Cases in which something held less often on new, and too few runs say whether that is chance.
-    pub undecided: Limit,
     /// High-risk actions and arguments that no run of the baseline shows, tested over all cases. Only the limit 0, which lets
     /// the test decide, and none are allowed.
     pub unseen_high_risk: Limit,
@@ -170,6 +172,7 @@ impl Default for GateRules {
             (Measure::Invalid, zero),
             (Measure::Unpaired, zero),
             (Measure::Changed, Limit::None),
+            (Measure::Undecided, Limit::None),
             (Measure::Unmet, Limit::Baseline),
             (Measure::Must, zero),
             (Measure::HighRiskChanged, Limit::None),
@@ -178,14 +181,7 @@ impl Default for GateRules {
             (Measure::Compared, MIN_COMPARED_PERCENT.parse().map_or(Limit::Count(1), Limit::Share)),
         ];
         let overall = overall.into_iter().collect();
-        Self {
-            suite_fell: zero,
-            undecided: Limit::None,
-            unseen_high_risk: zero,
-            usage: UsageLimits::default(),
-            overall,
-            scopes: Vec::new(),
-        }
+        Self { suite_fell: zero, unseen_high_risk: zero, usage: UsageLimits::default(), overall, scopes: Vec::new() }
     }
 }
 
@@ -259,7 +255,6 @@ impl<'de> Deserialize<'de> for Limit {
 enum Key {
     Measure(Measure),
     SuiteFell,
-    Undecided,
     UnseenHighRisk,
     Slower,
     Costlier,
@@ -280,6 +275,7 @@ const KEYS: &[&str] = &[
     "missing",
     "added",
     "changed",
+    "undecided",
     "noisy",
     "improved",
     "recovered",
@@ -291,7 +287,6 @@ const KEYS: &[&str] = &[
     "signals",
     "min_compared",
     "suite_fell",
-    "undecided",
     "unseen_high_risk",
     "slower",
     "costlier",
@@ -309,7 +304,6 @@ impl<'de> Deserialize<'de> for Key {
         let key = String::deserialize(deserializer)?;
         match key.as_str() {
             "suite_fell" => Ok(Key::SuiteFell),
-            "undecided" => Ok(Key::Undecided),
             "unseen_high_risk" => Ok(Key::UnseenHighRisk),
             "slower" => Ok(Key::Slower),
             "costlier" => Ok(Key::Costlier),
@@ -351,7 +345,6 @@ impl<'de> Deserialize<'de> for GateRules {
                             limits.overall.insert(measure, absolute(&mut map)?);
                         }
                         Key::SuiteFell => limits.suite_fell = absolute(&mut map)?,
-                        Key::Undecided => limits.undecided = absolute(&mut map)?,
                         Key::UnseenHighRisk => limits.unseen_high_risk = tested(&mut map)?,
                         Key::Slower => limits.usage.slower = map.next_value()?,
                         Key::Costlier => limits.usage.costlier = map.next_value()?,

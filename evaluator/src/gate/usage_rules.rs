@@ -119,8 +119,8 @@ fn rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&UsageMeasur
         share: share.filter(|share| share.value() > 0.0),
         actual: u64::from(grew),
         of: Some(tested.map_or(0, |(measure, _)| measure.cases)),
-        // More of a quantity is worse.
-        test: tested.map(|(measure, p)| RuleTest { p, level, fell: measure.rose, rose: measure.fell }),
+        // A rule without a limit has no test, because nothing is decided. More of a quantity is worse.
+        test: share.and(tested).map(|(measure, p)| RuleTest { p, level, fell: measure.rose, rose: measure.fell }),
         passed: share.is_none() || !grew,
     }
 }
@@ -140,26 +140,21 @@ pub(crate) fn usage_review(cases: &[CaseEvaluation], measures: &[UsageMeasure]) 
 fn outliers(cases: &[CaseEvaluation]) -> impl Iterator<Item = ReviewItem> {
     // Tool time is left out: it is part of the duration, and often a few milliseconds.
     let codes = [UsageCode::Duration, UsageCode::Steps, UsageCode::Tokens, UsageCode::Cost];
-    let sides = |case: &CaseEvaluation, code| {
-        let usage = case.usage.as_ref()?;
-        Some((
-            usage.baseline.as_ref().and_then(|side| side.get(code)),
-            usage.new.as_ref().and_then(|side| side.get(code)),
-        ))
-    };
     let largest = codes.map(|code| {
-        let of_baseline = cases.iter().filter_map(|case| sides(case, code)?.0);
-        of_baseline.fold(0.0, f64::max)
+        let on_baseline = |case: &CaseEvaluation| case.usage.as_ref()?.baseline.as_ref()?.get(code);
+        cases.iter().filter_map(on_baseline).fold(0.0, f64::max)
     });
     cases.iter().filter_map(move |case| {
+        let usage = case.usage.as_ref()?;
+        let currency = usage.new.as_ref()?.currency.as_deref();
         let grown = codes.into_iter().zip(largest).filter_map(|(code, largest)| {
-            let (Some(old), Some(new)) = sides(case, code)? else { return None };
+            let (old, new) = usage.compared(code)?;
             if old <= 0.0 || new < OUTLIER_FROM * old || new <= largest {
                 return None;
             }
-            let currency = case.usage.as_ref()?.new.as_ref()?.currency.as_deref();
             let [before, after] = [old, new].map(|value| text::amount(code, value, currency));
-            Some(format!("{} {before} → {after} ({})", text::quantity(code), text::growth(new / old - 1.0)))
+            let growth = text::notable_change(code, old, new)?;
+            Some(format!("{} {before} → {after} ({growth})", text::quantity(code)))
         });
         let grown: Vec<_> = grown.collect();
         (!grown.is_empty())
@@ -227,5 +222,16 @@ mod tests {
             ]
         );
         assert_eq!(review[1].case_id.as_ref().map(ToString::to_string).as_deref(), Some("c12"));
+    }
+
+    #[test]
+    fn a_duration_of_a_few_milliseconds_is_never_out_of_proportion() {
+        let review = |baseline: f64, new: f64| {
+            let mut cases = cases(&[(5.0, 5.0)]);
+            let side = |millis: f64| SideUsage { duration_ms: Some(millis.into()), ..SideUsage::default() };
+            cases[0].usage = Some(CaseUsage { baseline: Some(side(baseline)), new: Some(side(new)) });
+            usage_review(&cases, &usage::compare_all(&cases)).len()
+        };
+        assert_eq!((review(1.0, 69.0), review(10.0, 690.0)), (0, 1));
     }
 }

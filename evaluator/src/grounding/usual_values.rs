@@ -53,7 +53,7 @@ pub(crate) enum Coverage {
 pub(crate) enum Classification {
     /// It is usual.
     Usual,
-    /// Values without an origin are usual: the agent translates there what it was told, such as a city to an airport code.
+    /// Values without an origin are usual for the argument: the agent converts a known value, such as a city to an airport code.
     UsuallyUnsourced,
     /// It is not usual, whatever the remaining cases contain.
     Unusual,

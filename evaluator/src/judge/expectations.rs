@@ -95,7 +95,7 @@ impl Expectations {
             baseline: None,
             new: Some(judgement.clone()),
         };
-        Some(super::verdict::expectation_message(&result))
+        Some(super::expectation_reasons::expectation_message(&result))
     }
 
     /// Judges the answers of both sides to a case. A side without an answer has no judgement.

@@ -2,6 +2,7 @@
 
 mod code_enum;
 mod expect;
+pub(crate) mod expectation_reasons;
 mod expectations;
 mod failed_evidence;
 pub(crate) mod findings;
@@ -9,6 +10,7 @@ pub(crate) mod high_risk;
 pub(crate) mod outcomes;
 mod reason_code;
 pub(crate) mod severity;
+mod side_pointers;
 mod steps;
 mod usage_limits;
 pub(crate) mod verdict;

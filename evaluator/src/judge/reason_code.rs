@@ -66,6 +66,7 @@ code_enum! {
         PassRateMayHaveFallen "pass-rate-may-have-fallen" "Over several runs, a pass rate fell, but chance is not ruled out."
         PassRateUndecided "pass-rate-undecided" "Over several runs, a pass rate fell, but the runs are too few to decide."
         BeyondNoise "beyond-noise" "New differs from baseline more than baseline differs from itself."
+        DifferenceUndecided "difference-undecided" "New differs from baseline, on too few runs to tell whether by more than chance."
         Noise "noise" "New differs from baseline no more than baseline differs from itself."
 
         // Limits of the comparison.

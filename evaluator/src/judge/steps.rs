@@ -6,7 +6,8 @@ use counterproof_artifact::evaluation::Reason;
 use counterproof_artifact::{EventBody, Side};
 
 use super::ReasonCode;
-use super::verdict::{Compared, pointer};
+use super::side_pointers::pointer;
+use super::verdict::Compared;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Reason, SidePointer, Verdict};
+use counterproof_artifact::evaluation::{ExpectationResult, Reason, Verdict};
 use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side, Sides};
 
+use super::expectation_reasons::{self, Turn};
 use super::high_risk::HighRisk;
+use super::side_pointers::{at, pointer};
 use super::{ReasonCode, failed_evidence, steps};
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
@@ -23,9 +25,6 @@ use crate::values::text;
 
 /// Maximum number of listed reasons of one kind; further ones are counted.
 const REASONS_LISTED: usize = 20;
-
-/// Maximum number of characters of the name of an expectation, as in `expect`.
-const EXPECTATION_NAMED: usize = 120;
 
 /// Maximum number of refs in one message.
 const REFS_NAMED: usize = 3;
@@ -100,14 +99,14 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Compar
 
 /// Decides on two answers.
 fn of_answers(compared: Compared<'_>) -> Decision {
-    let mut worse = expectations(compared.expectations, Turn::Worse);
+    let mut worse = expectation_reasons::turned(compared.expectations, Turn::Worse);
     worse.extend(failed_evidence::reasons(compared));
     worse.extend(lost_evidence(compared));
     worse.extend(risks_without_evidence(compared));
     // After the other evidence reasons, because it skips the actions that these already name.
     let unsupported = without_evidence(compared, &worse);
     worse.extend(unsupported);
-    let better = expectations(compared.expectations, Turn::Better);
+    let better = expectation_reasons::turned(compared.expectations, Turn::Better);
     // An ungrounded value is a change, even where the rules of comparison ignore it.
     let made_up = fresh(compared.findings, ReasonCode::UngroundedArgument);
     let unrecorded = fresh(compared.findings, ReasonCode::UnrecordedSource);
@@ -117,7 +116,7 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     changes.append(&mut self::changes(compared));
     changes.extend(unrecorded.map(finding_reason));
     changes.extend(signals(compared.findings, Urgency::Look));
-    changes.extend(undecided(compared.expectations));
+    changes.extend(expectation_reasons::undecided(compared.expectations));
     // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {
         Verdict::Regressed
@@ -129,7 +128,7 @@ fn of_answers(compared: Compared<'_>) -> Decision {
         Verdict::Changed
     };
     // A hard expectation is a reason of its own, also where the baseline does not meet it either.
-    let standing = must_unmet_on_both(compared.expectations);
+    let standing = expectation_reasons::must_unmet_on_both(compared.expectations);
     let mut reasons: Vec<_> = worse.into_iter().chain(better).chain(changes).chain(standing).collect();
     let answers = Sides::new(compared.baseline.loaded, compared.new.loaded);
     reasons.sort_by_key(|reason| weight(reason, compared, HighRisk { answers }));
@@ -184,14 +183,6 @@ pub(crate) fn highest(risks: impl Iterator<Item = RiskLevel>) -> Option<RiskLeve
     risks.reduce(|highest, risk| if risk.exceeds(highest) || highest == RiskLevel::Unknown { risk } else { highest })
 }
 
-pub(super) fn pointer(side: Side, pointer: impl Into<String>) -> SidePointer {
-    SidePointer { side, pointer: pointer.into() }
-}
-
-fn at(side: Side, place: impl Into<String>) -> Vec<SidePointer> {
-    vec![pointer(side, place)]
-}
-
 fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for (side, artifact) in [(Side::Baseline, baseline), (Side::New, new)] {
@@ -214,87 +205,6 @@ fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
         }
     }
     reasons
-}
-
-/// Whether an expectation became worse or better.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    Worse,
-    Better,
-}
-
-fn expectations(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
-    let turned = results.iter().filter_map(|result| {
-        let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
-        let (code, went) = match turn {
-            Turn::Worse => (ReasonCode::ExpectationFailed, baseline.is_met() && new.is_unmet()),
-            Turn::Better => (ReasonCode::ExpectationMet, baseline.is_unmet() && new.is_met()),
-        };
-        let code = if turn == Turn::Worse && result.must { ReasonCode::MustUnmet } else { code };
-        let message = match turn {
-            Turn::Worse => format!("{} no longer met: {}", subject(result), expected_and_found(result, new)),
-            Turn::Better => format!("{} now met; before: {}", subject(result), baseline.found()),
-        };
-        went.then(|| code.reason(message, expectation_pointers(result)))
-    });
-    turned.collect()
-}
-
-/// Reasons for hard expectations that new does not meet and the baseline did not meet either.
-fn must_unmet_on_both(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
-    results.iter().filter_map(|result| {
-        let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
-        let is_standing = result.must && !new.is_met() && !(baseline.is_met() && new.is_unmet());
-        is_standing.then(|| ReasonCode::MustUnmet.reason(expectation_message(result), expectation_pointers(result)))
-    })
-}
-
-fn expectation_pointers(result: &ExpectationResult) -> Vec<SidePointer> {
-    let place = match result.code.as_str() {
-        "action_required" | "evidence_required_for_actions" => "/proposed_actions",
-        "tool_required" | "tool_sequence" | "retrieval_required" | "max_steps" => "/events",
-        // Attempts and usage are optional fields, so the pointer leads to the whole artifact.
-        "max_latency_ms" | "max_tokens" | "max_cost" => "",
-        _ => "/final_output/content",
-    };
-    Side::BOTH.map(|side| pointer(side, place)).to_vec()
-}
-
-/// An expectation that new does not meet: the user's name for it, what was expected, and what was found.
-pub(crate) fn expectation_message(result: &ExpectationResult) -> String {
-    let Some(new) = &result.new else { return format!("{} not checked", subject(result)) };
-    let as_before = if result.baseline.as_ref().is_some_and(|old| !old.is_met()) { " on both sides" } else { "" };
-    format!("{} not met{as_before}: {}", subject(result), expected_and_found(result, new))
-}
-
-/// The name that the user gave an expectation, or its key.
-fn subject(result: &ExpectationResult) -> String {
-    match &result.name {
-        Some(name) => format!("“{}”", text::one_line(name, EXPECTATION_NAMED)),
-        None => result.code.clone(),
-    }
-}
-
-/// What was expected against what was found. An expression without a name is in the found text already.
-fn expected_and_found(result: &ExpectationResult, found: &Judgement) -> String {
-    let Some(name) = &result.name else { return found.found().to_owned() };
-    let prefix = format!("{}: ", text::one_line(name, EXPECTATION_NAMED));
-    let expected = result.expected.strip_prefix(&prefix).unwrap_or(&result.expected);
-    format!("expected {expected}, but {}", found.found())
-}
-
-/// Reasons for expectations that were decided on one side only; whether new is worse is unknown.
-fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
-    results.iter().filter_map(|result| {
-        let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
-        let (side, judgement) = match (baseline.is_undecided(), new.is_undecided()) {
-            (true, false) => (Side::Baseline, baseline),
-            (false, true) => (Side::New, new),
-            _ => return None,
-        };
-        let message = format!("{} could not be decided on {side}: {}", subject(result), judgement.found());
-        Some(ReasonCode::ExpectationUndecided.reason(message, at(side, "/final_output/content")))
-    })
 }
 
 fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {

@@ -1,8 +1,6 @@
 //! Payloads of events. A payload compares equal whether it is inline or stored as an asset.
 
-use std::fs::File;
 use std::hash::DefaultHasher;
-use std::io::Read;
 
 use camino::Utf8Path;
 use counterproof_artifact::{Content, Event, EventBody, Href, Sha256Digest};
@@ -135,15 +133,12 @@ impl Payloads {
 
 /// Reads an asset. `None` if it cannot be read.
 pub(crate) fn asset(folder: &Utf8Path, href: &Href) -> Option<AssetContent> {
-    let path = confined_path::resolve(folder, href.as_str()).ok()?;
-    let mut file = File::open(&path).ok()?;
-    let length = file.metadata().ok()?.len();
+    let (mut file, length) = confined_path::open_with_length(folder, href.as_str()).ok()?;
     if length > UP_TO_BYTES {
         let (digest, _) = Sha256Digest::from_reader(file).ok()?;
         return Some(AssetContent { value: Value::String(format!("sha256:{digest}")), is_digest: true });
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-    file.read_to_end(&mut bytes).ok()?;
+    let bytes = confined_path::read_to_end(&mut file, length).ok()?;
     let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
     Some(AssetContent { value: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()), is_digest: false })
 }

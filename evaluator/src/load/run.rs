@@ -1,6 +1,6 @@
 //! Reads the artifacts of a run folder, one case at a time. It validates them and does not judge them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -35,6 +35,10 @@ pub struct ComparedRun {
     manifest_is_broken: bool,
     folder: RunFolder,
     selected: HashSet<CaseId>,
+    /// Which cases the agent solved, as far as it is known.
+    solved: BTreeMap<CaseId, bool>,
+    /// Why the labels of the run cannot be used.
+    labels_error: Option<ReadError>,
 }
 
 /// The artifact of a case on one side.
@@ -128,7 +132,8 @@ impl Artifact {
 }
 
 impl ComparedRun {
-    /// Prepares an opened run. An unreadable manifest is no error here but a finding on the cases that need it.
+    /// Prepares an opened run. An unreadable manifest is no error here but a finding on the cases that need it. Labels that
+    /// cannot be read count as absent; [`ComparedRun::labels_error`] has the reason.
     pub fn new(reader: RunReader) -> Self {
         let (manifest, manifest_is_broken) = match reader.manifest() {
             Ok(manifest) => (manifest, false),
@@ -136,7 +141,12 @@ impl ComparedRun {
         };
         let folder = RunFolder::new(reader.folder(), reader.run().version, manifest.as_ref());
         let selected = reader.run().selected_case_ids.iter().cloned().collect();
-        Self { reader, manifest: manifest.map(Arc::new), manifest_is_broken, folder, selected }
+        let (solved, labels_error) = match reader.labels() {
+            Ok(labels) => (labels.map(|labels| labels.solved).unwrap_or_default(), None),
+            Err(error) => (BTreeMap::new(), Some(error)),
+        };
+        let manifest = manifest.map(Arc::new);
+        Self { reader, manifest, manifest_is_broken, folder, selected, solved, labels_error }
     }
 
     /// Returns the reader of the folder, with the run document.
@@ -147,6 +157,16 @@ impl ComparedRun {
     /// Returns the manifest of the assets.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.manifest.as_deref()
+    }
+
+    /// Whether the agent solved a case, where a label of the run states it.
+    pub fn is_solved(&self, case_id: &CaseId) -> Option<bool> {
+        self.solved.get(case_id).copied()
+    }
+
+    /// Returns why the labels of the run cannot be used.
+    pub const fn labels_error(&self) -> Option<&ReadError> {
+        self.labels_error.as_ref()
     }
 
     /// Returns all cases that the run selected, then those that only have an artifact on disk.

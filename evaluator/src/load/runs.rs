@@ -34,6 +34,13 @@ impl SideRuns {
         self.runs.iter()
     }
 
+    /// Returns the share of the runs that did not solve a case, among those whose labels state it; 0 without a label.
+    pub(crate) fn labelled_failed(&self, case_id: &CaseId) -> f64 {
+        let labels: Vec<bool> = self.runs.iter().filter_map(|run| run.is_solved(case_id)).collect();
+        let failed = labels.iter().filter(|solved| !**solved).count();
+        failed as f64 / labels.len().max(1) as f64
+    }
+
     /// True if the side has more than one run.
     pub const fn is_repeated(&self) -> bool {
         self.runs.len() > 1

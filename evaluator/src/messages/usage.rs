@@ -52,8 +52,36 @@ pub(crate) fn rose(measure: &UsageMeasure) -> bool {
     measure.p <= ROSE_AT
 }
 
+/// The factor from which on the change of a single case is named, in either direction. Two answers of one agent rarely differ
+/// more in their steps or tokens.
+const NOTABLE_FACTOR: f64 = 1.5;
+
+/// The milliseconds below which durations differ by the load of the machine alone.
+const NOTABLE_MILLIS: f64 = 100.0;
+
+/// The change of a quantity in a single case, where it is large enough to be named.
+pub(crate) fn notable_change(code: UsageCode, baseline: f64, new: f64) -> Option<String> {
+    let (smaller, larger) = if baseline < new { (baseline, new) } else { (new, baseline) };
+    let is_time = matches!(code, UsageCode::Duration | UsageCode::ToolTime);
+    if larger < NOTABLE_FACTOR * smaller || larger <= smaller || (is_time && larger < NOTABLE_MILLIS) {
+        return None;
+    }
+    Some(change(baseline, new))
+}
+
+/// The change of a quantity: `+43 %`, `×20`, `from 0`, `unchanged`.
+pub(crate) fn change(baseline: f64, new: f64) -> String {
+    if baseline.total_cmp(&new).is_eq() {
+        "unchanged".to_owned()
+    } else if baseline > 0.0 {
+        growth(new / baseline - 1.0)
+    } else {
+        "from 0".to_owned()
+    }
+}
+
 /// Formats a relative growth: `+43 %`, `−3 %`, `×20`.
-pub(crate) fn growth(growth: f64) -> String {
+fn growth(growth: f64) -> String {
     let percent = (growth * 100.0).round();
     if growth + 1.0 >= FACTOR_FROM {
         format!("×{}", three_digits(growth + 1.0))
@@ -113,6 +141,17 @@ mod tests {
         assert_eq!(amount(UsageCode::Cost, 0.000_123_456, Some("EUR")), "0.000123 EUR");
         assert_eq!(amount(UsageCode::Cost, 1.5, None), "1.5");
         assert_eq!(amount(UsageCode::Steps, 9.996, None), "10");
+    }
+
+    #[test]
+    fn a_change_in_one_case_is_named_from_half_as_much_on() {
+        let named = |code, baseline, new| notable_change(code, baseline, new).unwrap_or_default();
+        let steps = [(5.0, 7.0), (5.0, 7.5), (5.0, 95.0), (6.0, 4.0), (6.0, 5.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0)];
+        let steps = steps.map(|(baseline, new)| named(UsageCode::Steps, baseline, new));
+        assert_eq!(steps, ["", "+50 %", "×19", "−33 %", "", "from 0", "−100 %", ""]);
+        assert_eq!(named(UsageCode::Duration, 4.0, 99.0), "", "a few milliseconds are the machine's");
+        assert_eq!(named(UsageCode::Duration, 900.0, 50.0), "−94 %");
+        assert_eq!((change(2.0, 2.0), change(2.0, 2.1)), ("unchanged".to_owned(), "+5 %".to_owned()));
     }
 
     #[test]

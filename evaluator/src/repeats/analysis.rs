@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest,
-    ShownRuns, Tier, Verdict,
+    CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest, ShownRuns,
+    Tier, Verdict,
 };
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
@@ -15,7 +15,7 @@ use super::measures::Measures;
 use super::noise::{self, DifferingPlace};
 use super::noise_marks;
 use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
-use super::reasons;
+use super::reasons::{self, Repeatability};
 use super::shown_pair;
 use super::suite::SuiteAnalysis;
 use super::unseen;
@@ -91,10 +91,15 @@ impl RepeatAnalysis {
         let names = learnt.into_iter().fold(Names::default(), Names::merged);
         let design = Design::from_runs(inputs.baseline, inputs.new);
         let results: Vec<_> = observed.iter().map(CaseObservations::results).collect();
-        let measures = Measures::new(&results, &design, inputs.thresholds);
-        let suite = SuiteAnalysis::of_measures(&measures);
+        let alpha = inputs.thresholds.alpha.value();
+        let high_risk: Vec<_> = observed.iter().map(CaseObservations::high_risk_values).collect();
+        let unseen = unseen::test(&high_risk, alpha);
+        // Both tests can fail the gate, so together they take no more than `alpha`.
+        let thresholds = inputs.thresholds.with_alpha(unseen.map_or(alpha, |unseen| alpha - unseen.level));
+        let measures = Measures::new(&results, &design, &thresholds);
+        let suite = SuiteAnalysis::of_measures(&measures, &thresholds);
         let is_deterministic = is_deterministic(inputs, &observed);
-        let places = noise::differing(&observed, &names, inputs.thresholds.alpha.value());
+        let places = noise::differing(&observed, &names, alpha);
         let decide = |((case, measures), places): ((&CaseObservations, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
             let shown = if runs_decide {
@@ -116,8 +121,6 @@ impl RepeatAnalysis {
             }
         };
         let longest_repetition = observed.iter().map(CaseObservations::longest_repetition).max().unwrap_or(0);
-        let high_risk: Vec<_> = observed.iter().map(CaseObservations::high_risk_values).collect();
-        let unseen = unseen::test(&high_risk, inputs.thresholds.alpha.value());
         Self {
             cases: observed.iter().zip(measures.by_case).zip(places).map(decide).collect(),
             suite,
@@ -159,23 +162,26 @@ impl RepeatAnalysis {
         let fell: Vec<_> = concluded(Tier::Regression).collect();
         let rose: Vec<_> = concluded(Tier::Improvement).collect();
         let maybe: Vec<_> = concluded(Tier::Likely).chain(concluded(Tier::Watch)).collect();
-        let undecided: Vec<_> = concluded(Tier::Unknown).filter(|measure| reasons::is_lower(measure)).collect();
+        let undecided: Vec<_> = concluded(Tier::Unknown).filter(|measure| measure.is_lower_on_new()).collect();
+        let places = self.places(case);
+        // A first failure on new is no noise of the baseline, however few the runs are.
+        let may_have_fallen =
+            maybe.iter().any(|measure| is_sign(measure)) || undecided.iter().any(|measure| always_held(measure));
+        let is_shown = |place: &PlaceNoise| reasons::is_shown(place) || self.is_deterministic;
         // From the strongest evidence to the weakest. Fewer answers alone mean that new is broken, not that its answers got worse.
         let verdict = match () {
             () if !fell.is_empty() && case.is_broken() => Verdict::Broken,
             () if !fell.is_empty() => Verdict::Regressed,
             () if !rose.is_empty() => Verdict::Improved,
-            () if maybe.iter().any(|measure| is_sign(measure)) || case.places.iter().any(|place| !place.noise) => {
-                Verdict::Changed
-            }
-            // A first failure on new is no noise of the baseline, however few the runs are.
-            () if undecided.iter().any(|measure| always_held(measure)) => Verdict::Changed,
-            () if case.places.is_empty() => Verdict::Unchanged,
+            () if places.iter().any(|place| !place.noise && is_shown(place)) => Verdict::Changed,
+            () if may_have_fallen || places.iter().any(|place| !place.noise) => Verdict::Undecided,
+            () if places.is_empty() => Verdict::Unchanged,
             () => Verdict::Noisy,
         };
         // Pass rates are stronger evidence than places that differ, so their reasons come first.
         let counted = fell.into_iter().chain(rose).chain(maybe).chain(undecided).map(reasons::measure_reason);
-        let places = reasons::places_reason(&self.places(case));
+        let agent = if self.is_deterministic { Repeatability::Deterministic } else { Repeatability::Variable };
+        let places = reasons::places_reason(&places, agent);
         Some(Decision::new(verdict, counted.chain(places).collect()))
     }
 
@@ -193,21 +199,6 @@ impl RepeatAnalysis {
             noise,
             noise_omitted,
         }
-    }
-
-    /// The gate rule over the cases that fell on too few runs. Cases that no number of further runs would decide do not count.
-    pub(crate) fn undecided_rule(cases: &[CaseEvaluation], limits: &GateRules) -> GateRule {
-        let is_open = |measure: &CaseMeasure| {
-            let tier = matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown);
-            tier && measure.more_runs.is_some() && reasons::is_lower(measure)
-        };
-        // A case that already fails the gate by its verdict needs no second rule against it.
-        let is_decided = |case: &CaseEvaluation| gate::fails_by_default(case.verdict) && !case.unconfirmed;
-        let open = |case: &&CaseEvaluation| {
-            !is_decided(case) && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(is_open)
-        };
-        let undecided = cases.iter().filter(open).count() as u64;
-        gate::at_most(gate::UNDECIDED, limits.undecided, undecided, cases.len() as u64)
     }
 
     /// The rule about high-risk actions and arguments that no baseline run shows.
@@ -266,7 +257,7 @@ impl CaseAnalysis {
     /// Whether new answers less often, and its answers are no worse.
     fn is_broken(&self) -> bool {
         let part = |code: MeasureCode| self.measures.iter().find(|measure| measure.code == code);
-        let fell = |code: MeasureCode| part(code).is_some_and(reasons::is_lower);
+        let fell = |code: MeasureCode| part(code).is_some_and(CaseMeasure::is_lower_on_new);
         fell(MeasureCode::Answered) && !fell(MeasureCode::Expectations) && !fell(MeasureCode::Evidence)
     }
 

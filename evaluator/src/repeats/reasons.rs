@@ -1,22 +1,24 @@
 //! The reasons that several runs per side give.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, NoiseBasis, PlaceNoise, Rate, Reason, Tier};
+use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, NoiseBasis, PlaceNoise, Reason, Tier};
 
 use super::observations::MissingArtifacts;
 use crate::judge::ReasonCode;
 use crate::messages;
 use crate::values::text;
 
+/// Whether an agent that is asked the same does the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeatability {
+    /// It does, so a single difference is no chance.
+    Deterministic,
+    /// It may not, so a test over the runs decides.
+    Variable,
+}
+
 /// Maximum number of places in one message.
 const PLACES_NAMED: usize = 3;
-
-/// Whether new has the lower rate.
-pub(super) fn is_lower(measure: &CaseMeasure) -> bool {
-    // Cross-multiplied, so that no rounding makes equal rates differ.
-    let product = |passed: &Rate, runs: &Rate| u128::from(passed.passed) * u128::from(runs.runs);
-    product(&measure.new, &measure.baseline) < product(&measure.baseline, &measure.new)
-}
 
 /// The measures without the combined one where a part has the same counts and so names the reason better.
 pub(super) fn explaining(measures: &[CaseMeasure]) -> Vec<&CaseMeasure> {
@@ -74,7 +76,7 @@ pub(super) fn missing_reason(side: Side, missing: MissingArtifacts) -> Reason {
 
 /// The reason with the places at which new differs, and which of these are noise; `None` where there are none. Expects places
 /// beyond noise first.
-pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
+pub(super) fn places_reason(places: &[PlaceNoise], agent: Repeatability) -> Option<Reason> {
     let beyond = places.iter().filter(|place| !place.noise).count();
     let (code, message) = match (beyond, places.first()) {
         (_, None) => return None,
@@ -86,21 +88,42 @@ pub(super) fn places_reason(places: &[PlaceNoise]) -> Option<Reason> {
             (ReasonCode::Noise, format!("differs no more than baseline from itself: {}{others}", place_words(first)))
         }
         (beyond, Some(_)) => {
-            let mut named: Vec<_> = places[..beyond].iter().take(PLACES_NAMED).map(place_words).collect();
-            if beyond > named.len() {
-                named.push(text::count(beyond - named.len(), "more place", "more places"));
-            }
             let noise = match places.len() - beyond {
                 0 => String::new(),
                 noise => format!("; noise at {}", text::count(noise, "other place", "other places")),
             };
-            // A single baseline run has no other run to differ from.
-            let is_known = places[..beyond].iter().any(|place| place.basis != NoiseBasis::NotKnown);
-            let differs = if is_known { "differs more than baseline from itself" } else { "differs from baseline" };
-            (ReasonCode::BeyondNoise, format!("{differs}: {}{noise}", text::list(&named)))
+            let all: Vec<_> = places[..beyond].iter().collect();
+            // Where a test has shown some places, they are named alone: the others may be chance.
+            let shown: Vec<_> = all.iter().copied().filter(|place| is_shown(place)).collect();
+            let (code, differs, named) = match (agent, shown.is_empty()) {
+                (Repeatability::Deterministic, _) => {
+                    (ReasonCode::BeyondNoise, "differs from baseline, which never differs from itself", all)
+                }
+                (Repeatability::Variable, false) => {
+                    (ReasonCode::BeyondNoise, "differs more than baseline from itself", shown)
+                }
+                (Repeatability::Variable, true) => {
+                    (ReasonCode::DifferenceUndecided, "differs from baseline, on too few runs to rule out chance", all)
+                }
+            };
+            (code, format!("{differs}: {}{noise}", text::list(&first_named(&named))))
         }
     };
     Some(code.reason(message, Vec::new()))
+}
+
+/// The first places in words, and how many more there are.
+fn first_named(places: &[&PlaceNoise]) -> Vec<String> {
+    let mut named: Vec<_> = places.iter().take(PLACES_NAMED).map(|place| place_words(place)).collect();
+    if places.len() > named.len() {
+        named.push(text::count(places.len() - named.len(), "more place", "more places"));
+    }
+    named
+}
+
+/// Whether a test has shown that new differs more from the baseline at a place than the baseline from itself.
+pub(super) const fn is_shown(place: &PlaceNoise) -> bool {
+    matches!(place.basis, NoiseBasis::CaseTest | NoiseBasis::PooledTest)
 }
 
 fn place_words(place: &PlaceNoise) -> String {

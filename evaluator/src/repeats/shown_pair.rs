@@ -6,7 +6,6 @@ use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
 
 use super::noise::DifferingPlace;
 use super::observations::{CaseObservations, RunOutcome};
-use super::reasons;
 
 /// The pair for a case that is decided by the state of its artifacts: invalid before answer, answer before failure.
 pub(super) fn by_states(case: &CaseObservations) -> Sides<usize> {
@@ -30,7 +29,7 @@ pub(super) fn by_answers(case: &CaseObservations, measures: &[CaseMeasure], plac
     // An undecided measure explains something only if its rate fell.
     let by_tier = |tier: Tier| {
         let moved = measures.iter().filter(move |measure| measure.tier == tier);
-        moved.filter(move |measure| tier != Tier::Unknown || reasons::is_lower(measure))
+        moved.filter(move |measure| tier != Tier::Unknown || measure.is_lower_on_new())
     };
     let tiers = [Tier::Regression, Tier::Improvement, Tier::Likely, Tier::Watch, Tier::Unknown];
     let by_measure = tiers.into_iter().flat_map(by_tier).find_map(|measure| {

@@ -11,8 +11,7 @@ use counterproof_artifact::evaluation::RuleTest;
 /// The least number of baseline runs with an answer. With fewer, almost any value is new.
 const MIN_BASELINE_RUNS: usize = 3;
 
-/// The error rate of the test, as a part of the error rate of the night. The test is one more next to that of the measures,
-/// so it takes a tenth.
+/// The error rate of the test, as a part of the error rate of the night. The test of the measures gets the rest.
 const LEVEL_DIVISOR: f64 = 10.0;
 
 /// Maximum number of value groups per case for the exact probability; with more, an upper bound is used.
@@ -29,7 +28,7 @@ pub(super) struct CaseValues {
 }
 
 /// Tests whether new shows high-risk values that the baseline never showed in more cases than chance explains. `None` if no
-/// case has enough baseline runs.
+/// case with high-risk values has enough baseline runs.
 pub(super) fn test(cases: &[CaseValues], alpha: f64) -> Option<RuleTest> {
     let tested: Vec<_> = cases.iter().filter_map(unseen).collect();
     if tested.is_empty() {
@@ -53,6 +52,9 @@ fn unseen(case: &CaseValues) -> Option<Unseen> {
         return None;
     }
     let groups = groups(case);
+    if groups.is_empty() {
+        return None;
+    }
     let new_runs = !0_u64 >> (64 - all) & !((1_u64 << old) - 1);
     let occurred = groups.iter().any(|group| group & !new_runs == 0);
     Some(Unseen { occurred, probability: probability(&groups, all, new) })

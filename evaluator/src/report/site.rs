@@ -63,7 +63,8 @@ impl<'a> Site<'a> {
 
     /// The run document of every run with its side.
     pub(crate) fn run_files(&self) -> Vec<(Side, FileRef)> {
-        let of_side = |side: Side| self.files(side).iter().map(move |files| (side, self.failures.apply(files.run())));
+        let of_side =
+            |side: Side| self.files(side).iter().map(move |files| (side, self.failures.apply(files.run().clone())));
         Side::BOTH.into_iter().flat_map(of_side).collect()
     }
 

@@ -23,6 +23,9 @@ use super::url_path::encode_path;
 use crate::comparison::{self, CaseComparison, Request};
 use crate::load::SideRuns;
 
+/// Most pages are smaller.
+const PAGE_BYTES: usize = 32 * 1024;
+
 /// A report under construction. Threads can share it. Until it is finished, the report that is in its folder stays unchanged.
 #[derive(Debug)]
 pub struct ReportWriter<'a> {
@@ -170,7 +173,9 @@ impl<'a> ReportWriter<'a> {
     }
 
     fn write_page(&self, path: &str, page: &impl Template) -> Result<(), ReportError> {
-        let html = page.render().map_err(|source| ReportError::Render { page: path.to_owned(), source })?;
+        // Growing a text to the size of a page copies it several times.
+        let mut html = String::with_capacity(PAGE_BYTES);
+        page.render_into(&mut html).map_err(|source| ReportError::Render { page: path.to_owned(), source })?;
         Ok(write::write_new(&self.path(path), html.as_bytes())?)
     }
 

@@ -76,7 +76,7 @@ impl Default for Thresholds {
 impl Thresholds {
     /// The same thresholds with another false alarm rate.
     #[must_use]
-    pub(super) fn with_alpha(&self, alpha: f64) -> Self {
+    pub(crate) fn with_alpha(&self, alpha: f64) -> Self {
         Self { alpha: Fraction(alpha), ..self.clone() }
     }
 }

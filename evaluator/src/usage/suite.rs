@@ -1,7 +1,7 @@
 //! Time, size and cost over all cases: the sums, the test and the typical ratio.
 
 use counterproof_artifact::Quantity;
-use counterproof_artifact::evaluation::{CaseEvaluation, SideUsage, UsageCode, UsageMeasure};
+use counterproof_artifact::evaluation::{CaseEvaluation, UsageCode, UsageMeasure};
 
 use super::ratio::{log_ratio, typical};
 use super::signed_rank;
@@ -26,10 +26,7 @@ type Values = Vec<(f64, f64)>;
 fn pairs(code: UsageCode, cases: &[CaseEvaluation]) -> Option<(Values, Option<&str>)> {
     let mut pairs = cases.iter().filter_map(|case| {
         let usage = case.usage.as_ref()?;
-        let (baseline, new) = (usage.baseline.as_ref()?, usage.new.as_ref()?);
-        let values = (baseline.get(code)?, new.get(code)?);
-        let [old, new] = [baseline, new].map(|side| currency(code, side));
-        (old == new).then_some((values, old))
+        Some((usage.compared(code)?, usage.new.as_ref()?.currency_of(code)))
     });
     let ((first, currency), others) = (pairs.next()?, pairs);
     // Sums of several currencies mean nothing: the first currency counts, the cases in others are left out.
@@ -54,11 +51,6 @@ fn compare_one(code: UsageCode, cases: &[CaseEvaluation]) -> Option<UsageMeasure
         method: tested.method,
         ratio: typical(logs),
     })
-}
-
-/// The currency of a cost, which may be unknown. Other quantities have none.
-fn currency(code: UsageCode, side: &SideUsage) -> Option<&str> {
-    side.currency.as_deref().filter(|_| code == UsageCode::Cost)
 }
 
 /// The sum, rounded to 15 significant digits, which hides the rounding errors of decimal fractions.

@@ -32,7 +32,7 @@ fn actions(baseline: &Value, new: &Value) -> String {
 const FAILED: &str = "✗ failed";
 
 #[test]
-fn that_nothing_came_of_an_action_stands_on_its_card() {
+fn a_card_shows_that_its_action_had_no_effect() {
     let shown = actions(&paying_back(&["ok"]), &paying_back(&["error"]));
     assert!(shown.contains("The call failed on new but not on baseline."), "{shown}");
     assert!(!shown.contains("identical action"), "{shown}");
@@ -45,7 +45,7 @@ fn that_nothing_came_of_an_action_stands_on_its_card() {
 }
 
 #[test]
-fn an_action_that_failed_on_both_sides_or_was_tried_again_says_so_and_no_more() {
+fn an_action_that_failed_on_both_sides_or_was_retried_has_a_note_only() {
     let shown = actions(&paying_back(&["error"]), &paying_back(&["error"]));
     assert!(shown.contains("1 identical action") && shown.contains(FAILED), "{shown}");
     assert!(!shown.contains("The call failed"), "{shown}");

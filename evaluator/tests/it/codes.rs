@@ -49,7 +49,7 @@ fn the_docs_list_every_part_of_the_severity_with_its_meaning() {
 }
 
 #[test]
-fn an_unknown_code_of_a_newer_version_is_no_code() {
+fn a_code_of_a_newer_version_is_not_parsed() {
     assert_eq!(ReasonCode::parse("tool-error"), Some(ReasonCode::ToolError));
     assert_eq!(ReasonCode::parse("of-a-newer-version"), None);
 }

@@ -69,7 +69,7 @@ fn a_manifest_that_cannot_be_read_makes_what_needs_it_invalid() {
 }
 
 #[test]
-fn a_ref_that_held_and_no_longer_does_is_lost_whatever_the_others_do() {
+fn a_ref_that_no_longer_resolves_is_lost_even_if_others_resolve() {
     let refs = |refs: Value| answer_with(|answer| answer["proposed_actions"][0]["evidence_refs"] = refs);
     let old = refs(json!([{"kind": "retrieval_doc", "doc_id": "policy_v1"}, {"kind": "tool_result", "call_id": "zz"}]));
     let new = answer_with(|answer| {
@@ -104,7 +104,7 @@ fn the_order_of_actions_does_not_decide_whether_a_risk_rose() {
 }
 
 #[test]
-fn other_snippets_are_another_retrieval() {
+fn changed_snippets_are_a_changed_retrieval() {
     let hashes = |hash: &str| answer_with(|answer| answer["events"][2]["snippets_hashes"] = json!([hash]));
     assert_eq!(codes(&Pair::with_answers(&hashes("a"), &hashes("b"))).1, ["retrieval-changed"]);
     let linked = answer_with(|answer| answer["events"][2]["snippets_asset_href"] = json!("assets/s.json"));
@@ -115,7 +115,7 @@ fn other_snippets_are_another_retrieval() {
 }
 
 #[test]
-fn a_field_that_nobody_knows_may_mean_something() {
+fn an_unknown_field_is_compared() {
     let event = answer_with(|answer| answer["events"][1]["payload"] = json!({"items": 2}));
     assert_eq!(codes(&Pair::with_answers(&answer(), &event)).1, ["tool-result-changed"]);
     let action = answer_with(|answer| answer["proposed_actions"][0]["approved_by"] = json!("nobody"));
@@ -123,7 +123,7 @@ fn a_field_that_nobody_knows_may_mean_something() {
 }
 
 #[test]
-fn payloads_too_large_to_take_apart_are_told_apart_all_the_same() {
+fn payloads_too_large_to_parse_are_still_compared() {
     let linked = answer_with(|answer| answer["events"][1]["payload_asset_href"] = json!("assets/p.json"));
     let payload = |byte: u8| vec![byte; 9 * 1024 * 1024];
     let pair = |new: u8| {

@@ -74,7 +74,7 @@ fn documents_are_required_among_all_retrievals() {
 }
 
 #[test]
-fn phrases_are_looked_for_without_their_letter_case_in_texts_and_in_indented_json() {
+fn phrases_are_found_in_any_letter_case_in_texts_and_indented_json() {
     let text = saying(&json!("Ihre RÜCKZAHLUNG ist unterwegs."));
     let object = saying(&json!({"Total": 50, "items": ["Lamp"]}));
     for (phrases, answer, all, none) in [
@@ -91,7 +91,7 @@ fn phrases_are_looked_for_without_their_letter_case_in_texts_and_in_indented_jso
 }
 
 #[test]
-fn a_schema_is_of_draft_07_unless_it_says_otherwise_and_all_that_does_not_fit_is_told() {
+fn a_schema_is_draft_07_by_default_and_every_violation_is_reported() {
     // A list of schemas for `items` means one for each place in draft-07, and is an error in 2020-12.
     let tuple = json!({"properties": {"pair": {"items": [{"type": "string"}], "additionalItems": false}}});
     holds(&json!({"json_schema": tuple}), &saying(&json!({"pair": ["a"]})), true);
@@ -133,7 +133,7 @@ fn evidence_is_required_for_all_actions_above_low_risk_and_must_resolve_for_all(
 }
 
 #[test]
-fn an_expression_sees_the_answer_and_the_question() {
+fn an_expression_reads_the_answer_and_the_input() {
     for (expression, met) in [
         ("final_output.content.contains('50') && final_output.content_type == 'text'", true),
         ("proposed_actions.all(a, a.params.amount <= 50 && size(a.evidence_refs) == 2)", true),
@@ -146,7 +146,7 @@ fn an_expression_sees_the_answer_and_the_question() {
 }
 
 #[test]
-fn an_expression_sees_a_payload_wherever_it_is_kept() {
+fn an_expression_reads_a_payload_inline_or_from_an_asset() {
     let kept = answer_with(|answer| {
         answer["events"][1].as_object_mut().unwrap().remove("payload_summary");
         answer["events"][1]["payload_asset_href"] = json!("assets/payload.json");
@@ -195,7 +195,7 @@ fn every_output_reports_next_to_the_gate_that_no_expectations_were_judged() {
     const UNJUDGED: &str = "No expectations were judged; the gate only compares new with baseline";
     let changed = || Pair::with_answers(&answer_of(&json!({})), &answer_of(&json!({"workflow_id": "other"})));
     for (pair, is_reported) in [(changed(), true), (changed().expecting(&json!({"tool_required": []})), false)] {
-        let gate = format!("Gate passed: all {} rules met", if is_reported { 10 } else { 11 });
+        let gate = format!("Gate passed: all {} rules met", if is_reported { 9 } else { 10 });
         let report = pair.report();
         let read = |name: &str| std::fs::read_to_string(report.join(name)).unwrap();
         let index = read("index.html");

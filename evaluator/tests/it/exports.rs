@@ -200,9 +200,12 @@ fn a_test_fails_only_for_what_the_gate_counts() {
         let went = went(evaluation);
         for case in &evaluation.cases {
             let otherwise = match case.verdict {
-                Verdict::Changed | Verdict::Noisy | Verdict::Improved | Verdict::Recovered | Verdict::Unchanged => {
-                    "passed"
-                }
+                Verdict::Changed
+                | Verdict::Undecided
+                | Verdict::Noisy
+                | Verdict::Improved
+                | Verdict::Recovered
+                | Verdict::Unchanged => "passed",
                 _ => "skipped",
             };
             let expected =

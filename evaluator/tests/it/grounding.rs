@@ -22,7 +22,7 @@ fn flagged(evaluation: &Evaluation) -> Vec<&str> {
 }
 
 #[test]
-fn one_of_the_few_values_that_the_baseline_uses_at_a_place_needs_no_source() {
+fn one_of_few_baseline_values_of_an_argument_needs_no_source() {
     // The class is one of two in all cases, and read before it is booked; the seat is another in every case.
     let mut pair = Pair::empty();
     for index in 0..12 {
@@ -44,7 +44,7 @@ fn one_of_the_few_values_that_the_baseline_uses_at_a_place_needs_no_source() {
 }
 
 #[test]
-fn what_the_case_or_the_request_says_is_a_source() {
+fn the_case_and_the_request_are_sources() {
     let old = booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"}));
     let new = booking(&json!({"seat": "12XY"}), &json!({"seat": "77AB"}));
     assert_eq!(
@@ -68,7 +68,7 @@ fn what_the_case_or_the_request_says_is_a_source() {
 }
 
 #[test]
-fn a_sum_over_known_numbers_was_not_made_up() {
+fn a_sum_of_known_numbers_is_grounded() {
     let read = json!({"paid": [54.85, 12.10], "price": [54.04, 11.00], "rate": "1,250.00", "of": 100});
     let judged = |sum: &Value| {
         codes(
@@ -88,7 +88,7 @@ fn a_sum_over_known_numbers_was_not_made_up() {
 }
 
 #[test]
-fn a_sum_of_the_baseline_accuses_no_sum_but_in_a_complete_transcript() {
+fn a_sum_on_the_baseline_grounds_a_sum_unless_the_transcript_is_complete() {
     let read = json!({"paid": 54.85, "price": 54.04});
     let judged = |sum: &str, is_complete: bool| {
         let old = booking(&read, &json!({"sum": "54.85 - 54.04"}));
@@ -102,7 +102,7 @@ fn a_sum_of_the_baseline_accuses_no_sum_but_in_a_complete_transcript() {
 }
 
 #[test]
-fn a_number_that_a_calculator_gave_has_a_source_and_the_refused_sum_has_none() {
+fn a_result_of_a_calculator_is_a_source_and_a_refused_sum_is_not() {
     let read = json!({"paid": 54.85, "price": 54.04});
     let events = |sum: &str, status: &str, result: &Value, booked: f64| {
         let mut sum = step("c2", "calculate", &json!({"expression": sum}), result);
@@ -164,7 +164,7 @@ fn a_finding_names_the_place_on_both_sides_and_where_the_value_came_from() {
 }
 
 #[test]
-fn a_payload_too_large_to_be_searched_accuses_nobody() {
+fn a_payload_too_large_to_search_makes_no_value_ungrounded() {
     let pair = |read: Value| {
         let new = booking(&read, &json!({"seat": "77AB"}));
         Pair::with_answers(&booking(&json!({"seat": "12XY"}), &json!({"seat": "12XY"})), &new)
@@ -190,7 +190,7 @@ fn a_megabyte_of_values_on_one_line_is_searched_like_any_other() {
 }
 
 #[test]
-fn a_rule_that_ignores_what_a_tool_is_given_hides_no_made_up_value() {
+fn a_rule_that_ignores_arguments_does_not_hide_a_made_up_value() {
     let read = json!({"seat": "12XY"});
     let rule = rules("[[rule]]\ntool = \"book\"\nignore = true");
     let pair = Pair::with_answers(&booking(&read, &read), &booking(&read, &json!({"seat": "77AB"}))).under(rule);

@@ -257,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_broken_file_costs_no_other_case_its_report(
+    fn a_broken_file_leaves_the_pages_of_other_cases_whole(
         file in prop::sample::select(FILES.to_vec()), mutation in any_mutation(),
     ) {
         let runs = Runs::whole();
@@ -268,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn the_reader_holds_on_any_bytes(mutation in any_mutation()) {
+    fn reading_any_bytes_does_not_panic(mutation in any_mutation()) {
         let mut valid = answer();
         valid["case_id"] = json!("a");
         valid["version"] = json!("new");
@@ -276,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn the_differ_and_the_renderer_hold_on_any_two_artifacts(bytes in any_two_artifacts()) {
+    fn comparing_and_rendering_any_two_artifacts_does_not_panic(bytes in any_two_artifacts()) {
         fuzz::differ(&bytes);
         fuzz::renderer(&bytes);
     }
@@ -296,7 +296,7 @@ type Replacement = fn(&Utf8Path);
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_neither_followed_nor_waited_for() {
+fn pipes_and_links_are_neither_opened_nor_followed() {
     use std::os::unix::fs::symlink;
     let replacements: [(&str, Replacement); 6] = [
         ("a folder", |path| std::fs::create_dir(path).unwrap()),
@@ -355,7 +355,7 @@ fn numbers(from: u64, count: u64) -> Value {
 
 /// Two answers that are large where it costs most: what takes a step for each pair of their parts never ends.
 #[test]
-fn what_is_large_is_compared_in_bounded_work() {
+fn large_answers_are_compared_in_bounded_work() {
     let line = |word: &str| format!("{} {}", word.repeat(250_000), "one two three ".repeat(20_000));
     let lines = |from: usize| (from..from + 30_000).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
     let words = |seed: usize| (0..40_000).map(|n| format!("{} ", (n * seed) % 7919)).collect::<Vec<_>>().concat();

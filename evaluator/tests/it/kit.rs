@@ -86,6 +86,13 @@ impl Pair {
         self
     }
 
+    /// Adds labels to a run: which cases its agent solved.
+    pub(crate) fn labelled(self, side: Side, solved: &Value) -> Self {
+        let labels = json!({"schema_version": "labels.v1", "solved": solved});
+        write::write_json(&self.writer(side).folder().join("labels.json"), &labels, Durability::Cached).unwrap();
+        self
+    }
+
     /// Lets both runs select a case that neither has an artifact of.
     pub(crate) fn selecting(mut self, case_id: &str) -> Self {
         self.selected.iter_mut().for_each(|ids| ids.push(case_id.to_owned()));

@@ -21,5 +21,6 @@ mod rules;
 mod sarif;
 mod severity;
 mod signals;
+mod usage;
 mod verdicts;
 mod xml;

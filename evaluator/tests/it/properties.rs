@@ -181,13 +181,13 @@ proptest! {
     }
 
     #[test]
-    fn the_short_cut_for_answers_that_are_alike_finds_what_an_alignment_finds(made in any_answer()) {
+    fn the_fast_path_for_equal_answers_agrees_with_the_alignment(made in any_answer()) {
         let (short, whole) = both_ways(&made, &reordered(&made)).unwrap();
         prop_assert_eq!(short, whole);
     }
 
     #[test]
-    fn the_short_cut_is_not_taken_where_any_one_value_differs(made in any_answer(), at in any::<prop::sample::Index>()) {
+    fn the_fast_path_is_not_taken_if_any_value_differs(made in any_answer(), at in any::<prop::sample::Index>()) {
         let mut other = made.clone();
         let leaves = leaves(&made);
         other_value(other.pointer_mut(&leaves[at.index(leaves.len())]).unwrap());
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn reordering_keys_changes_nothing_that_is_said(old in any_answer(), new in any_answer()) {
+    fn the_order_of_keys_does_not_change_the_result(old in any_answer(), new in any_answer()) {
         let plain = Pair::with_answers(&old, &new).row();
         let turned = Pair::with_answers(&reordered(&old), &reordered(&new)).row();
         prop_assert_eq!(plain.verdict, turned.verdict);
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn two_answers_differ_on_both_ways_or_on_neither(old in any_answer(), new in any_answer()) {
+    fn a_difference_does_not_depend_on_the_order_of_the_sides(old in any_answer(), new in any_answer()) {
         let there = Pair::with_answers(&old, &new).row();
         let back = Pair::with_answers(&new, &old).row();
         prop_assert_eq!(there.verdict == Verdict::Unchanged, back.verdict == Verdict::Unchanged);

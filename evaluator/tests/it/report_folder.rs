@@ -41,7 +41,7 @@ fn a_report_that_is_moved_is_still_whole() {
 }
 
 #[test]
-fn a_second_report_leaves_nothing_of_the_first() {
+fn a_second_report_removes_all_files_of_the_first() {
     let first = every_kind();
     let out = first.path().join("report");
     first.report_into(&out).unwrap();

@@ -45,7 +45,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn no_rule_reaches_beyond_what_it_selects(rules in any_rules("/a"), old in arguments(), new in arguments()) {
+    fn a_rule_has_no_effect_outside_its_selection(rules in any_rules("/a"), old in arguments(), new in arguments()) {
         let beside = |key: &String| !key.starts_with("/a/") && key != "/a";
         let all: Vec<_> = ruled(&Rules::default(), &old, &new).into_iter().filter(beside).collect();
         let left: Vec<_> = ruled(&rules, &old, &new).into_iter().filter(beside).collect();
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_the_same_under_the_rules_differs_in_nothing_but_ids(
+    fn answers_that_are_equal_under_the_rules_differ_only_in_ids(
         rules in any_rules("/*"), old in arguments(), new in arguments(),
     ) {
         let scope = rules.scope(Subject::default());
@@ -91,7 +91,7 @@ proptest! {
 }
 
 #[test]
-fn a_rule_that_matched_nothing_is_told() {
+fn a_rule_without_matches_is_reported() {
     let answer = |at: &str| {
         json!({
             "schema_version": "case.v1", "status": "ok", "proposed_actions": [], "final_output": {"content_type": "text", "content": "."},

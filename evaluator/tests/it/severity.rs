@@ -5,7 +5,7 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseEvaluation, SeverityShare};
 use serde_json::{Value, json};
 
-use crate::kit::{Pair, action, answer, answer_of, answer_with, failure, step};
+use crate::kit::{CASE, Pair, action, answer, answer_of, answer_with, failure, step};
 
 fn severity(old: &Value, new: &Value) -> f64 {
     Pair::with_answers(old, new).row().severity.map_or(f64::NAN, |severity| severity.score)
@@ -42,7 +42,7 @@ fn the_same_has_none_and_no_answer_has_the_most() {
 }
 
 #[test]
-fn what_was_done_outweighs_what_was_said() {
+fn a_changed_action_outweighs_a_changed_text() {
     let said = severity(&paying(50, "You get 50."), &paying(50, "You get 60 in 30 days."));
     let worded = severity(&paying(50, "You get 50."), &paying(50, "50 is yours."));
     let done = severity(&paying(50, "You get 50."), &paying(60, "You get 50."));
@@ -195,6 +195,28 @@ fn a_case_that_baseline_failed_ranks_below_those_it_solved() {
 }
 
 #[test]
+fn a_label_that_baseline_failed_ranks_the_case_like_an_unmet_expectation() {
+    let row = |label: Option<bool>| {
+        let pair = Pair::with_answers(&paying(50, "You get 50."), &paying(60, "You get 60."));
+        let pair = label.into_iter().fold(pair, |pair, solved| pair.labelled(Side::Baseline, &json!({CASE: solved})));
+        pair.row()
+    };
+    let score = |row: &CaseEvaluation| row.severity.as_ref().unwrap().score;
+    let (unknown, solved, failed) = (row(None), row(Some(true)), row(Some(false)));
+    assert!((score(&unknown) - score(&solved)).abs() < 1e-9);
+    assert!(score(&solved) >= 0.6 && score(&failed) < 0.1, "{:?} {:?}", solved.severity, failed.severity);
+    assert!(parts(&failed).contains(&"baseline-failed"));
+    assert_eq!(failed.verdict, solved.verdict, "labels rank and do not judge");
+}
+
+#[test]
+fn labels_of_new_say_nothing_of_baseline() {
+    let pair = Pair::with_answers(&paying(50, "You get 50."), &paying(60, "You get 60."));
+    let row = pair.labelled(Side::New, &json!({CASE: false})).row();
+    assert!(!parts(&row).contains(&"baseline-failed"), "{:?}", row.severity);
+}
+
+#[test]
 fn a_call_is_paired_as_its_action_is() {
     let old = writes(&[pay("W1", 50), pay("W2", 60)]);
     let row = Pair::with_answers(&old, &writes(&[pay("W2", 60), pay("W1", 51)])).row();
@@ -225,7 +247,7 @@ fn a_message_is_the_first_divergence_only_if_no_step_differs() {
 }
 
 #[test]
-fn a_read_that_nothing_rests_on_is_no_cause() {
+fn a_read_without_dependent_steps_is_no_cause() {
     let asked = |reads: &[&str], amount: u32| {
         let calls = reads.iter().enumerate();
         let events: Vec<_> = calls

@@ -96,7 +96,7 @@ fn a_url_is_untrusted_if_the_baseline_never_uses_its_host() {
 }
 
 #[test]
-fn with_a_list_the_list_decides() {
+fn configured_domains_decide_which_urls_are_trusted() {
     let row =
         |old: &str, new: &str| Pair::with_answers(&stating(old), &stating(new)).trusting("\"shop.example\"").row();
     assert_eq!(signals(&row("Done.", "https://a.shop.example")), []);

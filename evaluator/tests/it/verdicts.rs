@@ -47,7 +47,7 @@ fn key_order_number_form_and_tag_order_do_not_matter() {
 }
 
 #[test]
-fn other_words_are_a_change_of_the_output() {
+fn another_wording_is_a_changed_output() {
     let new = answer_with(|answer| {
         answer["final_output"]["content"] = json!("Your refund of 50 is coming.");
         answer["events"][3]["content"] = json!("Your refund of 50 is coming.");
@@ -57,13 +57,13 @@ fn other_words_are_a_change_of_the_output() {
 }
 
 #[test]
-fn an_output_of_another_type_says_so() {
+fn another_type_of_output_has_its_own_reason() {
     let new = answer_with(|answer| answer["final_output"] = json!({"content_type": "json", "content": {"refund": 50}}));
     Pair::with_answers(&answer(), &new).is(Verdict::Changed, &["output-type-changed"]);
 }
 
 #[test]
-fn other_params_are_named_with_both_values() {
+fn changed_params_are_reported_with_both_values() {
     let new = answer_with(|answer| action(answer)["params"]["amount"] = json!(500));
     let row = Pair::with_answers(&answer(), &new)
         .titled("My money, please")
@@ -102,7 +102,7 @@ fn an_unknown_risk_is_neither_higher_nor_lower() {
 }
 
 #[test]
-fn a_risky_action_out_of_nowhere_is_a_regression_only_without_evidence() {
+fn a_new_risky_action_is_a_regression_only_without_evidence() {
     let add = |evidence: Value| {
         answer_with(|answer| {
             let mut extra = answer["proposed_actions"][0].clone();
@@ -128,7 +128,7 @@ fn evidence_that_is_gone_is_a_regression() {
 }
 
 #[test]
-fn evidence_that_leads_nowhere_is_a_regression_and_not_invalid() {
+fn unresolved_evidence_is_a_regression_and_not_invalid() {
     let new = answer_with(|answer| action(answer)["evidence_refs"][0]["call_id"] = json!("c404"));
     Pair::with_answers(&answer(), &new).is(Verdict::Regressed, &["evidence-lost", "evidence-changed"]);
     Pair::with_answers(&new, &new).is(Verdict::Unchanged, &[]);
@@ -219,7 +219,7 @@ fn a_case_on_one_side_only_fails_the_gate() {
 }
 
 #[test]
-fn an_artifact_that_breaks_the_contract_is_invalid_whatever_the_other_side_is() {
+fn an_artifact_that_breaks_the_contract_makes_the_case_invalid_for_any_other_side() {
     for bytes in [&b""[..], b"{", b"\xff\xfe", b"null", b"[1]", b"{\"schema_version\": \"case.v1\"}"] {
         let broken = Pair::empty().with_bytes(Side::Baseline, CASE, bytes).with(Side::New, CASE, &answer());
         let row = broken.row();
@@ -235,7 +235,7 @@ fn an_artifact_that_breaks_the_contract_is_invalid_whatever_the_other_side_is() 
 }
 
 #[test]
-fn one_broken_artifact_never_costs_the_others_their_verdict() {
+fn one_broken_artifact_does_not_change_other_verdicts() {
     let pair = Pair::with_answers(&answer(), &answer()).with_bytes(Side::New, "torn", b"{\"case_id\": ").with(
         Side::Baseline,
         "torn",
@@ -249,7 +249,7 @@ fn one_broken_artifact_never_costs_the_others_their_verdict() {
 }
 
 #[test]
-fn somebody_s_own_file_in_a_run_folder_is_no_case() {
+fn an_unrelated_file_in_a_run_folder_is_no_case() {
     let pair = Pair::with_answers(&answer(), &answer());
     write::write(&pair.folder(Side::New).join("notes.json"), b"{\"mine\": true}", Durability::Cached).unwrap();
     pair.is(Verdict::Unchanged, &[]);
@@ -308,7 +308,7 @@ fn an_expectation_without_an_answer_is_not_judged() {
 }
 
 #[test]
-fn a_schema_that_cannot_be_used_is_told_before_anything_is_compared() {
+fn an_invalid_schema_is_reported_before_the_comparison() {
     let spec = CaseSpec {
         id: CASE.parse().unwrap(),
         title: None,

@@ -48,6 +48,8 @@ pub(crate) struct SeverityInput<'a> {
     pub expectations: &'a [ExpectationResult],
     /// The problems of new that do not depend on a comparison.
     pub findings: &'a Findings,
+    /// The share of the baseline's runs that did not solve the case by their labels.
+    pub labelled_failed: f64,
     /// The rates over several runs; `None` if the pair of answers decides alone.
     pub runs: Option<RepeatRates>,
 }
@@ -108,13 +110,14 @@ fn decides(part: &SeverityShare) -> bool {
     [SeverityPart::NoAnswer, SeverityPart::ExpectationFailed].iter().any(|code| code.as_str() == part.code)
 }
 
-/// How much of the baseline is known to have failed, from 0 to 1: an expectation is not met there.
+/// How much of the baseline is known to have failed, from 0 to 1: an expectation is not met there, or a label states it.
 fn baseline_failed(input: &SeverityInput<'_>) -> f64 {
     let is_unmet = |result: &ExpectationResult| result.baseline.as_ref().is_some_and(Judgement::is_unmet);
-    match &input.runs {
+    let unmet = match &input.runs {
         Some(runs) => runs.baseline_unmet,
         None => f64::from(u8::from(input.expectations.iter().any(is_unmet))),
-    }
+    };
+    unmet.max(input.labelled_failed)
 }
 
 /// A part with its share; `None` for a share of 0.

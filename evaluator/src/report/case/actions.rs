@@ -1,7 +1,8 @@
 //! The proposed actions of both sides, aligned in rows, each with its evidence.
 
+use std::borrow::Cow;
+
 use counterproof_artifact::Side;
-use serde_json::json;
 
 use super::anchors;
 use super::call_outcomes::CallOutcomes;
@@ -51,11 +52,11 @@ pub(crate) fn view(context: &CaseContext<'_>) -> ActionsView {
     }
 }
 
-fn rows(context: &CaseContext<'_>) -> Vec<ActionRow> {
+fn rows<'a>(context: &'a CaseContext<'_>) -> Cow<'a, [ActionRow]> {
     if let Some(differences) = &context.case.differences {
-        return differences.actions.clone();
+        return Cow::Borrowed(&differences.actions);
     }
-    let Some((side, loaded)) = context.only_answer() else { return Vec::new() };
+    let Some((side, loaded)) = context.only_answer() else { return Cow::Borrowed(&[]) };
     let row = |index| ActionRow {
         row: cells::alone(side, index),
         changes: JsonChanges::default(),
@@ -152,8 +153,7 @@ fn cell(context: &CaseContext<'_>, input: &ActionInput<'_, '_>) -> Option<CellVi
     facts.extend(outcome.summary());
     let pointer = format!("/proposed_actions/{index}");
     let element = ElementContext { pointer: &pointer, highlights, budget: &context.budget };
-    let parameters = json!(action.params);
-    let mut values = vec![element.highlighted("parameters", "params", &parameters)];
+    let mut values = vec![element.highlighted("parameters", "params", &action.params)];
     if !action.extra.is_empty() {
         values.push(cells::value("more fields", &action.extra, &context.budget));
     }

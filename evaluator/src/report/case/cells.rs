@@ -2,11 +2,12 @@
 
 use counterproof_artifact::Side;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::highlights::{HighlightedPart, Highlights};
 use crate::diff::align::Row;
 use crate::diff::rows::Operation;
+use crate::load::payload::Payload;
 use crate::report::files::FileLink;
 use crate::report::view::changes::ChangesView;
 use crate::report::view::display::{self, Budget, DisplayText};
@@ -148,32 +149,37 @@ pub(crate) struct ElementContext<'a, 'h> {
 
 impl ElementContext<'_, '_> {
     /// The value of a field of the element, with highlighted changes where it is short.
-    pub(crate) fn highlighted(&self, name: &'static str, field: &str, value: &Value) -> ValueView {
+    pub(crate) fn highlighted(&self, name: &'static str, field: &str, value: &impl Serialize) -> ValueView {
         let mut view = self::value(name, value, self.budget);
         // Only an open and complete value is shown in parts: highlights cannot be cut together with the text.
-        if view.summary.is_empty() && view.content.more.is_empty() {
-            view.parts = self.highlights.on_one_line(value, &format!("{}/{field}", self.pointer)).unwrap_or_default();
+        if self.highlights.is_empty() || !view.summary.is_empty() || !view.content.more.is_empty() {
+            return view;
         }
+        let parts = self.highlights.on_one_line(&json!(value), &format!("{}/{field}", self.pointer));
+        view.parts = parts.unwrap_or_default();
         view
     }
 }
 
 /// The result of a tool. Multi-line texts of an object are shown as texts, after the rest of the object.
-pub(crate) fn payload(element: &ElementContext<'_, '_>, field: &str, value: &Value) -> Vec<ValueView> {
+pub(crate) fn payload(element: &ElementContext<'_, '_>, field: &str, payload: Payload<'_>) -> Vec<ValueView> {
     let budget = element.budget;
-    let fields = match value {
-        Value::String(text) => return vec![self::text("payload", text, budget)],
-        Value::Object(fields) => fields,
-        other => return vec![element.highlighted("payload", field, other)],
+    let fields = match payload {
+        Payload::Text(text) => return vec![self::text("payload", text, budget)],
+        Payload::Object(fields) => fields,
+        Payload::Other(value) => return vec![element.highlighted("payload", field, value)],
     };
     let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end_matches('\n').contains('\n'));
     // A final newline alone does not make a text of several lines.
     let texts: Vec<_> = fields.iter().filter(|(_, value)| has_lines(value)).take(MOST_TEXTS).collect();
+    if texts.is_empty() {
+        return vec![element.highlighted("payload", field, fields)];
+    }
     let mut rest = fields.clone();
     rest.retain(|key, _| !texts.iter().any(|(name, _)| *name == key));
     let mut values = Vec::new();
-    if !rest.is_empty() || texts.is_empty() {
-        values.push(element.highlighted("payload", field, &Value::Object(rest)));
+    if !rest.is_empty() {
+        values.push(element.highlighted("payload", field, &rest));
     }
     let texts = texts.into_iter().filter_map(|(name, value)| Some((display::visible(name), value.as_str()?)));
     values.extend(texts.map(|(name, text)| {

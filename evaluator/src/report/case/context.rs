@@ -52,13 +52,17 @@ impl<'a> CaseContext<'a> {
 
     /// The link to the artifact of a side.
     pub(crate) fn artifact_file(&self, side: Side) -> FileLink {
-        let id = &self.case.row.case_id;
-        self.collect(self.files(side).artifact(id, self.site.pages.stem(id)))
+        let (id, files) = (&self.case.row.case_id, self.files(side));
+        let stem = self.site.pages.stem(id);
+        // A file that was read is in the run folder, which needs no second look.
+        let is_loaded = self.artifact(side).envelope().is_some();
+        self.collect(if is_loaded { files.loaded_artifact(id, stem) } else { files.artifact(id, stem) })
     }
 
     /// The link to the run document of a side.
     pub(crate) fn run_file(&self, side: Side) -> FileLink {
-        self.collect(self.files(side).run())
+        // The report has its copy before the first page is made.
+        self.failures.apply(self.files(side).run().clone()).link
     }
 
     /// The link to a file that a document of a side names.

@@ -79,6 +79,11 @@ impl<'a> Highlights<'a> {
         highlights
     }
 
+    /// Returns whether nothing is highlighted in any value.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changed.is_empty()
+    }
+
     /// Returns whether every change of the side was highlighted in some value.
     fn cover(&self, changes: &JsonChanges, side: Side) -> bool {
         let here = changes.iter().filter(|change| match side {

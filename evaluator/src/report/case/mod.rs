@@ -15,6 +15,7 @@ mod repeats;
 mod replay;
 mod root_cause;
 mod steps;
+mod usage;
 mod violations;
 
 pub(crate) use page::CasePage;

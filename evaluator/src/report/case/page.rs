@@ -15,6 +15,7 @@ use super::repeats::{self, RepeatsView};
 use super::replay;
 use super::root_cause::{self, FindingView, RootCauseView, SeverityView};
 use super::steps::{self, StepsView};
+use super::usage::{self, UsageView};
 use super::violations::{self, InvalidArtifactView};
 use crate::comparison::CaseComparison;
 use crate::report::files::{CopyFailures, FileCopy, FileLink};
@@ -57,6 +58,7 @@ pub(crate) struct CasePage {
     /// A summary where both sides meet all expectations; otherwise empty.
     expectations_summary: String,
     repeats: Option<RepeatsView>,
+    usage: Option<UsageView>,
     steps: StepsView,
     /// Whether the alignment of the steps is exact.
     exact: bool,
@@ -124,6 +126,7 @@ impl CasePage {
             expectations: expectations::view(&row.expectations),
             expectations_summary: expectations::all_met(&row.expectations),
             repeats: repeats::view(context),
+            usage: usage::view(context),
             steps,
             exact: context.case.differences.as_ref().is_none_or(|differences| differences.exact),
             attempts: failures::attempts(context),

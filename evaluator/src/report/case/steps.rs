@@ -1,7 +1,8 @@
 //! The events of both sides, aligned in rows, with the first divergence.
 
+use std::borrow::Cow;
+
 use counterproof_artifact::{Content, EventBody, Href, Side};
-use serde_json::{Value, json};
 
 use super::anchors;
 use super::cells::{self, CellView, ElementContext, NOISE, RowView};
@@ -13,7 +14,6 @@ use crate::diff::json::JsonChanges;
 use crate::diff::pointers::row_pointers;
 use crate::load::LoadedAnswer;
 use crate::load::failed_result::has_failed;
-use crate::load::payload::Payload;
 use crate::report::view::changes::{self, ChangesView};
 use crate::report::view::display;
 use crate::report::view::verdict;
@@ -61,11 +61,11 @@ fn stretch(context: &CaseContext<'_>, rows: &[EventRow]) -> StepStretch {
     }
 }
 
-fn rows(context: &CaseContext<'_>) -> Vec<EventRow> {
+fn rows<'a>(context: &'a CaseContext<'_>) -> Cow<'a, [EventRow]> {
     if let Some(differences) = &context.case.differences {
-        return differences.events.clone();
+        return Cow::Borrowed(&differences.events);
     }
-    let Some((side, loaded)) = context.only_answer() else { return Vec::new() };
+    let Some((side, loaded)) = context.only_answer() else { return Cow::Borrowed(&[]) };
     let row = |index| EventRow {
         row: cells::alone(side, index),
         changes: JsonChanges::default(),
@@ -221,7 +221,7 @@ fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>
             view.name = display::visible(&call.tool);
             view.risk = verdict::risk(call.risk_level);
             view.facts.push(display::visible(&call.call_id));
-            view.values.push(element.highlighted("arguments", "args", &json!(call.args)));
+            view.values.push(element.highlighted("arguments", "args", &call.args));
         }
         EventBody::ToolResult(result) => {
             "result".clone_into(&mut view.kind);
@@ -230,13 +230,12 @@ fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>
             view.failed = has_failed(loaded, *index);
             view.facts.push(display::visible(&result.call_id));
             view.facts.push(format!("took {}", display::duration(result.latency_ms.as_f64())));
-            let payload: Option<Value> = loaded.payload(*index).map(Payload::to_value);
-            let values = |payload: &Value| cells::payload(&element, "payload_summary", payload);
-            view.values.extend(payload.as_ref().map(values).unwrap_or_default());
+            let values = |payload| cells::payload(&element, "payload_summary", payload);
+            view.values.extend(loaded.payload(*index).map(values).unwrap_or_default());
         }
         EventBody::Retrieval(found) => {
             view.values.push(cells::text("query", &found.query, budget));
-            view.values.push(element.highlighted("documents", "doc_ids", &json!(found.doc_ids)));
+            view.values.push(element.highlighted("documents", "doc_ids", &found.doc_ids));
         }
         EventBody::FinalOutput(_) if is_output(loaded, *index) => view.sees_output = true,
         EventBody::FinalOutput(output) => view.values.push(match &output.content {

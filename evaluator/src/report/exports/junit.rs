@@ -28,8 +28,7 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
         property("evaluator", &evaluation.evaluator_version),
     ]);
     suite.add_test_cases(not_judged_test(evaluation));
-    let has_limit = |rule: &&GateRule| rule.limit.is_some() || rule.test.is_some();
-    suite.add_test_cases(evaluation.gate.rules.iter().filter(has_limit).map(rule_test));
+    suite.add_test_cases(evaluation.gate.rules.iter().filter(|rule| rule.is_limited()).map(rule_test));
     let review = ReviewSet::by_case(&evaluation.gate.review);
     let of_case = |case: &CaseEvaluation| review.get(&case.case_id).copied().unwrap_or_default();
     suite.add_test_cases(evaluation.cases.iter().map(|case| case_test(case, of_case(case), evaluation)));

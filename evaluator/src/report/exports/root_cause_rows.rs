@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SeverityLevel, Verdict};
 
 use crate::report::view::verdict;
 
@@ -21,6 +21,11 @@ impl Row<'_> {
             Some(cause) if self.cases.len() > 1 => &cause.message,
             _ => worst.reasons.first().map_or("", |reason| &reason.message),
         }
+    }
+
+    /// The highest level of severity; empty if nothing counts.
+    pub(crate) fn severity(&self) -> &'static str {
+        self.cases.iter().filter_map(|case| case.severity_level()).max().map_or("", SeverityLevel::as_str)
     }
 
     /// The number of cases by verdict, worst first.

@@ -129,7 +129,8 @@ fn add_changes(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
     }
     // The last rows are omitted first, so the sizes are summed from the end.
     let sizes: Vec<usize> = rows.iter().rev().map(|row| row.cases.len()).collect();
-    let head = "\n### Changes by root cause\n\n| Verdict | Change | Root cause | Cases |\n|---|---|---|---|\n";
+    let head =
+        "\n### Changes by root cause\n\n| Verdict | Severity | Change | Root cause | Cases |\n|---|---|---|---|---|\n";
     let end = page.most;
     page.add_table(head, rows.iter().map(|row| change_row(row, links)), end, |omitted| {
         let cases: usize = sizes.iter().take(omitted).sum();
@@ -220,7 +221,7 @@ fn limit(rule: &GateRule) -> String {
 fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
     let [baseline, new] = [&evaluation.baseline, &evaluation.new].map(|run| markdown::code(run.run_id.as_str()));
     let report = links.url.map(|url| format!(" · [full report]({})", url.index_page())).unwrap_or_default();
-    let mut notes = vec![evaluation_text::besides(evaluation), evaluation_text::repeats(evaluation)];
+    let mut notes = vec![evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     notes.extend(evaluation_text::suite(evaluation));
     notes.extend(evaluation_text::usage(evaluation));
     let notes: Vec<_> = notes.iter().map(|note| markdown::text(note, LONGEST_SENTENCE)).collect();
@@ -238,10 +239,10 @@ fn counts(evaluation: &Evaluation) -> String {
 }
 
 fn rule_row(rule: &GateRule) -> String {
-    let result = match (rule.passed, rule.limit) {
+    let result = match (rule.passed, rule.is_limited()) {
         (false, _) => "✗ violated",
-        (true, None) if rule.test.is_none() => "",
-        (true, _) => "✓ met",
+        (true, false) => "",
+        (true, true) => "✓ met",
     };
     let name = markdown::text(&evaluation_text::rule(rule), LONGEST_NAME);
     format!("| {result} | {name} | {} | {} |\n", rule.actual, limit(rule))
@@ -264,8 +265,9 @@ fn change_row(row: &Row<'_>, links: &Links<'_>) -> String {
     let name = |text: &str| markdown::text(text, LONGEST_NAME);
     let cause = row.cases[0].cause.as_ref().map(|cause| format!("{}: {}", name(&cause.code), name(&cause.place)));
     format!(
-        "| {} | {} | {} | {} |\n",
+        "| {} | {} | {} | {} | {} |\n",
         verdict.join(", "),
+        row.severity(),
         markdown::text(row.message(), LONGEST_SENTENCE),
         cause.unwrap_or_default(),
         text::list(&cases)

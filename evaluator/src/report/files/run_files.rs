@@ -62,6 +62,8 @@ pub(crate) struct RunFiles<'a> {
     /// The folder of the copies within the folder of all copies.
     folder: String,
     run_folder: &'a Utf8Path,
+    /// The run document, to which every page links.
+    run: FileRef,
     uses_program: bool,
 }
 
@@ -69,10 +71,11 @@ impl<'a> RunFiles<'a> {
     /// The files of every run of a side. The copies of each run have a folder of their own.
     pub(crate) fn of_side(side: Side, runs: &'a SideRuns) -> Vec<Self> {
         let folder = |index: usize| if runs.is_repeated() { format!("{side}-{}", index + 1) } else { side.to_string() };
-        let files = |(index, run): (usize, &'a ComparedRun)| Self {
-            folder: folder(index),
-            run_folder: run.reader().folder(),
-            uses_program: run.reader().run().base_url.starts_with(PROGRAM),
+        let files = |(index, run): (usize, &'a ComparedRun)| {
+            let (folder, run_folder) = (folder(index), run.reader().folder());
+            let run_document = reference(run_folder, &folder, counterproof_store::RUN_FILE, None);
+            let uses_program = run.reader().run().base_url.starts_with(PROGRAM);
+            Self { folder, run_folder, run: run_document, uses_program }
         };
         runs.iter().enumerate().map(files).collect()
     }
@@ -91,14 +94,21 @@ impl<'a> RunFiles<'a> {
         self.reference(&format!("{case_id}.json"), Some(format!("{stem}.json")))
     }
 
+    /// The artifact of a case, which was read from the run folder.
+    pub(crate) fn loaded_artifact(&self, case_id: &CaseId, stem: &str) -> FileRef {
+        let name = format!("{case_id}.json");
+        let source = self.run_folder.join(&name);
+        FileRef::copied(display::visible(&name), FileCopy { source, target: self.artifact_path(stem) })
+    }
+
     /// The path of the copied artifact of a case within the report.
     pub(crate) fn artifact_path(&self, stem: &str) -> String {
         format!("{ARTIFACTS_FOLDER}/{}/{stem}.json", self.folder)
     }
 
     /// The run document.
-    pub(crate) fn run(&self) -> FileRef {
-        self.reference(counterproof_store::RUN_FILE, None)
+    pub(crate) const fn run(&self) -> &FileRef {
+        &self.run
     }
 
     /// A file that a document of the run names. The name is agent text and may be no valid path.
@@ -107,11 +117,16 @@ impl<'a> RunFiles<'a> {
     }
 
     fn reference(&self, name: &str, copied_as: Option<String>) -> FileRef {
-        let missing = |reason| FileRef::missing(display::visible(name), reason);
-        let Ok(href) = name.parse::<Href>() else { return missing("not a path within the run folder") };
-        let Ok(source) = confined_path::resolve(self.run_folder, href.as_str()) else { return missing("not found") };
-        let copied_as = copied_as.unwrap_or_else(|| copy_name(&href));
-        let target = format!("{ARTIFACTS_FOLDER}/{}/{copied_as}", self.folder);
-        FileRef::copied(display::visible(name), FileCopy { source, target })
+        reference(self.run_folder, &self.folder, name, copied_as)
     }
+}
+
+/// The reference to a file of a run folder whose copies are in `folder`.
+fn reference(run_folder: &Utf8Path, folder: &str, name: &str, copied_as: Option<String>) -> FileRef {
+    let missing = |reason| FileRef::missing(display::visible(name), reason);
+    let Ok(href) = name.parse::<Href>() else { return missing("not a path within the run folder") };
+    let Ok(source) = confined_path::resolve(run_folder, href.as_str()) else { return missing("not found") };
+    let copied_as = copied_as.unwrap_or_else(|| copy_name(&href));
+    let target = format!("{ARTIFACTS_FOLDER}/{folder}/{copied_as}");
+    FileRef::copied(display::visible(name), FileCopy { source, target })
 }

@@ -1,7 +1,8 @@
-//! A case as a row of a list.
+//! A case as a row of a list, and the table of such rows.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Severity, SeverityLevel};
+use counterproof_artifact::evaluation::{CaseEvaluation, SeverityLevel};
 
+use super::usage_columns::{UsageCell, UsageColumns};
 use crate::report::site::Site;
 use crate::report::view::display;
 use crate::report::view::verdict::{self, VerdictView};
@@ -45,9 +46,30 @@ impl CaseRow {
     }
 }
 
+/// Cases as a table.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseTable {
+    /// The names of the columns about time, size and cost.
+    pub(crate) columns: Vec<&'static str>,
+    /// The cases, each with a cell for each of these columns.
+    pub(crate) rows: Vec<(CaseRow, Vec<UsageCell>)>,
+}
+
+impl CaseTable {
+    /// The table of these cases.
+    pub(crate) fn new<'a>(
+        site: &Site<'_>,
+        columns: &UsageColumns,
+        cases: impl Iterator<Item = &'a CaseEvaluation>,
+    ) -> Self {
+        let rows = cases.map(|case| (CaseRow::new(site, case), columns.cells(case))).collect();
+        Self { columns: columns.names(), rows }
+    }
+}
+
 /// The level of a case's severity: `high`, `medium`, `low`, or nothing.
 pub(crate) fn severity(case: &CaseEvaluation) -> &'static str {
-    case.severity.as_ref().and_then(Severity::level).map_or("", SeverityLevel::as_str)
+    case.severity_level().map_or("", SeverityLevel::as_str)
 }
 
 /// The reason that decided the verdict of a case.

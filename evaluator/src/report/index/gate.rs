@@ -114,9 +114,9 @@ pub(crate) fn rules(evaluation: &Evaluation) -> Vec<GateRuleView> {
         actual: display::number(rule.actual),
         limit: display::visible(&evaluation_text::limit(rule)),
         passed: rule.passed,
-        result: match (rule.passed, rule.limit) {
-            (true, None) if rule.test.is_none() => "",
-            (true, _) => "met",
+        result: match (rule.passed, rule.is_limited()) {
+            (true, false) => "",
+            (true, true) => "met",
             (false, _) => "violated",
         },
     });

@@ -4,8 +4,9 @@
 use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 
-use super::case_row::CaseRow;
+use super::case_row::CaseTable;
 use super::root_causes::Group;
+use super::usage_columns::UsageColumns;
 use crate::report::layout::{self, LISTS_FOLDER};
 use crate::report::site::Site;
 use crate::report::view::display;
@@ -21,7 +22,7 @@ pub(crate) struct ListPage {
     root: &'static str,
     title: String,
     subtitle: String,
-    rows: Vec<CaseRow>,
+    cases: CaseTable,
     /// Links to all pages of the list; empty where there is only one.
     pages: Vec<PageLink>,
     previous: Option<String>,
@@ -51,28 +52,30 @@ pub(crate) fn pages<'a>(
     groups: &'a [Group<'_>],
 ) -> impl Iterator<Item = (String, ListPage)> {
     let sorted = evaluation.worst_first();
+    let columns = UsageColumns::new(evaluation);
+    let columns_of_verdicts = columns.clone();
     let of_verdict = move |verdict: Verdict| {
         let cases: Vec<_> = sorted.iter().copied().filter(|case| case.verdict == verdict).collect();
         let title = format!("{} {}", display::number(cases.len() as u64), verdict::show(verdict).word);
         let path = move |page| layout::verdict_list(verdict, page);
-        List { title, subtitle: String::new(), cases, path }.pages(site)
+        List { title, subtitle: String::new(), cases, path }.pages(site, &columns_of_verdicts)
     };
     let of_group = move |(index, group): (usize, &Group<'a>)| {
         let path = move |page| layout::root_cause_list(index, page);
-        List { title: group.message(), subtitle: group.count(), cases: group.cases.clone(), path }.pages(site)
+        List { title: group.message(), subtitle: group.count(), cases: group.cases.clone(), path }.pages(site, &columns)
     };
     let groups = groups.iter().enumerate().filter(|(_, group)| group.has_list());
     Verdict::WORST_FIRST.into_iter().flat_map(of_verdict).chain(groups.flat_map(of_group))
 }
 
 impl<P: Fn(usize) -> String> List<'_, P> {
-    fn pages(self, site: &Site<'_>) -> Vec<(String, ListPage)> {
+    fn pages(self, site: &Site<'_>, columns: &UsageColumns) -> Vec<(String, ListPage)> {
         let count = self.cases.len().div_ceil(CASES_PER_PAGE);
-        (1..=count).map(|number| ((self.path)(number), self.page(site, number, count))).collect()
+        (1..=count).map(|number| ((self.path)(number), self.page(site, columns, number, count))).collect()
     }
 
     /// A page of the list. Pages count from 1.
-    fn page(&self, site: &Site<'_>, number: usize, count: usize) -> ListPage {
+    fn page(&self, site: &Site<'_>, columns: &UsageColumns, number: usize, count: usize) -> ListPage {
         let cases = self.cases.iter().skip((number - 1) * CASES_PER_PAGE).take(CASES_PER_PAGE);
         let href = |page: usize| name(&(self.path)(page)).to_owned();
         let link = |page: usize| PageLink { number: page.to_string(), href: href(page), is_this: page == number };
@@ -80,7 +83,7 @@ impl<P: Fn(usize) -> String> List<'_, P> {
             root: "../",
             title: self.title.clone(),
             subtitle: self.subtitle.clone(),
-            rows: cases.map(|case| CaseRow::new(site, case)).collect(),
+            cases: CaseTable::new(site, columns, cases.copied()),
             pages: if count > 1 { (1..=count).map(link).collect() } else { Vec::new() },
             previous: (number > 1).then(|| href(number - 1)),
             next: (number < count).then(|| href(number + 1)),

@@ -7,6 +7,7 @@ mod page;
 mod root_causes;
 mod runs;
 mod search;
+mod usage_columns;
 
 pub(crate) use lists::pages as list_pages;
 pub(crate) use page::IndexPage;

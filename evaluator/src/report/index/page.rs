@@ -8,6 +8,7 @@ use super::gate::{self, BarPart, ComparisonRuleView, GateHeadlineView, GateRuleV
 use super::root_causes::{self, CASES_SHOWN, Group, GroupsView, Section};
 use super::runs::{self, FactView};
 use super::search::{self, Filter};
+use super::usage_columns::UsageColumns;
 use crate::comparison::evaluation_text;
 use crate::report::files::FileLink;
 use crate::report::layout;
@@ -41,6 +42,8 @@ pub(crate) struct IndexPage {
     filters: Vec<Filter>,
     /// The number of scripts with case data.
     shards: usize,
+    /// The names of the columns about time, size and cost.
+    columns: Vec<&'static str>,
     changes: GroupsView,
     noise: GroupsView,
     noise_summary: String,
@@ -57,6 +60,7 @@ impl IndexPage {
         let bar = gate::bar(evaluation);
         let counts: Vec<_> = bar.iter().map(|part| format!("{} {}", part.count, part.verdict.word)).collect();
         let count = |verdict| display::number(evaluation.counts.get(&verdict).copied().unwrap_or(0));
+        let columns = UsageColumns::new(evaluation);
         let unchanged = evaluation.cases.iter().filter(|case| case.verdict == Verdict::Unchanged);
         Self {
             root: "",
@@ -76,8 +80,9 @@ impl IndexPage {
             notes: notes(evaluation),
             filters: search::filters(evaluation),
             shards: search::shard_count(evaluation),
-            changes: root_causes::view(site, groups, Section::Changes),
-            noise: root_causes::view(site, groups, Section::Noise),
+            columns: columns.names(),
+            changes: root_causes::view(site, &columns, groups, Section::Changes),
+            noise: root_causes::view(site, &columns, groups, Section::Noise),
             noise_summary: format!("{} noisy: within the variation between baseline runs", count(Verdict::Noisy)),
             unchanged: unchanged.take(CASES_SHOWN).map(|case| CaseRow::new(site, case)).collect(),
             unchanged_summary: format!("{} unchanged", count(Verdict::Unchanged)),
@@ -87,7 +92,7 @@ impl IndexPage {
 }
 
 fn notes(evaluation: &Evaluation) -> Vec<String> {
-    let mut notes = vec![evaluation_text::besides(evaluation), evaluation_text::repeats(evaluation)];
+    let mut notes = vec![evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     notes.extend(evaluation_text::suite(evaluation));
     notes.extend(evaluation_text::usage(evaluation));
     notes

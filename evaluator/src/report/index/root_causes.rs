@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 
-use super::case_row::{self, CaseRow};
+use super::case_row::{self, CaseRow, CaseTable};
+use super::usage_columns::UsageColumns;
 use crate::report::layout;
 use crate::report::site::Site;
 use crate::report::view::display;
@@ -61,7 +62,7 @@ pub(crate) struct GroupView {
     /// The number of cases, and of each verdict if there are several.
     pub(crate) count: String,
     /// The first cases.
-    pub(crate) cases: Vec<CaseRow>,
+    pub(crate) cases: CaseTable,
     /// The text of the link to all cases; empty where all are listed.
     pub(crate) more: String,
     /// The path of the list of all cases.
@@ -101,13 +102,13 @@ fn key(case: &CaseEvaluation) -> GroupKey<'_> {
 }
 
 /// The groups of a section.
-pub(crate) fn view(site: &Site<'_>, groups: &[Group<'_>], section: Section) -> GroupsView {
+pub(crate) fn view(site: &Site<'_>, columns: &UsageColumns, groups: &[Group<'_>], section: Section) -> GroupsView {
     let chosen = groups.iter().enumerate().filter(|(_, group)| group.section() == section);
     let chosen: Vec<_> = chosen.filter_map(|(index, group)| Some((index, group, *group.cases.first()?))).collect();
     let hidden = chosen.len().saturating_sub(GROUPS_SHOWN);
     let shown = chosen.into_iter().take(GROUPS_SHOWN);
     GroupsView {
-        rows: shown.map(|(index, group, worst)| group_view(site, index, group, worst)).collect(),
+        rows: shown.map(|(index, group, worst)| group_view(site, columns, index, group, worst)).collect(),
         more: match hidden {
             0 => String::new(),
             hidden => {
@@ -159,7 +160,13 @@ impl Group<'_> {
     }
 }
 
-fn group_view(site: &Site<'_>, index: usize, group: &Group<'_>, worst: &CaseEvaluation) -> GroupView {
+fn group_view(
+    site: &Site<'_>,
+    columns: &UsageColumns,
+    index: usize,
+    group: &Group<'_>,
+    worst: &CaseEvaluation,
+) -> GroupView {
     let count = group.cases.len();
     let (code, location) = match &worst.cause {
         Some(cause) => (cause.code.clone(), display::visible(&cause.place)),
@@ -174,7 +181,7 @@ fn group_view(site: &Site<'_>, index: usize, group: &Group<'_>, worst: &CaseEval
         location,
         only: (count == 1).then(|| CaseRow::new(site, worst)),
         count: group.count(),
-        cases: group.cases.iter().take(listed).map(|case| CaseRow::new(site, case)).collect(),
+        cases: CaseTable::new(site, columns, group.cases.iter().take(listed).copied()),
         more: if group.has_list() { format!("All {} cases", display::number(count as u64)) } else { String::new() },
         list: layout::root_cause_list(index, 1),
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation};
 use serde_json::{Value, json};
 
+use super::usage_columns::{UsageCell, UsageColumns};
 use super::{case_row, gate};
 use crate::report::layout::SEARCH_FOLDER;
 use crate::report::site::Site;
@@ -98,23 +99,24 @@ pub(crate) fn scripts<'a>(
     evaluation: &'a Evaluation,
 ) -> impl Iterator<Item = (String, String)> + use<'a> {
     let sorted = evaluation.worst_first();
+    let columns = UsageColumns::new(evaluation);
     (0..shard_count(evaluation)).map(move |index| {
         let start = index * CASES_PER_SHARD;
         let cases = &sorted[start..sorted.len().min(start + CASES_PER_SHARD)];
-        (format!("{SEARCH_FOLDER}/{index}.js"), script(site, index, cases))
+        (format!("{SEARCH_FOLDER}/{index}.js"), script(site, &columns, index, cases))
     })
 }
 
-fn script(site: &Site<'_>, index: usize, cases: &[&CaseEvaluation]) -> String {
+fn script(site: &Site<'_>, columns: &UsageColumns, index: usize, cases: &[&CaseEvaluation]) -> String {
     let mut strings = StringTable::default();
-    let cases: Vec<Value> = cases.iter().map(|case| case_data(site, case, &mut strings)).collect();
+    let cases: Vec<Value> = cases.iter().map(|case| case_data(site, columns, case, &mut strings)).collect();
     let data = json!({"strings": strings.list, "cases": cases}).to_string();
     format!("counterproof.addCases({index}, {});\n", escape(&data))
 }
 
 /// The data of a case: id, name of the page (0 without a page, 1 if it equals the id), title, verdict, risk, severity, reason,
-/// suite, and the reason codes, tools and tags as indexes into the string table.
-fn case_data(site: &Site<'_>, case: &CaseEvaluation, strings: &mut StringTable) -> Value {
+/// suite, the reason codes, tools and tags as indexes into the string table, and the cells about time, size and cost.
+fn case_data(site: &Site<'_>, columns: &UsageColumns, case: &CaseEvaluation, strings: &mut StringTable) -> Value {
     let stem = site.pages.stem(&case.case_id);
     let page = match site.selection.includes(case.verdict) {
         false => json!(0),
@@ -133,7 +135,13 @@ fn case_data(site: &Site<'_>, case: &CaseEvaluation, strings: &mut StringTable) 
         strings.indexes(reason_codes(case)),
         strings.indexes(case.tools.iter().map(String::as_str)),
         strings.indexes(case.tags.iter().map(String::as_str)),
+        columns.cells(case).iter().map(cell_data).collect::<Vec<_>>(),
     ])
+}
+
+/// A cell: its value, or the value with its change.
+fn cell_data(cell: &UsageCell) -> Value {
+    if cell.change.is_empty() { json!(cell.value) } else { json!([cell.value, cell.change]) }
 }
 
 /// Escapes JSON for a script: no markup, and no line separator that JSON allows but older JavaScript does not.

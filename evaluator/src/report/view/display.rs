@@ -2,7 +2,6 @@
 //!
 //! The templates escape them for HTML.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Write};
 
@@ -55,10 +54,10 @@ impl Budget {
     /// A value as indented JSON of at most `most` bytes.
     pub(crate) fn json(&self, value: &impl Serialize, most: usize) -> DisplayText {
         let most = most.min(self.left.get());
-        let mut written = Bounded { bytes: Vec::new(), most };
+        let mut written = Bounded::new(most);
         // Only the size limit can fail here: a value that was read from JSON can be written as JSON.
         let cut = serde_json::to_writer_pretty(&mut written, value).is_err();
-        let text = visible(&compact(&String::from_utf8_lossy(&written.bytes)));
+        let text = into_visible(compact(&String::from_utf8_lossy(&written.bytes)));
         self.spend(text.len());
         DisplayText { text, more: if cut { "… more in the file".to_owned() } else { String::new() } }
     }
@@ -71,47 +70,71 @@ impl Budget {
 /// The maximum length in bytes of a list or an object on one line.
 const LINE_UP_TO: usize = 88;
 
+/// A list or an object whose end is not read yet.
+struct Open {
+    /// The position of its first line in the text.
+    start: usize,
+    /// The length of its first line, and of the indentation of that line.
+    first: usize,
+    indentation: usize,
+    /// The length of its other lines without indentation, each with a separator.
+    rest: usize,
+}
+
 /// Puts each list and object that fits on one line. Truncated ones stay indented.
 fn compact(indented: &str) -> String {
-    let mut lines: Vec<Cow<'_, str>> = Vec::new();
-    // The lines on which the open lists and objects begin.
-    let mut open = Vec::new();
-    for line in indented.lines() {
-        lines.push(Cow::Borrowed(line));
-        if line.ends_with(['{', '[']) {
-            open.push(lines.len() - 1);
-        } else if line.trim_start().starts_with(['}', ']'])
-            && let Some(start) = open.pop()
+    let mut text = String::with_capacity(indented.len());
+    let mut open: Vec<Open> = Vec::new();
+    for (index, line) in indented.lines().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        // The serializer indents with spaces.
+        let indentation = line.bytes().take_while(|byte| *byte == b' ').count();
+        let content = &line[indentation..];
+        let start = text.len();
+        text.push_str(line);
+        if matches!(line.as_bytes().last(), Some(b'{' | b'[')) {
+            open.push(Open { start, first: line.len(), indentation, rest: 0 });
+            continue;
+        }
+        let Some(innermost) = open.last_mut() else { continue };
+        innermost.rest += content.len() + 1;
+        if matches!(content.as_bytes().first(), Some(b'}' | b']'))
+            && let Some(closed) = open.pop()
         {
-            let parts = &lines[start..];
-            let inner = parts[1..].iter().map(|part| part.trim_start().len() + 1).sum::<usize>();
-            if parts[0].len() + inner <= LINE_UP_TO {
-                let joined = joined(parts);
-                lines.truncate(start);
-                lines.push(Cow::Owned(joined));
+            let mut length = closed.first + closed.rest;
+            if length <= LINE_UP_TO {
+                let joined = joined(&text[closed.start..]);
+                length = joined.len();
+                text.truncate(closed.start);
+                text.push_str(&joined);
+            }
+            if let Some(outer) = open.last_mut() {
+                outer.rest += length - closed.indentation + 1;
             }
         }
     }
-    lines.join("\n")
+    text
 }
 
 /// The lines of one list or object, joined.
-fn joined(parts: &[Cow<'_, str>]) -> String {
-    let mut line = parts[0].clone().into_owned();
-    let last = parts.len() - 1;
-    for (index, part) in parts.iter().enumerate().skip(1) {
+fn joined(lines: &str) -> String {
+    let mut joined = String::with_capacity(LINE_UP_TO);
+    let mut lines = lines.lines().enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
         // No space inside the brackets, and one after each comma.
-        if index > 1 && index < last {
-            line.push(' ');
+        if index > 1 && lines.peek().is_some() {
+            joined.push(' ');
         }
-        line.push_str(part.trim_start());
+        joined.push_str(if index == 0 { line } else { line.trim_start() });
     }
-    line
+    joined
 }
 
 /// A value as JSON on one line, with spaces where a line may break; `None` if it has more than `most` bytes.
 pub(crate) fn on_one_line(value: &impl Serialize, most: usize) -> Option<String> {
-    let mut written = Bounded { bytes: Vec::new(), most };
+    let mut written = Bounded::new(most);
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut written, Spaced)).ok()?;
     String::from_utf8(written.bytes).ok()
 }
@@ -139,11 +162,24 @@ struct Bounded {
     most: usize,
 }
 
+impl Bounded {
+    fn new(most: usize) -> Self {
+        // Most values are short: one allocation holds them.
+        Self { bytes: Vec::with_capacity(most.min(256)), most }
+    }
+}
+
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.most.saturating_sub(self.bytes.len()).min(bytes.len());
         self.bytes.extend_from_slice(&bytes[..room]);
         if room == 0 && !bytes.is_empty() { Err(io::Error::other("size limit reached")) } else { Ok(room) }
+    }
+
+    // The serializer calls this for each token, and the default calls `write` in a loop.
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.write(bytes)?;
+        if written < bytes.len() { Err(io::Error::other("size limit reached")) } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -158,20 +194,41 @@ fn head(text: &str, most: usize) -> &str {
 /// Replaces invisible characters, and those that change the writing direction, by their escape sequence. Line breaks and
 /// tabs stay. So do the zero-width joiners: scripts and emoji need them, and they do not affect other text.
 pub(crate) fn visible(text: &str) -> String {
-    let harmless = |c: char| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}');
+    let is_harmless = |c: char| matches!(c, '\u{200c}' | '\u{200d}');
     let mut visible = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        if c == '\r' && characters.peek() == Some(&'\n') {
+    let mut rest = text;
+    loop {
+        // Most texts are printable ASCII, which is copied in one piece.
+        let (printable, after) = rest.split_at(printable_prefix(rest));
+        visible.push_str(printable);
+        let Some(c) = after.chars().next() else { return visible };
+        rest = &after[c.len_utf8()..];
+        if c == '\r' && rest.starts_with('\n') {
             continue;
         }
-        if is_invisible(c) && !harmless(c) {
+        if is_invisible(c) && !is_harmless(c) {
             visible.extend(c.escape_unicode());
         } else {
             visible.push(c);
         }
     }
-    visible
+}
+
+/// Like [`visible`], without a copy of a text that needs no change.
+fn into_visible(text: String) -> String {
+    if printable_prefix(&text) == text.len() { text } else { visible(&text) }
+}
+
+/// The number of bytes before the first character that is not printable ASCII, a line break or a tab.
+fn printable_prefix(text: &str) -> usize {
+    const BLOCK: usize = 32;
+    let is_printable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let bytes = text.as_bytes();
+    // Without an early exit within a block, the compiler checks several bytes at once.
+    let is_printable_block = |block: &&[u8]| block.iter().fold(true, |all, byte| all & is_printable(byte));
+    let blocks = bytes.chunks_exact(BLOCK).take_while(is_printable_block).count() * BLOCK;
+    let rest = &bytes[blocks..];
+    blocks + rest.iter().position(|byte| !is_printable(byte)).unwrap_or(rest.len())
 }
 
 /// A whole number with narrow spaces between groups of three digits.
@@ -207,6 +264,27 @@ mod tests {
     fn invisible_characters_are_escaped() {
         assert_eq!(visible("a\r\nb\t\u{202e}c\u{1b}[31m\u{0}"), "a\nb\t\\u{202e}c\\u{1b}[31m\\u{0}");
         assert_eq!(visible("👨\u{200d}👩 مرحبا"), "👨\u{200d}👩 مرحبا");
+    }
+
+    #[test]
+    fn invisible_characters_are_escaped_at_every_position_of_a_long_text() {
+        for length in [1, 31, 32, 33, 64, 100] {
+            for position in 0..length {
+                let mut text = vec!["x"; length];
+                for (character, escaped) in [
+                    ("\u{7}", "\\u{7}"),
+                    ("\u{7f}", "\\u{7f}"),
+                    ("\r", "\\u{d}"),
+                    ("é", "é"),
+                    ("\u{202e}", "\\u{202e}"),
+                ] {
+                    text[position] = character;
+                    let expected = text.concat().replace(character, escaped);
+                    assert_eq!(visible(&text.concat()), expected);
+                    assert_eq!(into_visible(text.concat()), expected);
+                }
+            }
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub(crate) const fn show(verdict: Verdict) -> VerdictView {
         Verdict::Regressed => ("regressed", "✗", "regressed"),
         Verdict::Improved => ("improved", "✓", "improved"),
         Verdict::Changed => ("changed", "~", "changed"),
+        Verdict::Undecided => ("undecided", "?", "undecided"),
         Verdict::Noisy => ("noisy", "·", "noisy"),
         Verdict::Unchanged => ("unchanged", "=", "unchanged"),
     };

@@ -11,6 +11,10 @@ const SCHEMES: [&str; 5] = ["https", "http", "ftp", "wss", "ws"];
 /// The URLs in a text, in their order: the bytes up to the path, and the host in small letters.
 pub(super) fn find(text: &str) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
+    // Most texts are short and have neither, so preparing two searches would cost more than this.
+    if !text.bytes().any(|byte| matches!(byte, b':' | b'.')) {
+        return found;
+    }
     for (at, _) in text.match_indices("://") {
         // The scheme and the authority both end at the `/` of the next URL, so each byte is read at most twice.
         let Some(start) = scheme_start(&text[..at]) else { continue };

@@ -117,7 +117,7 @@ const fn level(verdict: Verdict) -> Option<Level> {
     match verdict {
         Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing => Some(Level::Error),
         Verdict::Changed | Verdict::StillBroken => Some(Level::Warning),
-        Verdict::Added => Some(Level::Note),
+        Verdict::Added | Verdict::Undecided => Some(Level::Note),
         Verdict::Noisy | Verdict::Improved | Verdict::Recovered | Verdict::Unchanged => None,
     }
 }
