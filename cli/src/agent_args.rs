@@ -15,7 +15,8 @@ pub(crate) struct AgentArgs {
     /// Run this program for each attempt instead of calling a server
     ///
     /// The program reads the request from standard input and writes the answer to standard output. CMD is split into words like in a
-    /// shell, but no shell runs it. Its arguments are never stored.
+    /// shell, but no shell runs it. Its arguments are not recorded. In what the program prints, arguments that look like secrets are
+    /// redacted.
     // Not parsed by clap, whose messages quote what was typed.
     #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
     pub(crate) agent_cmd: Option<Secret>,

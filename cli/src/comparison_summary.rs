@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SeverityLevel, Verdict};
 use counterproof_evaluator::{evaluation_text, gate_headline, gate_qualifications, review_lines, text};
 
 /// Maximum number of listed cases. The report lists all.
@@ -27,7 +27,7 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     for sentence in gate_qualifications(evaluation) {
         let _ = writeln!(text, "{sentence}");
     }
-    let _ = writeln!(text, "{}", evaluation_text::besides(evaluation));
+    let _ = writeln!(text, "{}", evaluation_text::case_summary(evaluation));
     let _ = writeln!(text, "{}", evaluation_text::compared(evaluation));
     let _ = writeln!(text, "{}", evaluation_text::repeats(evaluation));
     for sentence in evaluation_text::suite(evaluation).into_iter().chain(evaluation_text::usage(evaluation)) {
@@ -86,19 +86,22 @@ fn write_counts(text: &mut String, evaluation: &Evaluation) {
     let _ = writeln!(text, "\n{cases}: {}", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") });
 }
 
-/// Writes a line for each of the worst cases.
+/// Writes a line for each of the worst cases: verdict, level of severity, case and reason.
 fn write_worst_cases(text: &mut String, evaluation: &Evaluation) {
     let differing: Vec<&CaseEvaluation> =
         evaluation.worst_first().into_iter().filter(|case| case.verdict != Verdict::Unchanged).collect();
     let width = differing.iter().take(MAX_CASES_LISTED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
     let verdicts = differing.iter().take(MAX_CASES_LISTED).map(|case| case_verdict(case).chars().count());
     let names = verdicts.max().unwrap_or(0).max(MIN_VERDICT_WIDTH) + 1;
+    let levels = differing.iter().take(MAX_CASES_LISTED).map(|case| level(case).len()).max().unwrap_or(0);
+    let levels = if levels == 0 { 0 } else { levels + 2 };
     for case in differing.iter().take(MAX_CASES_LISTED) {
         let reason = case.reasons.first().map_or("", |reason| reason.message.as_str());
         let _ = writeln!(
             text,
-            "  {:<names$}{:<width$}  {}",
+            "  {:<names$}{:<levels$}{:<width$}  {}",
             case_verdict(case),
+            level(case),
             case.case_id.as_str(),
             text::one_line(reason, MAX_REASON_CHARS)
         );
@@ -106,6 +109,11 @@ fn write_worst_cases(text: &mut String, evaluation: &Evaluation) {
     if differing.len() > MAX_CASES_LISTED {
         let _ = writeln!(text, "  and {} more", differing.len() - MAX_CASES_LISTED);
     }
+}
+
+/// Returns the level of the severity of a case; empty if nothing counts.
+fn level(case: &CaseEvaluation) -> &'static str {
+    case.severity_level().map_or("", SeverityLevel::as_str)
 }
 
 /// Returns the verdict of a case for display.

@@ -74,10 +74,9 @@ pub(crate) struct AgentConfig {
 }
 
 impl Secrets {
-    /// Returns the variables that are set, with their values.
-    pub(crate) fn values(&self, environment: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
-        let set = |variable: &String| Some((variable.clone(), environment(variable)?));
-        self.env.iter().filter_map(set).collect()
+    /// Returns the names of the variables.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.env.iter().map(String::as_str)
     }
 }
 

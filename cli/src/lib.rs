@@ -3,6 +3,7 @@
 
 mod agent_args;
 mod cases_file;
+mod certificates;
 mod command_error;
 mod commands;
 mod comparison_summary;
@@ -11,6 +12,7 @@ mod confirm_args;
 mod confirmations;
 mod connect_error;
 mod document_kind;
+mod environment;
 mod findings;
 mod named_runs;
 mod open_files;
@@ -22,6 +24,7 @@ mod reporter;
 mod request_command;
 mod resume_command;
 mod run_plan;
+mod shell;
 mod signals;
 mod source_excerpt;
 mod step_summary;

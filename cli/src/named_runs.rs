@@ -9,6 +9,7 @@ use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader};
 
 use crate::command_error::CommandError;
 use crate::confirmations;
+use crate::shell;
 use crate::streams::Streams;
 
 /// The runs of one side, as selected on the command line.
@@ -152,7 +153,7 @@ pub(crate) fn read_error(error: ReadError, side: Side) -> CommandError {
             None => CommandError::io(error),
         },
         ReadError::Document { path, .. } => {
-            let hint = format!("list all violations with `counterproof validate {path}`");
+            let hint = format!("list all violations with `counterproof validate {}`", shell::path(path));
             CommandError::io(error).hint(hint)
         }
     }

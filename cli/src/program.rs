@@ -2,14 +2,16 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use counterproof_artifact::Exit;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use counterproof_artifact::{Exit, escape_invisible};
+use counterproof_safe_run::report_file_size_limit;
 
+use crate::command_error::CommandError;
 use crate::commands::{
     accept, compare, conformance, demo, demo_agent, export_run, history, merge, replay, report, run, schema, validate,
 };
 use crate::resume_command::TypedOptions;
-use crate::streams::Streams;
+use crate::streams::{OutputError, Streams, harmless};
 
 /// Finds regressions between two versions of an AI agent.
 ///
@@ -41,17 +43,13 @@ enum Command {
 
 /// Runs the program. `arguments` starts with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    // If this fails, a write beyond the limit ends the program, which is all that the limit requires.
+    let _ = report_file_size_limit();
     let mut streams = Streams::of_process();
-    let parsed = Cli::command()
-        .try_get_matches_from(arguments)
-        .and_then(|typed| Cli::from_arg_matches(&typed).map(|cli| (cli, typed)));
-    let (cli, typed) = match parsed {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let (cli, typed) = match parse(&arguments) {
         Ok(parsed) => parsed,
-        Err(error) => {
-            // clap also returns `--help` and `--version` here, and prints them to standard output.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
-        }
+        Err(error) => return print_parse_error(&error, &arguments, &mut streams),
     };
     let result = match cli.command {
         Command::Run(args) => run::run(&args, &typed_options(&typed), &mut streams),
@@ -69,6 +67,32 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),
     };
     result.unwrap_or_else(|error| error.report(&mut streams))
+}
+
+fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
+    let typed = Cli::command().try_get_matches_from(arguments)?;
+    Ok((Cli::from_arg_matches(&typed)?, typed))
+}
+
+/// Prints the message of clap, which has styles and quotes arguments. Returns the exit code.
+fn print_parse_error(error: &clap::Error, arguments: &[OsString], streams: &mut Streams) -> Exit {
+    if !error.use_stderr() {
+        // `--help` and `--version`, on standard output. They quote no argument.
+        let failure = error.print().err().and_then(OutputError::from_io);
+        return failure.map_or(Exit::Done, |error| CommandError::from(error).report(streams));
+    }
+    let escaped: Vec<OsString> = arguments.iter().map(|it| harmless_argument(&it.to_string_lossy()).into()).collect();
+    // The message about the escaped arguments quotes no harmful text, so it may keep its styles.
+    match parse(&escaped) {
+        Err(error) if error.use_stderr() => drop(error.print()),
+        _ => streams.log(error.render().to_string().trim_end()),
+    }
+    Exit::Usage
+}
+
+/// Spells out line breaks as well: an argument is quoted within a line.
+fn harmless_argument(argument: &str) -> String {
+    harmless(&escape_invisible(argument))
 }
 
 /// Returns the options that were typed for the subcommand.

@@ -8,7 +8,7 @@ use counterproof_artifact::CaseId;
 use counterproof_runner::{EventKind, FailureNote, JsonLines, Plain, Reason, Reporter, RunEvent};
 
 use crate::progress_bar::RunProgress;
-use crate::streams::OutputError;
+use crate::streams::{HarmlessLines, OutputError};
 
 /// Maximum number of failed cases that the summary lists.
 const MAX_LISTED: usize = 10;
@@ -32,7 +32,7 @@ pub(crate) struct RunReporter<'out> {
 
 enum Output<'out> {
     Human(RunProgress),
-    Plain(Plain<io::Stderr>),
+    Plain(Plain<HarmlessLines<io::Stderr>>),
     Jsonl(JsonLines<&'out mut dyn Write>),
 }
 
@@ -41,7 +41,7 @@ impl<'out> RunReporter<'out> {
     pub(crate) fn new(kind: ReporterKind, out: &'out mut dyn Write) -> Self {
         let output = match kind {
             ReporterKind::Human => Output::Human(RunProgress::on_stderr()),
-            ReporterKind::Plain => Output::Plain(Plain::new(io::stderr())),
+            ReporterKind::Plain => Output::Plain(Plain::new(HarmlessLines::new(io::stderr()))),
             ReporterKind::Jsonl => Output::Jsonl(JsonLines::new(out)),
         };
         Self { output, failures: FailureSummary::default() }

@@ -3,6 +3,8 @@
 use clap::{ArgMatches, Command, parser::ValueSource};
 use counterproof_runner::{BaseUrl, Secret};
 
+use crate::shell::quoted;
+
 /// Options that `--resume` replaces.
 const REPLACED: [&str; 2] = ["run-id", "resume"];
 
@@ -30,7 +32,7 @@ impl TypedOptions {
                 Err(_) if !argument.get_action().takes_values() => Vec::new(),
                 Err(_) => {
                     let values = matches.get_raw(id).into_iter().flatten();
-                    values.map(|value| quoted(&value.to_string_lossy())).collect::<Vec<_>>()
+                    values.map(|value| quoted(&value.to_string_lossy()).into_owned()).collect::<Vec<_>>()
                 }
             };
             options.push((name.to_owned(), values));
@@ -56,18 +58,14 @@ impl TypedOptions {
 fn masked(secret: &Secret) -> String {
     let text = secret.expose();
     if let Ok(url) = text.parse::<BaseUrl>() {
-        return quoted(url.recorded());
+        return quoted(url.recorded()).into_owned();
     }
     let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     match text.split_once(':').filter(|(name, _)| is_name(name)) {
-        Some((_, value)) if value.trim().starts_with("env:") => quoted(text),
-        Some((name, _)) => quoted(&format!("{name}:…")),
-        None => quoted("…"),
+        Some((_, value)) if value.trim().starts_with("env:") => quoted(text).into_owned(),
+        Some((name, _)) => quoted(&format!("{name}:…")).into_owned(),
+        None => quoted("…").into_owned(),
     }
-}
-
-fn quoted(word: &str) -> String {
-    shell_words::quote(word).into_owned()
 }
 
 #[cfg(test)]

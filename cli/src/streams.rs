@@ -1,7 +1,10 @@
-//! Standard output and standard error. Colours are dropped where a stream is not a terminal or `NO_COLOR` is set.
+//! Standard output and standard error: the one place for messages to people. Colours are dropped where a stream is not a
+//! terminal or `NO_COLOR` is set.
 
 use std::fmt::Display;
 use std::io::{self, Write};
+
+use counterproof_artifact::escape_invisible;
 
 /// Standard output could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -30,23 +33,101 @@ impl Streams {
         Self { out: Box::new(anstream::stdout()), err: Box::new(anstream::stderr()) }
     }
 
-    /// Prints a line to standard output.
-    pub(crate) fn print_line(&mut self, line: impl Display) -> Result<(), OutputError> {
-        self.print(&format!("{line}\n"))
+    /// Prints a message to standard output.
+    pub(crate) fn print_line(&mut self, message: impl Display) -> Result<(), OutputError> {
+        self.print_document(&harmless(&format!("{message}\n")))
     }
 
-    /// Prints text to standard output. Ignores a broken pipe.
-    pub(crate) fn print(&mut self, text: &str) -> Result<(), OutputError> {
-        self.out.write_all(text.as_bytes()).or_else(|error| OutputError::from_io(error).map_or(Ok(()), Err))
+    /// Prints a document to standard output as it is: a machine reads it, or its renderer escapes the text of others.
+    /// Flushes it, so that no error stays in a buffer. Ignores a broken pipe.
+    pub(crate) fn print_document(&mut self, text: &str) -> Result<(), OutputError> {
+        let printed = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        printed.or_else(|error| OutputError::from_io(error).map_or(Ok(()), Err))
     }
 
-    /// Logs a line to standard error. Ignores all errors: a missing reader must not stop the work.
-    pub(crate) fn log(&mut self, line: impl Display) {
-        let _ = writeln!(self.err, "{line}");
+    /// Logs a message to standard error. Ignores all errors: a missing reader must not stop the work.
+    pub(crate) fn log(&mut self, message: impl Display) {
+        let _ = self.err.write_all(harmless(&format!("{message}\n")).as_bytes());
     }
 
     /// Logs a warning to standard error.
     pub(crate) fn warn(&mut self, message: impl Display) {
         self.log(format_args!("warning: {message}"));
+    }
+}
+
+/// Makes a message harmless, with any names and texts of others in it: spells out control characters and other
+/// invisible ones, except line breaks and tabs, and the start of a workflow command, which GitHub Actions would execute.
+pub(crate) fn harmless(message: &str) -> String {
+    let lines: Vec<String> = message.split('\n').map(harmless_line).collect();
+    lines.join("\n")
+}
+
+fn harmless_line(line: &str) -> String {
+    let parts: Vec<String> = line.split('\t').map(escape_invisible).collect();
+    // The older syntax of workflow commands works anywhere in a line.
+    let line = parts.join("\t").replace("##[", "#\\u{23}[");
+    match line.trim_start().strip_prefix("::") {
+        Some(rest) => format!("{}\\u{{3a}}:{rest}", &line[..line.len() - rest.len() - 2]),
+        None => line,
+    }
+}
+
+/// A writer of messages that makes each line [`harmless`].
+#[derive(Debug)]
+pub(crate) struct HarmlessLines<W> {
+    out: W,
+    /// The bytes of the last line, which is not complete.
+    line: Vec<u8>,
+}
+
+impl<W: Write> HarmlessLines<W> {
+    /// Wraps a writer.
+    pub(crate) const fn new(out: W) -> Self {
+        Self { out, line: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for HarmlessLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') {
+            let lines: Vec<u8> = self.line.drain(..=end).collect();
+            self.out.write_all(harmless(&String::from_utf8_lossy(&lines)).as_bytes())?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_harmless() {
+        for (message, expected) in [
+            ("case \u{1b}[2J\u{9b}2J\u{202e}", "case \\u{1b}[2J\\u{9b}2J\\u{202e}"),
+            ("one\n\ttwo ::three", "one\n\ttwo ::three"),
+            ("one\n::error::two", "one\n\\u{3a}:error::two"),
+            ("one\n \t::error::two", "one\n \t\\u{3a}:error::two"),
+            ("one ##[error]two", "one #\\u{23}[error]two"),
+            ("one\rtwo", "one\\u{d}two"),
+        ] {
+            assert_eq!(harmless(message), expected);
+        }
+    }
+
+    #[test]
+    fn lines_are_harmless_however_they_are_written() {
+        let mut bytes = Vec::new();
+        let mut lines = HarmlessLines::new(&mut bytes);
+        for part in ["one\n:", ":error", "::\u{1b}two\nthree"] {
+            lines.write_all(part.as_bytes()).unwrap();
+        }
+        assert_eq!(String::from_utf8(bytes).unwrap(), "one\n\\u{3a}:error::\\u{1b}two\n");
     }
 }

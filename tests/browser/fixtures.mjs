@@ -57,7 +57,9 @@ const failure = (fields) => ({
 function hostile(side) {
   const own = `${ALL} ${side}`;
   const first = side === "new" ? "c2" : "c1";
+  const usage = (currency) => ({ input_tokens: side === "new" ? 4200 : 1840, output_tokens: 212, cost: side === "new" ? 0.0231 : 0.0093, currency });
   const tricked = answer({
+    usage: usage(ALL),
     workflow_id: ALL,
     proposed_actions: [{
       ...action(ALL, ALL, { [ALL]: own, amount: side === "new" ? 500 : 50 }, [first, ALL]), action_type: ALL, risk_tags: TRICKS,
@@ -78,7 +80,7 @@ function hostile(side) {
     call(`s${step}`, `look_up_${step % 3}`, { order: "W1", page: step === 9 && side === "new" ? 99 : step }, 1000 + step * 10),
     result(`s${step}`, { total: step, note: "x".repeat(300) }, 1005 + step * 10),
   ]).flat();
-  const refund = (amount, refs) => answer({ events: steps, proposed_actions: [action("a1", "refund", { order: "W1", amount }, refs)], final_output: text(lines(side)) });
+  const refund = (amount, refs) => answer({ usage: usage("USD"), events: steps, proposed_actions: [action("a1", "refund", { order: "W1", amount }, refs)], final_output: text(lines(side)) });
   return {
     "onmouseover=injected=1~(x)[a,1]": tricked,
     "json-output": object,

@@ -87,13 +87,32 @@ impl Sandbox {
         command
     }
 
+    /// Runs the program through a wrapper, such as `env` or `sh`, that runs its arguments.
+    pub fn run_in(&self, wrapper: &[&str], arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Finished {
+        let program = self.command(arguments);
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(program.get_program()).args(program.get_args());
+        command.current_dir(self.root()).stdin(Stdio::null());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        finished(&mut command)
+    }
+
     /// Runs the program in the folder and waits for it.
     pub fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Finished {
-        let output = self.command(arguments).output().expect("the program starts");
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
-        let stdout = without_durations(&text(output.stdout));
-        Finished { code: output.status.code(), stdout, stderr: text(output.stderr) }
+        finished(&mut self.command(arguments))
     }
+}
+
+fn finished(command: &mut Command) -> Finished {
+    let output = command.output().expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
+    let stdout = without_durations(&text(output.stdout));
+    Finished { code: output.status.code(), stdout, stderr: text(output.stderr) }
 }
 
 /// Replaces the measured durations of the line about time and cost, which differ between runs.

@@ -53,6 +53,8 @@ enum Command {
         /// Number of case pairs [default: 10000 and 100000]
         cases: Vec<usize>,
     },
+    /// Measure the search for secrets on texts of several kinds. Takes about two minutes.
+    BenchRedaction,
     /// Measure the cost of safe-run relative to the bare command and to `cat`. Takes about a minute.
     BenchSafeRun,
     /// Measure the size of reports of generated runs and the time until a browser can use them. 100,000 cases need about
@@ -114,6 +116,7 @@ fn run(command: Command) -> Result<(), Failure> {
             let cases: Vec<_> = cases.iter().map(usize::to_string).collect();
             bench("counterproof-evaluator", "bench_compare", &cases)
         }
+        Command::BenchRedaction => bench("counterproof-redaction", "throughput", &[]),
         Command::BenchSafeRun => bench_safe_run::run(),
         Command::BenchReport { cases } => bench_report::run(&cases),
         Command::BenchTrust(args) => bench_trust::run(&args),

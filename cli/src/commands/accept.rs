@@ -3,12 +3,15 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, RunId, Side};
 use counterproof_evaluator::text;
-use counterproof_runner::{AcceptError, Acceptance, Clock, SystemClock, draft_expectations, runs_of_baseline};
-use counterproof_store::ReadError;
+use counterproof_runner::{
+    AcceptError, Acceptance, CaseLabels, Clock, LabelsError, SystemClock, draft_expectations, runs_of_baseline,
+};
 use counterproof_store::write::{self, Durability};
+use counterproof_store::{LockError, ReadError};
 
 use crate::command_error::CommandError;
 use crate::named_runs;
+use crate::shell;
 use crate::streams::Streams;
 
 /// Make a new run the baseline for later comparisons.
@@ -51,6 +54,14 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_failures: bool,
 
+    /// File with the cases that the agent solved: `{"refund_001": true, "refund_002": false}`
+    ///
+    /// The labels are stored with the baseline as labels.json. Comparisons rank a case that the baseline did not solve below the
+    /// others, because to differ from a wrong answer is no evidence of harm. 1 and 0 are accepted for true and false. Cases without
+    /// a label are allowed. With a repeat group, a label applies to all of its runs.
+    #[arg(long, value_name = "FILE")]
+    labels: Option<Utf8PathBuf>,
+
     /// Also draft expectations from what all runs of the baseline share, for a person to read
     ///
     /// Drafted are high-risk actions with their params, numbers in the answer, and risky tools that a case never uses. Each draft
@@ -74,6 +85,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         None => named_runs::latest(&args.runs, Side::New, streams)?.run.folder().to_owned(),
     };
     let drafts = args.drafts_file()?;
+    let labels = args.labels.as_deref().map(CaseLabels::read).transpose();
     let acceptance = Acceptance {
         reason: args.reason.clone(),
         by: args.by.clone(),
@@ -81,6 +93,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         run_id: args.run_id.clone(),
         append: args.append,
         allow_failures: args.allow_failures,
+        labels: labels.map_err(|error| accept_error(error.into()))?,
     };
     let baseline = counterproof_runner::accept(&folder, &args.runs, &acceptance).map_err(accept_error)?;
     for folder in &baseline.folders {
@@ -144,10 +157,17 @@ fn accept_error(error: AcceptError) -> CommandError {
     let error = match error {
         // A run that does not exist is a wrong argument; one that exists but cannot be read is a failed read.
         AcceptError::Read(ref read) if read.is_missing() && hint.is_some() => CommandError::usage(error),
-        AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => {
-            CommandError::io(error)
-        }
-        AcceptError::Name { .. } | AcceptError::IsBaseline(_) | AcceptError::Exists(_) => CommandError::usage(error),
+        AcceptError::Read(_)
+        | AcceptError::Path(_)
+        | AcceptError::Lock(LockError::Io { .. })
+        | AcceptError::Write(_)
+        | AcceptError::Labels(LabelsError::Read { .. }) => CommandError::io(error),
+        // A second process is a mistake of the caller, as for `run`.
+        AcceptError::Lock(LockError::Held(_))
+        | AcceptError::Labels(_)
+        | AcceptError::Name { .. }
+        | AcceptError::IsBaseline(_)
+        | AcceptError::Exists(_) => CommandError::usage(error),
         AcceptError::IsShard(_)
         | AcceptError::IsConfirmation { .. }
         | AcceptError::Incomplete { .. }
@@ -162,7 +182,7 @@ fn accept_error(error: AcceptError) -> CommandError {
 }
 
 fn hint(error: &AcceptError) -> Option<String> {
-    let run_id = |folder: &Utf8Path| folder.file_name().unwrap_or("ID").to_owned();
+    let run_id = |folder: &Utf8Path| shell::quoted(folder.file_name().unwrap_or("ID")).into_owned();
     match error {
         AcceptError::Name { .. } | AcceptError::Exists(_) => Some("choose another ID with `--run-id`".to_owned()),
         AcceptError::IsBaseline(_) => {
@@ -171,13 +191,13 @@ fn hint(error: &AcceptError) -> Option<String> {
         AcceptError::IsShard(_) => Some("merge the shards with `counterproof merge SHARD… --out RUN`".to_owned()),
         AcceptError::IsConfirmation { folder, of } => {
             let of = folder.parent().unwrap_or(Utf8Path::new(".")).join(of.as_str());
-            Some(format!("accept the run that it confirms: `counterproof accept {of} …`"))
+            Some(format!("accept the run that it confirms: `counterproof accept {} …`", shell::path(&of)))
         }
         AcceptError::Incomplete { folder, .. } => {
             Some(format!("run the missing cases with `counterproof run --resume {} …`", run_id(folder)))
         }
         AcceptError::Invalid { folder, .. } => {
-            Some(format!("list all violations with `counterproof validate {folder}`"))
+            Some(format!("list all violations with `counterproof validate {}`", shell::path(folder)))
         }
         AcceptError::Failures { folder, .. } => Some(format!(
             "retry the failed cases with `counterproof run --resume {} --retry-errors …`, or pass `--allow-failures`",
@@ -186,8 +206,14 @@ fn hint(error: &AcceptError) -> Option<String> {
         AcceptError::Repeats { group, of, .. } => {
             Some(format!("make the missing repeats with `counterproof run --resume {group} --repeat {of} …`"))
         }
+        AcceptError::Lock(LockError::Held(_)) => Some("wait until the other process ends, or stop it".to_owned()),
+        AcceptError::Labels(LabelsError::NameTaken) => Some("rename the case".to_owned()),
         AcceptError::Read(ReadError::Io { path, .. }) => named_runs::missing_run_hint(path),
-        AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => None,
+        AcceptError::Read(_)
+        | AcceptError::Path(_)
+        | AcceptError::Lock(_)
+        | AcceptError::Write(_)
+        | AcceptError::Labels(_) => None,
     }
 }
 

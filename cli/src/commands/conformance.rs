@@ -9,10 +9,11 @@ use counterproof_conformance::report::{self, Report};
 use counterproof_conformance::{
     CancellationFlag, ConformanceRun, GoldenMode, RunError, Subject, SubjectKind, Vectors, VectorsError,
 };
+use counterproof_safe_run::keep_exit_statuses;
 
 use crate::command_error::CommandError;
 use crate::signals::on_signal;
-use crate::streams::Streams;
+use crate::streams::{Streams, harmless};
 
 /// Run test vectors against implementations of safe-run, and compare wrappers with the tool.
 ///
@@ -76,6 +77,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let tools = args.tool.iter().map(|path| (SubjectKind::Tool, path));
     let programs = tools.chain(args.wrapper.iter().map(|path| (SubjectKind::Wrapper, path)));
     let subjects = programs.map(|(kind, path)| subject(kind, path)).collect::<Result<Vec<_>, _>>()?;
+    // The trials compare exit codes, whatever the parent of this process does with the signals of its children.
+    keep_exit_statuses().map_err(CommandError::io)?;
     let cancellation = CancellationFlag::default();
     let on_interrupt = cancellation.clone();
     on_signal(move || on_interrupt.cancel()).map_err(CommandError::io)?;
@@ -101,8 +104,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Err(error @ RunError::NoTool) => return Err(CommandError::usage(error)),
     };
     let report = Report { vectors: &vectors, subjects: &subjects, results: &results };
-    streams.print(&match args.format {
-        Format::Text => report::text(&report),
+    streams.print_document(&match args.format {
+        Format::Text => harmless(&report::text(&report)),
         Format::Json => format!("{:#}\n", report::json(&report)),
         Format::Junit => report::junit(&report).map_err(CommandError::io)?,
     })?;

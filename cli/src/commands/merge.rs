@@ -3,8 +3,10 @@
 use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 use counterproof_runner::MergeError;
+use counterproof_store::{CreateError, LockError};
 
 use crate::command_error::CommandError;
+use crate::shell;
 use crate::streams::Streams;
 
 /// Merge the runs of all shards into one run folder.
@@ -28,13 +30,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let merged = counterproof_runner::merge(&args.shards, &args.out).map_err(|error| match error {
         MergeError::Shards(_) => CommandError::usage(error),
-        MergeError::Create(counterproof_store::CreateError::Exists(_)) => {
+        MergeError::Create(CreateError::Exists(_)) => {
             CommandError::usage(error).hint("choose another folder with `--out`")
+        }
+        MergeError::Create(CreateError::Lock(LockError::Held(_))) => {
+            CommandError::usage(error).hint("wait until the other process ends, or stop it")
         }
         MergeError::Read(_) | MergeError::Create(_) | MergeError::Write(_) => CommandError::io(error),
     })?;
     streams.log(format_args!("{} shards, {} cases: {} failed", merged.shards, merged.cases, merged.failed));
     streams.print_line(format_args!("run folder: {}", merged.folder))?;
-    streams.log(format_args!("next: counterproof validate {}", merged.folder));
+    streams.log(format_args!("next: counterproof validate {}", shell::path(&merged.folder)));
     Ok(Exit::Done)
 }

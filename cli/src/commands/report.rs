@@ -13,6 +13,7 @@ use crate::document_kind;
 use crate::named_runs::{open_named, read_error};
 use crate::report_context::report_context;
 use crate::report_output::{Pages, report_error};
+use crate::shell;
 use crate::streams::Streams;
 
 /// Render the report of a comparison again, without comparing again.
@@ -104,7 +105,8 @@ fn evaluation_error(path: &Utf8Path, error: ReadError) -> CommandError {
 
     let file = path.join(EVALUATION_FILE);
     if file.is_file() {
-        return CommandError::io(error).hint(format!("pass the file in this folder: `counterproof report {file}`"));
+        return CommandError::io(error)
+            .hint(format!("pass the file in this folder: `counterproof report {}`", shell::path(&file)));
     }
     if path.is_dir() {
         return CommandError::io(error).hint(PASS_EVALUATION);

@@ -24,7 +24,7 @@ fn kind_parser() -> impl clap::builder::TypedValueParser<Value = Kind> {
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     if let Some(kind) = args.kind {
-        streams.print(kind.source())?;
+        streams.print_document(kind.source())?;
         return Ok(Exit::Done);
     }
     for kind in Kind::ALL {

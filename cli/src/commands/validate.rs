@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::command_error::CommandError;
 use crate::findings::{self, Format};
+use crate::shell;
 use crate::streams::Streams;
 
 /// Validate files against the contract: documents, run folders, or folders that contain them.
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     // Findings of the readable paths come before the errors. Machine formats always print a document; a person gets no
     // "valid" line if nothing was checked.
     if errors.is_empty() || report.files > 0 || args.format != Format::Human {
-        streams.print(&findings::render(&report, args.format))?;
+        streams.print_document(&findings::render(&report, args.format))?;
     }
     let codes = errors.iter().map(|error| error.report(streams));
     if let Some(worst) = codes.max_by_key(|exit| exit.code()) {
@@ -56,8 +57,12 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 /// Validates one path. Rejects a path without anything to validate.
 fn validate(path: &Utf8Path) -> Result<Report, CommandError> {
     if looks_like_cases(path) {
-        return Err(CommandError::usage(format!("`{path}` looks like a cases file, which is not part of a run"))
-            .hint(format_args!("check a cases file with `counterproof run --dry-run --side new --cases {path}`")));
+        return Err(CommandError::usage(format!("`{path}` looks like a cases file, which is not part of a run")).hint(
+            format_args!(
+                "check a cases file with `counterproof run --dry-run --side new --cases {}`",
+                shell::path(path)
+            ),
+        ));
     }
     let found = validate_path(path)
         .map_err(|error| CommandError::io(error).hint("check that the path exists and is readable"))?;

@@ -24,7 +24,8 @@ pub(super) fn render(report: &Report) -> String {
     }
     text.push_str(&super::summary(report));
     text.push('\n');
-    text
+    // No line starts with the text of others, which leaves the older syntax of workflow commands. The styles have none.
+    text.replace("##[", "#\\u{23}[")
 }
 
 fn body(finding: &Finding) -> Group<'static> {

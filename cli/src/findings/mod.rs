@@ -72,7 +72,8 @@ fn to_json(document: &impl serde::Serialize) -> String {
         }
     }
     safe.push('\n');
-    safe
+    // The older syntax of workflow commands works anywhere in a line. Only a string can have this text.
+    safe.replace("##[", "#\\u0023[")
 }
 
 #[cfg(test)]

@@ -327,3 +327,73 @@ fn an_appended_run_makes_the_baseline_longer() {
     assert_eq!(ids, ["one", "two", "three"]);
     assert_valid(&sandbox, "runs");
 }
+
+#[test]
+fn a_run_that_another_process_writes_is_refused_as_by_run() {
+    let (sandbox, agent) = (sandbox(), agent());
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "r1"]);
+    let lock = counterproof_store::RunLock::acquire(&sandbox.path("runs/new/r1")).unwrap();
+    let url = agent.base_url();
+    let resumed = sandbox.run(["run", "--cases", "cases.json", "--base-url", &url, "--side", "new", "--resume", "r1"]);
+    let accepted = accept(&sandbox, &[]);
+    drop(lock);
+    for finished in [resumed, accepted] {
+        assert_eq!(finished.code, Some(2), "{finished}");
+        assert!(finished.stderr.contains("hint: wait until the other process ends, or stop it"), "{finished}");
+    }
+}
+
+#[test]
+fn labels_are_stored_with_the_baseline_and_rank_what_it_failed_below() {
+    let agent = Agent::start(|_case| Reply::json(&minimal_answer()));
+    let sandbox = sandbox().with_file("truth.json", "{\"a\": true, \"b\": 0}");
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "good"]);
+    let accepted = accept(&sandbox, &["--labels", "truth.json"]);
+    assert_eq!(accepted.code, Some(0), "{accepted}");
+    let labels = json!({"schema_version": "labels.v1", "solved": {"a": true, "b": false}});
+    assert_eq!(sandbox.json("runs/baseline/good/labels.json"), labels);
+    assert!(!sandbox.path("runs/new/good/labels.json").exists(), "the run does not change");
+    assert_valid(&sandbox, "runs");
+    assert_valid(&sandbox, "runs/baseline/good/labels.json");
+
+    let changed = Agent::start(|_case| {
+        let mut answer = minimal_answer();
+        answer["final_output"]["content"] = json!("You get 5000.");
+        Reply::json(&answer)
+    });
+    ask(&sandbox, &changed, &["--side", "new", "--run-id", "next"]);
+    let compared = sandbox.run(["compare"]);
+    assert!(!compared.stderr.contains("labels"), "{compared}");
+    let evaluation = sandbox.json("report/evaluation.json");
+    assert_eq!(evaluation["cases"].as_array().unwrap().len(), 2, "the labels are no case");
+    let score = |index: usize| evaluation["cases"][index]["severity"]["score"].as_f64().unwrap();
+    assert!(score(0) > 10.0 * score(1), "{} {}", score(0), score(1));
+
+    // Labels that cannot be read are named, and the comparison goes on without them.
+    edit(&sandbox, "runs/baseline/good/labels.json", |labels| labels["solved"]["a"] = json!("yes"));
+    let compared = sandbox.run(["compare"]);
+    assert!(compared.stderr.contains("so the labels of its run are not used"), "{compared}");
+    assert_eq!(sandbox.run(["validate", "runs"]).code, Some(1));
+}
+
+#[test]
+fn labels_that_do_not_fit_the_run_are_refused_with_their_place() {
+    let (sandbox, agent) = (sandbox(), agent());
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "good"]);
+    let refused = |labels: &str| {
+        write(&sandbox.path("truth.json"), labels.as_bytes(), Durability::Cached).unwrap();
+        accept(&sandbox, &["--labels", "truth.json"])
+    };
+    for (labels, message) in [
+        ("{\"a\": true,\n \"c\": false}", "error: truth.json:2:7: the run has no case `c`"),
+        ("{\"a\": 0.5}", "error: truth.json:1:7: the label of `a` is 0.5, not true, false, 1 or 0"),
+        ("{\"a\": 1", "EOF while parsing an object at line 1 column 7"),
+        ("{}", "error: `truth.json` is not an object with a label for each case"),
+    ] {
+        let finished = refused(labels);
+        assert!(finished.code == Some(2) && finished.stderr.contains(message), "{labels}: {finished}");
+    }
+    let absent = accept(&sandbox, &["--labels", "absent.json"]);
+    assert!(absent.code == Some(3) && absent.stderr.contains("failed to read `absent.json`"), "{absent}");
+    assert!(!sandbox.path("runs/baseline").exists());
+}

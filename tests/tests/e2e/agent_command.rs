@@ -146,11 +146,3 @@ fn a_low_limit_of_open_files_is_raised_as_far_as_possible() {
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("40 cases: 40 ok") && !stderr.contains("warning"), "{stderr}");
 }
-
-#[test]
-fn a_limit_of_open_files_that_is_too_low_is_reported() {
-    let sandbox = sandbox(2, &answering());
-    let (code, stderr) = limited(&sandbox, "ulimit -n 100", &["--concurrency", "40"]);
-    assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains("warning: the limit of 100 open files is too low for 2 cases in flight"), "{stderr}");
-}

@@ -33,10 +33,10 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     insta::assert_snapshot!(finished, @"
     exit code: 1
     --- stdout
-    Gate failed: 3 of 12 rules violated
+    Gate failed: 3 of 10 rules violated
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
-    one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
+    one run per side; the agent is declared deterministic
     solved in 4 of 10 runs (40.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.062)
     answered in 7 of 10 runs (70.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.312)
     expectations met in 4 of 6 runs (66.7 %), baseline in 6 of 6 runs (100.0 %) (p 0.250)
@@ -59,21 +59,21 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       ✓ fabricated            0   at most 0
       ✓ failed evidence       0   at most 0
       ✓ suite fell            0   at most 0
-      ✓ slower                0   no limit; p 1.000
+        slower                0   no limit
         costlier              0   no limit; not reported
-      ✓ longer                0   no limit; p 1.000
+        longer                0   no limit
       ✗ compared              6   at least 8 (80 % of 10)
 
     10 cases: 3 broken · 1 recovered · 3 regressed · 2 changed · 1 unchanged
-      broken       stock_check_001     runner error on new: http_error 500 (server_error), after 2 attempts
-      broken       gift_advice_001     runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
-      broken       loyalty_points_001  runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
-      regressed    refund_damaged_001  refund_order: amount 50 → 500
-      regressed    cancel_order_001    cancel_order: risk low → high without evidence
-      regressed    address_change_001  evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
-      changed      invoice_email_001   result of send_email: failed, but succeeded on baseline
-      changed      return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
-      recovered    delivery_slot_001   runner error on baseline: http_error 503 (server_error), after 2 attempts
+      broken       high    stock_check_001     runner error on new: http_error 500 (server_error), after 2 attempts
+      broken       high    gift_advice_001     runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
+      broken       high    loyalty_points_001  runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
+      regressed    high    refund_damaged_001  refund_order: amount 50 → 500
+      regressed    high    cancel_order_001    cancel_order: risk low → high without evidence
+      regressed    high    address_change_001  evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
+      changed      medium  invoice_email_001   result of send_email: failed, but succeeded on baseline
+      changed              return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
+      recovered            delivery_slot_001   runner error on baseline: http_error 503 (server_error), after 2 attempts
 
     report: report/index.html
     ");
@@ -111,7 +111,7 @@ fn a_run_compared_with_itself_passes() {
     assert_eq!(finished.code, Some(0), "{finished}");
     let said: Vec<_> = finished.stdout.lines().take(3).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    Gate passed: all 11 rules met
+    Gate passed: all 9 rules met
     No expectations were judged; the gate only compares new with baseline
     0 of 10 cases differ
     ");
@@ -190,10 +190,10 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let finished = sandbox.run(args(&[]));
     let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    Gate failed: 2 of 15 rules violated
+    Gate failed: 2 of 13 rules violated
     9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
     new sample-new compared with baseline sample-baseline
-    one run per side: changes cannot be distinguished from the agent's own noise; repeat the baseline to measure it
+    one run per side; the agent is declared deterministic
     solved in 4 of 10 runs (40.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.062)
     answered in 7 of 10 runs (70.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.312)
     expectations met in 4 of 6 runs (66.7 %), baseline in 6 of 6 runs (100.0 %) (p 0.250)
@@ -216,9 +216,9 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
       ✓ fabricated                   0   at most 0
       ✓ failed evidence              0   at most 0
       ✓ suite fell                   0   at most 0
-      ✓ slower                       0   no limit; p 1.000
+        slower                       0   no limit
         costlier                     0   no limit; not reported
-      ✓ longer                       0   no limit; p 1.000
+        longer                       0   no limit
       ✗ compared                     6   at least 8 (80 % of 10)
       ✗ regressed, risk high         2   at most 0
       ✓ broken, suite robustness     3   at most 3
@@ -247,7 +247,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `signals`, `min_compared`, `suite_fell`, `undecided`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
+    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `signals`, `min_compared`, `suite_fell`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
       |
     1 | [gate]
     2 | regresed = 3

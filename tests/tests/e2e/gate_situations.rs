@@ -46,8 +46,6 @@ impl Refund {
             "risk_level": "high", "risk_tags": [], "evidence_refs": [{"kind": "tool_result", "call_id": "c1"}],
         });
         json!({
-            // The request holds all that the user said; otherwise a value without a source is no proof of an invention.
-            "transcript_complete": true,
             "proposed_actions": [action],
             "events": [
                 {"type": "tool_call", "ts": 1, "call_id": "c1", "tool": "get_order", "args": {"order_id": "A-1"}},
@@ -115,9 +113,12 @@ impl Night {
         run["run_id"] = json!(side.as_str());
         run["version"] = json!(side.as_str());
         run["selected_case_ids"] = self.cases.iter().map(|case| case["id"].clone()).collect();
-        for field in ["case_digests", "cases_digest", "deterministic", "stats"] {
+        for field in ["cases_digest", "deterministic", "stats"] {
             run.as_object_mut().unwrap().remove(field);
         }
+        // The runner records what it asked, so the cases file has all that the user said.
+        let digests = self.cases.iter().map(|case| (case["id"].as_str().unwrap().to_owned(), json!("0".repeat(64))));
+        run["case_digests"] = digests.collect();
         run["stats"] = json!({});
         run
     }
@@ -159,8 +160,40 @@ fn two_runs_of_one_agent_without_expectations_are_neither_a_pass_nor_a_failure()
     assert!(stdout.contains("add expectations to the cases, or compare several runs per side"), "{stdout}");
     assert!(!stdout.contains("Gate passed"), "{stdout}");
     assert_eq!(night.compare("", &["--strict"]).1, Some(1));
-    // Whoever limits the changes has a judgement.
+    // A limit for changes is something to judge by.
     assert_eq!(night.compare("[gate]\nchanged = 3\n", &[]).1, Some(1));
+}
+
+/// A suite of 50 cases with one expectation each, of which some fell and some rose in one run per side.
+fn suite(fell: usize, rose: usize) -> Night {
+    let text = |is_met: bool| saying(if is_met { "50 EUR" } else { "nothing" });
+    (0..50).fold(Night::new(), |night, number| {
+        let (old, new) = match number {
+            number if number < fell => (true, false),
+            number if number < fell + rose => (false, true),
+            number => (number % 4 > 0, number % 4 > 0),
+        };
+        night.case(text(old), text(new), json!({"must_include": ["50 EUR"]}))
+    })
+}
+
+#[test]
+fn two_runs_of_one_agent_that_flips_some_cases_do_not_fail() {
+    for (fell, rose) in [(1, 0), (4, 0), (7, 5), (12, 9)] {
+        let (stdout, code, evaluation) = suite(fell, rose).compare("", &["--cases", "cases.json"]);
+        assert_eq!((code, &evaluation["gate"]["outcome"]), (Some(0), &json!("passed")), "{stdout}");
+        assert_eq!(codes(&evaluation).iter().filter(|code| **code == "unconfirmed").count(), fell, "{stdout}");
+        assert!(stdout.contains("regressed (unconfirmed)"), "{stdout}");
+    }
+}
+
+#[test]
+fn a_real_fall_of_the_suite_fails_though_no_case_is_confirmed() {
+    for (fell, rose) in [(5, 0), (15, 0), (19, 4)] {
+        let (stdout, code, _) = suite(fell, rose).compare("", &["--cases", "cases.json"]);
+        assert_eq!(code, Some(1), "{stdout}");
+        assert!(stdout.contains("✗ suite fell") && stdout.contains("a significant fall"), "{stdout}");
+    }
 }
 
 #[test]
@@ -173,7 +206,7 @@ fn a_refund_of_5000_instead_of_50_is_the_first_thing_to_review() {
     for changed in changes {
         let night = (0..9).fold(Night::new(), |night, _| night.case(saying("a"), saying("b"), json!({})));
         let night = night.case(Refund::of_50().answer(), changed.answer(), json!({}));
-        let (stdout, code, evaluation) = night.compare("", &[]);
+        let (stdout, code, evaluation) = night.compare("", &["--cases", "cases.json"]);
         assert!(["fabricated-argument", "high-risk-changed"].contains(&codes(&evaluation)[0]), "{stdout}");
         assert_eq!(evaluation["gate"]["review"][0]["case_id"], "case_9");
         // What was made up fails the gate; another tool with known values is for a person to judge.
@@ -182,6 +215,28 @@ fn a_refund_of_5000_instead_of_50_is_the_first_thing_to_review() {
         assert_eq!(is_made_up, changed.tool == "refund_order", "{stdout}");
         assert_eq!(night.compare("[gate]\nhigh_risk_changed = 0\n", &[]).1, Some(1));
     }
+}
+
+#[test]
+fn a_runaway_loop_is_named_in_the_terminal() {
+    let looping = |count: usize| {
+        let call = |id: usize| {
+            let (call_id, args) = (format!("c{id}"), json!({"order_id": "A-1"}));
+            [
+                json!({"type": "tool_call", "ts": id, "call_id": call_id, "tool": "get_order", "args": args}),
+                json!({"type": "tool_result", "ts": id, "call_id": call_id, "latency_ms": 1, "status": "ok",
+                       "payload_summary": {"total": 50}}),
+            ]
+        };
+        let mut answer = saying("Done.");
+        answer["events"] = (0..count).flat_map(call).collect();
+        answer
+    };
+    let night = (0..9).fold(Night::new(), |night, _| night.case(looping(2), looping(2), json!({})));
+    let (stdout, _, evaluation) = night.case(looping(2), looping(95), json!({})).compare("", &[]);
+    assert!(codes(&evaluation).contains(&"repeated-call"), "{stdout}");
+    let expected = "case_9  repeated call: get_order: called 95 times in a row with the same arguments";
+    assert!(stdout.contains(expected), "{stdout}");
 }
 
 #[test]

@@ -15,11 +15,18 @@ mod demo;
 mod docs;
 #[cfg(unix)]
 mod export_run;
+mod full_output;
 mod gate_situations;
 mod help;
 mod history;
+#[cfg(unix)]
+mod hostile_names;
+#[cfg(target_os = "linux")]
+mod inherited;
 mod malformed;
 mod merge;
+#[cfg(unix)]
+mod open_files;
 mod replay;
 mod report;
 mod run;
@@ -28,7 +35,9 @@ mod run_disk_full;
 mod run_killed;
 mod run_moved;
 mod run_pressed;
+mod run_proxy;
 mod run_resumed;
 mod run_resumed_otherwise;
 mod run_secrets;
+mod run_tls;
 mod run_until_decided;

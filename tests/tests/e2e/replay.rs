@@ -130,7 +130,7 @@ fn the_printed_command_has_the_request_and_no_secret() {
     let finished = sandbox.run(["replay", CASE, "--curl"]);
     assert_eq!(finished.code, Some(0), "{finished}");
     let line = |text: &str| assert!(finished.stdout.contains(text), "no {text} in {finished}");
-    line(&format!("curl --request POST {}/run-case", agent.base_url()));
+    line(&format!("curl --request POST --globoff --url {}/run-case", agent.base_url()));
     line("--header \"authorization: $AUTHORIZATION\"");
     line(r"it'\''s 5 o'\''clock");
     assert!(!finished.stdout.contains("s3cret"));
@@ -176,4 +176,16 @@ fn a_document_of_another_kind_is_rejected_without_rust_types() {
     error: `list.json` is not the artifact of a case: invalid type: sequence, expected an object with the fields of a case artifact at line 1 column 0
     hint: list all violations with `counterproof validate list.json`
     ");
+}
+
+#[test]
+fn secrets_of_the_run_are_redacted_in_the_new_answer_too() {
+    let (sandbox, _agent) = recorded("my key is s3cret-token", &["--secret", "env:TOKEN"]);
+    let without = sandbox.run(["replay", CASE]);
+    assert_eq!(without.code, Some(1), "{without}");
+    let finished = sandbox.run(["replay", CASE, "--secret", "env:TOKEN"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "the answers are equivalent\n"), "{finished}");
+    let unset = sandbox.run(["replay", CASE, "--secret", "env:NOT_SET"]);
+    assert_eq!(unset.code, Some(2), "{unset}");
+    assert!(unset.stderr.contains("environment variable `NOT_SET` is not set"), "{unset}");
 }

@@ -247,3 +247,23 @@ fn an_invalid_expression_is_reported_by_run_and_by_compare() {
     let compare = sandbox.run(["compare", "--cases", "cases.yaml"]);
     assert_eq!(compare, run);
 }
+
+#[test]
+fn printed_commands_are_quoted() {
+    let agent = Agent::start(|_| Reply::json(&minimal_answer()));
+    let sandbox = Sandbox::new().with_file("my cases.json", r#"[{"id": "c1", "input": {"user": "go"}}]"#);
+    let url = agent.base_url();
+    let run = |side, more: &[&str]| {
+        let fixed = ["run", "--cases", "my cases.json", "--out", "my $runs", "--base-url", &url, "--side", side];
+        sandbox.run(fixed.iter().chain(more))
+    };
+    assert_eq!(run("baseline", &["--run-id", "b"]).code, Some(0));
+    let finished = run("new", &["--run-id", "n"]);
+    let expected = "next: counterproof validate 'my $runs/new/n'\n      counterproof compare --runs 'my $runs' --cases 'my cases.json'\n";
+    assert!(finished.stderr.contains(expected), "{finished}");
+    let shard = run("new", &["--run-id", "s", "--shard", "1/2"]);
+    assert!(shard.stderr.contains("merge 'my $runs/new/s'-s*of2 --out 'my $runs/new/s'"), "{shard}");
+    let damaged = sandbox.with_file("my $runs/new/n/c1.json", "{}");
+    let replayed = damaged.run(["replay", "my $runs/new/n/c1.json"]);
+    assert!(replayed.stderr.contains("`counterproof validate 'my $runs/new/n/c1.json'`"), "{replayed}");
+}

@@ -235,3 +235,100 @@ fn compare_states_how_to_confirm_what_one_run_shows() {
     assert_eq!(compared.code, Some(1), "{compared}");
     assert!(evaluated(&sandbox, "fell")["unconfirmed"].is_null() && !compared.stderr.contains("hint"), "{compared}");
 }
+
+#[test]
+fn a_program_can_be_the_agent_of_the_baseline() {
+    let mut right = minimal_answer();
+    right["final_output"]["content"] = json!("refunded");
+    let script = format!("cat > /dev/null\necho '{right}'\n");
+    let sandbox = sandbox(&["steady", "fell"]).with_file("old.sh", &script);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good"));
+    let new = agent(|case, _| case == "steady");
+    let url = new.base_url();
+    let line = ["run", "--cases", "cases.json", "--base-url", &url, "--side", "new", "--run-id", "n", "--confirm", "2"];
+    done(sandbox.run(line.iter().chain(&["--confirm-baseline-cmd", "sh old.sh"])));
+    for index in 1..=2 {
+        let answer = sandbox.json(&format!("runs/baseline/n-c{index}/fell.json"));
+        assert_eq!(answer["final_output"]["content"], json!("refunded"));
+    }
+    assert_eq!(requests(&old, "fell"), 1, "the server of the first run is not asked again");
+}
+
+#[test]
+fn another_configuration_can_be_the_agent_of_the_baseline() {
+    let reply = |content: &str| {
+        let message = json!({"role": "assistant", "content": content});
+        Reply::json(&json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}))
+    };
+    let is_first = Mutex::new(true);
+    // One server with two models: the first request is that of the baseline.
+    let agent = Agent::start(move |_| {
+        let is_first = std::mem::take(&mut *is_first.lock().unwrap());
+        reply(if is_first { "refunded" } else { "sorry" })
+    });
+    let sandbox = sandbox(&["fell"])
+        .with_file("old.toml", "[agent]\nmodel = \"old-model\"\n")
+        .with_file("new.toml", "[agent]\nmodel = \"new-model\"\n");
+    let chat = "--protocol openai-chat --concurrency 1";
+    done(run(&sandbox, &agent, &format!("--side baseline --run-id good --config old.toml {chat}")));
+    let confirm = "--confirm 2 --confirm-baseline-config old.toml";
+    done(run(&sandbox, &agent, &format!("--side new --run-id n --config new.toml {confirm} {chat}")));
+    let models: Vec<_> = agent.requests().iter().map(|request| request["model"].clone()).collect();
+    assert_eq!(models, ["old-model", "new-model", "old-model", "new-model", "old-model", "new-model"]);
+    assert!(sandbox.path("runs/baseline/n-c2/fell.json").is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_confirmation_resumes_with_its_cases() {
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    let sandbox = sandbox(&["steady", "fell"]);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good"));
+    let asked = Mutex::new(0);
+    // The third request is the first one of the confirmation.
+    let new = Agent::start(move |case| {
+        let mut asked = asked.lock().unwrap();
+        *asked += 1;
+        let mut answer = minimal_answer();
+        answer["final_output"]["content"] = json!(if case == "steady" { "refunded" } else { "sorry" });
+        Reply::json(&answer).after(Duration::from_secs(if *asked == 3 { 60 } else { 0 }))
+    });
+    let url = new.base_url();
+    let line = ["run", "--cases", "cases.json", "--base-url", &url, "--side", "new", "--timeout", "5m"];
+    let child = sandbox
+        .command(line.iter().chain(&["--run-id", "n", "--confirm", "2"]))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while new.requests().len() < 3 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Two signals: the second one does not wait for requests in flight.
+    for _ in 0..2 {
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{stderr}");
+    let resume =
+        format!("counterproof run --resume n --cases cases.json --base-url {url} --side new --confirm 2 --timeout 5m");
+    assert!(stderr.contains(&resume), "{stderr}");
+    // The run itself is whole, so it can be compared and confirmed later.
+    assert!(sandbox.json("runs/new/n/run.json").get("interrupted").is_none());
+
+    let resumed = done(sandbox.run(line.iter().chain(&["--resume", "n", "--confirm", "2"])));
+    assert!(!resumed.stderr.contains("worse than"), "{resumed}");
+    assert_eq!((requests(&new, "steady"), requests(&new, "fell")), (1, 4));
+    for index in 1..=2 {
+        let run = sandbox.json(&format!("runs/new/n-c{index}/run.json"));
+        assert_eq!(run["selected_case_ids"], json!(["fell"]));
+    }
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert!(compared.stderr.contains("with 2 confirmation runs of `n`"), "{compared}");
+}

@@ -78,3 +78,46 @@ fn a_killed_and_resumed_run_has_no_secrets() {
     let valid = sandbox.run(["validate", "runs/new/r"]);
     assert_eq!(valid.code, Some(0), "{valid}");
 }
+
+#[cfg(unix)]
+#[test]
+fn arguments_of_a_program_that_look_like_secrets_are_redacted_in_its_output() {
+    let cases = json!([{"id": "c1", "input": {"user": "go"}}]).to_string();
+    let sandbox = Sandbox::new().with_file("cases.json", &cases);
+    let arguments =
+        "--api-key k-s3cret --password=p-s3cret --db postgres://me:u-s3cret@db/x --model small-1 aB3s3cretE5gH7jK9mN1";
+    let command = format!("sh -c 'cat > /dev/null; echo \"$@\" | tee /dev/stderr; exit 3' agent {arguments}");
+    let fixed = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r", "--retries", "0"];
+    let run = sandbox.run(fixed.iter().chain(&["--agent-cmd", command.as_str()]));
+    assert_eq!(run.code, Some(0), "{run}");
+    assert_clean(&sandbox);
+    let failure = sandbox.json("runs/new/r/c1.json")["runner_failure"].clone();
+    let snippet = failure["body_snippet"].as_str().unwrap();
+    assert!(snippet.contains("--api-key [redacted] --password=[redacted]"), "{snippet}");
+    assert!(snippet.contains("--model small-1"), "ordinary arguments stay readable: {snippet}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_secret_that_is_not_text_is_reported_as_such() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let cases = json!([{"id": "c1", "input": {"user": "go"}}]).to_string();
+    let config = "[secrets]\nenv = [\"BINARY\"]\n";
+    let sandbox = Sandbox::new().with_file("cases.json", &cases).with_file("secrets.toml", config);
+    for (more, message) in [
+        (["--secret", "env:BINARY"], "the value of the environment variable `BINARY` is not valid UTF-8"),
+        (["--config", "secrets.toml"], "the value of the environment variable `BINARY` is not valid UTF-8"),
+        (
+            ["--header", "x-key:env:BINARY"],
+            "header `x-key` reads the environment variable `BINARY`, whose value is not valid UTF-8",
+        ),
+    ] {
+        let mut command = sandbox.command(["run", "--cases", "cases.json", "--side", "new"].iter().chain(&more));
+        let output = command.env("BINARY", OsStr::from_bytes(b"\xff\xfe\xfd\xfc\xfb")).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
+    }
+}

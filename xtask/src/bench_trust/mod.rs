@@ -4,7 +4,6 @@
 mod command;
 mod corpus;
 mod night;
-mod random;
 mod simulations;
 
 pub(crate) use command::{Args, run};

@@ -5,8 +5,7 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-
-use super::random::Random;
+use fastrand::Rng;
 
 /// Ways to word the same answer, so that runs differ as those of a real agent do.
 const WORDINGS: u64 = 8;
@@ -58,7 +57,7 @@ type Runs = Vec<Vec<Option<Outcome>>>;
 
 impl Night<'_> {
     /// Simulates the night in an empty folder. Returns whether the program fails the gate.
-    pub(super) fn is_red(&self, program: &Utf8Path, folder: &Utf8Path, random: &mut Random) -> io::Result<bool> {
+    pub(super) fn is_red(&self, program: &Utf8Path, folder: &Utf8Path, random: &mut Rng) -> io::Result<bool> {
         let Design { baseline, new, .. } = self.design;
         let everything = vec![true; self.cases.len()];
         let old: Runs = (0..baseline).map(|_| self.run(&everything, |case| case.baseline, random)).collect();
@@ -91,12 +90,12 @@ impl Night<'_> {
     }
 
     /// One run of the selected cases.
-    fn run(&self, selected: &[bool], rate: fn(&CaseRates) -> f64, random: &mut Random) -> Vec<Option<Outcome>> {
+    fn run(&self, selected: &[bool], rate: fn(&CaseRates) -> f64, random: &mut Rng) -> Vec<Option<Outcome>> {
         let outcome = |(case, selected): (&CaseRates, &bool)| {
             selected.then(|| {
-                if random.happens(self.errors) {
+                if random.f64() < self.errors {
                     Outcome::Error
-                } else if random.happens(rate(case)) {
+                } else if random.f64() < rate(case) {
                     Outcome::Right
                 } else {
                     Outcome::Wrong
@@ -151,7 +150,7 @@ fn write_run(
     id: &str,
     run: &[Option<Outcome>],
     confirms: Option<&str>,
-    random: &mut Random,
+    random: &mut Rng,
 ) -> io::Result<Utf8PathBuf> {
     let relative = Utf8Path::new("runs").join(side).join(id);
     let out = folder.join(&relative);
@@ -182,7 +181,7 @@ fn write(path: Utf8PathBuf, text: String) -> io::Result<()> {
 }
 
 /// The artifact of one case in one run.
-fn artifact(side: &str, number: usize, outcome: Outcome, random: &mut Random) -> String {
+fn artifact(side: &str, number: usize, outcome: Outcome, random: &mut Rng) -> String {
     let head = format!(r#"{{"schema_version": "case.v1", "case_id": "case_{number}", "version": "{side}""#);
     let amount = match outcome {
         Outcome::Error => {
@@ -193,7 +192,7 @@ fn artifact(side: &str, number: usize, outcome: Outcome, random: &mut Random) ->
         Outcome::Right => "50",
         Outcome::Wrong => "40",
     };
-    let wording = random.below(WORDINGS);
+    let wording = random.u64(..WORDINGS);
     format!(
         r#"{head}, "status": "ok", "proposed_actions": [], "events": [], "final_output": {{"content_type": "text", "content": "Your refund is {amount} EUR ({wording})."}}}}"#
     )

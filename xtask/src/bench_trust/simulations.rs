@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use fastrand::Rng;
 
 use super::night::{CaseRates, Confirmation, Design, Night};
-use super::random::Random;
 use crate::step::Failure;
 
 /// The number of cases of every suite.
@@ -156,7 +156,7 @@ impl Row {
                     errors: self.errors,
                     expectations: self.expectations,
                 };
-                let is_red = simulated.is_red(program, &folder, &mut Random::new(u64::from(night) + 1))?;
+                let is_red = simulated.is_red(program, &folder, &mut Rng::with_seed(u64::from(night)))?;
                 red.fetch_add(u32::from(is_red), Ordering::Relaxed);
                 std::fs::remove_dir_all(&folder)?;
             }

@@ -11,6 +11,7 @@ use super::options::CompareOptions;
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::report_context::report_context;
+use crate::shell;
 use crate::streams::Streams;
 use crate::{comparison_summary, step_summary};
 
@@ -37,7 +38,8 @@ fn hint_at_confirmation(options: &CompareOptions, evaluation: &Evaluation, strea
     let worse = if unconfirmed == 1 { "1 case is worse" } else { &format!("{unconfirmed} cases are worse") };
     streams.log(format_args!(
         "hint: {worse} in a single run, which may be chance; to run them again, add the options of the agent to\n      \
-         counterproof run --cases {cases} --side new --resume {} --confirm 4",
+         counterproof run --cases {} --side new --resume {} --confirm 4",
+        shell::path(cases),
         evaluation.new.run_id
     ));
 }

@@ -11,6 +11,11 @@ use crate::streams::Streams;
 pub(super) fn warn_about_runs(request: &Request<'_>, streams: &mut Streams) {
     warn_if_swapped(request, streams);
     for (runs, side) in [(&request.baseline, Side::Baseline), (&request.new, Side::New)] {
+        for error in runs.iter().filter_map(ComparedRun::labels_error) {
+            streams.warn(format_args!(
+                "{error}, so the labels of its run are not used; `counterproof validate` has the reason"
+            ));
+        }
         for run in runs.iter().map(ComparedRun::reader) {
             warn_about_side(run, side, streams);
             warn_if_unanswered_or_stopped(run, streams);

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL")]
     pub(super) base_url: Option<Secret>,
 
-    /// Run this program instead of calling a server. Required if the run used a program, because its arguments are never stored
+    /// Run this program instead of calling a server. Required if the run used a program, because its arguments are not recorded
     #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
     pub(super) agent_cmd: Option<Secret>,
 
@@ -34,6 +34,16 @@ pub(crate) struct Args {
     /// A value of `env:VARIABLE` is read from the environment. Pass the headers of the run again, because their values are not stored.
     #[arg(long = "header", value_name = "NAME:VALUE")]
     pub(super) headers: Vec<Secret>,
+
+    /// Redact the value of this environment variable; can be repeated. Pass the secrets of the run again
+    ///
+    /// The recorded answer is redacted. Without the same secrets, a repeated secret would show as a difference.
+    #[arg(long = "secret", value_name = "env:VARIABLE")]
+    pub(super) secrets: Vec<Secret>,
+
+    /// Also trust the certificates in this PEM file, such as that of your own authority
+    #[arg(long, value_name = "FILE", conflicts_with = "agent_cmd")]
+    pub(super) ca_file: Option<Utf8PathBuf>,
 
     /// Connect to ADDRESS:PORT for requests to HOST; HOST is the host of the base URL
     #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]

@@ -1,18 +1,19 @@
 //! What `counterproof replay` needs: its arguments, resolved with the environment and the configuration.
 
-use std::env;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::escape_invisible;
-use counterproof_runner::{AgentCommand, BaseUrl, Header, HeaderError, ResolveRule, SavedRequest, Secret, Settings};
+use counterproof_runner::{
+    AgentCommand, BaseUrl, Header, ResolveRule, SavedRequest, Secret, Settings, TrustedCertificates,
+};
 
 use super::args::Args;
 use super::recorded_case::RecordedCase;
 use crate::agent_args::agent_options;
 use crate::command_error::CommandError;
 use crate::config::Config;
-use crate::request_command;
+use crate::{certificates, environment, request_command};
 
 /// The inputs of a replay.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub(super) enum TargetChoice {
 pub(super) struct SendOptions {
     pub(super) config: Config,
     headers: Vec<Header>,
+    secrets: Vec<Secret>,
+    certificates: TrustedCertificates,
     resolve: Vec<ResolveRule>,
     timeout: Duration,
 }
@@ -66,9 +69,10 @@ impl ReplayOptions {
 impl SendOptions {
     fn new(args: &Args) -> Result<Self, CommandError> {
         let config = Config::load(args.config.as_deref())?;
-        let headers = args.headers.iter().map(|text| Header::parse(text, |name| env::var(name).ok()));
-        let headers = headers.collect::<Result<_, HeaderError>>().map_err(CommandError::usage)?;
-        Ok(Self { config, headers, resolve: args.resolve.clone(), timeout: args.timeout })
+        let headers = environment::headers(&args.headers).map_err(CommandError::usage)?;
+        let secrets = environment::secrets(&args.secrets, &config.secrets)?;
+        let certificates = certificates::trusted(args.ca_file.as_deref())?;
+        Ok(Self { config, headers, secrets, certificates, resolve: args.resolve.clone(), timeout: args.timeout })
     }
 
     /// Returns the settings of a run in `out` that sends the saved request once.
@@ -97,8 +101,9 @@ impl SendOptions {
         settings.protocol = recorded.request.protocol.parse().map_err(CommandError::usage)?;
         settings.agent = agent_options(&self.config.agent, &self.config.risk, None)?;
         // The recorded answer is redacted; without the same redaction, the secret would show as a difference.
-        let values = self.config.secrets.values(|name| env::var(name).ok()).into_iter();
-        settings.secrets = values.map(|(_, value)| Secret::from(value)).collect();
+        settings.secrets.clone_from(&self.secrets);
+        settings.certificates = self.certificates.clone();
+        certificates::check_environment(&settings.target)?;
         settings.resolve.clone_from(&self.resolve);
         settings.headers.clone_from(&self.headers);
         settings.timeout = self.timeout;

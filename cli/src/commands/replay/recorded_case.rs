@@ -8,7 +8,7 @@ use counterproof_runner::{REQUEST_HREF, SavedRequest};
 use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path};
 
 use crate::command_error::CommandError;
-use crate::document_kind;
+use crate::{document_kind, shell};
 
 /// A recorded case with its saved request.
 pub(super) struct RecordedCase {
@@ -29,7 +29,7 @@ impl RecordedCase {
                         .hint("pass the artifact of a case: `CASE.json` in a run folder")
                 }
                 None => CommandError::usage(format!("`{path}` is not the artifact of a case: {error}"))
-                    .hint(format!("list all violations with `counterproof validate {path}`")),
+                    .hint(format!("list all violations with `counterproof validate {}`", shell::path(path))),
             }
         })?;
         let folder = match path.parent() {

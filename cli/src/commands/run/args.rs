@@ -106,6 +106,10 @@ pub(crate) struct Args {
     #[arg(long = "secret", value_name = "env:VARIABLE")]
     pub(super) secrets: Vec<Secret>,
 
+    /// Also trust the certificates in this PEM file, such as that of your own authority
+    #[arg(long, value_name = "FILE", conflicts_with = "agent_cmd")]
+    pub(super) ca_file: Option<Utf8PathBuf>,
+
     /// Connect to ADDRESS:PORT for requests to HOST; HOST is the host of the base URL
     #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
     pub(super) resolve: Vec<ResolveRule>,

@@ -21,9 +21,10 @@ use crate::{cases_file, open_files};
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let options = RunOptions::new(args)?;
+    let mut options = RunOptions::new(args)?;
+    let cases = select_cases(&options, cases_file::load(&options.settings.cases_path, streams)?)?;
+    limit_open_files(&mut options, cases.len(), streams);
     let RunOptions { plan, settings: shared, .. } = &options;
-    let cases = select_cases(&options, cases_file::load(&shared.cases_path, streams)?)?;
     if matches!(options.action, Action::DryRun) {
         return dry_run::print(shared, plan, &cases, streams);
     }
@@ -31,11 +32,6 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
         Action::RunAndConfirm(confirm) => Confirmation::prepare(confirm, &options, &cases, streams)?,
         _ => None,
     };
-    let in_flight = shared.concurrency.max().get().min(cases.len());
-    if let Some(limit) = open_files::raise_limit(in_flight) {
-        let in_flight = text::count(in_flight, "case", "cases");
-        streams.warn(format_args!("the limit of {limit} open files is too low for {in_flight} in flight"));
-    }
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
     on_signal(move || stop.trigger()).map_err(CommandError::io)?;
@@ -63,6 +59,19 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     }
     log_next_steps(shared, plan, streams);
     Ok(Exit::Done)
+}
+
+/// Raises the limit of open files. If it stays too low, runs fewer cases at once; the others wait.
+fn limit_open_files(options: &mut RunOptions, cases: usize, streams: &mut Streams) {
+    let in_flight = options.settings.concurrency.max().get().min(cases);
+    if let Some(low) = open_files::raise_limit(&options.settings.target, in_flight) {
+        options.limit_concurrency(low.cases);
+        let allowed = text::count(low.cases.get(), "case", "cases");
+        streams.warn(format_args!(
+            "the limit of {} open files allows {allowed} in flight instead of {in_flight}\n  hint: raise it with `ulimit -n {}`",
+            low.open_files, low.needed
+        ));
+    }
 }
 
 /// Returns the cases that `--only` names, in the order of the suite; all cases without `--only`.

@@ -5,7 +5,7 @@ use counterproof_artifact::CaseId;
 use counterproof_runner::{Reason, Summary, Target};
 use serde_json::Value;
 
-use crate::connect_error::recorded_failure;
+use crate::connect_error::{CERTIFICATE_HINT, PROXY_HINT, recorded_failure};
 use crate::reporter::FailureSummary;
 
 /// Returns the exit code or signal of the failed agent program, with a leading space; an empty string if it is zero or unknown.
@@ -25,6 +25,12 @@ pub(super) fn hints(target: &Target, summary: &Summary, failures: &FailureSummar
         hints.push(
             "an agent program must write only the answer to standard output, and logs to standard error".to_owned(),
         );
+    }
+    if failures.has(Reason::Tls) {
+        hints.push(CERTIFICATE_HINT.to_owned());
+    }
+    if failures.has(Reason::ProxyFailed) {
+        hints.push(PROXY_HINT.to_owned());
     }
     if failures.has(Reason::BodyTooLarge) {
         hints.push("raise the size limits with `--max-body-bytes` and `--max-answer-bytes`".to_owned());

@@ -1,6 +1,7 @@
 //! What `counterproof run` needs: its arguments, resolved with the environment and the configuration.
 
 use std::env;
+use std::num::NonZeroUsize;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::CaseId;
@@ -61,6 +62,14 @@ pub(super) struct ConfirmOptions {
 }
 
 impl RunOptions {
+    /// Runs at most this many cases at once.
+    pub(super) fn limit_concurrency(&mut self, cases: NonZeroUsize) {
+        self.settings.concurrency = self.settings.concurrency.at_most(cases);
+        if let Action::RunAndConfirm(ConfirmOptions { baseline_agent: Some(settings), .. }) = &mut self.action {
+            settings.concurrency = settings.concurrency.at_most(cases);
+        }
+    }
+
     /// Resolves the arguments.
     pub(super) fn new(args: &Args) -> Result<Self, CommandError> {
         let plan = args.plan.plan(|name| env::var(name).ok())?;

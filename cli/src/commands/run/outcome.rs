@@ -10,6 +10,7 @@ use crate::command_error::CommandError;
 use crate::connect_error::connect_error;
 use crate::reporter::{FailureSummary, ReporterKind};
 use crate::run_plan::RunPlan;
+use crate::shell;
 use crate::streams::Streams;
 
 /// Logs the outcome of a run.
@@ -116,17 +117,18 @@ pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut St
     let side = shared.out.join(shared.side.as_str());
     for (number, run) in plan.runs.iter().enumerate() {
         let prefix = if number == 0 { "next: " } else { "      " };
-        streams.log(format_args!("{prefix}counterproof validate {}", side.join(run.run_id.as_str())));
+        streams.log(format_args!("{prefix}counterproof validate {}", shell::path(&side.join(run.run_id.as_str()))));
     }
     let other = shared.side.other();
     if let Some(run_shard) = plan.runs.first().and_then(|run| run.shard.as_ref()) {
-        let merged = side.join(run_shard.run_id.as_str());
+        let merged = shell::path(&side.join(run_shard.run_id.as_str()));
         let count = run_shard.shard.count();
         streams.log(format_args!(
             "      after all {count} shards: counterproof merge {merged}-s*of{count} --out {merged}"
         ));
     } else if RunReader::open_latest(&shared.out, other).is_ok() {
-        streams.log(format_args!("      counterproof compare --runs {} --cases {}", shared.out, shared.cases_path));
+        let (runs, cases) = (shell::path(&shared.out), shell::path(&shared.cases_path));
+        streams.log(format_args!("      counterproof compare --runs {runs} --cases {cases}"));
     } else {
         streams.log(format_args!("      counterproof run --side {other} …, then counterproof compare"));
     }

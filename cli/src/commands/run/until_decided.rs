@@ -13,6 +13,7 @@ use super::options::{Decision, RunOptions};
 use super::session::{RunEnd, Session};
 use crate::command_error::CommandError;
 use crate::named_runs::{open_named, side_runs, warn_about_side};
+use crate::shell;
 use crate::streams::Streams;
 
 /// Maximum number of cases that are listed per status after a round.
@@ -53,12 +54,12 @@ pub(super) fn run_until_decided(session: &mut Session<'_>, decision: &Decision) 
     if undecided > 0 {
         session.streams.log(format_args!("{} undecided", text::count(undecided, "case", "cases")));
     }
-    let joined = |folders: &[Utf8PathBuf]| folders.iter().map(|folder| folder.as_str()).collect::<Vec<_>>().join(" ");
+    let joined = |folders: &[Utf8PathBuf]| shell::paths(folders.iter().map(Utf8PathBuf::as_path));
     session.streams.log(format_args!(
         "next: counterproof compare --baseline {} --new {} --cases {}",
         joined(&decision.against),
         joined(&folders),
-        shared.cases_path
+        shell::path(&shared.cases_path)
     ));
     Ok(Exit::Done)
 }

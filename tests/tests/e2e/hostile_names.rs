@@ -1,0 +1,106 @@
+//! No text from outside steers a terminal or GitHub Actions: every subcommand meets hostile names in arguments, file names,
+//! ids and keys.
+
+use counterproof_tests::{Finished, Sandbox};
+use serde_json::json;
+
+/// A window title, a screen erased, reversed and invisible text, and workflow commands at the start of a line.
+const HOSTILE: &str =
+    "x\u{1b}]0;t\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{200b}\r\n::error::owned\n  ::stop-commands::t\n##[error]owned";
+
+/// Removes the escape sequences of our own styles.
+fn without_styles(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        plain + rest.strip_prefix('m').unwrap_or("\u{1b}")
+    })
+}
+
+#[track_caller]
+fn assert_harmless(arguments: &[&str], finished: &Finished) {
+    for text in [&finished.stdout, &finished.stderr] {
+        let plain = without_styles(text);
+        let odd = plain.chars().find(|c| *c != '\n' && counterproof_artifact::is_invisible(*c));
+        assert_eq!(odd, None, "{arguments:?}: {finished:?}");
+        let command = plain.lines().find(|line| line.trim_start().starts_with("::") || line.contains("##["));
+        assert_eq!(command, None, "{arguments:?}: {finished:?}");
+    }
+    assert!(!finished.stderr.is_empty() || !finished.stdout.is_empty(), "{arguments:?} prints something");
+}
+
+fn sandbox() -> Sandbox {
+    let run = |name: &str| format!("{name}/run.json");
+    let hostile =
+        json!({HOSTILE: 1, "schema_version": HOSTILE, "case_id": HOSTILE, "run_id": HOSTILE, "side": HOSTILE});
+    let case = json!([{"id": "c1", "input": {"user": "u"}, HOSTILE: 1, "title": HOSTILE}]);
+    Sandbox::new()
+        .with_variable("GITHUB_ACTIONS", "true")
+        .with_variable("CLICOLOR_FORCE", "1")
+        .with_file("cases.json", &case.to_string())
+        .with_file("ids.json", &json!([{"id": HOSTILE, "input": {"user": "u"}}]).to_string())
+        .with_file("titles.json", &json!([{"id": "c1", "title": HOSTILE, "input": {"user": "u"}}]).to_string())
+        .with_file("config.toml", &format!("[agent]\n\"{}\" = 1\n", HOSTILE.escape_unicode()))
+        .with_file("evaluation.json", &hostile.to_string())
+        .with_file("case.json", &hostile.to_string())
+        .with_file(&run("run"), &hostile.to_string())
+        .with_file(&format!("{}/c1.json", "odd\u{9b}\u{202e}\n::error::x"), &hostile.to_string())
+}
+
+/// Arguments of each subcommand that make it print names from outside.
+fn lines() -> Vec<Vec<&'static str>> {
+    let new = ["--side", "new", "--run-id", "r1", "--base-url", "http://127.0.0.1:9"];
+    let run = |cases: &'static str, more: &[&'static str]| [&["run", "--cases", cases], &new[..], more].concat();
+    vec![
+        run(HOSTILE, &[]),
+        run("cases.json", &[]),
+        run("ids.json", &[]),
+        run("titles.json", &["--dry-run"]),
+        run("titles.json", &["--config", "config.toml"]),
+        run("titles.json", &["--config", HOSTILE]),
+        run("titles.json", &["--reporter", "plain", "--retries", "0", "--out", HOSTILE]),
+        vec!["merge", HOSTILE, "run", "--out", HOSTILE],
+        vec!["compare", "--runs", HOSTILE, "--out", HOSTILE],
+        vec!["compare", "--baseline", "run", "--new", HOSTILE, "--out", "out"],
+        vec!["report", HOSTILE],
+        vec!["report", "evaluation.json", "--out", HOSTILE],
+        vec!["history", HOSTILE, "--out", HOSTILE],
+        vec!["history", "evaluation.json", "--out", HOSTILE],
+        vec!["accept", HOSTILE],
+        vec!["accept", "run"],
+        vec!["replay", HOSTILE],
+        vec!["replay", "case.json"],
+        vec!["validate", HOSTILE],
+        vec!["validate", "."],
+        vec!["validate", ".", "--format", "json"],
+        vec!["schema", HOSTILE],
+        vec!["export-run", HOSTILE, "--run-id", HOSTILE],
+        vec!["conformance", HOSTILE],
+        vec!["demo", "--out", "cases.json"],
+        vec!["demo", HOSTILE],
+        vec!["demo-agent", "--port", HOSTILE],
+        vec![HOSTILE],
+    ]
+}
+
+#[test]
+fn every_subcommand_prints_hostile_names_without_their_effect() {
+    let sandbox = sandbox();
+    for arguments in lines() {
+        assert_harmless(&arguments, &sandbox.run(&arguments));
+    }
+}
+
+#[test]
+fn the_test_covers_every_subcommand() {
+    let help = Sandbox::new().run(["--help"]).stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // Continued descriptions are indented further.
+    let names = commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let names: Vec<&str> = names.filter(|name| *name != "help").collect();
+    assert!(names.len() > 10, "{help}");
+    for name in names {
+        assert!(lines().iter().any(|arguments| arguments[0] == name), "no line of this test has `{name}`");
+    }
+}
