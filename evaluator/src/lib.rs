@@ -4,7 +4,7 @@
 //! The modules are the stages of the comparison, and each imports only stages before it:
 //!
 //! ```text
-//! values ← load ← rules ← diff ← grounding ← signals, usage ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← report
+//! values ← load ← rules ← diff ← grounding ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← report
 //! ```
 //!
 //! Each stage is a set of functions from values to values. One pair of artifacts passes through all stages on one worker
@@ -47,9 +47,7 @@ mod messages;
 mod repeats;
 mod report;
 mod rules;
-mod signals;
 pub mod statistics;
-mod usage;
 mod values;
 
 // Values and messages: text for people.
@@ -77,9 +75,9 @@ pub use gate::{
     GateRules, GrowthLimit, Limit, Measure, ReviewLine, ScopeRules, UnknownScope, UsageLimits,
     headline as gate_headline, qualifications as gate_qualifications, review_lines, unknown_scopes,
 };
+pub use judge::signals::{Domain, SignalSettings};
 pub use judge::{Expectations, ReasonCode, SchemaError, SeverityPart};
 pub use repeats::{CaseStatus, RoundStatus, round_statuses};
-pub use signals::{Domain, SignalSettings};
 pub use statistics::Thresholds;
 
 // The comparison and its report.

@@ -14,14 +14,14 @@ use crate::judge::expectation_reasons::expectation_message;
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::high_risk::HighRisk;
 use crate::judge::severity;
+use crate::judge::signals::{self, BaselineContacts, SignalInput};
+use crate::judge::usage;
 use crate::judge::verdict::{self, Compared, Decision};
 use crate::judge::{Judged, ReasonCode};
 use crate::load::case_input::CaseInput;
 use crate::load::{Artifact, SideRuns, evidence, tools};
 use crate::messages;
 use crate::repeats::{CaseAnalysis, RepeatAnalysis, RunResult, undetected};
-use crate::signals::{self, BaselineContacts, SignalInput};
-use crate::usage;
 use crate::values::hashed::HashedSet;
 
 /// Everything about one case while it is compared.

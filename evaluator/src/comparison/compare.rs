@@ -19,12 +19,12 @@ use crate::gate::{self, GateCase, GateInput, GateRules, ReviewSet};
 use crate::grounding::{Coverage, UsualValues};
 use crate::judge::Expectations;
 use crate::judge::findings::BaselineValues;
+use crate::judge::signals::{BaselineContacts, SignalSettings};
+use crate::judge::usage::BaselineRepetition;
 use crate::load::{ComparedRun, SideRuns};
 use crate::repeats::{CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
 use crate::rules::Rules;
-use crate::signals::{BaselineContacts, SignalSettings};
-use crate::statistics::Thresholds;
-use crate::usage::{self, BaselineRepetition};
+use crate::statistics::{Thresholds, usage};
 
 /// The runs to compare, and the settings of the comparison.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::review::ReviewCode;
 use crate::messages::usage as text;
-use crate::usage;
+use crate::statistics::usage;
 
 /// What a limit on growth may be, in messages.
 const GROWTH: &str = "0, a share such as \"20 %\" or 0.2, or \"none\"";

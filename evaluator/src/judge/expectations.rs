@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::expect::View;
-use super::usage_limits::{self, UsageLimit};
+use super::usage::limits::{self, UsageLimit};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::FollowedRef;
 use crate::values::text;
@@ -146,7 +146,7 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, counterproof_cases::Schema
     if expected.evidence_required_for_actions == Some(true) {
         checks.push(Check::EvidenceRequired);
     }
-    checks.extend(usage_limits::limits(expected).map(Check::Usage));
+    checks.extend(limits::limits(expected).map(Check::Usage));
     Ok(checks)
 }
 

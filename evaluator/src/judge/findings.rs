@@ -7,14 +7,14 @@ use counterproof_artifact::evaluation::{CaseFinding, SidePointer};
 use counterproof_artifact::{ProposedAction, RiskLevel, Side, Sides};
 
 use super::ReasonCode;
+use super::signals::Signal;
+use super::usage::{self, BaselineRepetition};
 use crate::diff::align::Row;
 use crate::diff::{Differences, WithEvidence};
 use crate::grounding::{self, Classification, Coverage, Holder, Origin, Suspect, Transcript, UsualValues};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
-use crate::signals::Signal;
-use crate::usage::{self, BaselineRepetition};
 use crate::values::text;
 
 /// Maximum number of listed findings of one kind; further ones are counted.

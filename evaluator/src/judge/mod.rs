@@ -11,8 +11,9 @@ pub(crate) mod outcomes;
 mod reason_code;
 pub(crate) mod severity;
 mod side_pointers;
+pub(crate) mod signals;
 mod steps;
-mod usage_limits;
+pub(crate) mod usage;
 pub(crate) mod verdict;
 
 pub(crate) use code_enum::code_enum;

@@ -4,7 +4,7 @@
 use counterproof_artifact::evaluation::{Reason, SidePointer};
 
 use super::code_enum::code_enum;
-use crate::signals::SignalKind;
+use super::signals::SignalKind;
 
 code_enum! {
     /// The code of a reason for a verdict, or of a finding about the new side.

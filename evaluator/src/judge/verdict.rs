@@ -8,6 +8,7 @@ use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel
 use super::expectation_reasons::{self, Turn};
 use super::high_risk::HighRisk;
 use super::side_pointers::{at, pointer};
+use super::signals::SignalKind;
 use super::{ReasonCode, failed_evidence, steps};
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
@@ -20,7 +21,6 @@ use crate::load::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::messages;
 use crate::messages::step_name;
-use crate::signals::SignalKind;
 use crate::values::text;
 
 /// Maximum number of listed reasons of one kind; further ones are counted.

@@ -9,13 +9,12 @@ use super::labels::{Labels, Names};
 use super::place::Place;
 use super::run_result::{CaseResults, RunResult};
 use super::unseen::{CaseValues, HighRiskValues};
-use crate::judge::verdict;
 use crate::judge::{Expectations, Judged};
+use crate::judge::{usage, verdict};
 use crate::load::SideRuns;
 use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
 use crate::rules::Rules;
-use crate::usage;
 
 /// The outcomes of a case in every run of both sides, in the order of the runs.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ mod sequential;
 mod suite_decision;
 mod tally;
 mod thresholds;
+pub(crate) mod usage;
 
 pub use confirmation::{CaseRuns, judge_confirmed};
 pub use correction::benjamini_hochberg;

@@ -1,10 +1,12 @@
 //! Time, size and cost over all cases: the sums, the test and the typical ratio.
 
+mod ratio;
+mod signed_rank;
+
 use counterproof_artifact::Quantity;
 use counterproof_artifact::evaluation::{CaseEvaluation, UsageCode, UsageMeasure};
 
-use super::ratio::{log_ratio, typical};
-use super::signed_rank;
+use ratio::{log_ratio, typical};
 
 /// Compares each quantity over the cases in which both sides have it; quantities without such a case are left out.
 pub(crate) fn compare_all(cases: &[CaseEvaluation]) -> Vec<UsageMeasure> {

@@ -65,7 +65,7 @@ fn host(authority: &str) -> Option<String> {
 }
 
 /// True for the domain itself and for the hosts below it.
-pub(in crate::signals) fn is_within_domain(host: &str, domain: &str) -> bool {
+pub(in crate::judge::signals) fn is_within_domain(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 

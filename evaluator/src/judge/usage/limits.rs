@@ -3,21 +3,21 @@
 use counterproof_artifact::evaluation::{Judgement, UsageCode};
 use counterproof_cases::Expected;
 
+use super::measure::of_answer;
 use crate::load::LoadedAnswer;
 use crate::messages::usage as text;
-use crate::usage;
 
 /// The most of a quantity that an answer may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct UsageLimit {
+pub(in crate::judge) struct UsageLimit {
     /// The key in the cases file.
-    pub(super) key: &'static str,
+    pub(in crate::judge) key: &'static str,
     quantity: UsageCode,
     most: f64,
 }
 
 /// The limits of a case.
-pub(super) fn limits(expected: &Expected) -> impl Iterator<Item = UsageLimit> {
+pub(in crate::judge) fn limits(expected: &Expected) -> impl Iterator<Item = UsageLimit> {
     let limit = |key, quantity, most: Option<f64>| most.map(|most| UsageLimit { key, quantity, most });
     let count = |count: Option<u64>| count.map(|count| count as f64);
     [
@@ -32,13 +32,13 @@ pub(super) fn limits(expected: &Expected) -> impl Iterator<Item = UsageLimit> {
 
 impl UsageLimit {
     /// The limit as text for the report.
-    pub(super) fn expected(self) -> String {
+    pub(in crate::judge) fn expected(self) -> String {
         format!("at most {}", self.amount(self.most, None))
     }
 
     /// Judges an answer. A quantity that the answer does not report is neither within the limit nor above it.
-    pub(super) fn judge(self, answer: &LoadedAnswer) -> Judgement {
-        let usage = usage::of_answer(answer);
+    pub(in crate::judge) fn judge(self, answer: &LoadedAnswer) -> Judgement {
+        let usage = of_answer(answer);
         let Some(actual) = usage.get(self.quantity) else {
             return Judgement::Undecided(format!("the answer does not report its {}", text::quantity(self.quantity)));
         };

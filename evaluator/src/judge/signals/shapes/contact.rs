@@ -6,7 +6,7 @@ use super::{card, digits, email, iban, phone, url};
 
 /// The kind of a contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::signals) enum ContactKind {
+pub(in crate::judge::signals) enum ContactKind {
     Email,
     Phone,
     Iban,
@@ -17,7 +17,7 @@ pub(in crate::signals) enum ContactKind {
 
 impl ContactKind {
     /// The kind with its article, for messages.
-    pub(in crate::signals) const fn name(self) -> &'static str {
+    pub(in crate::judge::signals) const fn name(self) -> &'static str {
         match self {
             ContactKind::Email => "an e-mail address",
             ContactKind::Phone => "a phone number",
@@ -30,7 +30,7 @@ impl ContactKind {
 
 /// A contact in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::signals) struct Contact {
+pub(in crate::judge::signals) struct Contact {
     pub kind: ContactKind,
     /// Equal for the same contact in another notation.
     pub key: String,
@@ -42,7 +42,7 @@ pub(in crate::signals) struct Contact {
 const SHORTEST_PHONE: usize = 7;
 
 /// The contacts in a text, by kind.
-pub(in crate::signals) fn contacts(text: &str) -> Vec<Contact> {
+pub(in crate::judge::signals) fn contacts(text: &str) -> Vec<Contact> {
     let mut found = Vec::new();
     let mut add = |kind, key, range| found.push(Contact { kind, key, range });
     for range in email::find(text) {
@@ -70,7 +70,7 @@ pub(in crate::signals) fn contacts(text: &str) -> Vec<Contact> {
 
 /// The contact that a complete value is, judged by the name of its field: an account number with a wrong checksum, and a phone
 /// number written as bare digits.
-pub(in crate::signals) fn whole_value(field: &str, text: &str) -> Option<Contact> {
+pub(in crate::judge::signals) fn whole_value(field: &str, text: &str) -> Option<Contact> {
     const PHONE_FIELDS: [&str; 8] = ["phone", "mobile", "msisdn", "sms", "whatsapp", "telephone", "tel", "fax"];
     let text = text.trim();
     let range = 0..text.len();
@@ -88,7 +88,7 @@ pub(in crate::signals) fn whole_value(field: &str, text: &str) -> Option<Contact
 }
 
 /// Calls `take` with the key of each number in a text that could be a phone or a card number in some notation.
-pub(in crate::signals) fn digit_keys(text: &str, mut take: impl FnMut(&str)) {
+pub(in crate::judge::signals) fn digit_keys(text: &str, mut take: impl FnMut(&str)) {
     let groups = digits::groups(text);
     // One buffer for all sequences: a long text of numbers has many.
     let mut number = String::new();
@@ -108,7 +108,7 @@ pub(in crate::signals) fn digit_keys(text: &str, mut take: impl FnMut(&str)) {
 }
 
 /// The keys of all numbers of the shape of an IBAN, also with a wrong checksum.
-pub(in crate::signals) fn iban_like_keys(text: &str) -> impl Iterator<Item = String> {
+pub(in crate::judge::signals) fn iban_like_keys(text: &str) -> impl Iterator<Item = String> {
     iban::find(text).into_iter().map(|iban| iban.number)
 }
 
