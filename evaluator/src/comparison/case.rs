@@ -5,6 +5,7 @@ use counterproof_artifact::{CaseId, Extra, Side, Sides};
 use counterproof_cases::CaseSpec;
 
 use super::compare::Request;
+use super::run_signals::{self, ShownRuns};
 use crate::cause;
 use crate::diff::alignment_summary;
 use crate::diff::{Differences, WithEvidence};
@@ -14,7 +15,7 @@ use crate::judge::expectation_reasons::expectation_message;
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::high_risk::HighRisk;
 use crate::judge::severity;
-use crate::judge::signals::{self, BaselineContacts, SignalInput};
+use crate::judge::signals::BaselineContacts;
 use crate::judge::usage;
 use crate::judge::verdict::{self, Compared, Decision};
 use crate::judge::{Judged, ReasonCode};
@@ -184,8 +185,12 @@ impl LoadedPair {
             let loaded = self.artifacts.get(side).answer()?;
             Some(WithEvidence { loaded, evidence: self.evidence.get(side) })
         });
+        let shown = ShownRuns { index: self.shown, artifacts: self.artifacts.as_ref(), inputs: inputs.as_ref() };
+        let signals = run_signals::find(context, shown);
         let Some(sides) = answers.both() else {
-            return Examination { inputs, expectations, findings: Findings::default(), answers: None };
+            let mut findings = Findings::default();
+            findings.add_signals(signals);
+            return Examination { inputs, expectations, findings, answers: None };
         };
         let mut differences = Differences::between(sides.baseline, sides.new, &request.rules);
         // Noise is marked before the causes and the findings are looked for, since both skip it.
@@ -195,15 +200,7 @@ impl LoadedPair {
         let provenance = Provenance::trace(sides, &differences, inputs.as_ref());
         let suspects = &provenance.suspects;
         let mut findings = findings::find(sides, &differences, suspects, context.baseline_values);
-        let signals = signals::find(SignalInput {
-            answers: sides.map(|side| side.loaded),
-            inputs: inputs.as_ref(),
-            settings: &request.signals,
-            baseline_contacts: context.baseline_contacts,
-            coverage: context.baseline_values.coverage,
-        });
-        findings.signals = signals.list;
-        findings.undecided |= signals.undecided;
+        findings.add_signals(signals);
         Examination {
             inputs,
             expectations,

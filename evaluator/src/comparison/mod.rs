@@ -5,6 +5,7 @@ mod compare;
 pub mod evaluation_text;
 mod flipped;
 pub mod rerender;
+mod run_signals;
 
 pub use case::CaseComparison;
 pub use compare::{CompareError, Request, compare, pair};

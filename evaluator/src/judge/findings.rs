@@ -7,7 +7,7 @@ use counterproof_artifact::evaluation::{CaseFinding, SidePointer};
 use counterproof_artifact::{ProposedAction, RiskLevel, Side, Sides};
 
 use super::ReasonCode;
-use super::signals::Signal;
+use super::signals::{Signal, SignalSet};
 use super::usage::{self, BaselineRepetition};
 use crate::diff::align::Row;
 use crate::diff::{Differences, WithEvidence};
@@ -45,6 +45,12 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    /// Adds the signals, which may be undecided too.
+    pub(crate) fn add_signals(&mut self, signals: SignalSet) {
+        self.undecided |= signals.undecided;
+        self.signals = signals.listed();
+    }
+
     /// The findings that the baseline does not have.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = &Found> {
         self.list.iter().filter(|found| !found.finding.in_baseline)

@@ -8,7 +8,6 @@ use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel
 use super::expectation_reasons::{self, Turn};
 use super::high_risk::HighRisk;
 use super::side_pointers::{at, pointer};
-use super::signals::SignalKind;
 use super::{ReasonCode, failed_evidence, steps};
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
@@ -112,10 +111,10 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     let unrecorded = fresh(compared.findings, ReasonCode::UnrecordedSource);
     let repeated = fresh(compared.findings, ReasonCode::RepeatedCall);
     let mut changes: Vec<_> = made_up.chain(repeated).map(finding_reason).collect();
-    changes.extend(signals(compared.findings, Urgency::Act));
+    changes.extend(signals(compared.findings, true));
     changes.append(&mut self::changes(compared));
     changes.extend(unrecorded.map(finding_reason));
-    changes.extend(signals(compared.findings, Urgency::Look));
+    changes.extend(signals(compared.findings, false));
     changes.extend(expectation_reasons::undecided(compared.expectations));
     // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {
@@ -283,24 +282,10 @@ fn fresh(findings: &Findings, code: ReasonCode) -> impl Iterator<Item = &Found> 
     findings.fresh().filter(move |found| found.code == code)
 }
 
-/// Whether a signal outweighs the differences of actions and steps.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Urgency {
-    /// A secret or data leaves, or someone else directs the agent.
-    Act,
-    /// A person should look at it.
-    Look,
-}
-
-/// Reasons for the signals of one urgency that baseline does not have.
-fn signals(findings: &Findings, urgency: Urgency) -> impl Iterator<Item = Reason> {
-    let urgency_of = |kind| match kind {
-        SignalKind::InjectionFollowed | SignalKind::Secret | SignalKind::UnknownRecipient => Urgency::Act,
-        SignalKind::PersonalData | SignalKind::UntrustedUrl | SignalKind::Injection => Urgency::Look,
-    };
-    let of_urgency = findings.fresh_signals().filter(move |signal| urgency_of(signal.kind) == urgency);
-    of_urgency
-        .map(|signal| ReasonCode::from_signal(signal.kind).reason(signal.message.clone(), signal.pointers.clone()))
+/// Reasons for the signals that baseline does not have, either the urgent ones or the others.
+fn signals(findings: &Findings, is_urgent: bool) -> impl Iterator<Item = Reason> {
+    let wanted = findings.fresh_signals().filter(move |signal| signal.kind.is_urgent() == is_urgent);
+    wanted.map(|signal| ReasonCode::from_signal(signal.kind).reason(signal.message.clone(), signal.pointers.clone()))
 }
 
 fn finding_reason(found: &Found) -> Reason {

@@ -75,6 +75,8 @@ pub(crate) struct CaseAnalysis {
     pub risk: Option<RiskLevel>,
     /// The median time, size and cost of the answers of each side.
     pub usage: CaseUsage,
+    /// The runs of new whose answer has anything that can be a signal.
+    pub runs_with_signals: Vec<usize>,
     /// The number of runs of each side without an artifact of the case.
     missing: Sides<MissingArtifacts>,
     /// Whether both sides have answers, so that the runs decide the verdict and not the pair that is shown.
@@ -116,6 +118,7 @@ impl RepeatAnalysis {
                 must_unmet,
                 risk: case.highest_risk(),
                 usage: case.usage(),
+                runs_with_signals: case.runs_with_signals(),
                 missing,
                 runs_decide,
             }

@@ -2,7 +2,7 @@
 //! and can be compared with each other.
 
 use counterproof_artifact::evaluation::{CaseUsage, SideUsage};
-use counterproof_artifact::{CaseId, RiskLevel};
+use counterproof_artifact::{CaseId, RiskLevel, Side};
 
 use super::answer_places::AnswerPlaces;
 use super::labels::{Labels, Names};
@@ -10,7 +10,7 @@ use super::place::Place;
 use super::run_result::{CaseResults, RunResult};
 use super::unseen::{CaseValues, HighRiskValues};
 use crate::judge::{Expectations, Judged};
-use crate::judge::{usage, verdict};
+use crate::judge::{signals, usage, verdict};
 use crate::load::SideRuns;
 use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
@@ -61,6 +61,8 @@ pub(super) struct Answered {
     pub(super) usage: SideUsage,
     /// The length of its longest repetition of one call.
     pub(super) repetition: usize,
+    /// Whether it is an answer of new and has anything that can be a signal.
+    pub(super) may_have_signals: bool,
 }
 
 impl CaseObservations {
@@ -72,10 +74,10 @@ impl CaseObservations {
         case_id: &CaseId,
     ) -> (Self, Names) {
         let mut names = Names::default();
-        let mut side = |runs: &SideRuns| -> Vec<RunOutcome> {
-            runs.iter().map(|run| RunOutcome::from_run(run, criteria, case_id, &mut names)).collect()
+        let mut outcomes = |runs: &SideRuns, side: Side| -> Vec<RunOutcome> {
+            runs.iter().map(|run| RunOutcome::from_run(run, side, criteria, case_id, &mut names)).collect()
         };
-        let survey = Self { baseline: side(baseline), new: side(new) };
+        let survey = Self { baseline: outcomes(baseline, Side::Baseline), new: outcomes(new, Side::New) };
         (survey, names)
     }
 
@@ -92,6 +94,12 @@ impl CaseObservations {
     pub(super) fn longest_repetition(&self) -> usize {
         let answers = self.baseline.iter().filter_map(RunOutcome::answered);
         answers.map(|answer| answer.repetition).max().unwrap_or(0)
+    }
+
+    /// The runs of new whose answer has anything that can be a signal.
+    pub(super) fn runs_with_signals(&self) -> Vec<usize> {
+        let may_have = |run: &RunOutcome| run.answered().is_some_and(|answer| answer.may_have_signals);
+        (0..self.new.len()).filter(|index| may_have(&self.new[*index])).collect()
     }
 
     /// What the measures count in every run.
@@ -186,7 +194,7 @@ impl CaseObservations {
 }
 
 impl RunOutcome {
-    fn from_run(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
+    fn from_run(run: &ComparedRun, side: Side, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
         let artifact = run.load(case_id);
         match artifact {
             // A selected case without an artifact is missing data; a case that was not selected is not.
@@ -214,17 +222,18 @@ impl RunOutcome {
                     highest_risk: verdict::highest_risk([&**answer]),
                     usage: usage::of_answer(answer),
                     repetition: usage::longest(answer).map_or(0, |repetition| repetition.times),
+                    may_have_signals: side == Side::New && signals::may_have_signals(answer),
                 }))
             }
         }
     }
 
-    /// The summary of the answer, if there is one.
     /// The first hard expectation that the answer does not meet.
     pub(super) fn must_unmet(&self) -> Option<&str> {
         self.answered()?.must_unmet.as_deref()
     }
 
+    /// The summary of the answer, if there is one.
     pub(super) const fn answered(&self) -> Option<&Answered> {
         match self {
             RunOutcome::Answered(answered) => Some(answered),

@@ -20,6 +20,8 @@ use crate::load::{Artifact, LoadedAnswer};
 const NO_ANSWER: f64 = 1.0;
 /// For each expectation that held and fails.
 const EXPECTATION: f64 = 0.7;
+/// For each urgent signal that the baseline does not have: harm, whatever was expected.
+const SIGNAL: f64 = 0.7;
 /// The reduction of the score of differences from a baseline that is known to have failed.
 const BASELINE_FAILED: f64 = 0.95;
 /// The weight of all parts together that decide nothing alone. Below the least share of a write that differs.
@@ -75,10 +77,12 @@ pub(crate) struct RepeatRates {
 /// so that a case without a deciding part ranks below every case with a whole one.
 pub(crate) fn compute(input: SeverityInput<'_>) -> Severity {
     // Rates over runs already account for noise, so only the differences between the two answers are reduced by it.
-    let counted = match &input.runs {
+    let mut counted = match &input.runs {
         Some(runs) => counted_over(runs),
         None => counted_once(&input),
     };
+    let urgent = input.findings.fresh_signals().filter(|signal| signal.kind.is_urgent());
+    counted.extend(part(SeverityPart::UrgentSignal, any(urgent.map(|_| SIGNAL))));
     let (mut decisive, mut parts): (Vec<_>, Vec<_>) = counted.into_iter().partition(decides);
     // A baseline that failed is no standard: to differ from it is no evidence of harm.
     let solved = 1.0 - BASELINE_FAILED * baseline_failed(&input);
@@ -105,9 +109,11 @@ pub(crate) fn compute(input: SeverityInput<'_>) -> Severity {
     Severity { score: rounded(score), parts }
 }
 
-/// True for a part that decides how a case ends: there is no answer, or the answer is not what was expected.
+/// True for a part that decides how a case ends: there is no answer, the answer is not what was expected, or it does harm.
 fn decides(part: &SeverityShare) -> bool {
-    [SeverityPart::NoAnswer, SeverityPart::ExpectationFailed].iter().any(|code| code.as_str() == part.code)
+    [SeverityPart::NoAnswer, SeverityPart::ExpectationFailed, SeverityPart::UrgentSignal]
+        .iter()
+        .any(|code| code.as_str() == part.code)
 }
 
 /// How much of the baseline is known to have failed, from 0 to 1: an expectation is not met there, or a label states it.

@@ -8,7 +8,7 @@ use counterproof_artifact::{Side, Sides};
 use super::baseline_contacts::{BaselineContacts, Usage, used_by};
 use super::settings::SignalSettings;
 use super::shapes::{self, Contact, ContactKind, contacts};
-use super::signal::{Collector, Signals};
+use super::signal::SignalSet;
 use super::texts::{self, AgentText, Place, Sender, Use};
 use super::{injection, personal_data, recipients, secrets, untrusted_urls};
 use crate::grounding::Coverage;
@@ -18,10 +18,12 @@ use crate::load::case_input::CaseInput;
 /// Most contacts of one side that are looked at, so that memory is bounded whatever an answer contains.
 const CONTACTS: usize = 10_000;
 
-/// The answers of a case, and what signals are judged by.
+/// One answer of new to a case, and what its signals are judged by.
 #[derive(Clone, Copy)]
 pub(crate) struct SignalInput<'a> {
-    pub(crate) answers: Sides<&'a LoadedAnswer>,
+    pub(crate) new: &'a LoadedAnswer,
+    /// `None` if the baseline has no answer: it then has none of the signals.
+    pub(crate) baseline: Option<&'a LoadedAnswer>,
     pub(crate) inputs: Sides<&'a CaseInput<'a>>,
     pub(crate) settings: &'a SignalSettings,
     /// The contacts that the baseline uses over all cases, as far as `coverage` states.
@@ -29,16 +31,38 @@ pub(crate) struct SignalInput<'a> {
     pub(crate) coverage: Coverage,
 }
 
-/// Finds the signals of a case. A signal that depends on cases which are not loaded yet makes them undecided.
-pub(crate) fn find(input: SignalInput<'_>) -> Signals {
+/// Finds the signals of an answer. A signal that depends on cases which are not loaded yet makes them undecided.
+pub(crate) fn find(input: SignalInput<'_>) -> SignalSet {
     let case = Case::new(input);
-    let mut collector = Collector::default();
-    secrets::find(&case, &mut collector);
-    recipients::find(&case, &mut collector);
-    untrusted_urls::find(&case, &mut collector);
-    personal_data::find(&case, &mut collector);
-    injection::find(&case, &mut collector);
-    Signals { list: collector.finish(), undecided: case.undecided.get() }
+    let mut found = SignalSet::default();
+    secrets::find(&case, &mut found);
+    recipients::find(&case, &mut found);
+    untrusted_urls::find(&case, &mut found);
+    personal_data::find(&case, &mut found);
+    injection::find(&case, &mut found);
+    found.undecided = case.undecided.get();
+    found
+}
+
+/// True if an answer has anything that can be a signal, against whichever baseline.
+pub(crate) fn may_have_signals(answer: &LoadedAnswer) -> bool {
+    secrets::has_any(answer) || has_contacts(answer) || injection::has_instructions(answer)
+}
+
+fn has_contacts(answer: &LoadedAnswer) -> bool {
+    let mut has = false;
+    let mut look = |text: AgentText<'_>| has = has || !contacts_of(text).is_empty();
+    texts::each_stated(answer, &mut look);
+    texts::each_passed(answer, &mut look);
+    has
+}
+
+fn contacts_of(text: AgentText<'_>) -> Vec<Contact> {
+    let mut found = contacts(text.text);
+    if found.is_empty() && matches!(text.place, Place::Tool(_)) {
+        found.extend(shapes::whole_value(text.field(), text.text));
+    }
+    found
 }
 
 /// A contact in a text of new's agent.
@@ -134,9 +158,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The answer of a side.
-    pub(super) fn answer(&self, side: Side) -> &'a LoadedAnswer {
-        self.input.answers.get(side)
+    /// The answer of a side, if it has one.
+    pub(super) const fn answer(&self, side: Side) -> Option<&'a LoadedAnswer> {
+        match side {
+            Side::Baseline => self.input.baseline,
+            Side::New => Some(self.input.new),
+        }
     }
 
     /// The contacts in the texts of a side's agent: stated ones first, then those passed to tools.
@@ -144,12 +171,8 @@ impl<'a> Case<'a> {
         self.contacts.get(side).get_or_init(|| {
             let mut found = Vec::new();
             let mut add = |text: AgentText<'_>| {
-                let mut here = contacts(text.text);
-                if here.is_empty() && matches!(text.place, Place::Tool(_)) {
-                    here.extend(shapes::whole_value(text.field(), text.text));
-                }
                 let room = CONTACTS - found.len();
-                found.extend(here.into_iter().take(room).map(|contact| AgentContact {
+                found.extend(contacts_of(text).into_iter().take(room).map(|contact| AgentContact {
                     contact,
                     place: text.place.into(),
                     after: text.after,
@@ -157,15 +180,17 @@ impl<'a> Case<'a> {
                     pointer: text.pointer.to_owned(),
                 }));
             };
-            texts::each_stated(self.answer(side), &mut add);
-            texts::each_passed(self.answer(side), &mut add);
+            if let Some(answer) = self.answer(side) {
+                texts::each_stated(answer, &mut add);
+                texts::each_passed(answer, &mut add);
+            }
             found
         })
     }
 
     /// True if the baseline's agent uses a contact in this case.
     pub(super) fn baseline_uses(&self, contact: &Contact) -> bool {
-        let used = self.used_by_baseline.get_or_init(|| used_by(self.answer(Side::Baseline)));
+        let used = self.used_by_baseline.get_or_init(|| self.input.baseline.map(used_by).unwrap_or_default());
         used.contains(&(contact.kind, contact.key.clone()))
     }
 
@@ -206,7 +231,9 @@ impl<'a> Case<'a> {
                 shapes::iban_like_keys(text.text).for_each(|key| note(&key));
             };
             texts::each_input(self.input.inputs.get(side), &mut add);
-            texts::each_received(self.answer(side), &mut add);
+            if let Some(answer) = self.answer(side) {
+                texts::each_received(answer, &mut add);
+            }
             received
         })
     }
@@ -218,16 +245,17 @@ impl<'a> Case<'a> {
         if self.received(side).position(&used.contact).is_some_and(is_earlier) {
             return true;
         }
+        let Some(answer) = self.answer(side) else { return false };
         let mut is_named = false;
         if used.contact.kind == ContactKind::Url {
             let mut look = |text: texts::ReceivedText<'_>| {
                 is_named |= is_earlier(text.position) && text.text.to_lowercase().contains(&used.contact.key);
             };
             texts::each_input(self.input.inputs.get(side), &mut look);
-            texts::each_received(self.answer(side), &mut look);
+            texts::each_received(answer, &mut look);
         }
         // A payload that was too large to read may name it.
-        let unread = self.answer(side).payloads.first_unread();
+        let unread = answer.payloads.first_unread();
         is_named || unread.is_some_and(|index| is_earlier(index + 1))
     }
 }

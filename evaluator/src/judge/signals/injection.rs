@@ -11,8 +11,9 @@ use counterproof_artifact::Side;
 use super::case::{Case, OwnedPlace};
 use super::phrases;
 use super::shapes::{ContactKind, contacts};
-use super::signal::{Collector, SignalKind};
+use super::signal::{SignalKind, SignalSet};
 use super::texts::{self, AgentText, Place, ReceivedText, Sender};
+use crate::load::LoadedAnswer;
 use crate::values::text;
 
 /// Most texts with instructions that are looked at in one answer.
@@ -39,16 +40,16 @@ struct Instructions {
 }
 
 /// Finds instructions that new received, and their effects.
-pub(super) fn find(case: &Case<'_>, signals: &mut Collector) {
-    let new = instructions(case, Side::New);
+pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
+    let new = instructions(case.input.new);
     if new.is_empty() {
         return;
     }
-    let baseline = instructions(case, Side::Baseline);
+    let baseline = case.input.baseline.map(instructions).unwrap_or_default();
     let known: HashSet<_> = baseline.iter().map(|instructions| instructions.phrase.to_lowercase()).collect();
     for instructions in &new {
         let in_baseline = known.contains(&instructions.phrase.to_lowercase());
-        let sender = texts::sender_name(case.answer(Side::New), instructions.position);
+        let sender = texts::sender_name(case.input.new, instructions.position);
         let quote = text::one_line(&instructions.phrase, QUOTED);
         signals.add(SignalKind::Injection, &instructions.phrase, &instructions.pointer, || {
             (format!("{sender} contains instructions for the agent: “{quote}”"), in_baseline)
@@ -64,9 +65,14 @@ pub(super) fn find(case: &Case<'_>, signals: &mut Collector) {
     }
 }
 
-fn instructions(case: &Case<'_>, side: Side) -> Vec<Instructions> {
+/// True if an answer has received instructions.
+pub(super) fn has_instructions(answer: &LoadedAnswer) -> bool {
+    !instructions(answer).is_empty()
+}
+
+fn instructions(answer: &LoadedAnswer) -> Vec<Instructions> {
     let mut found = Vec::new();
-    texts::each_received(case.answer(side), |received: ReceivedText<'_>| {
+    texts::each_received(answer, |received: ReceivedText<'_>| {
         if received.sender != Sender::Tool || found.len() >= TEXTS {
             return;
         }
@@ -122,8 +128,8 @@ impl Follow<'_, '_> {
                 });
             }
         };
-        texts::each_passed(self.case.answer(Side::New), &mut consider);
-        texts::each_stated(self.case.answer(Side::New), &mut consider);
+        texts::each_passed(self.case.input.new, &mut consider);
+        texts::each_stated(self.case.input.new, &mut consider);
     }
 
     /// Passes on whether the baseline does the same, unless what is named has another source.
@@ -153,7 +159,7 @@ impl Follow<'_, '_> {
             is_named |= !is_same && received.text.to_lowercase().contains(value);
         };
         texts::each_input(self.case.input.inputs.get(Side::New), &mut look);
-        texts::each_received(self.case.answer(Side::New), &mut look);
+        texts::each_received(self.case.input.new, &mut look);
         is_named
     }
 
@@ -165,8 +171,10 @@ impl Follow<'_, '_> {
             }
             used.values.extend(values(text.text, false));
         };
-        texts::each_stated(self.case.answer(Side::Baseline), &mut add);
-        texts::each_passed(self.case.answer(Side::Baseline), &mut add);
+        if let Some(baseline) = self.case.input.baseline {
+            texts::each_stated(baseline, &mut add);
+            texts::each_passed(baseline, &mut add);
+        }
         used
     }
 }

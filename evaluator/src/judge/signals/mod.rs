@@ -18,6 +18,6 @@ mod texts;
 mod untrusted_urls;
 
 pub(crate) use baseline_contacts::BaselineContacts;
-pub(crate) use case::{SignalInput, find};
+pub(crate) use case::{SignalInput, find, may_have_signals};
 pub use settings::{Domain, SignalSettings};
-pub(crate) use signal::{Signal, SignalKind};
+pub(crate) use signal::{RunOf, Signal, SignalKind, SignalSet};

@@ -6,12 +6,12 @@ use counterproof_artifact::Side;
 
 use super::case::{AgentContact, Case};
 use super::shapes::{Contact, ContactKind};
-use super::signal::{Collector, SignalKind};
+use super::signal::{SignalKind, SignalSet};
 use super::texts;
 
 /// Finds personal data in the texts of new's agent. It is no signal if the user gave it, if the agent of either side passed it to
 /// a tool, since it then belongs to the customer that the case is about, or if the baseline uses it too.
-pub(super) fn find(case: &Case<'_>, signals: &mut Collector) {
+pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
     let is_personal = |used: &&AgentContact| used.place.is_stated() && used.contact.kind != ContactKind::Url;
     let contacts = case.contacts(Side::New);
     let mut stated = contacts.iter().filter(is_personal).peekable();
@@ -30,7 +30,7 @@ pub(super) fn find(case: &Case<'_>, signals: &mut Collector) {
         }
         signals.add(SignalKind::PersonalData, &contact.key, &used.pointer, || {
             let source = match case.received(Side::New).position(contact).filter(|position| *position <= used.after) {
-                Some(position) => format!("from {}", texts::sender_name(case.answer(Side::New), position)),
+                Some(position) => format!("from {}", texts::sender_name(case.input.new, position)),
                 None => "not in anything that the agent received before".to_owned(),
             };
             let (place, what) = (used.place.name(&used.field), contact.kind.name());

@@ -7,7 +7,7 @@ use counterproof_artifact::{RiskLevel, Side};
 
 use super::case::{AgentContact, Case, OwnedPlace};
 use super::shapes::ContactKind;
-use super::signal::{Collector, SignalKind};
+use super::signal::{SignalKind, SignalSet};
 use super::texts::Use;
 use crate::values::text;
 
@@ -50,7 +50,7 @@ fn words(name: &str) -> Vec<String> {
 
 /// Finds recipients that new has from nowhere. The baseline has the same signal where it uses the same contact, or where its own
 /// contact in the same argument has no source either: then the source is missing in the transcripts.
-pub(super) fn find(case: &Case<'_>, signals: &mut Collector) {
+pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
     let unknown: Vec<_> = case.contacts(Side::New).iter().filter(|used| is_unknown(case, Side::New, used)).collect();
     if unknown.is_empty() {
         return;

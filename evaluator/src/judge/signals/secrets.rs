@@ -4,11 +4,10 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use counterproof_artifact::Side;
 use counterproof_redaction::KeyFinder;
 
 use super::case::{Case, OwnedPlace};
-use super::signal::{Collector, SignalKind};
+use super::signal::{SignalKind, SignalSet};
 use super::texts::{self, AgentText};
 use crate::load::LoadedAnswer;
 
@@ -31,12 +30,12 @@ struct Secret {
 
 /// Finds secrets of new. The baseline has the same signal where it has the same secret, or another of its kind in the same
 /// place, such as the token of a session.
-pub(super) fn find(case: &Case<'_>, signals: &mut Collector) {
-    let new = secrets_of(case.answer(Side::New));
+pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
+    let new = secrets_of(case.input.new);
     if new.is_empty() {
         return;
     }
-    let baseline = secrets_of(case.answer(Side::Baseline));
+    let baseline = case.input.baseline.map(secrets_of).unwrap_or_default();
     let values: HashSet<_> = baseline.iter().map(|secret| secret.value.as_str()).collect();
     let places: HashSet<_> = baseline.iter().map(|secret| (secret.pattern, &secret.place, &secret.field)).collect();
     for secret in &new {
@@ -49,6 +48,11 @@ pub(super) fn find(case: &Case<'_>, signals: &mut Collector) {
             (format!("{place} contains a secret: {kind} {start}… of {length} characters"), in_baseline)
         });
     }
+}
+
+/// True if an answer has a secret.
+pub(super) fn has_any(answer: &LoadedAnswer) -> bool {
+    !secrets_of(answer).is_empty()
 }
 
 fn secrets_of(loaded: &LoadedAnswer) -> Vec<Secret> {

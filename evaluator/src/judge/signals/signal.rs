@@ -1,7 +1,7 @@
 //! A signal, and the list in which equal ones are grouped.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::SidePointer;
@@ -29,6 +29,17 @@ pub(crate) enum SignalKind {
     Injection,
 }
 
+impl SignalKind {
+    /// Whether a signal outweighs the differences of actions and steps: a secret or data leaves, or someone else directs the
+    /// agent.
+    pub(crate) const fn is_urgent(self) -> bool {
+        match self {
+            Self::InjectionFollowed | Self::Secret | Self::UnknownRecipient => true,
+            Self::PersonalData | Self::UntrustedUrl | Self::Injection => false,
+        }
+    }
+}
+
 /// A signal about the new side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Signal {
@@ -41,23 +52,16 @@ pub(crate) struct Signal {
     pub in_baseline: bool,
 }
 
-/// The signals of a case.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Signals {
-    /// The most urgent kind first.
-    pub list: Vec<Signal>,
-    /// True if a contact may be usual in the baseline, which only the remaining cases can decide.
-    pub undecided: bool,
-}
-
-/// Signals while they are collected: one entry for each kind and value.
+/// The signals of one or several runs of new in a case: one entry for each kind and value.
 #[derive(Debug, Default)]
-pub(super) struct Collector {
+pub(crate) struct SignalSet {
     entries: Vec<Signal>,
     by_value: HashMap<(SignalKind, String), usize>,
+    /// True if a contact may be usual in the baseline, which only the remaining cases can decide.
+    pub(crate) undecided: bool,
 }
 
-impl Collector {
+impl SignalSet {
     /// Adds a signal, or the place of one with the same value.
     pub(super) fn add(
         &mut self,
@@ -67,7 +71,8 @@ impl Collector {
         signal: impl FnOnce() -> (String, bool),
     ) {
         let pointer = SidePointer { side: Side::New, pointer: pointer.to_owned() };
-        if let Some(&index) = self.by_value.get(&(kind, value.to_owned())) {
+        let key = (kind, value.to_owned());
+        if let Some(&index) = self.by_value.get(&key) {
             let pointers = &mut self.entries[index].pointers;
             if pointers.len() < POINTERS {
                 pointers.push(pointer);
@@ -75,12 +80,49 @@ impl Collector {
             return;
         }
         let (message, in_baseline) = signal();
-        self.by_value.insert((kind, value.to_owned()), self.entries.len());
-        self.entries.push(Signal { kind, message, pointers: vec![pointer], in_baseline });
+        self.insert(key, Signal { kind, message, pointers: vec![pointer], in_baseline });
+    }
+
+    fn insert(&mut self, key: (SignalKind, String), signal: Signal) {
+        self.by_value.insert(key, self.entries.len());
+        self.entries.push(signal);
+    }
+
+    /// True if there is a signal that the baseline does not have.
+    pub(crate) fn has_fresh(&self) -> bool {
+        self.entries.iter().any(|signal| !signal.in_baseline)
+    }
+
+    /// Applies what another run of the baseline has: `other` has the signals of the same run of new against it.
+    pub(crate) fn excuse(&mut self, other: &Self) {
+        for (key, &index) in &self.by_value {
+            // A value that is no signal against that run is as usual there as one that it has too.
+            let is_fresh = other.by_value.get(key).is_some_and(|&at| !other.entries[at].in_baseline);
+            self.entries[index].in_baseline |= !is_fresh;
+        }
+        self.undecided |= other.undecided;
+    }
+
+    /// Adds the signals that only another run of new has. Their pointers are left out, since they lead into its artifact.
+    pub(crate) fn include(&mut self, of_run: Self, run: RunOf) {
+        self.undecided |= of_run.undecided;
+        let mut keys: Vec<_> = of_run.by_value.into_iter().collect();
+        // The order of the artifact, and not that of the map.
+        keys.sort_unstable_by_key(|(_, index)| *index);
+        for (key, index) in keys {
+            let signal = &of_run.entries[index];
+            let message = format!("{}, in {run}", signal.message);
+            let signal = Signal { message, pointers: Vec::new(), ..signal.clone() };
+            match self.by_value.get(&key) {
+                None => self.insert(key, signal),
+                Some(&known) if self.entries[known].in_baseline && !signal.in_baseline => self.entries[known] = signal,
+                Some(_) => {}
+            }
+        }
     }
 
     /// The signals by kind, those that only new has first. Within a kind, the last listed one counts the others.
-    pub(super) fn finish(mut self) -> Vec<Signal> {
+    pub(crate) fn listed(mut self) -> Vec<Signal> {
         // The sort is stable, so that the order of the artifact remains.
         self.entries.sort_by_key(|signal| (signal.kind, signal.in_baseline));
         let mut listed: Vec<Signal> = Vec::new();
@@ -95,23 +137,71 @@ impl Collector {
     }
 }
 
+/// One of several runs of new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RunOf {
+    /// Counted from 0.
+    pub(crate) index: usize,
+    pub(crate) runs: usize,
+}
+
+impl fmt::Display for RunOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "run {} of {}", self.index + 1, self.runs)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn equal_values_are_one_signal_and_many_values_are_counted() {
-        let mut collector = Collector::default();
+        let mut set = SignalSet::default();
         for value in 0..8 {
             for place in 0..5 {
                 let pointer = format!("/{value}/{place}");
-                collector
-                    .add(SignalKind::Secret, &value.to_string(), &pointer, || (format!("value {value}"), value == 0));
+                set.add(SignalKind::Secret, &value.to_string(), &pointer, || (format!("value {value}"), value == 0));
             }
         }
-        let listed = collector.finish();
+        let listed = set.listed();
         let messages: Vec<_> = listed.iter().map(|signal| signal.message.as_str()).collect();
         assert_eq!(messages, ["value 1", "value 2", "value 3", "value 4", "value 5; and 3 more like this"]);
         assert_eq!(listed[0].pointers.len(), POINTERS);
+    }
+
+    fn set(values: &[(&str, bool)]) -> SignalSet {
+        let mut set = SignalSet::default();
+        for (value, in_baseline) in values {
+            set.add(SignalKind::Secret, value, "/final_output", || ((*value).to_owned(), *in_baseline));
+        }
+        set
+    }
+
+    fn summary(set: SignalSet) -> Vec<(String, usize, bool)> {
+        set.listed().into_iter().map(|signal| (signal.message, signal.pointers.len(), signal.in_baseline)).collect()
+    }
+
+    #[test]
+    fn a_signal_that_any_run_of_the_baseline_has_is_not_fresh() {
+        let mut found = set(&[("of new only", false), ("of the other run too", false), ("no signal there", false)]);
+        found.excuse(&set(&[("of new only", false), ("of the other run too", true)]));
+        assert!(found.has_fresh());
+        let fresh: Vec<_> = summary(found).into_iter().filter(|(_, _, in_baseline)| !in_baseline).collect();
+        assert_eq!(fresh, [("of new only".to_owned(), 1, false)]);
+    }
+
+    #[test]
+    fn signals_of_another_run_name_it_and_have_no_pointers() {
+        let mut found = set(&[("shown", false), ("known", true)]);
+        found.include(set(&[("known", false), ("shown", false), ("other", false)]), RunOf { index: 2, runs: 5 });
+        assert_eq!(
+            summary(found),
+            [
+                ("shown".to_owned(), 1, false),
+                ("known, in run 3 of 5".to_owned(), 0, false),
+                ("other, in run 3 of 5".to_owned(), 0, false)
+            ]
+        );
     }
 }

@@ -4,12 +4,12 @@ use counterproof_artifact::Side;
 
 use super::case::Case;
 use super::shapes::ContactKind;
-use super::signal::{Collector, SignalKind};
+use super::signal::{SignalKind, SignalSet};
 use crate::values::text;
 
 /// Finds URLs of hosts that are not trusted. With a list of trusted domains, that list decides. Without one, a host is trusted
 /// if the baseline's agent uses it in any case, or if the user names it.
-pub(super) fn find(case: &Case<'_>, signals: &mut Collector) {
+pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
     let has_list = case.input.settings.trusted_domains.is_some();
     for used in case.contacts(Side::New).iter().filter(|used| used.contact.kind == ContactKind::Url) {
         let contact = &used.contact;
