@@ -115,7 +115,7 @@ fn escaped_start(firsts: &BTreeSet<char>) -> String {
     let once = |byte: u8| {
         let name = escapes::html_name(char::from(byte)).unwrap_or_default();
         format!(
-            r"(?:(?:[%=](?:25){{0,2}}|\\{{1,8}}(?:x|u00|u\{{))(?i:{byte:02x})\}}?|&(?:amp;){{0,2}}(?:#0{{0,7}}{byte}|#[xX]0{{0,7}}(?i:{byte:02x})|{name});?)"
+            r"(?:(?:[%=](?:25){{0,2}}|\\{{1,8}}(?:x|u00|u\{{|U0{{6}}))(?i:{byte:02x})\}}?|\\{{1,8}}0?{byte:03o}|&(?:amp;){{0,2}}(?:#0{{0,7}}{byte}|#[xX]0{{0,7}}(?i:{byte:02x})|{name});?)"
         )
     };
     let (percent, equals, backslash, ampersand) = (once(b'%'), once(b'='), once(b'\\'), once(b'&'));

@@ -9,8 +9,8 @@ use crate::matcher::{Encoders, Matcher, is_base64_digit};
 use crate::needle::{self, Content, Digits, Escaped, Needle};
 use crate::redactor::SHORTEST;
 
-/// Longest form of one byte of a value, in bytes: each of the eight characters of `&#x0068;` as such a reference.
-const LONGEST: usize = 64;
+/// Longest form of one byte of a value, in bytes: each of the eight characters of `&#x0068;` as an escape like `\U00000026`.
+const LONGEST: usize = 80;
 
 /// A search for values. Cheap to clone.
 #[derive(Clone)]

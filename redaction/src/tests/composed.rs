@@ -22,6 +22,8 @@ fn is_documented(inner: Encoder, outer: Encoder) -> bool {
         "base64 in lines",
         "quoted-printable",
         "units in braces",
+        "octal",
+        "\\U",
         "decimal, padded",
         "HEXADECIMAL",
         "decimal without ;",

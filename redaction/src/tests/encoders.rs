@@ -93,7 +93,7 @@ fn hex(text: &str) -> String {
 }
 
 /// Every encoder. Those of whole texts (base64, hexadecimal) come last.
-pub(super) const ENCODERS: [Encoder; 29] = [
+pub(super) const ENCODERS: [Encoder; 31] = [
     Encoder { name: "nothing", encode: str::to_owned },
     Encoder { name: "json", encode: json },
     Encoder { name: "json with slashes", encode: |text| json(text).replace('/', "\\/") },
@@ -104,6 +104,8 @@ pub(super) const ENCODERS: [Encoder; 29] = [
         encode: |text| each_character(text, |it| format!("\\u{{{:x}}}", u32::from(it))),
     },
     Encoder { name: "bytes after \\x", encode: |text| each_byte(text, |byte| format!("\\x{byte:02x}")) },
+    Encoder { name: "octal", encode: |text| each_byte(text, |byte| format!("\\{byte:03o}")) },
+    Encoder { name: "\\U", encode: |text| each_character(text, |it| format!("\\U{:08x}", u32::from(it))) },
     Encoder { name: "percent", encode: percent },
     Encoder { name: "form", encode: |text| percent(text).replace("%20", "+") },
     Encoder { name: "percent, all", encode: |text| each_byte(text, |byte| format!("%{byte:02x}")) },
