@@ -14,8 +14,16 @@ use crate::program;
 /// The temporary folder of one test.
 #[derive(Debug)]
 pub struct Sandbox {
-    folder: TempDir,
+    folder: Folder,
     variables: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+enum Folder {
+    /// Removed with the sandbox.
+    Temporary(TempDir),
+    /// Somebody else's.
+    Given(Utf8PathBuf),
 }
 
 impl Default for Sandbox {
@@ -28,7 +36,22 @@ impl Sandbox {
     /// Creates an empty folder.
     pub fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("counterproof-sandbox-").tempdir().expect("a scratch folder");
-        Self { folder, variables: Vec::new() }
+        Self { folder: Folder::Temporary(folder), variables: Vec::new() }
+    }
+
+    /// Uses an existing folder, which remains.
+    pub fn within(folder: &Utf8Path) -> Self {
+        Self { folder: Folder::Given(folder.to_owned()), variables: Vec::new() }
+    }
+
+    /// Keeps the folder for a person to look at, and returns its path.
+    pub fn keep(self) -> Utf8PathBuf {
+        match self.folder {
+            Folder::Temporary(folder) => {
+                Utf8PathBuf::from_path_buf(folder.keep()).expect("scratch folders have plain names")
+            }
+            Folder::Given(folder) => folder,
+        }
     }
 
     /// Writes a file into the folder.
@@ -49,7 +72,10 @@ impl Sandbox {
 
     /// Returns the path of the folder.
     pub fn root(&self) -> &Utf8Path {
-        Utf8Path::from_path(self.folder.path()).expect("scratch folders have plain names")
+        match &self.folder {
+            Folder::Temporary(folder) => Utf8Path::from_path(folder.path()).expect("scratch folders have plain names"),
+            Folder::Given(folder) => folder,
+        }
     }
 
     /// Returns a path in the folder.

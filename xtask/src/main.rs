@@ -17,6 +17,7 @@ mod machine;
 mod samples;
 mod step;
 mod structure;
+mod torture;
 mod tree;
 mod width;
 
@@ -44,7 +45,7 @@ enum Command {
     Check,
     /// Run the part of `check` that needs no compiler: import cycles, wording, width of documents.
     Source,
-    /// Run what CI runs: `check`, then `cross`, then `test`, then `browser`, then `interop`.
+    /// Run what CI runs: `check`, `cross`, `test`, one minute of `torture`, `browser` and `interop`.
     Ci,
     /// Measure the runner against a trivial local server. Takes about two minutes.
     BenchRunner,
@@ -66,6 +67,18 @@ enum Command {
     /// Measure the error rates and the power of the gate on simulated nights, and the rankings and causes on a corpus of real
     /// runs.
     BenchTrust(bench_trust::Args),
+    /// Attack the programs at random: kills, full disks, signals, servers, damaged folders and encoded secrets. Fails on any
+    /// fault, which prints how to repeat it.
+    Torture {
+        /// Time for all attacks, in minutes
+        #[arg(long, default_value_t = 30.0)]
+        minutes: f64,
+        /// Number that the random choices follow from [default: the time of day]
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Kinds of attack, or single attempts such as `kill:17` [default: all kinds]
+        kinds: Vec<String>,
+    },
     /// Test reports in Chromium: links, keys, filters, accessibility, injections. Installs its dependencies, and is skipped
     /// if that fails.
     Browser {
@@ -108,6 +121,7 @@ fn run(command: Command) -> Result<(), Failure> {
             check::all()?;
             cross::run()?;
             test(&[])?;
+            torture::run(torture::SHORT, None, Vec::new())?;
             browser::run(&[])?;
             interop::run()
         }
@@ -120,6 +134,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::BenchSafeRun => bench_safe_run::run(),
         Command::BenchReport { cases } => bench_report::run(&cases),
         Command::BenchTrust(args) => bench_trust::run(&args),
+        Command::Torture { minutes, seed, kinds } => torture::run(minutes, seed, kinds),
         Command::Browser { reports } => browser::run(&reports),
         Command::Cross => cross::run(),
         Command::Docs => {
