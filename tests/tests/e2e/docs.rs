@@ -31,3 +31,29 @@ fn the_documented_response_is_valid_and_the_documented_request_is_sent() {
     let validated = sandbox.run(["validate", "runs"]);
     assert_eq!(validated.code, Some(0), "{validated}");
 }
+
+/// A promise without its test is only an intention.
+#[test]
+fn every_test_that_the_page_on_security_names_exists() {
+    let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = std::fs::read_to_string(root.join("docs/security.md")).unwrap();
+    let promises = page.lines().filter(|line| line.starts_with("| ") && line.split(" | ").count() == 2);
+    let names: Vec<&str> = promises
+        .filter_map(|line| line.split(" | ").nth(1))
+        .flat_map(|tests| tests.split('`').skip(1).step_by(2))
+        .collect();
+    assert!(names.len() > 30, "{names:?}");
+    let is_source = |path: &std::path::Path| matches!(path.extension().and_then(|it| it.to_str()), Some("rs" | "mjs"));
+    let is_ours = |entry: &walkdir::DirEntry| entry.file_name() != "node_modules";
+    let folders = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    let sources: String = folders
+        .filter(|folder| folder.is_dir() && !folder.ends_with("target") && !folder.ends_with(".git"))
+        .flat_map(|folder| walkdir::WalkDir::new(folder).into_iter().filter_entry(is_ours).flatten())
+        .filter(|entry| is_source(entry.path()))
+        .map(|entry| std::fs::read_to_string(entry.path()).unwrap())
+        .collect();
+    let is_test =
+        |name: &str| sources.contains(&format!("fn {name}(")) || sources.contains(&format!("test(\"{name}\""));
+    let unknown: Vec<_> = names.into_iter().filter(|name| !is_test(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:#?}");
+}
