@@ -59,7 +59,7 @@ pub use share::{Share, ShareError, ShareRangeError};
 pub use side::Side;
 pub use sides::Sides;
 pub use usage::Usage;
-pub use visible_text::{escape_invisible, is_invisible};
+pub use visible_text::{escape_invisible, harmless, is_invisible, without_inline_commands};
 
 /// Unknown fields of a document: preserved, and written back after the known ones.
 pub type Extra = serde_json::Map<String, serde_json::Value>;

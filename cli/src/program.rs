@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use counterproof_artifact::{Exit, escape_invisible};
+use counterproof_artifact::{Exit, escape_invisible, harmless};
 use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
@@ -11,7 +11,7 @@ use crate::commands::{
     accept, compare, conformance, demo, demo_agent, export_run, history, merge, replay, report, run, schema, validate,
 };
 use crate::resume_command::TypedOptions;
-use crate::streams::{OutputError, Streams, harmless};
+use crate::streams::{OutputError, Streams};
 
 /// Finds regressions between two versions of an AI agent.
 ///

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use counterproof_artifact::escape_invisible;
+use counterproof_artifact::harmless;
 
 /// Standard output could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -56,23 +56,6 @@ impl Streams {
     }
 }
 
-/// Makes a message harmless, with any names and texts of others in it: spells out control characters and other
-/// invisible ones, except line breaks and tabs, and the start of a workflow command, which GitHub Actions would execute.
-pub(crate) fn harmless(message: &str) -> String {
-    let lines: Vec<String> = message.split('\n').map(harmless_line).collect();
-    lines.join("\n")
-}
-
-fn harmless_line(line: &str) -> String {
-    let parts: Vec<String> = line.split('\t').map(escape_invisible).collect();
-    // The older syntax of workflow commands works anywhere in a line.
-    let line = parts.join("\t").replace("##[", "#\\u{23}[");
-    match line.trim_start().strip_prefix("::") {
-        Some(rest) => format!("{}\\u{{3a}}:{rest}", &line[..line.len() - rest.len() - 2]),
-        None => line,
-    }
-}
-
 /// A writer of messages that makes each line [`harmless`].
 #[derive(Debug)]
 pub(crate) struct HarmlessLines<W> {
@@ -106,20 +89,6 @@ impl<W: Write> Write for HarmlessLines<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn messages_are_harmless() {
-        for (message, expected) in [
-            ("case \u{1b}[2J\u{9b}2J\u{202e}", "case \\u{1b}[2J\\u{9b}2J\\u{202e}"),
-            ("one\n\ttwo ::three", "one\n\ttwo ::three"),
-            ("one\n::error::two", "one\n\\u{3a}:error::two"),
-            ("one\n \t::error::two", "one\n \t\\u{3a}:error::two"),
-            ("one ##[error]two", "one #\\u{23}[error]two"),
-            ("one\rtwo", "one\\u{d}two"),
-        ] {
-            assert_eq!(harmless(message), expected);
-        }
-    }
 
     #[test]
     fn lines_are_harmless_however_they_are_written() {

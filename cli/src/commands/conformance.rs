@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
-use counterproof_artifact::Exit;
+use counterproof_artifact::{Exit, harmless};
 use counterproof_conformance::report::{self, Report};
 use counterproof_conformance::{
     CancellationFlag, ConformanceRun, GoldenMode, RunError, Subject, SubjectKind, Vectors, VectorsError,
@@ -13,7 +13,7 @@ use counterproof_safe_run::keep_exit_statuses;
 
 use crate::command_error::CommandError;
 use crate::signals::on_signal;
-use crate::streams::{Streams, harmless};
+use crate::streams::Streams;
 
 /// Run test vectors against implementations of safe-run, and compare wrappers with the tool.
 ///

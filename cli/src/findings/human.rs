@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use annotate_snippets::{Group, Level, Renderer};
-use counterproof_artifact::escape_invisible;
+use counterproof_artifact::{escape_invisible, without_inline_commands};
 use counterproof_validation::{Finding, Report};
 
 use crate::source_excerpt::snippet;
@@ -25,7 +25,7 @@ pub(super) fn render(report: &Report) -> String {
     text.push_str(&super::summary(report));
     text.push('\n');
     // No line starts with the text of others, which leaves the older syntax of workflow commands. The styles have none.
-    text.replace("##[", "#\\u{23}[")
+    without_inline_commands(&text)
 }
 
 fn body(finding: &Finding) -> Group<'static> {

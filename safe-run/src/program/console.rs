@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
-use counterproof_artifact::escape_invisible;
+use counterproof_artifact::harmless;
 
 use super::exit_code;
 
@@ -27,6 +27,5 @@ pub(super) fn output_error(stream: &str, error: &io::Error) -> String {
 /// Prints a message to standard error. Names and texts of others in it cannot steer a terminal.
 pub(super) fn report(line: impl Display) {
     // There is no other place to report a failure of standard error.
-    let lines: Vec<String> = line.to_string().split('\n').map(escape_invisible).collect();
-    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+    let _ = writeln!(io::stderr(), "{}", harmless(&line.to_string()));
 }
