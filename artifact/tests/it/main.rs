@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod evaluation_types;
 mod formats;
 mod round_trip;
 mod wire_types;

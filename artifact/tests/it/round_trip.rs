@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::wire_types::{case, evaluation, failure_meta, labels, manifest, run};
+use crate::evaluation_types::evaluation;
+use crate::wire_types::{case, failure_meta, labels, manifest, run};
 
 static VALIDATORS: LazyLock<[(Kind, jsonschema::Validator); 6]> =
     LazyLock::new(|| Kind::ALL.map(|kind| (kind, jsonschema::draft202012::new(kind.document()).unwrap())));
