@@ -23,20 +23,59 @@ impl FileLock {
         loop {
             #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
             let file = OpenOptions::new().create(true).truncate(false).write(true).read(true).open(path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                    return Ok(Some(Self { path: path.to_owned(), file: None }));
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-            // The previous holder may have removed the file between our open and our lock. A lock on a removed file
-            // excludes no other process, so try again.
-            if is_at(&file, path)? {
-                return Ok(Some(Self { path: path.to_owned(), file: Some(file) }));
+            match lock(&file, path)? {
+                Attempt::Locked => return Ok(Some(Self { path: path.to_owned(), file: Some(file) })),
+                Attempt::Held => return Ok(None),
+                Attempt::Unsupported => return Ok(Some(Self { path: path.to_owned(), file: None })),
+                Attempt::Removed => {}
             }
         }
+    }
+
+    /// False on a file system without locks, where another process may have this lock as well.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.file.is_some()
+    }
+}
+
+/// Locks a new file for as long as it stays open. Returns false if another process holds its lock or has removed it: that process
+/// looked for leftovers before the lock was taken.
+///
+/// A file that cannot be locked is used without a lock, like every lock on a file system without locks.
+pub(crate) fn lock_new(file: &File, path: &Utf8Path) -> bool {
+    !matches!(lock(file, path), Ok(Attempt::Held | Attempt::Removed))
+}
+
+/// Removes a file unless a living process holds its lock, or the file system has no locks. Returns whether it was removed.
+pub(crate) fn remove_unless_locked(path: &Utf8Path) -> io::Result<bool> {
+    #[expect(clippy::disallowed_methods, reason = "writes nothing; some systems lock only files open for writing")]
+    let file = OpenOptions::new().write(true).read(true).open(path)?;
+    let is_dead = matches!(lock(&file, path)?, Attempt::Locked);
+    if is_dead {
+        // While the lock is held, so that no process uses the file as its own.
+        std::fs::remove_file(path)?;
+    }
+    Ok(is_dead)
+}
+
+/// The outcome of an attempt to lock a file.
+enum Attempt {
+    Locked,
+    /// Another process holds the lock.
+    Held,
+    /// The file was renamed or removed before it was locked. A lock on it excludes no other process.
+    Removed,
+    /// The file system has no locks.
+    Unsupported,
+}
+
+fn lock(file: &File, path: &Utf8Path) -> io::Result<Attempt> {
+    match file.try_lock() {
+        Ok(()) if is_at(file, path)? => Ok(Attempt::Locked),
+        Ok(()) => Ok(Attempt::Removed),
+        Err(TryLockError::WouldBlock) => Ok(Attempt::Held),
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(Attempt::Unsupported),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -113,8 +113,8 @@ impl Sandbox {
         command
     }
 
-    /// Runs the program through a wrapper, such as `env` or `sh`, that runs its arguments.
-    pub fn run_in(&self, wrapper: &[&str], arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Finished {
+    /// Returns the command for the program through a wrapper, such as `env` or `sh`, that runs its arguments.
+    pub fn command_in(&self, wrapper: &[&str], arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let program = self.command(arguments);
         let mut command = Command::new(wrapper[0]);
         command.args(&wrapper[1..]).arg(program.get_program()).args(program.get_args());
@@ -125,7 +125,12 @@ impl Sandbox {
                 None => command.env_remove(name),
             };
         }
-        finished(&mut command)
+        command
+    }
+
+    /// Runs the program through a wrapper.
+    pub fn run_in(&self, wrapper: &[&str], arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Finished {
+        finished(&mut self.command_in(wrapper, arguments))
     }
 
     /// Runs the program in the folder and waits for it.

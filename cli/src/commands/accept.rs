@@ -140,6 +140,7 @@ fn write_drafts(file: &Utf8Path, runs: &Utf8Path, streams: &mut Streams) -> Resu
         streams.log("note: no expectation to draft: the runs share no high-risk action, number or unused tool");
         return Ok(());
     }
+    write::remove_leftovers_next_to(file);
     write::write_json(file, &drafts, Durability::Synced).map_err(CommandError::io)?;
     let of = text::count(drafts.len(), "case", "cases");
     let from = text::count(baseline.len(), "run", "runs");

@@ -43,7 +43,10 @@ pub(crate) struct Args {
 /// Rejects an output folder that is neither empty nor from an earlier demo.
 fn reject_foreign_folder(out: &Utf8Path, cases_path: &Utf8Path) -> Result<(), CommandError> {
     let empty = match out.read_dir_utf8() {
-        Ok(mut entries) => entries.next().is_none(),
+        // An interrupted demo can leave an unfinished file.
+        Ok(mut entries) => {
+            entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().starts_with(write::TEMPORARY_PREFIX)))
+        }
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
     if empty || fs::read(cases_path).is_ok_and(|bytes| bytes == CASES.as_bytes()) {
@@ -58,6 +61,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let cases_path = args.out.join("cases.json");
     reject_foreign_folder(&args.out, &cases_path)?;
     write::create_folder(&args.out).map_err(CommandError::io)?;
+    write::remove_leftovers_next_to(&cases_path);
     write::write(&cases_path, CASES.as_bytes(), Durability::Cached).map_err(CommandError::io)?;
     let cases = cases_file::load(&cases_path, streams)?.cases;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{AtomicFile, Durability, WriteError};
+use counterproof_store::write::{AtomicFile, Durability, WriteError, remove_leftovers_next_to};
 
 use super::archive_format::{self, ArchiveFormat};
 use super::arguments::Archive;
@@ -74,9 +74,10 @@ fn write(archive: &Archive, stem: &str, format: ArchiveFormat) -> Result<Option<
     if archive.no_clobber && destination.symlink_metadata().is_ok() {
         return Ok(None);
     }
-    let mut file = AtomicFile::create(destination)?;
     // The destination can be inside the packed folder. Until the archive is finished it has a temporary name there.
     let own_folder = destination.parent().map(|folder| PathBuf::from(folder.as_std_path()));
+    remove_leftovers_next_to(destination);
+    let mut file = AtomicFile::create(destination)?;
     archive_format::pack(&archive.source, format, own_folder.as_deref(), &mut file)?;
     file.flush()?;
     Ok(file.commit_new(names, Durability::Synced)?)

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{AtomicFile, Durability, WriteError, create_folder};
+use counterproof_store::write::{AtomicFile, Durability, WriteError, create_folder, remove_leftovers_next_to};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -40,8 +40,10 @@ pub(super) fn save(
 ) -> Result<Utf8PathBuf, LogFileError> {
     let folder = Utf8Path::from_path(folder.as_ref()).ok_or(LogFileError::NotUtf8)?;
     create_folder(folder)?;
+    let path = folder.join("log");
+    remove_leftovers_next_to(&path);
     // The log is written under a temporary name first: a reader never sees an incomplete log.
-    let mut file = AtomicFile::create(&folder.join("log"))?;
+    let mut file = AtomicFile::create(&path)?;
     let written = write(&mut file).and_then(|()| file.flush());
     written.map_err(|source| LogFileError::Content { folder: folder.to_owned(), source })?;
     let paths = names.take(MAX_ATTEMPTS as usize).map(|name| folder.join(name));

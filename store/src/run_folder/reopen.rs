@@ -11,7 +11,7 @@ use super::lock::{LockError, RunLock};
 use super::reader::{ReadError, RunReader};
 use super::restore;
 use super::writer::RunWriter;
-use crate::write::{self, TEMPORARY_PREFIX, WriteError};
+use crate::write::{self, WriteError};
 use counterproof_artifact::canonical::Sha256Digest;
 use counterproof_artifact::{AssetKind, Case, CaseId, Extra, Href, ManifestItem, Side};
 
@@ -55,12 +55,9 @@ impl RunWriter {
         if !folder.is_dir() {
             return Err(ReopenError::Missing(folder));
         }
-        // Before the cleanup: the temporary files of a process that still runs must stay.
         let lock = RunLock::acquire(&folder)?;
-        for path in [folder.clone(), folder.join(ASSETS_FOLDER)] {
-            for name in file_names(&path)?.iter().filter(|name| name.starts_with(TEMPORARY_PREFIX)) {
-                write::remove(&path.join(name))?;
-            }
+        for path in [&folder, &folder.join(ASSETS_FOLDER)] {
+            write::remove_temporary_files(path);
         }
         restore::restore(&folder)?;
         Ok(Self::with_lock(folder, side, lock))

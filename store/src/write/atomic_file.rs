@@ -7,9 +7,16 @@ use tempfile::NamedTempFile;
 
 use super::SharedFolder;
 use super::folders::{parent_of, sync_folder};
+use crate::file_lock::lock_new;
 
 /// Prefix of every temporary name. A file or folder with this prefix that remains after a crash belongs to no document.
 pub const TEMPORARY_PREFIX: &str = ".tmp-";
+
+/// Start of the names of unfinished files. They lie in folders of users too, so no other program may choose the same names.
+pub(super) const FILE_PREFIX: &str = ".tmp-counterproof-";
+
+/// Number of names to try for an unfinished file. A name fails only if another process looks for leftovers at that moment.
+const MAX_NAMES: u32 = 1000;
 
 /// Bytes that are buffered before they go to the temporary file.
 const BUFFER: usize = 64 * 1024;
@@ -121,12 +128,19 @@ impl Write for AtomicFile {
 
 pub(super) fn create_temporary(path: &Utf8Path) -> Result<NamedTempFile, WriteError> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY_PREFIX);
+    builder.prefix(FILE_PREFIX);
     // The crate creates private files (0600). Artifacts are readable by everyone that the umask allows.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // In the folder of the target: a rename across file systems is not atomic.
-    builder.tempfile_in(parent_of(path)).map_err(WriteError::at(path))
+    for _ in 0..MAX_NAMES {
+        let temporary = builder.tempfile_in(parent_of(path)).map_err(WriteError::at(path))?;
+        // Locked until it is closed: a file without a lock is the leftover of a killed process.
+        if Utf8Path::from_path(temporary.path()).is_none_or(|name| lock_new(temporary.as_file(), name)) {
+            return Ok(temporary);
+        }
+    }
+    Err(WriteError::at(path)(io::ErrorKind::ResourceBusy.into()))
 }
 
 /// Renames a temporary file to `path`. The content is synced before the rename, otherwise a power loss could leave the

@@ -3,12 +3,14 @@
 //! Bytes go to a temporary file in the same folder, which is then renamed to the target. With [`Durability::Synced`] the
 //! file and its folder entry are on disk before a write returns. Threads that write into one folder at the same time can
 //! share the sync of that folder ([`SharedFolder`]). A whole folder is built under a temporary name and renamed at the
-//! end ([`StagedFolder`]); a folder that replaces another one is swapped in ([`FolderReplacement`]).
+//! end ([`StagedFolder`]); a folder that replaces another one is swapped in ([`FolderReplacement`]). What killed processes
+//! leave is removed by the next writer.
 
 mod atomic_file;
 mod files;
 mod folder_replacement;
 mod folders;
+mod leftovers;
 mod new_file;
 mod repeatable_error;
 mod shared_folder;
@@ -19,6 +21,8 @@ pub use files::{append, copy, create_new, write, write_json, write_json_shared};
 pub(crate) use files::{create_log, remove, sync_file, sync_file_system};
 pub use folder_replacement::{FolderReplacement, ReplaceError};
 pub use folders::{create_folder, create_new_folder, sync};
+pub use leftovers::remove_leftovers_next_to;
+pub(crate) use leftovers::remove_temporary_files;
 pub use new_file::{copy_new, write_new};
 pub(crate) use repeatable_error::RepeatableError;
 pub use shared_folder::SharedFolder;

@@ -4,13 +4,16 @@ use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::folders::{create_new_folder, rename_folder};
-use super::{TEMPORARY_PREFIX, WriteError};
+use super::WriteError;
+use super::folders::{create_new_folder, parent_of, rename_folder, sync};
+use super::leftovers::{claim_folder, remove_leftover_folders};
+use crate::file_lock::FileLock;
 
 /// A folder under construction, next to its target.
 ///
-/// Its temporary name starts with [`TEMPORARY_PREFIX`], which readers of run folders skip, so one that remains after a
-/// crash is harmless. Dropping it before [`StagedFolder::publish`] removes it.
+/// Its temporary name starts with [`TEMPORARY_PREFIX`](super::TEMPORARY_PREFIX), which readers of run folders skip, so one that
+/// remains after a crash is harmless. Dropping it before [`StagedFolder::publish`] removes it. The next folder for the same
+/// purpose in the same parent removes what killed processes have left.
 ///
 /// ```
 /// use counterproof_store::write::StagedFolder;
@@ -28,6 +31,8 @@ pub struct StagedFolder {
     path: Utf8PathBuf,
     target: Utf8PathBuf,
     is_published: bool,
+    /// Released after the folder is removed or has its final name.
+    _lock: FileLock,
 }
 
 impl StagedFolder {
@@ -36,18 +41,20 @@ impl StagedFolder {
         Self::create_with(target, purpose, create_new_folder).map(|(staged, ())| staged)
     }
 
-    /// Creates the folder with `create`, which gets the temporary path and fails where that path exists.
-    pub fn create_with<T, E>(
+    /// Creates the folder with `create`, which gets the temporary path.
+    pub fn create_with<T, E: From<WriteError>>(
         target: &Utf8Path,
         purpose: &str,
         create: impl FnOnce(&Utf8Path) -> Result<T, E>,
     ) -> Result<(Self, T), E> {
-        // The process ID keeps concurrent processes with the same target apart.
+        let parent = parent_of(target);
+        remove_leftover_folders(parent, purpose);
         let name = target.file_name().unwrap_or_default();
-        let path = target.with_file_name(format!("{TEMPORARY_PREFIX}{purpose}-{name}-{}", std::process::id()));
-        // Only after `create` succeeds is the folder ours to remove.
-        let created = create(&path)?;
-        Ok((Self { path, target: target.to_owned(), is_published: false }, created))
+        let (path, lock) = claim_folder(parent, purpose, name).map_err(WriteError::at(target))?;
+        // Owned before `create` starts, so that a folder that was created only in part is removed.
+        let staged = Self { path, target: target.to_owned(), is_published: false, _lock: lock };
+        let created = create(&staged.path)?;
+        Ok((staged, created))
     }
 
     /// The temporary path, for filling the folder.
@@ -60,14 +67,14 @@ impl StagedFolder {
         rename_folder(&self.path, &self.target)?;
         // Set before the sync: if that fails, the folder has its name and must not be removed by `drop`.
         self.is_published = true;
-        super::sync(super::folders::parent_of(&self.target))
+        sync(parent_of(&self.target))
     }
 
     /// Takes a published folder back: renames it to its temporary path.
     pub fn withdraw(&mut self) -> Result<(), WriteError> {
         rename_folder(&self.target, &self.path)?;
         self.is_published = false;
-        super::sync(super::folders::parent_of(&self.target))
+        sync(parent_of(&self.target))
     }
 }
 
@@ -117,7 +124,7 @@ mod tests {
         let mut staged = StagedFolder::create(&parent.target(), "test").unwrap();
         write(&staged.path().join("a"), b"a", Durability::Cached).unwrap();
         staged.publish().unwrap();
-        assert!(parent.target().join("a").is_file() && parent.entries() == 1);
+        assert!(parent.target().join("a").is_file() && !staged.path().exists());
         staged.withdraw().unwrap();
         assert!(!parent.target().exists());
         drop(staged);
@@ -135,10 +142,31 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_folder_of_another_owner_is_not_removed() {
+    fn owners_of_one_process_with_the_same_target_have_folders_of_their_own() {
         let parent = Parent::new();
         let first = StagedFolder::create(&parent.target(), "test").unwrap();
-        assert!(StagedFolder::create(&parent.target(), "test").is_err());
-        assert!(first.path().is_dir());
+        let second = StagedFolder::create(&parent.target(), "test").unwrap();
+        assert!(first.path() != second.path() && first.path().is_dir() && second.path().is_dir());
+        drop((first, second));
+        assert_eq!(parent.entries(), 0);
+    }
+
+    #[test]
+    fn the_folder_of_a_dead_owner_is_removed_and_that_of_a_living_one_stays() {
+        let parent = Parent::new();
+        let living = StagedFolder::create(&parent.target(), "test").unwrap();
+        // With a lock file, without one, and a lock file alone: an owner can be killed between any two steps.
+        for name in [".tmp-test-run-1-7", ".tmp-test-run-2-aB3dE6", ".tmp-other-run-1-aB3dE6", ".tmp-test-mine"] {
+            create_new_folder(&parent.target().with_file_name(name)).unwrap();
+        }
+        for name in [".tmp-test-run-2-aB3dE6.lock", ".tmp-test-run-3-aB3dE6.lock", ".tmp-test-file"] {
+            write(&parent.target().with_file_name(name), b"", Durability::Cached).unwrap();
+        }
+        drop(StagedFolder::create(&parent.target(), "test").unwrap());
+        let mut names = parent.0.path().read_dir().unwrap().map(|it| it.unwrap().file_name()).collect::<Vec<_>>();
+        names.retain(|name| !living.path().file_name().is_some_and(|own| name.to_str().unwrap().starts_with(own)));
+        names.sort();
+        assert_eq!(names, [".tmp-other-run-1-aB3dE6", ".tmp-test-file"]);
+        assert!(living.path().is_dir());
     }
 }

@@ -41,3 +41,5 @@ mod run_resumed_otherwise;
 mod run_secrets;
 mod run_tls;
 mod run_until_decided;
+#[cfg(target_os = "linux")]
+mod writers_killed;

@@ -70,6 +70,7 @@ fn write_back(request: &Request<'_>, evaluation: &Evaluation, streams: &mut Stre
     let is_confirmation = |run: &&ComparedRun| run.reader().run().confirmation.is_some();
     for run in request.baseline.iter().chain(request.new.iter()).filter(|run| !is_confirmation(run)) {
         let path = run.reader().folder().join(EVALUATION_FILE);
+        write::remove_leftovers_next_to(&path);
         if let Err(error) = write::write_json(&path, evaluation, Durability::Synced) {
             streams.warn(format_args!("{error}; pass `--no-write-back` to leave the run folders unchanged"));
         }
