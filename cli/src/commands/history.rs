@@ -7,6 +7,7 @@ use counterproof_evaluator::text;
 use counterproof_store::{ReadError, read_evaluation};
 
 use crate::command_error::CommandError;
+use crate::report_output::WAIT_OR_CHOOSE;
 use crate::streams::Streams;
 
 /// Render the history of many comparisons: verdicts over time, flaky cases, and when each case started to fail.
@@ -71,9 +72,8 @@ fn reason(error: &ReadError) -> String {
 
 fn history_error(error: HistoryError) -> CommandError {
     match error {
-        HistoryError::NotAHistory(_) | HistoryError::Busy(_) => {
-            CommandError::usage(error).hint("choose another folder with `--out`")
-        }
+        HistoryError::NotAHistory(_) => CommandError::usage(error).hint("choose another folder with `--out`"),
+        HistoryError::Busy(_) => CommandError::usage(error).hint(WAIT_OR_CHOOSE),
         HistoryError::Read { .. } | HistoryError::Write(_) | HistoryError::Render(_) => CommandError::io(error),
     }
 }

@@ -39,7 +39,12 @@ const ENTRIES: [&str; 9] = [
 
 /// Fails for a folder with other content than a report.
 fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {
-    if is_empty(out)? || is_report(out) { Ok(()) } else { Err(ReportError::NotAReport(out.to_owned())) }
+    // A process that was killed while it published its first report inside of `out` has left entries without a marker.
+    if is_empty(out)? || is_report(out) || FolderReplacement::is_interrupted(out) {
+        Ok(())
+    } else {
+        Err(ReportError::NotAReport(out.to_owned()))
+    }
 }
 
 /// Starts a new report that will replace the one in `out`: its folders and static files, and no page.

@@ -18,9 +18,13 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::exchange::{can_be_renamed, exchange};
 use super::folders::{create_folder, parent_of, rename_folder, sync_folder};
-use super::{TEMPORARY_PREFIX, WriteError};
+use super::{TEMPORARY_PREFIX, WriteError, remove};
 use crate::file_lock::FileLock;
+
+/// Start of the name of an entry that is moved aside, where entries cannot be exchanged.
+const ASIDE_PREFIX: &str = ".tmp-replaced-";
 
 /// A folder that could not be replaced.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +75,9 @@ impl FolderReplacement {
     /// Starts a new version of the folder `target`, which may not exist yet. `own` are the names of the entries that belong to
     /// the old version; any other entry of the folder is moved to the new version.
     pub fn begin(target: &Utf8Path, own: &[&str]) -> Result<Self, ReplaceError> {
-        let target = real_path(target)?;
+        let given = target;
+        let busy = || ReplaceError::Busy(given.to_owned());
+        let target = real_path(given)?;
         let mut locks = Vec::new();
         // This lock is taken for both methods, since two processes may choose different ones for the same folder.
         let next_to_target = names_next_to(&target);
@@ -80,7 +86,9 @@ impl FolderReplacement {
                 locks.push(lock);
                 true
             }
-            Some(Ok(None)) => return Err(ReplaceError::Busy(target)),
+            Some(Ok(None)) => return Err(busy()),
+            // Other errors, such as a full disk, would meet the other method as well.
+            Some(Err(error)) if !is_denied(&error) => return Err(WriteError::at(given)(error).into()),
             Some(Err(_)) | None => false,
         };
         let in_parent = next_to_target.filter(|_| is_parent_writable && can_be_renamed(&target));
@@ -91,7 +99,7 @@ impl FolderReplacement {
             create_folder(&target)?;
             let names = Names::new(&target, "");
             let lock = FileLock::try_acquire(&names.lock).map_err(WriteError::at(&names.lock))?;
-            locks.push(lock.ok_or_else(|| ReplaceError::Busy(target.clone()))?);
+            locks.push(lock.ok_or_else(busy)?);
             names
         };
         let own = own.iter().map(|name| (*name).to_owned()).collect();
@@ -99,6 +107,11 @@ impl FolderReplacement {
         replacement.recover(&names.aside)?;
         fs::create_dir(&replacement.staging).map_err(WriteError::at(&replacement.staging))?;
         Ok(replacement)
+    }
+
+    /// Whether the new version of a killed process is inside of the folder. What else is there may be a part of that version.
+    pub fn is_interrupted(target: &Utf8Path) -> bool {
+        Names::new(target, "").staging.is_dir()
     }
 
     /// The folder of the new version, for writing.
@@ -135,7 +148,7 @@ impl FolderReplacement {
         for name in &names {
             let (new, old) = (self.staging.join(name), self.target.join(name));
             if old.symlink_metadata().is_ok() {
-                exchange(&new, &old, &self.target.join(format!("{TEMPORARY_PREFIX}replaced-{name}")))?;
+                exchange(&new, &old, &self.target.join(format!("{ASIDE_PREFIX}{name}")))?;
             } else {
                 rename_folder(&new, &old)?;
             }
@@ -162,11 +175,14 @@ impl FolderReplacement {
 
     /// Completes or removes what a killed process has left. The caller holds the locks, so the process is dead.
     fn recover(&self, aside: &Utf8Path) -> Result<(), WriteError> {
-        if aside.is_dir() {
-            if self.target.symlink_metadata().is_err() {
-                rename_folder(aside, &self.target)?;
-            } else {
-                remove_all(aside)?;
+        match self.method {
+            Method::Whole => restore(aside, &self.target)?,
+            Method::Entries => {
+                for name in names_in(&self.target)? {
+                    if let Some(entry) = name.strip_prefix(ASIDE_PREFIX) {
+                        restore(&self.target.join(&name), &self.target.join(entry))?;
+                    }
+                }
             }
         }
         if self.staging.symlink_metadata().is_ok() {
@@ -226,77 +242,29 @@ fn real_path(target: &Utf8Path) -> Result<Utf8PathBuf, WriteError> {
     }
 }
 
-/// Whether a rename of the folder is possible and harmless.
-fn can_be_renamed(target: &Utf8Path) -> bool {
-    // A shell or a server whose working directory is renamed away would stay in the old version, which is removed.
-    let is_working_directory = std::env::current_dir()
-        .and_then(|current| current.canonicalize())
-        .is_ok_and(|current| current.starts_with(target.as_std_path()));
-    !is_working_directory && !is_mount_point(target)
-}
-
-#[cfg(target_os = "linux")]
-fn is_mount_point(target: &Utf8Path) -> bool {
-    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
-
-    // The attribute also identifies a bind mount of the same file system, where the device numbers are equal.
-    statx(CWD, target.as_std_path(), AtFlags::empty(), StatxFlags::BASIC_STATS)
-        .is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
-}
-
-#[cfg(all(unix, not(target_os = "linux")))]
-fn is_mount_point(target: &Utf8Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
-    let device = |path: &Utf8Path| path.metadata().map(|found| found.dev()).ok();
-    target.is_dir() && device(target) != device(parent_of(target))
-}
-
-#[cfg(not(unix))]
-fn is_mount_point(_target: &Utf8Path) -> bool {
-    false
-}
-
-/// Exchanges two files or folders, or renames `new` to `old` with a stop at `aside` where the system cannot exchange them.
-fn exchange(new: &Utf8Path, old: &Utf8Path, aside: &Utf8Path) -> Result<(), WriteError> {
-    if exchange_at_once(new, old).map_err(WriteError::at(old))? {
-        return Ok(());
-    }
-    rename_folder(old, aside)?;
-    if let Err(error) = rename_folder(new, old) {
-        // The old version comes back. If that fails too, the next replacement tries it again.
-        let _ = rename_folder(aside, old);
-        return Err(error);
-    }
-    rename_folder(aside, new)
-}
-
-/// Returns false where the system or the file system cannot exchange two entries.
-#[cfg(target_os = "linux")]
-fn exchange_at_once(new: &Utf8Path, old: &Utf8Path) -> io::Result<bool> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    use rustix::io::Errno;
-
-    match renameat_with(CWD, new.as_std_path(), CWD, old.as_std_path(), RenameFlags::EXCHANGE) {
-        Ok(()) => Ok(true),
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn exchange_at_once(_new: &Utf8Path, _old: &Utf8Path) -> io::Result<bool> {
-    Ok(false)
-}
-
 fn names_in(folder: &Utf8Path) -> Result<Vec<String>, WriteError> {
     let entries = folder.read_dir_utf8().map_err(WriteError::at(folder))?;
     let names = entries.map(|entry| entry.map(|entry| entry.file_name().to_owned()));
     names.collect::<io::Result<_>>().map_err(WriteError::at(folder))
 }
 
+/// Renames an old version that was moved aside back to its name, or removes it where that name is taken by the new version.
+fn restore(aside: &Utf8Path, path: &Utf8Path) -> Result<(), WriteError> {
+    match aside.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(_) if path.symlink_metadata().is_err() => rename_folder(aside, path),
+        Ok(found) if found.is_dir() => remove_all(aside),
+        Ok(_) => remove(aside),
+    }
+}
+
 fn remove_all(path: &Utf8Path) -> Result<(), WriteError> {
     fs::remove_dir_all(path).map_err(WriteError::at(path))
+}
+
+/// Whether the system lets the user write nothing there.
+fn is_denied(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 #[cfg(test)]
@@ -389,6 +357,20 @@ mod tests {
         write_new(&parent.join(".tmp-replaced-report/first"), b"").unwrap();
         drop(FolderReplacement::begin(&parent.join("report"), &["first"]).unwrap());
         assert_eq!((parent.report(), parent.entries()), (vec!["first".to_owned()], 1));
+    }
+
+    #[test]
+    fn entries_of_an_old_version_that_were_only_moved_aside_come_back() {
+        let parent = Parent::new();
+        for name in [".tmp-replaced-first", ".tmp-replaced-second"] {
+            fs::create_dir_all(parent.join("report").join(name)).unwrap();
+        }
+        write_new(&parent.join("report/second"), b"new").unwrap();
+        let mut replacement = FolderReplacement::begin(&parent.join("report"), &["first", "second"]).unwrap();
+        replacement.method = Method::Entries;
+        replacement.recover(Utf8Path::new("unused")).unwrap();
+        assert_eq!(parent.report(), ["first", "second"]);
+        assert!(parent.join("report/first").is_dir() && parent.join("report/second").is_file());
     }
 
     #[cfg(unix)]

@@ -7,6 +7,7 @@
 //! leave is removed by the next writer.
 
 mod atomic_file;
+mod exchange;
 mod files;
 mod folder_replacement;
 mod folders;

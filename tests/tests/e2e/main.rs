@@ -29,6 +29,8 @@ mod merge;
 mod open_files;
 mod replay;
 mod report;
+#[cfg(target_os = "linux")]
+mod report_killed;
 mod run;
 mod run_confirm;
 mod run_disk_full;

@@ -61,7 +61,8 @@ impl HistoryFolder {
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => false,
             Err(source) => return Err(HistoryError::Read { path: out.to_owned(), source }),
         };
-        if !is_empty && !fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes()) {
+        let is_history = || fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes());
+        if !is_empty && !is_history() && !FolderReplacement::is_interrupted(out) {
             return Err(HistoryError::NotAHistory(out.to_owned()));
         }
         let replacement = FolderReplacement::begin(out, &[INDEX_FILE, STATIC_FOLDER])?;
