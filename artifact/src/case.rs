@@ -7,6 +7,9 @@ use crate::{
     CaseId, Count, Event, Extra, FailureClass, Millis, ProposedAction, RunnerFailure, Sha256Digest, Side, Usage,
 };
 
+/// The field of a case document with the href of the stored request. The field is optional.
+pub const REQUEST_ASSET_HREF: &str = "request_asset_href";
+
 /// The version of the case document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum CaseSchema {

@@ -41,7 +41,9 @@ mod visible_text;
 
 pub use action::{ProposedAction, RiskLevel};
 pub use canonical::Sha256Digest;
-pub use case::{Answer, Attempt, AttemptOutcome, Case, CaseSchema, Content, ContentType, FinalOutput, Outcome};
+pub use case::{
+    Answer, Attempt, AttemptOutcome, Case, CaseSchema, Content, ContentType, FinalOutput, Outcome, REQUEST_ASSET_HREF,
+};
 pub use event::{Event, EventBody, FinalOutputEvent, Retrieval, ToolCall, ToolResult, ToolStatus};
 pub use evidence::{EvidenceRef, EvidenceTarget};
 pub use exit::Exit;

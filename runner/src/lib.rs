@@ -61,7 +61,7 @@ pub use policy::{
     Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryPolicy, RunShard,
     Shard, ShardDetectionError, ShardError, detect_shard,
 };
-pub use record::{REQUEST_HREF, SavedRequest};
+pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
 pub use run::{ResumeError, RunError, Summary, run};
 pub use settings::{

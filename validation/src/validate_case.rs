@@ -117,6 +117,7 @@ pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
     steps::check(document, findings);
     evidence::check(document, folder, findings);
     hrefs::check_events(document, folder, findings);
+    hrefs::check_request(document, folder, findings);
     failure::check(document, folder, findings);
     true
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use counterproof_artifact::{
-    Answer, Attempt, Case, CaseId, EvidenceTarget, Href, Manifest, Outcome, RunnerFailure, Usage,
+    Answer, Attempt, Case, CaseId, EvidenceTarget, Href, Manifest, Outcome, REQUEST_ASSET_HREF, RunnerFailure, Usage,
 };
 use counterproof_store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_validation::{Code, Finding, RunFolder};
@@ -20,9 +20,6 @@ const TITLE_FIELD: &str = "title";
 
 /// Characters of a title. Titles come from the producer and can have any length.
 const TITLE_UP_TO: usize = 200;
-
-/// The field of an artifact that links to the stored request.
-const REQUEST_FIELD: &str = "request_asset_href";
 
 /// The field with which a producer declares that its events are complete.
 const COMPLETE_FIELD: &str = "transcript_complete";
@@ -204,7 +201,7 @@ impl ComparedRun {
     }
 
     fn loaded(&self, folder: &Utf8Path, case: Case, unresolved: &[Finding]) -> Artifact {
-        let request = case.extra.get(REQUEST_FIELD).and_then(|href| href.as_str()?.parse().ok());
+        let request = case.extra.get(REQUEST_ASSET_HREF).and_then(|href| href.as_str()?.parse().ok());
         let title = case.extra.get(TITLE_FIELD).and_then(Value::as_str);
         let envelope = CaseEnvelope {
             title: title.map(|title| text::one_line(title, TITLE_UP_TO)),

@@ -14,6 +14,6 @@ mod skipped_case;
 pub(crate) use attempt_recorder::{AttemptRecorder, RecordedAttempt, artifact};
 pub(crate) use failure_document::RecordedFailure;
 pub(crate) use run_document::{NewRun, RunEnd, finished, resumed};
-pub use saved_request::{REQUEST_HREF, SavedRequest};
+pub use saved_request::SavedRequest;
 pub(crate) use selection::Selection;
 pub(crate) use skipped_case::{SKIPPED, skipped_case};

@@ -8,9 +8,6 @@ use serde_json::Value;
 
 use super::attempt_recorder::AttemptRecorder;
 
-/// The field of the artifact that references the saved request.
-pub const REQUEST_HREF: &str = "request_asset_href";
-
 /// A saved request: the body, and the names of the headers. It contains no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object with the fields of a saved request")]

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterproof_artifact::{Case, CaseId};
+use counterproof_artifact::{Case, CaseId, REQUEST_ASSET_HREF};
 use counterproof_store::write::WriteError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
@@ -14,7 +14,7 @@ use crate::attempt::{AttemptContext, Transport};
 use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::policy::{Decision, Pace, RetryPolicy, RetryTokens};
 use crate::received::BodyDestination;
-use crate::record::{AttemptRecorder, REQUEST_HREF, RecordedAttempt, RecordedFailure, SKIPPED, artifact, skipped_case};
+use crate::record::{AttemptRecorder, RecordedAttempt, RecordedFailure, SKIPPED, artifact, skipped_case};
 use crate::settings::AttemptLimits;
 use crate::system::{Clock, Interrupt, Jitter, Urgency, whole_millis};
 
@@ -114,7 +114,7 @@ impl CaseRunner {
                 let mut case = artifact(result, &id, recorder.run.side(), entries);
                 if let Some(request) = saved_request {
                     let href = recorder.save_request(&id, &request)?;
-                    case.extra.insert(REQUEST_HREF.to_owned(), href.as_str().into());
+                    case.extra.insert(REQUEST_ASSET_HREF.to_owned(), href.as_str().into());
                 }
                 Ok(case)
             })

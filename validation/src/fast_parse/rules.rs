@@ -7,7 +7,8 @@ use crate::rules::evidence::EvidenceTargets;
 use crate::rules::hrefs::{self, RecordedDigest};
 use crate::rules::names;
 use crate::run_folder::RunFolder;
-use counterproof_artifact::{Answer, Case, Event, EventBody, Href, Outcome, Sha256Digest};
+use counterproof_artifact::{Answer, Case, Event, EventBody, Href, Outcome, REQUEST_ASSET_HREF, Sha256Digest};
+use serde_json::Value;
 
 /// True where no rule is violated.
 pub(super) fn all_pass(case: &Case, stem: &str, folder: &RunFolder) -> bool {
@@ -18,6 +19,7 @@ pub(super) fn all_pass(case: &Case, stem: &str, folder: &RunFolder) -> bool {
         && steps_agree(answer)
         && evidence_resolves(answer, folder)
         && answer.events.iter().all(|event| link_is_valid(event, folder))
+        && request_is_valid(case, folder)
 }
 
 /// True where calls and actions are unique and every result belongs to a call.
@@ -59,6 +61,14 @@ fn link_is_valid(event: &Event, folder: &RunFolder) -> bool {
         }
         EventBody::Retrieval(found) => is_valid_link(found.snippets_asset_href.as_ref(), None, folder),
         EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => true,
+    }
+}
+
+fn request_is_valid(case: &Case, folder: &RunFolder) -> bool {
+    match case.extra.get(REQUEST_ASSET_HREF) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(href)) => href.parse().is_ok_and(|href| is_valid_link(Some(&href), None, folder)),
+        Some(_) => false,
     }
 }
 

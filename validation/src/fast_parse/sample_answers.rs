@@ -34,7 +34,7 @@ pub(crate) fn full() -> Value {
             {"type": "thought", "ts": 5, "id": "e5", "args": 1, "status": null, "query": []},
         ],
         "final_output": {"content_type": "text", "content": "c", "output_hash": "h", "redactions_applied": ["r"]},
-        "of_a_later_version": null,
+        "request_asset_href": "assets/x", "of_a_later_version": null,
     })
 }
 

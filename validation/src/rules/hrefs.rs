@@ -6,10 +6,11 @@ use crate::Code;
 use crate::excerpt::quote;
 use crate::finding::Findings;
 use crate::json_value::items;
+use crate::rules::schema;
 use crate::run_folder::{RecordedValue, RunFolder};
 use counterproof_artifact::HrefError;
 use counterproof_artifact::escape_invisible;
-use counterproof_artifact::{Href, Sha256Digest};
+use counterproof_artifact::{Href, REQUEST_ASSET_HREF, Sha256Digest};
 use counterproof_store::ASSETS_FOLDER;
 use counterproof_store::confined_path::ResolveError;
 
@@ -28,6 +29,20 @@ pub(crate) fn check_events(document: &Value, folder: Option<&RunFolder>, finding
         if let Some(folder) = folder {
             check_target(&href, &format!("/events/{index}/{field}"), digest, folder, findings);
         }
+    }
+}
+
+/// Checks the link of an artifact to its stored request.
+pub(crate) fn check_request(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
+    let pointer = format!("/{REQUEST_ASSET_HREF}");
+    let value = &document[REQUEST_ASSET_HREF];
+    if !value.is_string() && !value.is_null() {
+        findings.add(Code::WrongType, pointer, schema::describe(value), "a string");
+        return;
+    }
+    let href = parse_asset(value, &pointer, findings);
+    if let (Some(href), Some(folder)) = (href, folder) {
+        check_target(&href, &pointer, None, folder, findings);
     }
 }
 

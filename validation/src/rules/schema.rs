@@ -186,7 +186,7 @@ fn same_type(a: &Value, b: &Value) -> bool {
 }
 
 /// Describes a value in bounded length.
-fn describe(value: &Value) -> String {
+pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "the value is null".to_owned(),
         Value::Bool(value) => format!("the value is `{value}`"),

@@ -17,6 +17,11 @@ struct Break {
     pointer: &'static str,
 }
 
+/// Links an artifact to a stored request.
+fn request(kit: &Kit, file: &str, href: Value) {
+    kit.edit(file, |document| document["request_asset_href"] = href);
+}
+
 #[rustfmt::skip]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn breaks() -> Vec<Break> {
@@ -100,6 +105,13 @@ fn breaks() -> Vec<Break> {
         at(Code::AssetMissing, "an artifact without its payload", "answer.json", "/events/1/payload_asset_href", |kit| {
             kit.remove("assets/payload.json");
         }),
+        at(Code::HrefEscapes, "a request outside of the folder", "answer.json", "/request_asset_href", |kit| request(kit, "answer.json", json!("../../x"))),
+        at(Code::HrefNotPortable, "a request that is a script", "answer.json", "/request_asset_href", |kit| request(kit, "answer.json", json!("javascript:alert(1)"))),
+        at(Code::HrefEscapes, "a request at another host", "failed.json", "/request_asset_href", |kit| request(kit, "failed.json", json!("https://example.com/x"))),
+        at(Code::AbsolutePath, "a request at an absolute path", "failed.json", "/request_asset_href", |kit| request(kit, "failed.json", json!("/etc/passwd"))),
+        at(Code::HrefOutsideAssets, "the run document as the request", "answer.json", "/request_asset_href", |kit| request(kit, "answer.json", json!("run.json"))),
+        at(Code::AssetMissing, "an artifact without its request", "failed.json", "/request_asset_href", |kit| request(kit, "failed.json", json!("assets/gone.request.json"))),
+        at(Code::WrongType, "a request within the artifact", "answer.json", "/request_asset_href", |kit| request(kit, "answer.json", json!({"body": {}}))),
         at(Code::AssetSizeDiffers, "a body that was truncated after the run", "assets/manifest.json", "/items/0/size_bytes", |kit| kit.write("assets/failed.body.txt", b"oo")),
         at(Code::AssetDigestDiffers, "a body that was changed after the run", "assets/manifest.json", "/items/0/sha256", |kit| kit.write("assets/failed.body.txt", b"fine")),
         at(Code::AssetDigestDiffers, "a payload with another digest than in the artifact", "answer.json", "/events/1/payload_asset_sha256", |kit| {

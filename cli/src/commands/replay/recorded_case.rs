@@ -3,8 +3,8 @@
 use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{Case, CaseId, Href};
-use counterproof_runner::{REQUEST_HREF, SavedRequest};
+use counterproof_artifact::{Case, CaseId, Href, REQUEST_ASSET_HREF};
+use counterproof_runner::SavedRequest;
 use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path};
 
 use crate::command_error::CommandError;
@@ -40,7 +40,7 @@ impl RecordedCase {
             CommandError::usage(format!("`{path}` has no saved request"))
                 .hint("run the case again without `--no-keep-requests`")
         };
-        let href = case.extra.get(REQUEST_HREF).and_then(|href| href.as_str()).ok_or_else(no_request)?;
+        let href = case.extra.get(REQUEST_ASSET_HREF).and_then(|href| href.as_str()).ok_or_else(no_request)?;
         let href: Href = href.parse().map_err(CommandError::usage)?;
         if !href.as_str().starts_with(&format!("{ASSETS_FOLDER}/")) {
             return Err(no_request());
