@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Part};
 use crate::expect::{self, Expect, InvalidExpect};
-use crate::json_schema;
+use crate::json_schema::JsonSchema;
 use crate::problem::{Marked, Problem};
 
 /// Collects the problems of one case.
@@ -162,8 +162,14 @@ impl<'l, 'd> Fields<'l, 'd> {
     /// Reads a JSON Schema: an object, true or false.
     pub(crate) fn schema(&mut self, key: &str) -> Option<Value> {
         match self.map.shift_remove(key)? {
-            schema @ (Value::Object(_) | Value::Bool(_)) => match json_schema::validator(&schema) {
-                Ok(_) => Some(fitted(schema)),
+            schema @ (Value::Object(_) | Value::Bool(_)) => match JsonSchema::compile(&schema) {
+                Ok(compiled) => {
+                    if let Some(reason) = compiled.too_costly() {
+                        let message = format!("`{}{key}` is always undecided: {reason}", self.prefix);
+                        self.log.warn(&pointer::child(&self.pointer, key), message, "simplify the schema");
+                    }
+                    Some(fitted(schema))
+                }
                 Err(error) => {
                     let pointer = format!("{}{}", pointer::child(&self.pointer, key), error.pointer);
                     let message = format!("`{}{key}`: {error}", self.prefix);

@@ -163,6 +163,17 @@ fn unknown_expectations_are_stored_and_reported() {
 }
 
 #[test]
+fn schemas_that_are_always_undecided_are_reported() {
+    let text = "- id: a\n  input: {user: x}\n  expected:\n    json_schema:\n      definitions: {a: {allOf: [{$ref: '#/definitions/a'}]}}\n      \
+                $ref: '#/definitions/a'\n";
+    let suite = Folder::with(&[("cases.yaml", text)]).load("cases.yaml").unwrap();
+    let warning = suite.warnings[0].to_string();
+    let reason =
+        "cases.yaml:4:5: case `a`: `expected.json_schema` is always undecided: a reference leads back to itself";
+    assert!(warning.contains(reason), "{warning}");
+}
+
+#[test]
 fn all_fields_of_the_wrong_type_are_reported_at_once() {
     let text = r#"[
   {"id": 42, "title": null, "input": {"user": ["hi"]}},

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement};
 use counterproof_artifact::{CaseId, Content, EventBody, ProposedAction, RiskLevel};
-use counterproof_cases::{CaseSpec, Expect, Expected};
-use jsonschema::Validator;
+use counterproof_cases::{CaseSpec, Expect, Expected, JsonSchema, More, SchemaOutcome, Violation};
 use serde_json::Value;
 
 use super::expect::View;
@@ -52,7 +51,7 @@ enum Check {
     RetrievalRequired(Vec<String>),
     MustInclude(Vec<String>),
     MustNotInclude(Vec<String>),
-    JsonSchema(Box<Validator>),
+    JsonSchema(Box<JsonSchema>),
     EvidenceRequired,
     Usage(UsageLimit),
     Expect { expect: Expect, input: Arc<Value> },
@@ -141,7 +140,7 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, counterproof_cases::Schema
         expected.retrieval_required.as_ref().map(|required| Check::RetrievalRequired(required.doc_ids.clone())),
     );
     if let Some(schema) = &expected.json_schema {
-        checks.push(Check::JsonSchema(Box::new(counterproof_cases::validator(schema)?)));
+        checks.push(Check::JsonSchema(Box::new(JsonSchema::compile(schema)?)));
     }
     if expected.evidence_required_for_actions == Some(true) {
         checks.push(Check::EvidenceRequired);
@@ -252,7 +251,7 @@ impl Check {
                     Judgement::Unmet(format!("{} present", text::list(&quoted(&said))))
                 }
             }
-            Check::JsonSchema(validator) => judge_schema(validator, &answer.final_output.content),
+            Check::JsonSchema(schema) => judge_schema(schema, &answer.final_output.content),
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
             Check::Usage(limit) => limit.judge(judged.answer),
             Check::Expect { expect, input } => {
@@ -292,29 +291,31 @@ fn searchable(content: &Content) -> String {
     }
 }
 
-fn judge_schema(validator: &Validator, content: &Content) -> Judgement {
+fn judge_schema(schema: &JsonSchema, content: &Content) -> Judgement {
     let value = match content {
         Content::Text(text) => Value::String(text.clone()),
         Content::Json(object) => Value::Object(object.clone()),
     };
-    let mut violations = validator.iter_errors(&value);
+    let (violations, more) = match schema.check(&value, VIOLATIONS_SHOWN) {
+        SchemaOutcome::Valid => return Judgement::Met("it is valid".to_owned()),
+        SchemaOutcome::Undecided(reason) => {
+            return Judgement::Undecided(format!("the JSON Schema cannot be checked: {reason}"));
+        }
+        SchemaOutcome::Invalid { violations, more } => (violations, more),
+    };
     let shown: Vec<_> = violations
-        .by_ref()
-        .take(VIOLATIONS_SHOWN)
-        .map(|error| {
-            let place = error.instance_path().as_str();
-            let place = if place.is_empty() { "the output" } else { place };
-            // Masked, because the messages of the validator quote complete values.
-            format!("{place}: {}", text::one_line(&error.masked().to_string(), 160))
+        .iter()
+        .map(|Violation { pointer, message }| {
+            let place = if pointer.is_empty() { "the output" } else { pointer };
+            format!("{place}: {}", text::one_line(message, 160))
         })
         .collect();
-    // Counted without formatting: an agent's output can violate a schema in thousands of places.
-    let more = violations.count();
-    match (shown.is_empty(), more) {
-        (true, _) => Judgement::Met("it is valid".to_owned()),
-        (false, 0) => Judgement::Unmet(shown.join("; ")),
-        (false, more) => Judgement::Unmet(format!("{}; and {more} more", shown.join("; "))),
-    }
+    Judgement::Unmet(match (shown.is_empty(), more) {
+        (true, _) => "it is not valid; its violations take too many steps to list".to_owned(),
+        (false, More::Counted(0)) => shown.join("; "),
+        (false, More::Counted(more)) => format!("{}; and {more} more", shown.join("; ")),
+        (false, More::Uncounted) => format!("{}; more are not counted", shown.join("; ")),
+    })
 }
 
 /// An unstated risk counts as medium. A low-risk action needs no evidence, but the evidence refs that it has must resolve.

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{ExpectationResult, Verdict};
+use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Verdict};
 use serde_json::{Value, json};
 
 use crate::kit::{Pair, action, answer, answer_of, answer_with, step};
@@ -104,6 +104,22 @@ fn a_schema_is_draft_07_by_default_and_every_violation_is_reported() {
     let two = json!({"json_schema": {"required": ["a"], "properties": {"b": {"type": "number"}}}});
     let found = judged(&two, &saying(&json!({"b": "x"}))).new.unwrap().found().to_owned();
     assert!(found.contains("\"a\"") && found.contains("/b"), "{found}");
+}
+
+#[test]
+fn a_schema_whose_references_multiply_is_undecided_with_the_reason() {
+    let mut parts: serde_json::Map<_, _> = (0..40)
+        .map(|part| {
+            let next = json!({"$ref": format!("#/definitions/a{}", part + 1)});
+            (format!("a{part}"), json!({"allOf": [next.clone(), next]}))
+        })
+        .collect();
+    parts.insert("a40".to_owned(), json!({"type": "integer"}));
+    let expected = json!({"json_schema": {"definitions": parts, "$ref": "#/definitions/a0"}});
+    let Some(Judgement::Undecided(reason)) = judged(&expected, &saying(&json!("text"))).new else {
+        panic!("it is decided");
+    };
+    assert!(reason.contains("more than 10000 schemas"), "{reason}");
 }
 
 #[test]
