@@ -7,6 +7,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::pointer;
+use counterproof_store::read_file;
 use counterproof_validation::Position;
 use walkdir::{DirEntry, WalkDir};
 
@@ -45,7 +46,8 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
     let mut suite = Suite { cases: Vec::new(), warnings: Vec::new() };
     let mut used = UsedIds::default();
     for (file, format) in files(path)? {
-        let bytes = std::fs::read(&file).map_err(|source| LoadError::Read { path: file.clone(), source })?;
+        let bytes = read_file::read_argument(&file, read_file::MAX_LARGE_BYTES)
+            .map_err(|source| LoadError::Read { path: file.clone(), source })?;
         let (syntax_before, errors_before) = (syntax.len(), errors.len());
         for parsed in parse(&file, format, bytes) {
             match parsed {
@@ -98,7 +100,8 @@ pub struct CaseLocation {
 pub fn locate(path: &Utf8Path, max_file_bytes: usize) -> Result<Vec<CaseLocation>, LoadError> {
     let mut locations = Vec::new();
     for (file, format) in files(path)? {
-        let bytes = std::fs::read(&file).map_err(|source| LoadError::Read { path: file.clone(), source })?;
+        let bytes = read_file::read_argument(&file, read_file::MAX_LARGE_BYTES)
+            .map_err(|source| LoadError::Read { path: file.clone(), source })?;
         if bytes.len() > max_file_bytes {
             continue;
         }

@@ -5,6 +5,7 @@ use std::fs;
 
 use camino::Utf8Path;
 use counterproof_runner::{Target, TrustedCertificates};
+use counterproof_store::read_file;
 
 use crate::command_error::CommandError;
 
@@ -14,7 +15,8 @@ const REPLACEMENT: &str = "SSL_CERT_FILE";
 /// Reads the file of `--ca-file`.
 pub(crate) fn trusted(file: Option<&Utf8Path>) -> Result<TrustedCertificates, CommandError> {
     let Some(file) = file else { return Ok(TrustedCertificates::default()) };
-    let bytes = fs::read(file).map_err(|error| CommandError::io(format!("failed to read `{file}`: {error}")))?;
+    let bytes = read_file::read_argument(file, read_file::MAX_SMALL_BYTES)
+        .map_err(|error| CommandError::io(format!("failed to read `{file}`: {error}")))?;
     TrustedCertificates::from_pem(&bytes).map_err(|error| {
         CommandError::usage(format!("`{file}` has no usable certificates: {error}"))
             .hint("`--ca-file` requires the certificate of the authority in PEM format")

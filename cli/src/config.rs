@@ -1,13 +1,13 @@
 //! `counterproof.toml`: the settings of a project, as opposed to those of one command.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::RiskLevel;
 use counterproof_evaluator::{GateRules, Rules, SignalSettings, Thresholds, WrittenRules};
+use counterproof_store::read_file;
 use counterproof_validation::Position;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -84,7 +84,7 @@ impl Config {
     /// Reads the named file, or the default file if it exists.
     pub(crate) fn load(named: Option<&Utf8Path>) -> Result<Self, CommandError> {
         let path = named.map_or_else(|| Utf8PathBuf::from(DEFAULT_PATH), Utf8Path::to_owned);
-        let text = match fs::read_to_string(&path) {
+        let text = match read_file::read_text_argument(&path, read_file::MAX_SMALL_BYTES) {
             Ok(text) => text,
             Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(CommandError::io(format!("failed to read `{path}`: {error}"))),

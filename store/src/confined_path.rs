@@ -8,6 +8,8 @@ use std::io::{self, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::read_file;
+
 /// Larger files are read in several steps.
 const READ_AT_ONCE: usize = 1024 * 1024;
 
@@ -106,9 +108,7 @@ pub fn open_with_length(root: &Utf8Path, name: &str) -> Result<(File, u64), Reso
         return Ok(opened);
     }
     let failed = |source| ResolveError::Io { name: name.to_owned(), source };
-    let file = File::open(resolve(root, name)?).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
-    Ok((file, length))
+    read_file::open(&resolve(root, name)?).map_err(failed)
 }
 
 /// Fast path for a file directly in `root`, which most are: opening it without following a link needs no check before.
@@ -133,11 +133,11 @@ fn open_without_links(_root: &Utf8Path, _name: &str) -> Option<(File, u64)> {
     None
 }
 
-/// Reads the complete file `name` below `root`.
+/// Reads the complete file `name` below `root`, of at most [`read_file::MAX_DOCUMENT_BYTES`].
 pub fn read(root: &Utf8Path, name: &str) -> Result<Vec<u8>, ResolveError> {
     let failed = |source| ResolveError::Io { name: name.to_owned(), source };
-    let (mut file, length) = open_with_length(root, name)?;
-    read_to_end(&mut file, length).map_err(failed)
+    let (file, length) = open_with_length(root, name)?;
+    read_file::read_to_limit(file, length, read_file::MAX_DOCUMENT_BYTES).map_err(failed)
 }
 
 /// Reads a file of this length, which may be wrong, in one system call where it is right.

@@ -21,6 +21,7 @@
 //! ```
 
 pub mod confined_path;
+pub mod read_file;
 pub mod write;
 
 mod file_lock;

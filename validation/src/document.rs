@@ -1,7 +1,5 @@
 //! One file, read and parsed, with its findings.
 
-use std::fs;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
@@ -9,6 +7,7 @@ use crate::Code;
 use crate::finding::{Finding, Findings};
 use crate::parse;
 use counterproof_store::confined_path::{self, ResolveError};
+use counterproof_store::read_file;
 
 /// Reads a document of a folder without leaving the folder. A failure becomes a finding, which quotes no content.
 pub(crate) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Option<Vec<u8>> {
@@ -44,7 +43,7 @@ impl Document {
     /// Reads a file that the caller named, without confining it to a folder.
     pub(crate) fn read(path: &Utf8Path) -> Self {
         let mut findings = Findings::new(path);
-        let bytes = fs::read(path)
+        let bytes = read_file::read_argument(path, read_file::MAX_LARGE_BYTES)
             .map_err(|error| findings.add(Code::Unreadable, "", error.to_string(), "a file that can be read"));
         Self::from_bytes(path, bytes.ok(), findings)
     }

@@ -22,6 +22,7 @@ use crate::run_folder::RunFolder;
 use crate::validate_case;
 use crate::validate_run;
 use counterproof_artifact::schema::Kind;
+use counterproof_store::read_file;
 use counterproof_store::write::TEMPORARY_PREFIX;
 use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE};
 
@@ -74,7 +75,7 @@ pub fn validate_path(path: &Utf8Path) -> Result<Report, PathError> {
     if !metadata.is_dir() {
         // Opening a pipe would block until its other end is opened.
         if metadata.is_file() {
-            std::fs::File::open(path).map_err(unreadable)?;
+            read_file::open(path).map_err(unreadable)?;
         }
         return Ok(file(path, Origin::Requested));
     }

@@ -1,8 +1,8 @@
 //! `counterproof demo`: two runs and a comparison, against the built-in agent.
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::time::Duration;
-use std::{fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
@@ -11,6 +11,7 @@ use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Variant};
 use counterproof_evaluator::PageSelection;
 use counterproof_runner::{Environment, Interrupt, Settings};
+use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability};
 use uuid::Uuid;
 
@@ -49,7 +50,7 @@ fn reject_foreign_folder(out: &Utf8Path, cases_path: &Utf8Path) -> Result<(), Co
         }
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
-    if empty || fs::read(cases_path).is_ok_and(|bytes| bytes == CASES.as_bytes()) {
+    if empty || read_file::read(cases_path, read_file::MAX_SMALL_BYTES).is_ok_and(|bytes| bytes == CASES.as_bytes()) {
         return Ok(());
     }
     let message = format!("`{out}` exists and is not a demo folder");

@@ -1,9 +1,8 @@
 //! `counterproof validate`: checks files against the contract and prints the findings.
 
-use std::fs;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
+use counterproof_store::read_file;
 use counterproof_validation::{Report, validate_path};
 use serde_json::Value;
 
@@ -82,7 +81,10 @@ fn looks_like_cases(path: &Utf8Path) -> bool {
     if matches!(path.extension(), Some("yaml" | "yml" | "jsonl" | "ndjson")) {
         return true;
     }
-    let document: Value = fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let document: Value = read_file::read(path, read_file::MAX_DOCUMENT_BYTES)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
     let first = document.get("cases").unwrap_or(&document).get(0).unwrap_or(&Value::Null);
     document.get("schema_version").is_none()
         && (first.get("id").is_some() || first.get("case_id").is_some())

@@ -1,6 +1,7 @@
 //! The file of vectors.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -64,7 +65,8 @@ impl Vectors {
 
     /// Reads a file of vectors.
     pub fn read(path: &Utf8Path) -> Result<Self, VectorsError> {
-        let bytes = std::fs::read(path).map_err(|source| VectorsError::Read { path: path.to_owned(), source })?;
+        let bytes = read_file::read_argument(path, read_file::MAX_DOCUMENT_BYTES)
+            .map_err(|source| VectorsError::Read { path: path.to_owned(), source })?;
         let format = |source| VectorsError::Format { path: path.to_owned(), source };
         let document: Document = serde_json::from_slice(&bytes).map_err(format)?;
         let mut vectors =

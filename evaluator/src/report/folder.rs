@@ -1,11 +1,11 @@
 //! The output folder of a report. A new report is written next to it and replaces it as a whole. A folder with other content
 //! is never changed.
 
-use std::fs;
 use std::io;
 
 use camino::{Utf8DirEntry, Utf8Path};
 use counterproof_store::EVALUATION_FILE;
+use counterproof_store::read_file;
 use counterproof_store::write::{self, FolderReplacement, TEMPORARY_PREFIX};
 
 use super::error::ReportError;
@@ -95,5 +95,5 @@ fn is_empty_static(entry: &Utf8DirEntry) -> bool {
 
 fn is_report(out: &Utf8Path) -> bool {
     // The whole content, because a file of this name in a user's folder must not be enough to clear it.
-    fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes())
+    read_file::read(&out.join(MARKER_FILE), read_file::MAX_SMALL_BYTES).is_ok_and(|bytes| bytes == MARKER.as_bytes())
 }

@@ -5,6 +5,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Extra, Outcome, Run, RunId, ShardOf, Side, Stats};
+use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
 use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter};
 use jiff::{SpanRound, Timestamp, Unit};
@@ -284,7 +285,7 @@ fn copy_assets(writer: &RunWriter, shard_folder: &ShardFolder) -> Result<(), Mer
             return Err(ShardMismatch::DuplicateAsset(asset.name).into());
         }
         let read = |source| ReadError::Io { path: from.clone(), source };
-        let mut source = std::fs::File::open(&from).map_err(read)?;
+        let (mut source, _) = read_file::open(&from).map_err(read)?;
         let mut copy = writer.asset(&asset.name, asset.kind, asset.case.as_ref())?;
         io::copy(&mut source, &mut copy).map_err(|source| WriteError { path: to.clone(), source })?;
         let written = copy.finish()?;

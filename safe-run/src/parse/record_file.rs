@@ -1,9 +1,9 @@
 //! A record as it is read from a file.
 
-use std::fs;
 use std::time::Duration;
 
 use camino::Utf8Path;
+use counterproof_store::read_file;
 use jiff::Timestamp;
 
 use super::assemble::assemble;
@@ -49,7 +49,8 @@ impl ParsedRecord {
 
     /// Reads a record and returns the bytes of the file too, because a pipe can be read only once.
     pub(crate) fn read_with_bytes(path: &Utf8Path) -> Result<(Self, Vec<u8>), ReadError> {
-        let bytes = fs::read(path).map_err(|source| ReadError::Read { path: path.to_owned(), source })?;
+        let bytes = read_file::read_argument(path, read_file::MAX_LARGE_BYTES)
+            .map_err(|source| ReadError::Read { path: path.to_owned(), source })?;
         let record = Self::parse(&bytes);
         let record = record.map_err(|(line, error)| ReadError::Invalid { path: path.to_owned(), line, error })?;
         Ok((record, bytes))

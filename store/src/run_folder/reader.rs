@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::layout::{LABELS_FILE, MANIFEST_FILE, RUN_FILE};
 use crate::confined_path;
+use crate::read_file;
 use crate::write::TEMPORARY_PREFIX;
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::schema::Kind;
@@ -70,7 +71,8 @@ pub(super) fn read_document<T: DeserializeOwned>(folder: &Utf8Path, name: &str) 
 /// Reads an evaluation from any path. Returns its bytes as well, because they can contain fields that this version does not
 /// know.
 pub fn read_evaluation(path: &Utf8Path) -> Result<(Evaluation, Vec<u8>), ReadError> {
-    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    let bytes = read_file::read(path, read_file::MAX_LARGE_BYTES)
+        .map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
     match serde_json::from_slice(&bytes) {
         Ok(evaluation) => Ok((evaluation, bytes)),
         Err(source) => Err(ReadError::Document { path: path.to_owned(), source }),

@@ -1,6 +1,5 @@
 //! Reopens the run folder of an interrupted process for writing. Which cases are missing is not decided here.
 
-use std::fs;
 use std::io;
 use std::sync::PoisonError;
 
@@ -11,6 +10,7 @@ use super::lock::{LockError, RunLock};
 use super::reader::{ReadError, RunReader};
 use super::restore;
 use super::writer::RunWriter;
+use crate::read_file;
 use crate::write::{self, WriteError};
 use counterproof_artifact::canonical::Sha256Digest;
 use counterproof_artifact::{AssetKind, Case, CaseId, Extra, Href, ManifestItem, Side};
@@ -69,7 +69,8 @@ impl RunWriter {
         let failed = |source| ReadError::Io { path: path.clone(), source };
         let href: Href = format!("{ASSETS_FOLDER}/{name}").parse().map_err(|error| failed(io::Error::other(error)))?;
         // Hashed from disk: an earlier manifest may list other bytes than those that survived a crash.
-        let (digest, size) = fs::File::open(&path).and_then(Sha256Digest::from_reader).map_err(failed)?;
+        let (digest, size) =
+            read_file::open(&path).and_then(|(file, _)| Sha256Digest::from_reader(file)).map_err(failed)?;
         let item = ManifestItem {
             asset_id: name.to_owned(),
             href,

@@ -1,6 +1,5 @@
 //! Restores files from the journal after a power loss.
 
-use std::fs::File;
 use std::io::{self, BufReader};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::layout::{ASSETS_FOLDER, SAFE_EXTENSIONS};
 use super::{ReadError, ReopenError};
 use crate::confined_path;
+use crate::read_file;
 use crate::run_folder::journal::{JOURNAL_FILE, JournalRecord, Records};
 use crate::write::{self, Durability, WriteError};
 use counterproof_artifact::CaseId;
@@ -37,8 +37,8 @@ pub(super) fn restore(folder: &Utf8Path) -> Result<(), ReopenError> {
 /// Returns the records of the journal whose files are missing or differ; none where there is no journal.
 pub fn unrestored(folder: &Utf8Path) -> Result<impl Iterator<Item = Result<JournalRecord, ReadError>>, ReadError> {
     let (folder, path) = (folder.to_owned(), folder.join(JOURNAL_FILE));
-    let records = match File::open(&path) {
-        Ok(file) => Some(Records::new(BufReader::new(file))),
+    let records = match read_file::open(&path) {
+        Ok((file, _)) => Some(Records::new(BufReader::new(file))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => return Err(ReadError::Io { path, source }),
     };
@@ -72,7 +72,7 @@ pub(super) fn sync_files(folder: &Utf8Path) -> Result<(), WriteError> {
     if !write::sync_file_system(folder)? {
         let path = folder.join(JOURNAL_FILE);
         let failed = |path: &Utf8Path, source| WriteError { path: path.to_owned(), source };
-        let journal = File::open(&path).map_err(|source| failed(&path, source))?;
+        let (journal, _) = read_file::open(&path).map_err(|source| failed(&path, source))?;
         for record in Records::new(BufReader::new(journal)) {
             let file = folder.join(record.map_err(|source| failed(&path, source))?.file);
             // A file whose write failed does not exist.

@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use camino::Utf8Path;
 use serde::Serialize;
 
+use crate::read_file;
+
 use super::atomic_file::{create_temporary, persist};
 use super::folders::{parent_of, sync_folder};
 use super::{AtomicFile, Durability, SharedFolder, WriteError};
@@ -56,7 +58,7 @@ pub fn create_new(path: &Utf8Path) -> Result<File, WriteError> {
 
 /// Copies a file of any size.
 pub fn copy(from: &Utf8Path, to: &Utf8Path, durability: Durability) -> Result<(), WriteError> {
-    let mut source = File::open(from).map_err(WriteError::at(from))?;
+    let (mut source, _) = read_file::open(from).map_err(WriteError::at(from))?;
     let mut file = AtomicFile::create(to)?;
     let mut buffer = vec![0; 64 * 1024];
     loop {

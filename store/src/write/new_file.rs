@@ -8,6 +8,8 @@ use std::io::{self, Read, Write};
 
 use camino::Utf8Path;
 
+use crate::read_file;
+
 use super::WriteError;
 
 thread_local! {
@@ -24,7 +26,7 @@ pub fn write_new(path: &Utf8Path, bytes: &[u8]) -> Result<(), WriteError> {
 ///
 /// An error has the path of the side that failed. After an error of the source, `to` holds a part of it.
 pub fn copy_new(from: &Utf8Path, to: &Utf8Path) -> Result<bool, WriteError> {
-    let mut source = File::open(from).map_err(WriteError::at(from))?;
+    let (mut source, _) = read_file::open(from).map_err(WriteError::at(from))?;
     let mut target = match create(to) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),

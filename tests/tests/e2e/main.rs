@@ -27,6 +27,8 @@ mod malformed;
 mod merge;
 #[cfg(unix)]
 mod open_files;
+#[cfg(target_os = "linux")]
+mod pipes;
 mod replay;
 mod report;
 #[cfg(target_os = "linux")]

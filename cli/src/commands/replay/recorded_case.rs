@@ -1,11 +1,9 @@
 //! Reads a recorded case with the request that it was answered for.
 
-use std::fs;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Href, REQUEST_ASSET_HREF};
 use counterproof_runner::SavedRequest;
-use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path};
+use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path, read_file};
 
 use crate::command_error::CommandError;
 use crate::{document_kind, shell};
@@ -55,5 +53,6 @@ impl RecordedCase {
 }
 
 fn read(path: &Utf8Path) -> Result<Vec<u8>, CommandError> {
-    fs::read(path).map_err(|error| CommandError::io(format!("failed to read `{path}`: {error}")))
+    read_file::read(path, read_file::MAX_DOCUMENT_BYTES)
+        .map_err(|error| CommandError::io(format!("failed to read `{path}`: {error}")))
 }

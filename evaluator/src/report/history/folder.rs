@@ -1,11 +1,11 @@
 //! The output folder of a history. A new history is written next to it and replaces it as a whole. A folder with other content
 //! is never changed.
 
-use std::fs;
 use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
 use counterproof_store::write::{self, FolderReplacement, ReplaceError, WriteError};
 
 use super::evaluations::History;
@@ -61,7 +61,10 @@ impl HistoryFolder {
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => false,
             Err(source) => return Err(HistoryError::Read { path: out.to_owned(), source }),
         };
-        let is_history = || fs::read(out.join(MARKER_FILE)).is_ok_and(|bytes| bytes == MARKER.as_bytes());
+        let is_history = || {
+            let marker = read_file::read(&out.join(MARKER_FILE), read_file::MAX_SMALL_BYTES);
+            marker.is_ok_and(|bytes| bytes == MARKER.as_bytes())
+        };
         if !is_empty && !is_history() && !FolderReplacement::is_interrupted(out) {
             return Err(HistoryError::NotAHistory(out.to_owned()));
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{CaseId, Labels, LabelsSchema, pointer};
-use counterproof_store::LABELS_FILE;
+use counterproof_store::{LABELS_FILE, read_file};
 use counterproof_validation::locate;
 use serde_json::{Map, Value};
 
@@ -76,8 +76,8 @@ pub enum LabelsError {
 impl CaseLabels {
     /// Reads labels: a JSON object from case ids to `true` or `1` (solved), `false` or `0` (not solved).
     pub fn read(path: &Utf8Path) -> Result<Self, LabelsError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| LabelsError::Read { path: path.to_owned(), source })?;
+        let text = read_file::read_text_argument(path, read_file::MAX_SMALL_BYTES)
+            .map_err(|source| LabelsError::Read { path: path.to_owned(), source })?;
         let object: Map<String, Value> = match serde_json::from_str(&text) {
             Ok(Value::Object(object)) if !object.is_empty() => object,
             Ok(_) => return Err(LabelsError::NotLabels(path.to_owned())),
