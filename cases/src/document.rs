@@ -8,10 +8,14 @@ use std::rc::Rc;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_validation::locate::{self, DuplicateKey, DuplicateKeys, Position};
 use serde_json::Value;
-use serde_saphyr::Error as YamlError;
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{Budget, Error as YamlError};
 
 use crate::positions::Positions;
 use crate::problem::Problem;
+
+/// Bytes of text that aliases may add to any file. Large files may add as much as they have.
+const MAX_ALIAS_TEXT_BYTES: usize = 64 << 20;
 
 /// The format of a cases file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,14 +176,20 @@ fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
         with_snippet: false,
+        budget: budget(text.len()),
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: alias_values(text.len()) },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let position = error.location().and_then(|location| {
             let (line, column) = (usize::try_from(location.line()).ok()?, usize::try_from(location.column()).ok()?);
             (line > 0).then_some(Position { line, column: column.max(1) })
         });
-        // The parser's own messages for these two errors refer to its options.
-        let (what, remedy) = match error.without_snippet() {
+        let mut cause = error.without_snippet();
+        while let YamlError::AliasError { error, .. } = cause {
+            cause = error.without_snippet();
+        }
+        // The parser's own messages for these errors refer to its options.
+        let (what, remedy) = match cause {
             YamlError::DuplicateMappingKey { key: Some(key), .. } => {
                 (format!("duplicate key \"{key}\""), "keep one of the two")
             }
@@ -187,12 +197,49 @@ fn parse_yaml(file: &Utf8Path, text: &str) -> Result<Value, Vec<Problem>> {
                 "a second YAML document starts here".to_owned(),
                 "write the cases as one list, without `---` between them",
             ),
+            YamlError::Budget { breach: BudgetBreach::Depth { depth }, .. } => {
+                (format!("the values are nested {depth} levels deep, which is more than the limit"), "nest less")
+            }
+            YamlError::AliasReplayLimitExceeded { .. } | YamlError::Budget { .. } => (
+                format!(
+                    "the aliases expand to more than {} values or {} bytes of text, the limits for a file of this size",
+                    alias_values(text.len()),
+                    alias_text_bytes(text.len()),
+                ),
+                "write the values out, or use no aliases inside each other",
+            ),
             other => (format!("invalid YAML: {other}"), "correct the YAML at this position"),
         };
         // The problem has the position in a field of its own, so the message does not repeat it.
         let what = what.split(" at line ").next().unwrap_or(&what);
         syntax(file, position, what.to_owned(), remedy)
     })
+}
+
+/// Returns how many values and marks the aliases of a text may expand to: in proportion to its size, so that every case of a
+/// large file can use a default, but nested aliases cannot multiply.
+fn alias_values(bytes: usize) -> usize {
+    (bytes / 2).max(1_000_000)
+}
+
+/// Returns how many bytes of text the aliases of a text may add.
+fn alias_text_bytes(bytes: usize) -> usize {
+    bytes.max(MAX_ALIAS_TEXT_BYTES)
+}
+
+/// The limits of the YAML parser for a text of this size. They bound what aliases add, and the depth. The size of the text
+/// bounds what is written out, so these limits follow it.
+fn budget(bytes: usize) -> Option<Budget> {
+    serde_saphyr::budget! {
+        max_events: usize::MAX,
+        max_nodes: usize::MAX,
+        max_aliases: usize::MAX,
+        max_anchors: usize::MAX,
+        max_merge_keys: usize::MAX,
+        enforce_alias_anchor_ratio: false,
+        max_total_scalar_bytes: bytes.saturating_add(alias_text_bytes(bytes)),
+        max_recorded_anchor_events: alias_values(bytes),
+    }
 }
 
 fn lines(source: Rc<Source>, start: usize) -> impl Iterator<Item = Parsed> {

@@ -244,6 +244,22 @@ fn syntax_errors_are_reported_with_line_and_column() {
 }
 
 #[test]
+fn a_large_yaml_file_whose_cases_all_use_one_default_is_loaded() {
+    let mut text =
+        "- &default\n  id: first\n  input: {user: hi}\n  metadata: &tags {tags: [a, b, c], severity: high}\n"
+            .to_owned();
+    for number in 0..30_000 {
+        let case = format!(
+            "- id: case_{number}\n  input: {{user: Where is my order {number}?}}\n  metadata: {{<<: *tags, kind: x}}\n"
+        );
+        text.push_str(&case);
+    }
+    let suite = Folder::with(&[("cases.yaml", &text)]).load("cases.yaml").unwrap();
+    assert_eq!(suite.cases.len(), 30_001);
+    assert_eq!(suite.cases[30_000].metadata.tags, ["a", "b", "c"]);
+}
+
+#[test]
 fn aliases_that_grow_without_bounds_are_refused() {
     let level = |level: usize| {
         let below = format!("*a{}", level.wrapping_sub(1));
@@ -252,7 +268,10 @@ fn aliases_that_grow_without_bounds_are_refused() {
     };
     let text: String = (0..12).map(level).collect();
     let messages = refusal("cases.yaml", &text);
-    assert!(messages.starts_with("cases.yaml:") && messages.contains("invalid YAML"), "{messages}");
+    assert!(
+        messages.starts_with("cases.yaml:") && messages.contains("the aliases expand to more than 1000000 values"),
+        "{messages}"
+    );
 }
 
 #[test]
