@@ -42,6 +42,16 @@ const TEXTS: [&str; 12] = [
     "",
 ];
 
+/// Files that a finished run does not have, and that readers look for.
+const ABSENT: [&str; 6] = [
+    "runs/new/n1/.journal",
+    "runs/new/n1/.lock",
+    "runs/new/n1/labels.json",
+    "runs/new/n2/evaluation.json",
+    "runs/baseline/b1/.journal",
+    "counterproof.toml",
+];
+
 pub(crate) fn run(attempt: &mut Attempt) -> Outcome {
     prepare(&attempt.sandbox)?;
     let root = attempt.sandbox.root().as_std_path().to_owned();
@@ -65,7 +75,12 @@ pub(crate) fn run(attempt: &mut Attempt) -> Outcome {
     Ok(())
 }
 
+/// A file of the tree, or one that is created for it.
 fn any_file(root: &Path, random: &mut Rng) -> std::io::Result<PathBuf> {
+    if random.u8(..8) == 0 {
+        let path = root.join(ABSENT[random.usize(..ABSENT.len())]);
+        return write(&path, b"{}").map(|()| path);
+    }
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(root).sort_by_file_name() {
         let entry = entry?;
