@@ -84,7 +84,9 @@ impl Config {
     /// Reads the named file, or the default file if it exists.
     pub(crate) fn load(named: Option<&Utf8Path>) -> Result<Self, CommandError> {
         let path = named.map_or_else(|| Utf8PathBuf::from(DEFAULT_PATH), Utf8Path::to_owned);
-        let text = match read_file::read_text_argument(&path, read_file::MAX_SMALL_BYTES) {
+        // Only a file that a person names may be a pipe.
+        let read = if named.is_some() { read_file::read_text_argument } else { read_file::read_text };
+        let text = match read(&path, read_file::MAX_SMALL_BYTES) {
             Ok(text) => text,
             Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(CommandError::io(format!("failed to read `{path}`: {error}"))),

@@ -30,6 +30,11 @@ pub fn read(path: &Utf8Path, limit: u64) -> io::Result<Vec<u8>> {
     read_to_limit(file, length, limit)
 }
 
+/// Reads the text of a regular file of at most `limit` bytes.
+pub fn read_text(path: &Utf8Path, limit: u64) -> io::Result<String> {
+    text(read(path, limit)?)
+}
+
 /// Reads a file that a person named, of at most `limit` bytes. It may be a pipe too, such as `<(command)` of a shell.
 pub fn read_argument(path: &Utf8Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
@@ -42,7 +47,10 @@ pub fn read_argument(path: &Utf8Path, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Reads the text of a file that a person named, of at most `limit` bytes.
 pub fn read_text_argument(path: &Utf8Path, limit: u64) -> io::Result<String> {
-    let bytes = read_argument(path, limit)?;
+    text(read_argument(path, limit)?)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
 }
 

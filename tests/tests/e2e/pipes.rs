@@ -103,6 +103,21 @@ fn commands_end_where_another_document_is_a_pipe() {
 }
 
 #[test]
+fn files_that_no_argument_names_are_no_pipes() {
+    let sandbox = sandbox().with_file("folder/cases.json", "[]");
+    make_pipe(&sandbox.path("folder/more.json"));
+    let cases = ["compare", "--baseline", BASELINE, "--new", NEW, "--cases", "folder", "--out", "out"];
+    ends(&sandbox, &cases, "a file of a folder of cases");
+    make_pipe(&sandbox.path("counterproof.toml"));
+    for arguments in [
+        &["compare", "--baseline", BASELINE, "--new", NEW, "--out", "out"][..],
+        &["run", "--cases", "cases.json", "--side", "new", "--run-id", "r", "--base-url", "http://127.0.0.1:9"],
+    ] {
+        ends(&sandbox, arguments, "counterproof.toml");
+    }
+}
+
+#[test]
 fn devices_without_end_are_rejected() {
     let sandbox = sandbox();
     for arguments in [
