@@ -23,6 +23,7 @@ mod report_output;
 mod reporter;
 mod request_command;
 mod resume_command;
+mod run_identity;
 mod run_plan;
 mod shell;
 mod signals;

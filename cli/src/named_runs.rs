@@ -9,6 +9,7 @@ use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader};
 
 use crate::command_error::CommandError;
 use crate::confirmations;
+use crate::run_identity::RunIdentity;
 use crate::shell;
 use crate::streams::Streams;
 
@@ -73,12 +74,24 @@ fn reject_duplicates(runs: &[RunReader], side: Side) -> Result<(), CommandError>
             let message = format!("`{folder}` is named twice as a run of side {side}");
             return Err(CommandError::usage(message).hint("name each run folder once: a run counts once"));
         }
-        if let Some(other) = ids.insert(&run.run().run_id, folder) {
-            let message = format!("`{folder}` and `{other}` are copies of the same run, `{}`", run.run().run_id);
-            return Err(CommandError::usage(message).hint("name one of the copies: a run counts once"));
+        if let Some(other) = ids.insert(&run.run().run_id, run) {
+            return Err(same_id(run, other));
         }
     }
     Ok(())
+}
+
+/// The error for two runs of a side with the same id, which the evaluation cannot tell apart.
+fn same_id(run: &RunReader, other: &RunReader) -> CommandError {
+    let (id, folder, other_folder) = (&run.run().run_id, run.folder(), other.folder());
+    if RunIdentity::compare(run, other) == RunIdentity::Different {
+        return CommandError::usage(format!(
+            "`{folder}` and `{other_folder}` are different runs with the same id, `{id}`"
+        ))
+        .hint("name one of them; to compare both, run the cases again with an id of their own (`--run-id`)");
+    }
+    CommandError::usage(format!("`{folder}` and `{other_folder}` are copies of the same run, `{id}`"))
+        .hint("name one of the copies: a run counts once")
 }
 
 /// Finds the latest run of a side. Warns about run folders that could not be read, since one of them may be later.

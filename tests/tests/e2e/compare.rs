@@ -328,3 +328,44 @@ fn the_cases_file_of_the_run_is_named_if_none_is_given() {
     fs::remove_file(sandbox.path(CASES)).unwrap();
     assert!(!told(&sandbox, &["compare", BASELINE, NEW]));
 }
+
+#[test]
+fn only_the_same_run_is_reported_as_compared_with_itself() {
+    let copied = |sandbox: Sandbox, from: &str, to: &str, change: fn(&str) -> String| {
+        files_below(&sandbox.path(from)).into_iter().fold(sandbox, |sandbox, (path, bytes)| {
+            sandbox.with_file(&format!("{to}/{path}"), &change(&String::from_utf8(bytes).unwrap()))
+        })
+    };
+    let same_id = |text: &str| text.replace("sample-baseline", "sample-new");
+    let other_answer = |text: &str| text.replace("\"amount\": 500", "\"amount\": 501");
+    let sandbox = copied(sample(), NEW, "copies/same", str::to_owned);
+    let sandbox = copied(sandbox, BASELINE, "copies/same-id", same_id);
+    let sandbox = copied(sandbox, NEW, "copies/other-answer", other_answer);
+    let accepted =
+        sandbox.run(["accept", NEW, "--reason", "ok", "--run-id", "mine", "--runs", "accepted", "--allow-failures"]);
+    assert_eq!(accepted.code, Some(0), "{accepted}");
+    let lines = |baseline: &str| {
+        let compared = sandbox.run(["compare", baseline, NEW, "--no-write-back"]);
+        let lines = compared.stderr.lines().filter(|line| line.contains("itself") || line.contains("same id"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let itself = format!("warning: `{NEW}` is compared with itself");
+    assert_eq!(lines(NEW), [itself.clone()]);
+    assert_eq!(lines("sample-runs/../sample-runs/runs/new/sample-new"), [itself.clone()]);
+    for copy in ["copies/same", "accepted/baseline/mine"] {
+        assert_eq!(lines(copy), [format!("{itself}: `{copy}` is a copy of the same run")]);
+    }
+    for other in ["copies/same-id", "copies/other-answer"] {
+        let note = format!("note: `{other}` and `{NEW}` are different runs with the same id, `sample-new`");
+        assert_eq!(lines(other), [note]);
+    }
+    assert_eq!(lines(BASELINE), Vec::<String>::new());
+
+    let twice = |other: &str| sandbox.run(["compare", "--baseline", BASELINE, "--new", NEW, other, "--no-write-back"]);
+    for (other, said) in
+        [("copies/same", "are copies of the same run"), ("copies/other-answer", "are different runs with the same id")]
+    {
+        let refused = twice(other);
+        assert!(refused.code == Some(2) && refused.stderr.contains(said), "{refused}");
+    }
+}

@@ -5,6 +5,7 @@ use counterproof_evaluator::{ComparedRun, Request, SideRuns};
 use counterproof_store::RunReader;
 
 use crate::named_runs::warn_about_side;
+use crate::run_identity::RunIdentity;
 use crate::streams::Streams;
 
 /// Logs all warnings about the runs of a comparison.
@@ -22,9 +23,26 @@ pub(super) fn warn_about_runs(request: &Request<'_>, streams: &mut Streams) {
         }
     }
     for new in request.new.iter().map(ComparedRun::reader) {
-        if request.baseline.iter().any(|baseline| is_same_run(baseline.reader(), new)) {
-            streams.warn(format_args!("`{}` is compared with itself", new.folder()));
+        for baseline in request.baseline.iter().map(ComparedRun::reader) {
+            warn_if_same_run(baseline, new, streams);
         }
+    }
+}
+
+fn warn_if_same_run(baseline: &RunReader, new: &RunReader, streams: &mut Streams) {
+    let id = &new.run().run_id;
+    match RunIdentity::compare(baseline, new) {
+        RunIdentity::SameFolder => streams.warn(format_args!("`{}` is compared with itself", new.folder())),
+        RunIdentity::Copy => {
+            let (folder, other) = (new.folder(), baseline.folder());
+            streams.warn(format_args!("`{folder}` is compared with itself: `{other}` is a copy of the same run"));
+        }
+        // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
+        RunIdentity::Different if baseline.run().run_id == *id && baseline.run().confirmation.is_none() => {
+            let (folder, other) = (new.folder(), baseline.folder());
+            streams.log(format_args!("note: `{other}` and `{folder}` are different runs with the same id, `{id}`"));
+        }
+        RunIdentity::Different => {}
     }
 }
 
@@ -52,15 +70,4 @@ fn warn_if_unanswered_or_stopped(run: &RunReader, streams: &mut Streams) {
     if document.stats.is_none() || document.extra.get("interrupted").is_some_and(|value| value == true) {
         streams.warn(format_args!("the run `{folder}` is incomplete: it was stopped"));
     }
-}
-
-/// Returns true for the same run folder, a copy of it, and a baseline that was accepted from it.
-fn is_same_run(baseline: &RunReader, new: &RunReader) -> bool {
-    let (document, id) = (baseline.run(), &new.run().run_id);
-    // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
-    let has_same_id =
-        document.run_id == *id && (document.confirmation.is_none() || document.version == new.run().version);
-    baseline.folder() == new.folder()
-        || has_same_id
-        || document.accepted.as_ref().is_some_and(|accepted| accepted.from_run_id == *id)
 }
