@@ -11,6 +11,9 @@ const MAX_BYTES: usize = 128;
 /// Characters other than ASCII letters and digits that are safe in file systems, shells and URL paths.
 const PUNCTUATION: &str = "._-+=@,~()[]";
 
+/// First characters that make an id an option of a command or a formula of a spreadsheet. Ids that exist may start with them.
+const FORMULA_OR_OPTION: [char; 4] = ['-', '=', '+', '@'];
+
 /// Device names that Windows reserves, with any extension and in any case.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
@@ -39,6 +42,12 @@ pub enum NameError {
     /// A dot at either end: hidden on Unix, dropped on Windows.
     #[error("the id starts or ends with a dot, which some systems hide or drop")]
     EdgeDot,
+    /// A first character that [`FORMULA_OR_OPTION`] lists, in a new id.
+    #[error(
+        "the id starts with `{0}`: a shell would read its file name as an option, or a spreadsheet the id as a formula; \
+         start it with a letter, a digit or `_`"
+    )]
+    Start(char),
     /// A Windows device, such as `con` or `lpt1.txt`.
     #[error("`{0}` is a reserved device name on Windows")]
     Device(String),
@@ -72,6 +81,14 @@ fn check(text: &str) -> Result<(), NameError> {
     Ok(())
 }
 
+/// The stricter rule for an id that is chosen now. It does not hold for reading, so files of earlier versions stay readable.
+fn check_new(text: &str) -> Result<(), NameError> {
+    text.chars()
+        .next()
+        .filter(|first| FORMULA_OR_OPTION.contains(first))
+        .map_or(Ok(()), |first| Err(NameError::Start(first)))
+}
+
 /// [`check`] for ids that name a file in a run folder.
 fn check_case(text: &str) -> Result<(), NameError> {
     check(text)?;
@@ -92,6 +109,11 @@ macro_rules! file_name_id {
             /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+
+            /// Checks an id that is chosen for new files: it must not look like an option or a formula.
+            pub fn check_new(&self) -> Result<(), NameError> {
+                check_new(&self.0)
             }
 
             /// Ids with equal keys name the same file on a case-insensitive file system.
@@ -177,6 +199,17 @@ mod tests {
             assert_eq!(id.parse::<CaseId>(), Err(expected), "{id:?}");
         }
         assert_eq!("x".repeat(129).parse::<CaseId>(), Err(NameError::TooLong(129)));
+    }
+
+    #[test]
+    fn a_new_id_is_no_option_and_no_formula_and_an_existing_one_stays_readable() {
+        for (id, first) in [("-rf", '-'), ("=1+1", '='), ("+1", '+'), ("@sum", '@')] {
+            assert_eq!(id.parse::<CaseId>().unwrap().check_new(), Err(NameError::Start(first)));
+            assert_eq!(id.parse::<RunId>().unwrap().check_new(), Err(NameError::Start(first)));
+        }
+        for id in ["a-b=c+d@e", "_a", "~a", "(a)", "1"] {
+            assert_eq!(id.parse::<CaseId>().unwrap().check_new(), Ok(()), "{id}");
+        }
     }
 
     #[test]

@@ -12,14 +12,14 @@ use uuid::Uuid;
 
 use crate::command_error::CommandError;
 use crate::confirm_args::ConfirmArgs;
-use crate::value_parsers::at_least_one;
+use crate::value_parsers::{at_least_one, new_run_id};
 
 /// Options that decide which runs are made.
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("judged").args(["repeat_until_decided", "confirm"])))]
 pub(crate) struct PlanArgs {
     /// ID of the run and name of its folder [default: a new time-ordered UUID]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = new_run_id)]
     run_id: Option<RunId>,
 
     /// Resume the stopped run ID: run only the cases without an artifact

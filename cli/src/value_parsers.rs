@@ -3,7 +3,20 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use counterproof_artifact::{CaseId, NameError, RunId};
 use jiff::SignedDuration;
+
+/// Parses the id of a new run.
+pub(crate) fn new_run_id(text: &str) -> Result<RunId, NameError> {
+    let id: RunId = text.parse()?;
+    id.check_new().map(|()| id)
+}
+
+/// Parses the id of a case in a new run.
+pub(crate) fn new_case_id(text: &str) -> Result<CaseId, NameError> {
+    let id: CaseId = text.parse()?;
+    id.check_new().map(|()| id)
+}
 
 /// Parses a timeout, such as `15s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {

@@ -13,6 +13,7 @@ use crate::command_error::CommandError;
 use crate::named_runs;
 use crate::shell;
 use crate::streams::Streams;
+use crate::value_parsers::new_run_id;
 
 /// Make a new run the baseline for later comparisons.
 ///
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     runs: Utf8PathBuf,
 
     /// ID of the baseline, or of the group of its repeats [default: the ID of the run]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = new_run_id)]
     run_id: Option<RunId>,
 
     /// Add the run to the latest baseline instead of replacing it: later comparisons use all its runs. A longer baseline decides

@@ -7,6 +7,7 @@ use counterproof_store::CreateError;
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+use crate::value_parsers::{new_case_id, new_run_id};
 
 /// Convert commands recorded by safe-run to a run folder, which can be compared and reported.
 ///
@@ -32,11 +33,11 @@ pub(crate) struct Args {
     side: Side,
 
     /// ID of the run and name of its folder
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = new_run_id)]
     run_id: RunId,
 
     /// Case ID of a single LOG; set it to compare commands that are written differently
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = new_case_id)]
     case_id: Option<CaseId>,
 
     /// Folder of all runs; the run is written to RUNS/SIDE/ID

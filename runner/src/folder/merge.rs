@@ -90,7 +90,9 @@ pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeErro
 /// Returns the run id, which is the name of the new folder.
 fn run_id(out: &Utf8Path, shard: &Run) -> Result<RunId, MergeError> {
     let name = out.file_name().unwrap_or_default();
-    let id = name.parse().map_err(|source| ShardMismatch::Name { folder: out.to_owned(), source })?;
+    let invalid = |source| ShardMismatch::Name { folder: out.to_owned(), source };
+    let id: RunId = name.parse().map_err(invalid)?;
+    id.check_new().map_err(invalid)?;
     let above: Option<Side> = out.parent().and_then(Utf8Path::file_name).and_then(|name| name.parse().ok());
     match above {
         Some(side) if side != shard.version => {

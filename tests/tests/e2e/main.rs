@@ -25,6 +25,7 @@ mod hostile_names;
 mod inherited;
 mod malformed;
 mod merge;
+mod new_ids;
 #[cfg(unix)]
 mod open_files;
 #[cfg(target_os = "linux")]

@@ -23,6 +23,9 @@ use crate::{cases_file, open_files};
 pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut options = RunOptions::new(args)?;
     let cases = select_cases(&options, cases_file::load(&options.settings.cases_path, streams)?)?;
+    if args.plan.resume.is_none() {
+        check_new_ids(&cases, &options.settings.cases_path)?;
+    }
     limit_open_files(&mut options, cases.len(), streams);
     let RunOptions { plan, settings: shared, .. } = &options;
     if matches!(options.action, Action::DryRun) {
@@ -59,6 +62,15 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     }
     log_next_steps(shared, plan, streams);
     Ok(Exit::Done)
+}
+
+/// Rejects ids that a new run must not use as file names.
+fn check_new_ids(cases: &[CaseSpec], cases_path: &Utf8Path) -> Result<(), CommandError> {
+    let refused = cases.iter().find_map(|case| case.id.check_new().err().map(|error| (&case.id, error)));
+    refused.map_or(Ok(()), |(id, error)| {
+        Err(CommandError::usage(format!("`{cases_path}`: case `{id}`: {error}"))
+            .hint("rename the case; `accept` a run with the new id if a baseline has the old one"))
+    })
 }
 
 /// Raises the limit of open files. If it stays too low, runs fewer cases at once; the others wait.
