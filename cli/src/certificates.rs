@@ -1,9 +1,8 @@
 //! The certificates that are trusted in addition to those of the system, and the variable that replaces those.
 
 use std::env;
-use std::fs;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_runner::{Target, TrustedCertificates};
 use counterproof_store::read_file;
 
@@ -29,9 +28,9 @@ pub(crate) fn check_environment(target: &Target) -> Result<(), CommandError> {
     let needs_certificates = matches!(target, Target::Http(base) if !base.is_plain());
     let is_used = cfg!(all(unix, not(target_vendor = "apple")));
     let Some(path) = env::var_os(REPLACEMENT).filter(|_| needs_certificates && is_used) else { return Ok(()) };
-    let file = path.to_string_lossy().into_owned();
+    let file = Utf8PathBuf::from(path.to_string_lossy().into_owned());
     let hint = format!("correct or unset `{REPLACEMENT}`");
-    let bytes = fs::read(&path).map_err(|error| {
+    let bytes = read_file::read_argument(&file, read_file::MAX_SMALL_BYTES).map_err(|error| {
         CommandError::io(format!("failed to read `{file}`, which `{REPLACEMENT}` names: {error}")).hint(&hint)
     })?;
     TrustedCertificates::from_pem(&bytes).map(drop).map_err(|error| {

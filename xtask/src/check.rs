@@ -2,7 +2,7 @@
 
 use crate::samples;
 use crate::step::{Failure, Step, progress};
-use crate::{language, structure, width};
+use crate::{language, readers, structure, width};
 
 /// A check of source files, which returns the number of files.
 type SourceCheck = fn() -> Result<usize, Failure>;
@@ -19,10 +19,11 @@ pub(crate) fn all() -> Result<(), Failure> {
 
 /// The project's own checks of its source files. All of them run, whichever fails.
 pub(crate) fn source() -> Result<(), Failure> {
-    let checks: [(&str, SourceCheck); 3] = [
+    let checks: [(&str, SourceCheck); 4] = [
         ("import cycles between folders", structure::check),
         ("words in user-visible text", language::check),
         ("width of documents", width::check),
+        ("readers of files other than `store::read_file`", readers::check),
     ];
     let mut failures = Vec::new();
     for (name, check) in checks {

@@ -14,6 +14,7 @@ mod cross;
 mod interop;
 mod language;
 mod machine;
+mod readers;
 mod samples;
 mod step;
 mod structure;

@@ -34,6 +34,9 @@ pub(crate) enum Failure {
     /// Words that the project does not use.
     #[error("words that are not plain, standard English:\n{0}")]
     Language(String),
+    /// Production code that opens files on its own.
+    #[error("files are read with `counterproof_store::read_file`, which refuses pipes and has limits:\n{0}")]
+    Readers(String),
     /// Lines of documents that are too wide.
     #[error("lines of documents over 120 columns:\n{0}")]
     Width(String),

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use camino::Utf8Path;
+use counterproof_store::read_file;
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +59,7 @@ pub(crate) enum GoldenError {
 impl Golden {
     /// Reads a golden output.
     pub(crate) fn read(path: &Utf8Path) -> Result<Self, GoldenError> {
-        Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+        Ok(serde_json::from_slice(&read_file::read(path, read_file::MAX_DOCUMENT_BYTES)?)?)
     }
 
     /// Replaces CRLF by LF in all texts.

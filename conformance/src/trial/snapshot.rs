@@ -2,11 +2,12 @@
 //! are not read, because a pipe would block.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, FileType};
-use std::io::Read;
+use std::fs::FileType;
+use std::io::{Cursor, Read};
 
 use bzip2::read::BzDecoder;
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
 use flate2::read::GzDecoder;
 use walkdir::WalkDir;
 use zip::ZipArchive;
@@ -70,7 +71,7 @@ fn contents(path: &Utf8Path, file_type: FileType) -> std::io::Result<FileContent
     if !file_type.is_file() {
         return Ok(FileContents::Special(kind(file_type)));
     }
-    let bytes = fs::read(path)?;
+    let bytes = read_file::read(path, read_file::MAX_LARGE_BYTES)?;
     // A file with the extension of an archive can have any content.
     Ok(archive_entries(path, &bytes).map_or(FileContents::Bytes(bytes), FileContents::Archive))
 }
@@ -101,7 +102,7 @@ fn archive_entries(path: &Utf8Path, bytes: &[u8]) -> Option<Vec<String>> {
     } else if has_extension(&[".tar.bz2", ".tbz2"]) {
         tar_entries(BzDecoder::new(bytes))?
     } else if has_extension(&[".zip"]) {
-        let archive = ZipArchive::new(File::open(path).ok()?).ok()?;
+        let archive = ZipArchive::new(Cursor::new(bytes)).ok()?;
         archive.file_names().map(|name| Some(name.ok()?.into_owned())).collect::<Option<_>>()?
     } else {
         return None;
@@ -121,6 +122,8 @@ fn tar_entries(reader: impl Read) -> Option<Vec<String>> {
 #[cfg(all(test, unix))]
 mod tests {
     use counterproof_store::write::{Durability, write};
+
+    use std::fs;
 
     use super::*;
 
