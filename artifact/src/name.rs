@@ -42,7 +42,7 @@ pub enum NameError {
     /// A dot at either end: hidden on Unix, dropped on Windows.
     #[error("the id starts or ends with a dot, which some systems hide or drop")]
     EdgeDot,
-    /// A first character that [`FORMULA_OR_OPTION`] lists, in a new id.
+    /// A new id starts with a character that shells take for an option, or spreadsheets for a formula.
     #[error(
         "the id starts with `{0}`: a shell would read its file name as an option, or a spreadsheet the id as a formula; \
          start it with a letter, a digit or `_`"
