@@ -1,27 +1,34 @@
 //! Seeded random fractions for the waits between attempts. Not suitable for cryptography.
 
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use fastrand::Rng;
-
-/// A source of random fractions. Threads can share it.
+/// A source of random fractions: `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 #[derive(Debug)]
-pub struct Jitter(Mutex<Rng>);
+pub struct Jitter(AtomicU64);
+
+const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Jitter {
     /// Creates a source. The same seed returns the same fractions in the same order.
-    pub fn from_seed(seed: u64) -> Self {
-        Self(Mutex::new(Rng::with_seed(seed)))
+    pub const fn from_seed(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
     }
 
     /// Creates a source with a seed from the system's randomness.
     pub fn from_system() -> Self {
-        Self(Mutex::new(Rng::new()))
+        // Every `RandomState` has random keys from the system, so the hash of any value is a random seed.
+        Self::from_seed(RandomState::new().hash_one(0))
     }
 
     /// Returns the next fraction, at least 0 and less than 1.
     pub fn fraction(&self) -> f64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).f64()
+        let mut bits = self.0.fetch_add(GAMMA, Ordering::Relaxed).wrapping_add(GAMMA);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^= bits >> 31;
+        // 32 bits are precise enough for a wait, and an `f64` represents them exactly.
+        f64::from((bits >> 32) as u32) / (f64::from(u32::MAX) + 1.0)
     }
 }
 
