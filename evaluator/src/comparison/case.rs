@@ -279,9 +279,11 @@ fn with_missing_artifacts(mut decision: Decision, mut missing: Decision) -> Deci
     missing
 }
 
-/// Whether the verdict is of one pair of runs that may differ by chance.
+/// Whether the verdict is of one pair of runs that may differ by chance, or of one baseline run.
 fn is_unconfirmed(context: CaseContext<'_>, verdict: Verdict) -> bool {
-    let decided = context.repeats.is_some_and(|repeats| repeats.case.runs_decide() || repeats.case.is_confirmed());
+    let decided = context
+        .repeats
+        .is_some_and(|CaseRepeats { case, .. }| case.is_confirmed() || case.runs_decide() && !case.is_unconfirmed());
     matches!(verdict, Verdict::Regressed | Verdict::Broken) && !context.is_deterministic && !decided
 }
 

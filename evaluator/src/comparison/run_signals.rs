@@ -3,7 +3,7 @@
 use counterproof_artifact::Sides;
 
 use super::case::CaseContext;
-use crate::judge::signals::{self, RunOf, SignalInput, SignalSet};
+use crate::judge::signals::{self, RunNumber, SignalInput, SignalSet};
 use crate::load::case_input::CaseInput;
 use crate::load::{Artifact, LoadedAnswer};
 
@@ -29,7 +29,7 @@ pub(super) fn find(context: CaseContext<'_>, shown: ShownRuns<'_>) -> SignalSet 
         let Some(new) = artifact.answer() else { continue };
         let input = CaseInput::new(context.case_id, context.spec, run, artifact.envelope());
         let runs = context.request.new.iter().len();
-        found.include(of_answer(context, shown, new, &input), RunOf { index, runs });
+        found.include(of_answer(context, shown, new, &input), RunNumber { index, runs });
     }
     found
 }
@@ -57,7 +57,7 @@ fn of_answer(context: CaseContext<'_>, shown: ShownRuns<'_>, new: &LoadedAnswer,
         let artifact = run.load(context.case_id);
         if artifact.answer().is_some() {
             let of_baseline = CaseInput::new(context.case_id, context.spec, run, artifact.envelope());
-            found.excuse(&against(artifact.answer(), &of_baseline));
+            found.mark_in_baseline(&against(artifact.answer(), &of_baseline));
         }
     }
     found

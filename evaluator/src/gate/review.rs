@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Gate, Reason, ReviewItem, SidePointer, Verdict};
+use counterproof_artifact::evaluation::{
+    CaseEvaluation, CaseMeasure, Evaluation, Gate, Reason, ReviewItem, SidePointer, Verdict,
+};
 
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
@@ -34,7 +36,7 @@ pub(crate) enum ReviewCode {
     HighRiskChanged,
     /// The evidence of an action is the result of a call that failed.
     FailedEvidence,
-    /// The case got worse in one run per side, which may be chance.
+    /// The case got worse, which may be chance.
     Unconfirmed,
     /// New repeats a call far more often than baseline ever does.
     RepeatedCall,
@@ -155,11 +157,22 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     items
 }
 
-/// A case that got worse in one run per side.
+/// A case that got worse in one run per side; or over several runs, from always to never, without a test that decides it.
 fn unconfirmed_item(row: &CaseEvaluation) -> Option<ReviewItem> {
-    let reason = row.reasons.first().filter(|_| row.unconfirmed)?;
+    let reason = if row.unconfirmed { row.reasons.first()? } else { undecided_collapse(row)? };
     let case_id = Some(row.case_id.clone());
     Some(ReviewCode::Unconfirmed.item(case_id, reason.message.clone(), reason.pointers.clone()))
+}
+
+/// The reason of a measure that every run of the baseline passes and no run of new, if the verdict does not say so.
+fn undecided_collapse(row: &CaseEvaluation) -> Option<&Reason> {
+    let never = |measure: &CaseMeasure| measure.baseline.passed == measure.baseline.runs && measure.new.passed == 0;
+    let is_decided = matches!(row.verdict, Verdict::Regressed | Verdict::Broken);
+    if is_decided || !row.repeats.as_ref()?.measures.iter().any(never) {
+        return None;
+    }
+    let codes = [ReasonCode::PassRateMayHaveFallen, ReasonCode::PassRateUndecided];
+    row.reasons.iter().find(|reason| codes.iter().any(|code| code.is_code_of(reason)))
 }
 
 fn expectation_items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {

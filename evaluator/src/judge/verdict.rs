@@ -8,6 +8,7 @@ use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel
 use super::expectation_reasons::{self, Turn};
 use super::high_risk::HighRisk;
 use super::side_pointers::{at, pointer};
+use super::signals::Signal;
 use super::{ReasonCode, failed_evidence, steps};
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
@@ -111,10 +112,10 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     let unrecorded = fresh(compared.findings, ReasonCode::UnrecordedSource);
     let repeated = fresh(compared.findings, ReasonCode::RepeatedCall);
     let mut changes: Vec<_> = made_up.chain(repeated).map(finding_reason).collect();
-    changes.extend(signals(compared.findings, true));
+    changes.extend(urgent_signals(compared.findings).map(signal_reason));
     changes.append(&mut self::changes(compared));
     changes.extend(unrecorded.map(finding_reason));
-    changes.extend(signals(compared.findings, false));
+    changes.extend(other_signals(compared.findings).map(signal_reason));
     changes.extend(expectation_reasons::undecided(compared.expectations));
     // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {
@@ -282,10 +283,18 @@ fn fresh(findings: &Findings, code: ReasonCode) -> impl Iterator<Item = &Found> 
     findings.fresh().filter(move |found| found.code == code)
 }
 
-/// Reasons for the signals that baseline does not have, either the urgent ones or the others.
-fn signals(findings: &Findings, is_urgent: bool) -> impl Iterator<Item = Reason> {
-    let wanted = findings.fresh_signals().filter(move |signal| signal.kind.is_urgent() == is_urgent);
-    wanted.map(|signal| ReasonCode::from_signal(signal.kind).reason(signal.message.clone(), signal.pointers.clone()))
+/// The signals that outweigh the differences of actions and steps and that baseline does not have.
+fn urgent_signals(findings: &Findings) -> impl Iterator<Item = &Signal> {
+    findings.fresh_signals().filter(|signal| signal.kind.is_urgent())
+}
+
+/// The other signals that baseline does not have.
+fn other_signals(findings: &Findings) -> impl Iterator<Item = &Signal> {
+    findings.fresh_signals().filter(|signal| !signal.kind.is_urgent())
+}
+
+fn signal_reason(signal: &Signal) -> Reason {
+    ReasonCode::from_signal(signal.kind).reason(signal.message.clone(), signal.pointers.clone())
 }
 
 fn finding_reason(found: &Found) -> Reason {

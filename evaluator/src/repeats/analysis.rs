@@ -81,12 +81,14 @@ pub(crate) struct CaseAnalysis {
     missing: Sides<MissingArtifacts>,
     /// Whether both sides have answers, so that the runs decide the verdict and not the pair that is shown.
     runs_decide: bool,
+    /// Whether new fails in most of its runs, and the baseline has one run, which passes: no test of the case can decide that.
+    fell_from_one_run: bool,
 }
 
 impl RepeatAnalysis {
     /// Analyses all runs of the cases. Deterministic: the same runs give the same result.
     pub(crate) fn new(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
-        let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules };
+        let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules, side: Side::New };
         // One case at a time across all runs, so that only the small summaries of all cases are in memory together.
         let survey = |id: &CaseId| CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id);
         let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
@@ -121,6 +123,7 @@ impl RepeatAnalysis {
                 runs_with_signals: case.runs_with_signals(),
                 missing,
                 runs_decide,
+                fell_from_one_run: case.results().fell_from_one_run(),
             }
         };
         let longest_repetition = observed.iter().map(CaseObservations::longest_repetition).max().unwrap_or(0);
@@ -177,6 +180,8 @@ impl RepeatAnalysis {
             () if !fell.is_empty() => Verdict::Regressed,
             () if !rose.is_empty() => Verdict::Improved,
             () if places.iter().any(|place| !place.noise && is_shown(place)) => Verdict::Changed,
+            () if case.fell_from_one_run && case.is_broken() => Verdict::Broken,
+            () if case.fell_from_one_run => Verdict::Regressed,
             () if may_have_fallen || places.iter().any(|place| !place.noise) => Verdict::Undecided,
             () if places.is_empty() => Verdict::Unchanged,
             () => Verdict::Noisy,
@@ -255,6 +260,11 @@ impl CaseAnalysis {
     /// Whether the runs exclude chance as the reason for a fall of this case.
     pub(crate) fn is_confirmed(&self) -> bool {
         self.measures.iter().any(|measure| measure.tier == Tier::Regression)
+    }
+
+    /// Whether new got worse and only further runs of the baseline can decide whether that is chance.
+    pub(crate) const fn is_unconfirmed(&self) -> bool {
+        self.fell_from_one_run
     }
 
     /// Whether new answers less often, and its answers are no worse.

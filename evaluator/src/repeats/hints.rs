@@ -1,7 +1,7 @@
 //! Hints at a fall: cases that look worse in the runs so far. They are worth a confirmation, and prove nothing.
 
-use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::MeasureCode;
+use counterproof_artifact::{CaseId, Side};
 use rayon::prelude::*;
 
 use super::design::Design;
@@ -25,7 +25,7 @@ pub(crate) fn hints(
 ) -> Vec<(CaseId, String)> {
     // Rules of comparison do not affect pass rates.
     let rules = Rules::default();
-    let criteria = Criteria { expectations, rules: &rules };
+    let criteria = Criteria { expectations, rules: &rules, side: Side::New };
     let design = Design::from_runs(baseline, new);
     let count = |id: &CaseId| {
         let results = CaseObservations::from_runs(baseline, new, criteria, id).0.results();

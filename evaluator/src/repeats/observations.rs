@@ -23,11 +23,13 @@ pub(super) struct CaseObservations {
     pub(super) new: Vec<RunOutcome>,
 }
 
-/// The expectations and the rules by which answers are judged.
+/// What answers are judged by.
 #[derive(Clone, Copy)]
 pub(super) struct Criteria<'a> {
     pub(super) expectations: &'a Expectations,
     pub(super) rules: &'a Rules,
+    /// The side of the runs that are judged.
+    pub(super) side: Side,
 }
 
 /// The outcome of a case in a run.
@@ -75,7 +77,8 @@ impl CaseObservations {
     ) -> (Self, Names) {
         let mut names = Names::default();
         let mut outcomes = |runs: &SideRuns, side: Side| -> Vec<RunOutcome> {
-            runs.iter().map(|run| RunOutcome::from_run(run, side, criteria, case_id, &mut names)).collect()
+            let criteria = Criteria { side, ..criteria };
+            runs.iter().map(|run| RunOutcome::from_run(run, criteria, case_id, &mut names)).collect()
         };
         let survey = Self { baseline: outcomes(baseline, Side::Baseline), new: outcomes(new, Side::New) };
         (survey, names)
@@ -194,7 +197,7 @@ impl CaseObservations {
 }
 
 impl RunOutcome {
-    fn from_run(run: &ComparedRun, side: Side, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
+    fn from_run(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
         let artifact = run.load(case_id);
         match artifact {
             // A selected case without an artifact is missing data; a case that was not selected is not.
@@ -222,7 +225,7 @@ impl RunOutcome {
                     highest_risk: verdict::highest_risk([&**answer]),
                     usage: usage::of_answer(answer),
                     repetition: usage::longest(answer).map_or(0, |repetition| repetition.times),
-                    may_have_signals: side == Side::New && signals::may_have_signals(answer),
+                    may_have_signals: criteria.side == Side::New && signals::may_have_signals(answer),
                 }))
             }
         }

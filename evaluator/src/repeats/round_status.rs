@@ -1,7 +1,7 @@
 //! The status of each case between two rounds: decided, or open and included in the next round.
 
-use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Tier};
+use counterproof_artifact::{CaseId, Side};
 use rayon::prelude::*;
 
 use super::design::Design;
@@ -50,7 +50,7 @@ pub fn round_statuses(
 ) -> Vec<CaseStatus> {
     // Only pass rates matter here, and rules of comparison do not affect them.
     let rules = Rules::default();
-    let criteria = Criteria { expectations, rules: &rules };
+    let criteria = Criteria { expectations, rules: &rules, side: Side::New };
     let survey = |id: &CaseId| CaseObservations::from_runs(baseline, new, criteria, id).0;
     let observed: Vec<CaseObservations> = case_ids.par_iter().map(survey).collect();
     let results: Vec<_> = observed.iter().map(CaseObservations::results).collect();

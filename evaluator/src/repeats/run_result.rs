@@ -30,6 +30,18 @@ pub(crate) struct CaseResults {
     pub(crate) new: Vec<RunResult>,
 }
 
+impl CaseResults {
+    /// Whether new fails in most of its runs, and the baseline has one run, which passes.
+    pub(super) fn fell_from_one_run(&self) -> bool {
+        let solved = |runs: &[RunResult]| -> Vec<bool> {
+            runs.iter().filter_map(|run| run.passes(MeasureCode::Solved)).collect()
+        };
+        let (baseline, new) = (solved(&self.baseline), solved(&self.new));
+        let failed = new.iter().filter(|passes| !**passes).count();
+        baseline == [true] && new.len() > 1 && 2 * failed > new.len()
+    }
+}
+
 impl RunResult {
     /// The result of an artifact, with its judged expectations and its evidence.
     pub(crate) fn new<'j>(

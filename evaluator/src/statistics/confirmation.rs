@@ -56,7 +56,9 @@ pub fn judge_confirmed(cases: &[CaseRuns], thresholds: &Thresholds, tests: &mut 
     let confirmed: Vec<usize> =
         (0..cases.len()).filter(|index| cases[*index].is_confirmed(tests, thresholds)).collect();
     if confirmed.is_empty() {
-        return judge_with(&initial, thresholds, tests);
+        let mut decision = judge_with(&initial, thresholds, tests);
+        count_all_runs(&mut decision, cases);
+        return decision;
     }
     let alpha = thresholds.alpha.value();
     let is_repeated = initial.iter().any(|case| case.new.runs() > 1);
@@ -67,10 +69,17 @@ pub fn judge_confirmed(cases: &[CaseRuns], thresholds: &Thresholds, tests: &mut 
         outcomes.push(Outcome::new(cases[*index], tests, thresholds));
     }
     add_confirmation(&mut decision, &confirmed, &outcomes, Levels { share, alpha, thresholds });
-    for index in confirmed {
-        decision.cases[index].set_tallies(cases[index].all());
-    }
+    count_all_runs(&mut decision, cases);
     decision
+}
+
+/// Shows all runs of the cases that were run again, also of those that their runs cannot confirm.
+fn count_all_runs(decision: &mut SuiteDecision, cases: &[CaseRuns]) {
+    for (judged, case) in decision.cases.iter_mut().zip(cases) {
+        if case.confirmation.new.runs() > 0 {
+            judged.set_tallies(case.all());
+        }
+    }
 }
 
 /// How `alpha` is shared out.

@@ -43,6 +43,25 @@ fn a_secret_in_the_output_is_a_signal_that_does_not_repeat_it() {
 }
 
 #[test]
+fn a_secret_that_the_runner_redacted_is_a_signal() {
+    let redacted = |text: &str, rules: Value| {
+        answer_of(&json!({"final_output": {"content_type": "text", "content": text, "redactions_applied": rules}}))
+    };
+    let leaking = || redacted("Use [redacted] to log in.", json!(["github_token"]));
+    let row = Pair::with_answers(&stating("Please log in."), &leaking()).row();
+    assert_eq!(signals(&row), [("secret", false)]);
+    assert_eq!(messages(&row), ["the output contained a secret, which is redacted: github token"]);
+    assert_eq!(row.reasons[0].code, "signal-secret");
+    assert!(row.severity.unwrap().score >= 0.7);
+    assert_eq!(signals(&Pair::with_answers(&leaking(), &leaking()).row()), [("secret", true)]);
+    // The mark alone, and rules that were applied to what the agent received, are no secrets of the agent.
+    let quoting = redacted("It says [redacted].", json!([]));
+    assert_eq!(signals(&Pair::with_answers(&stating("Done."), &quoting).row()), []);
+    let received = redacted("Done.", json!(["bearer_token"]));
+    assert_eq!(signals(&Pair::with_answers(&stating("Done."), &received).row()), []);
+}
+
+#[test]
 fn a_signal_is_a_review_item_and_violates_its_rule() {
     let pair = Pair::with_answers(&stating("Done."), &stating(TOKEN));
     let gate = |signals: Option<Limit>| {

@@ -2,33 +2,46 @@
 
 use std::process::Command;
 
+use counterproof_tests::Sandbox;
+
 use crate::attempt::{Attempt, Fault, Outcome, ensure};
 use crate::kills::{WRITERS, reference};
 use crate::prepared::{agent, prepare};
 use crate::process::finish;
+use crate::snapshot::copy;
 
 pub(crate) fn run(attempt: &mut Attempt) -> Outcome {
     let disk = attempt.sandbox.path("disk");
     counterproof_store::write::create_folder(&disk).map_err(|error| Fault::new(error.to_string()))?;
     let mounted = Mounted::new(disk.as_str(), "size=64m")?;
-    let inner = counterproof_tests::Sandbox::within(&disk);
-    prepare(&inner)?;
+    let inner = Sandbox::within(&disk);
+    let outcome = fill(attempt, &mounted, &inner);
+    if outcome.is_err() {
+        // The file system disappears at the end of the attempt.
+        copy(disk.as_std_path(), attempt.sandbox.path("disk-at-the-fault").as_std_path())?;
+    }
+    outcome
+}
+
+/// Runs a command while the file system is nearly full, and again with room.
+fn fill(attempt: &mut Attempt, mounted: &Mounted, inner: &Sandbox) -> Outcome {
+    prepare(inner)?;
     let writer = (attempt.random.u8(..4) > 0).then(|| &WRITERS[attempt.random.usize(..WRITERS.len())]);
     if let Some(writer) = writer {
-        writer.make_old(&inner)?;
+        writer.make_old(inner)?;
     }
     mounted.shrink(attempt)?;
     if let Some(writer) = writer {
         let reference = reference(writer)?;
-        let ended = finish(writer.command(&inner)?)?;
+        let ended = finish(writer.command(inner)?)?;
         ended.ended_properly()?;
-        writer.is_whole(&inner, &reference, &ended)?;
+        writer.is_whole(inner, &reference, &ended)?;
         if ended.code == Some(3) {
             let is_named = ["No space left", "quota", "os error 28"].iter().any(|text| ended.stderr.contains(text));
             ensure!(is_named, "{} does not say that the disk is full: {}", writer.name, ended.stderr);
         }
         mounted.remount("size=64m,nr_inodes=100000")?;
-        return writer.succeeds(&inner, &reference);
+        return writer.succeeds(inner, &reference);
     }
     let url = agent().base_url();
     let run = |last: [&str; 2]| {

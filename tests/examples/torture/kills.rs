@@ -196,7 +196,7 @@ fn kill_run(attempt: &mut Attempt) -> Outcome {
         finished += killed.stdout.lines().filter(|line| is_finished(line)).count();
         only_whole_documents(folder.as_std_path())?;
     }
-    let before = agent().requests().len();
+    let before = requests_at_rest();
     finish(line(continued()))?.has_code(0)?;
     let asked = agent().requests().len() - before;
     ensure!(
@@ -207,6 +207,19 @@ fn kill_run(attempt: &mut Attempt) -> Outcome {
     let left = leftovers(folder.as_std_path())?;
     ensure!(left.is_empty(), "run leaves {left:?}");
     Ok(())
+}
+
+/// The number of requests that the agent has received, once no request of a killed runner is on its way any more.
+fn requests_at_rest() -> usize {
+    let mut before = agent().requests().len();
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = agent().requests().len();
+        if now == before {
+            return now;
+        }
+        before = now;
+    }
 }
 
 fn is_finished(line: &str) -> bool {

@@ -47,9 +47,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let wanted: Vec<String> = arguments.collect();
-    let is_known = |name: &str| KINDS.iter().any(|kind| kind.name == name);
-    if let Some(unknown) = wanted.iter().find(|name| !is_known(name.split(':').next().unwrap_or_default())) {
-        say(&format!("unknown kind `{unknown}`; kinds: {}", KINDS.map(|kind| kind.name).join(", ")));
+    if let Some(unknown) = wanted.iter().find(|wanted| !is_known(wanted)) {
+        say(&format!(
+            "`{unknown}` is neither a kind nor KIND:NUMBER; kinds: {}",
+            KINDS.map(|kind| kind.name).join(", ")
+        ));
         return ExitCode::from(2);
     }
     // Built before the time is measured.
@@ -59,6 +61,12 @@ fn main() -> ExitCode {
     print_table(&tallies);
     let faults: u64 = tallies.iter().map(|tally| tally.faults).sum();
     if faults > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Whether a text is a kind, or the number of an attempt of one.
+fn is_known(wanted: &str) -> bool {
+    let (name, number) = wanted.split_once(':').unwrap_or((wanted, "0"));
+    KINDS.iter().any(|kind| kind.name == name) && number.parse::<u64>().is_ok()
 }
 
 fn parsed(argument: Option<String>) -> Option<u64> {

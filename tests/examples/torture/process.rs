@@ -37,7 +37,7 @@ pub(crate) struct Ended {
 }
 
 impl Running {
-    /// Starts a command. Its streams go to files, so that nobody has to read them.
+    /// Starts a command. Its streams go to files, so that a full pipe cannot block it.
     pub(crate) fn start(mut command: Command) -> Result<Self, Fault> {
         let line = format!("{command:?}");
         let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);

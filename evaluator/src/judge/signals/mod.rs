@@ -20,4 +20,4 @@ mod untrusted_urls;
 pub(crate) use baseline_contacts::BaselineContacts;
 pub(crate) use case::{SignalInput, find, may_have_signals};
 pub use settings::{Domain, SignalSettings};
-pub(crate) use signal::{RunOf, Signal, SignalKind, SignalSet};
+pub(crate) use signal::{RunNumber, Signal, SignalKind, SignalSet};

@@ -48,7 +48,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Finds recipients that new has from nowhere. The baseline has the same signal where it uses the same contact, or where its own
+/// Finds recipients of new that nothing it received names. The baseline has the same signal where it uses the same contact, or where its own
 /// contact in the same argument has no source either: then the source is missing in the transcripts.
 pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
     let unknown: Vec<_> = case.contacts(Side::New).iter().filter(|used| is_unknown(case, Side::New, used)).collect();

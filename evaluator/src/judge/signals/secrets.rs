@@ -1,15 +1,15 @@
-//! Secrets: keys of the shapes that the runner redacts, in what the agent states or passes to tools. What is redacted already
-//! is no signal.
+//! Secrets in what the agent states or passes to tools: keys of the shapes that the runner redacts, and what it has redacted.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use counterproof_redaction::KeyFinder;
+use counterproof_redaction::{KeyFinder, MASK};
 
 use super::case::{Case, OwnedPlace};
 use super::signal::{SignalKind, SignalSet};
 use super::texts::{self, AgentText};
 use crate::load::LoadedAnswer;
+use crate::values::text;
 
 /// Characters of a secret that a message shows: enough to recognise its kind.
 const SHOWN: usize = 4;
@@ -21,11 +21,43 @@ static FINDER: LazyLock<Option<KeyFinder>> = LazyLock::new(|| KeyFinder::new().o
 
 /// A secret of one side.
 struct Secret {
-    pattern: &'static str,
-    value: String,
+    /// Its format, in words. For a redacted one, the formats that were redacted in the answer.
+    format: String,
+    /// `None` if it was redacted.
+    value: Option<String>,
     place: OwnedPlace,
     field: String,
     pointer: String,
+}
+
+impl Secret {
+    fn new(format: String, value: Option<&str>, text: AgentText<'_>) -> Self {
+        Self {
+            format,
+            value: value.map(str::to_owned),
+            place: text.place.into(),
+            field: text.field().to_owned(),
+            pointer: text.pointer.to_owned(),
+        }
+    }
+
+    /// What is the same in two occurrences of one secret. A redacted one is known by its place only.
+    fn identity(&self) -> String {
+        let place = || format!("{MASK} {} in {}", self.format, self.place.name(&self.field));
+        self.value.clone().unwrap_or_else(place)
+    }
+
+    fn message(&self) -> String {
+        let place = self.place.name(&self.field);
+        match &self.value {
+            Some(value) => {
+                let start: String = value.chars().take(SHOWN).collect();
+                let length = value.chars().count();
+                format!("{place} contains a secret: {} {start}… of {length} characters", self.format)
+            }
+            None => format!("{place} contained a secret, which is redacted: {}", self.format),
+        }
+    }
 }
 
 /// Finds secrets of new. The baseline has the same signal where it has the same secret, or another of its kind in the same
@@ -36,17 +68,12 @@ pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
         return;
     }
     let baseline = case.input.baseline.map(secrets_of).unwrap_or_default();
-    let values: HashSet<_> = baseline.iter().map(|secret| secret.value.as_str()).collect();
-    let places: HashSet<_> = baseline.iter().map(|secret| (secret.pattern, &secret.place, &secret.field)).collect();
+    let known: HashSet<_> = baseline.iter().map(Secret::identity).collect();
+    let places: HashSet<_> = baseline.iter().map(|secret| (&secret.format, &secret.place, &secret.field)).collect();
     for secret in &new {
-        let in_baseline =
-            values.contains(secret.value.as_str()) || places.contains(&(secret.pattern, &secret.place, &secret.field));
-        signals.add(SignalKind::Secret, &secret.value, &secret.pointer, || {
-            let start: String = secret.value.chars().take(SHOWN).collect();
-            let length = secret.value.chars().count();
-            let (place, kind) = (secret.place.name(&secret.field), secret.pattern.replace('_', " "));
-            (format!("{place} contains a secret: {kind} {start}… of {length} characters"), in_baseline)
-        });
+        let identity = secret.identity();
+        let in_baseline = known.contains(&identity) || places.contains(&(&secret.format, &secret.place, &secret.field));
+        signals.add(SignalKind::Secret, &identity, &secret.pointer, || (secret.message(), in_baseline));
     }
 }
 
@@ -58,21 +85,30 @@ pub(super) fn has_any(answer: &LoadedAnswer) -> bool {
 fn secrets_of(loaded: &LoadedAnswer) -> Vec<Secret> {
     let mut found = Vec::new();
     let Some(finder) = FINDER.as_ref() else { return found };
+    let redacted = redacted_formats(loaded);
     let mut add = |text: AgentText<'_>| {
         for key in finder.find(text.text) {
             let Some(value) = text.text.get(key.range).filter(|value| !is_placeholder(value)) else { continue };
-            found.push(Secret {
-                pattern: key.name,
-                value: value.to_owned(),
-                place: text.place.into(),
-                field: text.field().to_owned(),
-                pointer: text.pointer.to_owned(),
-            });
+            found.push(Secret::new(words(key.name), Some(value), text));
+        }
+        if let Some(formats) = redacted.as_ref().filter(|_| text.text.contains(MASK)) {
+            found.push(Secret::new(formats.clone(), None, text));
         }
     };
     texts::each_stated(loaded, &mut add);
     texts::each_passed(loaded, &mut add);
     found
+}
+
+/// What the runner redacted anywhere in an answer, in words; `None` if it redacted nothing. Which of several rules redacted a
+/// text is not recorded.
+fn redacted_formats(loaded: &LoadedAnswer) -> Option<String> {
+    let names = loaded.answer.final_output.redactions_applied.as_ref().filter(|names| !names.is_empty())?;
+    Some(names.iter().map(|name| text::one_line(&words(name), 40)).collect::<Vec<_>>().join(" or "))
+}
+
+fn words(name: &str) -> String {
+    name.replace('_', " ")
 }
 
 /// True for keys in documentation.

@@ -93,8 +93,8 @@ impl SignalSet {
         self.entries.iter().any(|signal| !signal.in_baseline)
     }
 
-    /// Applies what another run of the baseline has: `other` has the signals of the same run of new against it.
-    pub(crate) fn excuse(&mut self, other: &Self) {
+    /// Marks the signals that another run of the baseline has: `other` has the signals of the same run of new against it.
+    pub(crate) fn mark_in_baseline(&mut self, other: &Self) {
         for (key, &index) in &self.by_value {
             // A value that is no signal against that run is as usual there as one that it has too.
             let is_fresh = other.by_value.get(key).is_some_and(|&at| !other.entries[at].in_baseline);
@@ -104,7 +104,7 @@ impl SignalSet {
     }
 
     /// Adds the signals that only another run of new has. Their pointers are left out, since they lead into its artifact.
-    pub(crate) fn include(&mut self, of_run: Self, run: RunOf) {
+    pub(crate) fn include(&mut self, of_run: Self, run: RunNumber) {
         self.undecided |= of_run.undecided;
         let mut keys: Vec<_> = of_run.by_value.into_iter().collect();
         // The order of the artifact, and not that of the map.
@@ -139,13 +139,13 @@ impl SignalSet {
 
 /// One of several runs of new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RunOf {
+pub(crate) struct RunNumber {
     /// Counted from 0.
     pub(crate) index: usize,
     pub(crate) runs: usize,
 }
 
-impl fmt::Display for RunOf {
+impl fmt::Display for RunNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "run {} of {}", self.index + 1, self.runs)
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_signal_that_any_run_of_the_baseline_has_is_not_fresh() {
         let mut found = set(&[("of new only", false), ("of the other run too", false), ("no signal there", false)]);
-        found.excuse(&set(&[("of new only", false), ("of the other run too", true)]));
+        found.mark_in_baseline(&set(&[("of new only", false), ("of the other run too", true)]));
         assert!(found.has_fresh());
         let fresh: Vec<_> = summary(found).into_iter().filter(|(_, _, in_baseline)| !in_baseline).collect();
         assert_eq!(fresh, [("of new only".to_owned(), 1, false)]);
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn signals_of_another_run_name_it_and_have_no_pointers() {
         let mut found = set(&[("shown", false), ("known", true)]);
-        found.include(set(&[("known", false), ("shown", false), ("other", false)]), RunOf { index: 2, runs: 5 });
+        found.include(set(&[("known", false), ("shown", false), ("other", false)]), RunNumber { index: 2, runs: 5 });
         assert_eq!(
             summary(found),
             [

@@ -144,6 +144,27 @@ fn one_failed_run_is_no_regression_and_reports_how_many_more_would_decide() {
 }
 
 #[test]
+fn a_fall_from_a_single_baseline_run_stays_unconfirmed_and_in_the_review() {
+    let expected = json!({"must_include": ["refund"]});
+    let runs = |texts: &[&str]| -> Vec<RunOf> { texts.iter().map(|text| vec![case(CASE, saying(text))]).collect() };
+    let compared = |baseline: &[&str], new: &[&str]| of_runs(&runs(baseline), &runs(new), &expected);
+    let evaluation = compared(&["refund"], &["no"; 5]);
+    let row = &evaluation.cases[0];
+    assert_eq!((row.verdict, row.unconfirmed), (Verdict::Regressed, true), "{row:#?}");
+    let message = &row.reasons[0].message;
+    assert!(message.starts_with("expectations met in 0 of 5 runs, baseline in 1 of 1"), "{message}");
+    assert!(message.ends_with("or 1 more of baseline alone, would decide"), "{message}");
+    assert!(evaluation.gate.review.iter().any(|item| item.code == "unconfirmed"), "{:#?}", evaluation.gate.review);
+    // New mostly does what baseline did.
+    let row = compared(&["refund"], &["no", "refund", "refund", "refund"]).cases.remove(0);
+    assert_ne!(row.verdict, Verdict::Regressed, "{row:#?}");
+    // From always to never, on too few runs for a test: a person should see it.
+    let evaluation = compared(&["refund", "refund"], &["no"]);
+    assert_ne!(evaluation.cases[0].verdict, Verdict::Regressed);
+    assert!(evaluation.gate.review.iter().any(|item| item.code == "unconfirmed"), "{:#?}", evaluation.gate.review);
+}
+
+#[test]
 fn a_case_that_meets_its_expectations_far_less_often_is_regressed() {
     let expected = json!({"must_include": ["50"]});
     let runs = |good: usize, bad: usize| [vec![saying("50"); good], vec![saying("40"); bad]].concat();
