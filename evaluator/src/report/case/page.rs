@@ -200,7 +200,7 @@ mod tests {
             let (page, copies) = CasePage::new(&site, case, &CopyFailures::default());
             let artifact = site.files(Side::New)[0].artifact_path(site.pages.stem(&case.row.case_id));
             let Some(copy) = copies.into_iter().find(|copy| copy.target == artifact) else { return Ok(()) };
-            // A folder can be opened, and fails when it is read.
+            // A folder cannot be copied.
             let directory = tempfile::tempdir().unwrap();
             let out = Utf8Path::from_path(directory.path()).unwrap();
             let failures = copy_files(out, [FileCopy { source: out.to_owned(), ..copy }]).unwrap();

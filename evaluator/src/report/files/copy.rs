@@ -60,6 +60,8 @@ pub(crate) fn copy_files(
             Err(error) if error.path == source => {
                 let reason = format!("could not be copied: {}", error.source);
                 // A page that another thread builds at this moment may link to the file, so the reason takes its place.
+                // A source that could not be opened has no target yet, and perhaps no folder for it.
+                write::create_folder(path.parent().unwrap_or(out))?;
                 write::write(&path, reason.as_bytes(), Durability::Cached)?;
                 failures.reasons.insert(target, reason);
             }
@@ -87,7 +89,7 @@ mod tests {
         let out = Utf8Path::from_path(directory.path()).unwrap();
         let source = out.join("source.json");
         write::write(&source, b"{}", Durability::Cached).unwrap();
-        // A folder can be opened, and fails when it is read.
+        // A folder cannot be copied. The folder of its target does not exist yet.
         let unreadable = reference(out.to_owned(), "artifacts/new/a.json");
         let readable = reference(source, "artifacts/new/b.json");
         let copies = [&unreadable, &readable].map(|reference| reference.copy.clone().unwrap());
