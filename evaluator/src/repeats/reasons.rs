@@ -38,12 +38,17 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
         Tier::Unknown | Tier::Steady => ReasonCode::PassRateUndecided,
     };
     let mut message = measured(measure);
-    if code == ReasonCode::PassRateUndecided && measure.baseline.runs == 1 && measure.new.runs > 1 {
-        message.push_str("; one run of the baseline cannot confirm it: repeat the baseline");
-    }
-    if let (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) = (measure.tier, measure.more_runs) {
-        message.push_str("; ");
-        message.push_str(&messages::more_runs(more, measure.more_baseline_runs));
+    if matches!(measure.tier, Tier::Likely | Tier::Watch | Tier::Unknown) {
+        match measure.more_runs {
+            Some(more) => {
+                message.push_str("; ");
+                message.push_str(&messages::more_runs(more, measure.more_baseline_runs));
+            }
+            None if measure.baseline.runs == 1 && measure.new.runs > 1 => {
+                message.push_str("; one run of the baseline cannot confirm it: repeat the baseline");
+            }
+            None => {}
+        }
     }
     code.reason(message, Vec::new())
 }

@@ -221,7 +221,8 @@ fn compare_states_how_to_confirm_what_one_run_shows() {
     // One failure in one run may be chance, so it does not fail the gate.
     assert_eq!(compared.code, Some(0), "{compared}");
     assert_eq!(evaluated(&sandbox, "fell")["unconfirmed"], json!(true), "{compared}");
-    let said = "hint: 1 case is worse in a single run, which may be chance; to run them again, add the options of the agent to";
+    let said =
+        "hint: 1 case is worse in a single run, which may be chance; to run them again, add the options of the agent,";
     let next = "      counterproof run --cases cases.json --side new --resume n --confirm 4\n";
     assert!(compared.stderr.contains(said) && compared.stderr.contains(next), "{compared}");
 
@@ -331,4 +332,25 @@ fn an_interrupted_confirmation_resumes_with_its_cases() {
     }
     let compared = sandbox.run(["compare", "--cases", "cases.json"]);
     assert!(compared.stderr.contains("with 2 confirmation runs of `n`"), "{compared}");
+}
+
+#[test]
+fn a_case_that_fails_against_one_baseline_run_stays_unconfirmed_and_in_the_review() {
+    let sandbox = sandbox(&["steady", "fell"]);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good"));
+    let new = agent(|case, _| case == "steady");
+    let confirmed = done(run(&sandbox, &new, "--side new --run-id n --confirm 4"));
+    assert!(confirmed.stderr.contains("warning: the baseline has one run"), "{confirmed}");
+    assert!(confirmed.stderr.contains("--confirm-baseline-url"), "{confirmed}");
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    let case = evaluated(&sandbox, "fell");
+    assert_eq!((&case["verdict"], &case["unconfirmed"]), (&json!("regressed"), &json!(true)), "{compared}");
+    let message = case["reasons"][0]["message"].as_str().unwrap();
+    assert!(message.contains("0 of 5 runs, baseline in 1 of 1"), "{message}");
+    assert!(message.ends_with("one run of the baseline cannot confirm it: repeat the baseline"), "{message}");
+    assert!(compared.stdout.contains("Review"), "{compared}");
+    let limited = "[gate]\nunconfirmed = 0\n";
+    let sandbox = sandbox.with_file("counterproof.toml", limited);
+    assert_eq!(sandbox.run(["compare", "--cases", "cases.json"]).code, Some(1));
 }

@@ -37,7 +37,8 @@ fn hint_at_confirmation(options: &CompareOptions, evaluation: &Evaluation, strea
     let (true, None, Some(cases)) = (unconfirmed > 0, &evaluation.repeats, &options.cases) else { return };
     let worse = if unconfirmed == 1 { "1 case is worse" } else { &format!("{unconfirmed} cases are worse") };
     streams.log(format_args!(
-        "hint: {worse} in a single run, which may be chance; to run them again, add the options of the agent to\n      \
+        "hint: {worse} in a single run, which may be chance; to run them again, add the options of the agent, and of the\n      \
+         baseline's agent (`--confirm-baseline-url`) unless the baseline has several runs, to\n      \
          counterproof run --cases {} --side new --resume {} --confirm 4",
         shell::path(cases),
         evaluation.new.run_id

@@ -140,6 +140,13 @@ impl<'a> Confirmation<'a> {
         if flipped.len() > MAX_CASES_LISTED {
             streams.log(format_args!("  and {} more", flipped.len() - MAX_CASES_LISTED));
         }
+        if self.baseline_agent.is_none() && !self.baseline.is_repeated() {
+            streams.warn(
+                "the baseline has one run, against which no number of runs of new excludes chance: these cases stay \
+                 unconfirmed\nhint: name the baseline's agent with `--confirm-baseline-url`, or create several runs of the \
+                 baseline with `--side baseline --repeat N`",
+            );
+        }
     }
 
     /// Returns the settings of the confirmation run with this number, counted from 1.
