@@ -18,8 +18,13 @@ use crate::streams::Streams;
 pub(crate) enum RunSelection {
     /// These run folders.
     Folders(Vec<Utf8PathBuf>),
-    /// The latest run of the side below this folder, with its repeats.
-    LatestIn(Utf8PathBuf),
+    /// The latest run of the side, with its repeats.
+    Latest {
+        /// The folder of all runs.
+        runs: Utf8PathBuf,
+        /// The option of the command that selects runs of the baseline, such as `--baseline`.
+        baseline_option: &'static str,
+    },
 }
 
 impl RunSelection {
@@ -27,7 +32,7 @@ impl RunSelection {
     pub(crate) fn open(&self, side: Side, streams: &mut Streams) -> Result<Vec<RunReader>, CommandError> {
         let runs = match self {
             Self::Folders(folders) => open_folders(folders, side)?,
-            Self::LatestIn(runs) => latest_with_repeats(runs, side, streams)?,
+            Self::Latest { runs, baseline_option } => latest_with_repeats(runs, baseline_option, side, streams)?,
         };
         warn_about_missing_repeats(&runs, side, streams);
         Ok(runs)
@@ -104,25 +109,30 @@ pub(crate) fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Resu
 }
 
 /// Opens the latest run of a side and its repeats, the latest last.
-fn latest_with_repeats(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Vec<RunReader>, CommandError> {
+fn latest_with_repeats(
+    runs: &Utf8Path,
+    baseline_option: &str,
+    side: Side,
+    streams: &mut Streams,
+) -> Result<Vec<RunReader>, CommandError> {
     let latest = latest(runs, side, streams)?;
     // Several new runs are normal and the latest is the one to test. The choice of a baseline, however, decides the verdicts.
     if side == Side::Baseline && !latest.others.is_empty() {
-        streams.log(chosen_baseline(&latest));
+        streams.log(chosen_baseline(&latest, baseline_option));
     }
     let mut repeats = latest.repeats;
     repeats.push(latest.run);
     Ok(repeats)
 }
 
-/// Names the baseline that was chosen among several.
-fn chosen_baseline(latest: &Latest) -> String {
+/// Names the baseline that was chosen among several, and the option that selects others.
+fn chosen_baseline(latest: &Latest, option: &str) -> String {
     let repeats = match latest.repeats.len() {
         0 => String::new(),
         repeats => format!(" with its {}", text::count(repeats, "repeat", "repeats")),
     };
     format!(
-        "note: using the latest baseline in `{}`, `{}`{repeats}; ignoring {}. Select others with `--baseline DIR…`",
+        "note: using the latest baseline in `{}`, `{}`{repeats}; ignoring {}. Select others with `{option} DIR…`",
         latest.run.parent_folder(),
         latest.run.folder(),
         text::count(latest.others.len(), "other", "others")

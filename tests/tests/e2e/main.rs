@@ -23,6 +23,7 @@ mod history;
 mod hostile_names;
 #[cfg(target_os = "linux")]
 mod inherited;
+mod latest_baseline;
 mod malformed;
 mod merge;
 mod new_ids;

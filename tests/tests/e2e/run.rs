@@ -184,6 +184,20 @@ fn an_unreachable_agent_is_an_error_and_every_case_has_its_artifact() {
 }
 
 #[test]
+fn the_warning_about_a_baseline_without_answers_has_no_escape_codes() {
+    let sandbox = Sandbox::new().with_file("cases.json", &cases());
+    let line = ["run", "--cases", "cases.json", "--side", "baseline", "--base-url", "http://127.0.0.1:1"];
+    let finished = sandbox.run(line);
+    let warning = finished.stderr.lines().find(|line| line.contains("the baseline answered"));
+    assert_eq!(
+        warning,
+        Some("warning: the baseline answered 0 of 6 cases; cases without an answer cannot be compared"),
+        "{finished}"
+    );
+    assert!(!finished.stderr.contains('\u{1b}'), "{finished}");
+}
+
+#[test]
 fn secrets_from_the_environment_are_in_no_file_or_message() {
     let agent = Agent::start(|_| Reply::text(500, "text/plain", "you sent tok-s3cret-4711"));
     let sandbox = sandbox().with_variable("AGENT_TOKEN", "Bearer tok-s3cret-4711");

@@ -48,7 +48,11 @@ impl CompareOptions {
         }
         let selection = |one: &Option<Utf8PathBuf>, several: &[Utf8PathBuf]| {
             let folders: Vec<_> = one.iter().chain(several).cloned().collect();
-            if folders.is_empty() { RunSelection::LatestIn(args.runs.clone()) } else { RunSelection::Folders(folders) }
+            if folders.is_empty() {
+                RunSelection::Latest { runs: args.runs.clone(), baseline_option: "--baseline" }
+            } else {
+                RunSelection::Folders(folders)
+            }
         };
         Ok(Self {
             baseline: selection(&args.baseline, &args.baseline_runs),

@@ -180,7 +180,7 @@ fn open_baseline(
             streams.log(format_args!("note: {error}; no case is confirmed"));
             return Ok(None);
         }
-        RunSelection::LatestIn(shared.out.clone())
+        RunSelection::Latest { runs: shared.out.clone(), baseline_option: "--against" }
     } else {
         RunSelection::Folders(against.to_vec())
     };
