@@ -250,3 +250,80 @@ fn large_honest_schemas_and_documents_are_decided() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn keywords_whose_value_is_an_object_without_schemas_compile_in_all_drafts() {
+    let keywords = [
+        ("dependentRequired", json!({"card": ["address"], "a": []})),
+        ("dependencies", json!({"card": ["address"]})),
+        ("$vocabulary", json!({"https://json-schema.org/draft/2020-12/vocab/core": true})),
+        ("const", json!({"required": true})),
+        ("default", json!({"required": true, "type": 5})),
+        ("enum", json!([{"required": true}])),
+        ("examples", json!([{"type": 5}])),
+        ("x-owner", json!({"type": 5, "names": ["a"]})),
+    ];
+    for draft in ["", "draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12"] {
+        for (keyword, value) in &keywords {
+            let mut schema = json!({ *keyword: value });
+            match draft {
+                "" => {}
+                old if old.starts_with("draft-") => {
+                    schema["$schema"] = json!(format!("http://json-schema.org/{old}/schema#"));
+                }
+                new => schema["$schema"] = json!(format!("https://json-schema.org/{new}/schema")),
+            }
+            let compiled = JsonSchema::compile(&schema);
+            assert!(compiled.is_ok(), "{draft} {keyword}: {compiled:?}");
+            let nested = JsonSchema::compile(&json!({"properties": {"x": schema}}));
+            assert!(nested.is_ok(), "{draft} {keyword}: {nested:?}");
+        }
+    }
+    let schema = json!({"$schema": NEW, "dependentRequired": {"card": ["address"]}});
+    assert_eq!(check(&schema, &json!({"card": 1, "address": 2})), SchemaOutcome::Valid);
+    assert!(matches!(check(&schema, &json!({"card": 1})), SchemaOutcome::Invalid { .. }));
+}
+
+#[test]
+fn errors_quote_the_schema_as_it_is_written() {
+    for (schema, quoted) in [
+        (json!({"required": {}}), "{}"),
+        (json!({"required": {"a": {"b": 1}}}), r#"{"a":{"b":1}}"#),
+        (json!({"properties": {"a": {"type": [true]}}}), "[true]"),
+    ] {
+        let error = JsonSchema::compile(&schema).unwrap_err().to_string();
+        assert!(error.contains(quoted) && !error.contains("counterproof"), "{error}");
+    }
+}
+
+#[test]
+fn braces_in_character_classes_are_no_repetitions() {
+    let names = ["a", "b", "c", "d"].map(|name| (format!("[{name}{{18446744073709551615}}]"), json!(true)));
+    let schema = json!({"patternProperties": Map::from_iter(names)});
+    assert_eq!(check(&schema, &json!({"a": 1, "x": 2})), SchemaOutcome::Valid);
+}
+
+#[test]
+fn patterns_with_comments_are_errors_or_undecided_since_a_comment_can_hide_a_repetition() {
+    // Only some drafts demand that a pattern is valid in JavaScript, which has no comments.
+    for draft in ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#", NEW] {
+        for pattern in ["(?x)# [\na{500}c # ]", "(?#[)a{500}(?#])", "(?x:# [\na{500}c # ]\n)"] {
+            let text = (json!({"$schema": draft, "pattern": pattern}), json!("a"));
+            let name = (json!({"$schema": draft, "patternProperties": {pattern: true}}), json!({"a": 1}));
+            for (schema, value) in [text, name] {
+                if JsonSchema::compile(&schema).is_ok() {
+                    is_undecided(&schema, &value, "50000000 steps");
+                }
+            }
+        }
+    }
+    let accepted = json!({"$schema": NEW, "pattern": "(?x)a # b"});
+    is_undecided(&accepted, &json!("a"), "50000000 steps");
+}
+
+#[test]
+fn long_names_of_members_cost_steps_for_each_pattern() {
+    let schema = json!({"patternProperties": {"[ab]*a[ab]{50000}c": true}});
+    assert_eq!(check(&schema, &json!({"ab": 1})), SchemaOutcome::Valid);
+    is_undecided(&schema, &json!({"ab".repeat(250_000): 1}), "50000000 steps");
+}

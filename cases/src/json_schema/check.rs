@@ -110,9 +110,11 @@ impl JsonSchema {
             Err(reason) => return Ok(Self { compiled: Err(reason) }),
         };
         let weights = Weights::new(&counted);
+        // Messages quote parts of the schema, so the error is that of the schema as it is written.
+        let build = || build(&counted).map_err(|error| build(schema).err().unwrap_or(error));
         let compiled = match depth(&counted) {
-            0..=DEPTH_ON_ANY_STACK => build(&counted)?,
-            _ => on_large_stack(|| build(&counted)).unwrap_or(Ok(Err(TooCostly::NoThread)))?,
+            0..=DEPTH_ON_ANY_STACK => build()?,
+            _ => on_large_stack(build).unwrap_or(Ok(Err(TooCostly::NoThread)))?,
         };
         Ok(Self { compiled: compiled.map(|validator| Compiled { validator, weights, nested }) })
     }

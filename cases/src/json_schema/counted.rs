@@ -10,7 +10,7 @@ pub(super) const MAPS: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
 /// Keywords whose value is data, which may look like a schema.
-pub(super) const DATA: [&str; 5] = ["enum", "const", "default", "examples", "$vocabulary"];
+pub(super) const DATA: [&str; 6] = ["enum", "const", "default", "examples", "$vocabulary", "dependentRequired"];
 
 /// Keywords whose value is a schema for the same value.
 const CONDITIONS: [&str; 4] = ["not", "if", "then", "else"];

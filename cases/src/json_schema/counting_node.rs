@@ -126,8 +126,9 @@ impl<'a> Iterator for Members<'a> {
     type Item = (&'a str, CountingNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        take_for_member();
-        self.0.next().map(|(name, value)| (name.as_str(), CountingNode(value)))
+        let member = self.0.next();
+        take_for_member(member.map_or(0, |(name, _)| name.len()));
+        member.map(|(name, value)| (name.as_str(), CountingNode(value)))
     }
 }
 

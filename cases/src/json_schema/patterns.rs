@@ -31,11 +31,24 @@ pub(super) fn size_limit(schema: &Value) -> usize {
 
 /// Returns the steps that a match against 64 bytes of text can take.
 pub(super) fn steps(pattern: &str) -> u64 {
+    if may_have_comments(pattern) {
+        // A comment can hide the parenthesis or bracket that gives a repetition its meaning.
+        return u64::MAX;
+    }
     let backtracks =
         ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|around| pattern.contains(around)) || refers_back(pattern);
     let extra = if backtracks { BACKTRACKING_STEPS } else { 0 };
     // Without its cache, the engine follows each character of the pattern for each byte.
     (1 + expanded_chars(pattern) / 4).saturating_add(extra)
+}
+
+/// Whether a pattern has the flag `x` or a group that is a comment. JSON Schema has neither, but the engine accepts both, and
+/// some drafts do not check patterns.
+fn may_have_comments(pattern: &str) -> bool {
+    pattern.split("(?").skip(1).any(|group| {
+        let mut flags = group.chars().take_while(|char| char.is_ascii_alphabetic() || *char == '-');
+        group.starts_with('#') || flags.any(|flag| flag == 'x')
+    })
 }
 
 fn refers_back(pattern: &str) -> bool {
@@ -64,6 +77,17 @@ fn expanded_chars(pattern: &str) -> u64 {
                 closed.length.max(1)
             }
             '{' => group.atom.saturating_mul(repetitions(&pattern[at..])),
+            // Braces and parentheses have no meaning in a class.
+            '[' => {
+                while let Some((_, inner)) = chars.next() {
+                    match inner {
+                        ']' => break,
+                        '\\' => _ = chars.next(),
+                        _ => {}
+                    }
+                }
+                1
+            }
             '\\' => {
                 chars.next();
                 1
@@ -93,7 +117,19 @@ mod tests {
         assert!(expanded_chars("(a{100}b){100}") > 10_000);
         assert!(expanded_chars("((a{1000}){1000}){1000}") > 1_000_000_000);
         assert!(expanded_chars("^[0-9]{4}-[0-9]{2}-[0-9]{2}$") < 64);
+        assert_eq!(expanded_chars(r"[(a{1000})\]{9}]b[[{5}]c"), 4, "classes");
+        assert!(expanded_chars("[ab]{1000}") >= 1000);
         assert!(expanded_chars(r")(}{\") < 8, "invalid patterns do not matter, but must not panic");
+    }
+
+    #[test]
+    fn patterns_with_comments_cost_more_than_any_budget() {
+        for pattern in ["(?x)a", "(?i-x)a", "(?sx:a)", "(?#b)a"] {
+            assert_eq!(steps(pattern), u64::MAX, "{pattern}");
+        }
+        for pattern in ["(?<x>a)", "(?:x)", "(?=x)", "(?P<x>a)", "(?i)x"] {
+            assert!(steps(pattern) < 100, "{pattern}");
+        }
     }
 
     #[test]

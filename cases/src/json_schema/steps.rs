@@ -13,7 +13,7 @@ use super::patterns;
 pub(super) struct Weights {
     /// The steps of the most expensive pattern, for each string and 64 bytes of it.
     text: u64,
-    /// The steps of the most expensive `patternProperties`, for each member of an object.
+    /// The steps of the most expensive `patternProperties`, for each member of an object and 64 bytes of its name.
     member: u64,
 }
 
@@ -52,9 +52,9 @@ pub(super) fn take_for_text(bytes: usize) {
     take((1 + bytes as u64 / 64).saturating_mul(WEIGHTS.get().text.max(1)));
 }
 
-/// Takes the steps of visiting a member of an object.
-pub(super) fn take_for_member() {
-    take(1 + WEIGHTS.get().member);
+/// Takes the steps of visiting a member of an object with a name of this length, which patterns may be matched against.
+pub(super) fn take_for_member(name_bytes: usize) {
+    take((1 + name_bytes as u64 / 64).saturating_mul(1u64.saturating_add(WEIGHTS.get().member)));
 }
 
 impl Weights {
@@ -79,5 +79,19 @@ pub(super) fn nodes(value: &Value) -> u64 {
         Value::Array(items) => 1 + items.iter().map(nodes).sum::<u64>(),
         Value::Object(members) => 1 + members.values().map(nodes).sum::<u64>(),
         _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_weights_exceed_every_budget() {
+        let weights = Weights { text: u64::MAX, member: u64::MAX };
+        for name_bytes in [0, 1_000] {
+            assert!(within(1_000, weights, || take_for_member(name_bytes)).is_none());
+            assert!(within(1_000, weights, || take_for_text(name_bytes)).is_none());
+        }
     }
 }
