@@ -46,8 +46,7 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
     let mut suite = Suite { cases: Vec::new(), warnings: Vec::new() };
     let mut used = UsedIds::default();
     for (file, format) in files(path)? {
-        let bytes = read_file::read_argument(&file, read_file::MAX_LARGE_BYTES)
-            .map_err(|source| LoadError::Read { path: file.clone(), source })?;
+        let bytes = read(path, &file)?;
         let (syntax_before, errors_before) = (syntax.len(), errors.len());
         for parsed in parse(&file, format, bytes) {
             match parsed {
@@ -100,8 +99,7 @@ pub struct CaseLocation {
 pub fn locate(path: &Utf8Path, max_file_bytes: usize) -> Result<Vec<CaseLocation>, LoadError> {
     let mut locations = Vec::new();
     for (file, format) in files(path)? {
-        let bytes = read_file::read_argument(&file, read_file::MAX_LARGE_BYTES)
-            .map_err(|source| LoadError::Read { path: file.clone(), source })?;
+        let bytes = read(path, &file)?;
         if bytes.len() > max_file_bytes {
             continue;
         }
@@ -158,6 +156,13 @@ impl UsedIds {
     }
 }
 
+/// Reads one of the [`files`] of a path. Only the path itself, which a person named, may be a pipe. A file below it can have
+/// become one after the folder was listed.
+fn read(path: &Utf8Path, file: &Utf8Path) -> Result<Vec<u8>, LoadError> {
+    let read = if file == path { read_file::read_argument } else { read_file::read };
+    read(file, read_file::MAX_LARGE_BYTES).map_err(|source| LoadError::Read { path: file.to_owned(), source })
+}
+
 /// Returns the files to read, each with its format.
 fn files(path: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Format)>, LoadError> {
     let read = |source| LoadError::Read { path: path.to_owned(), source };
@@ -181,4 +186,16 @@ fn files(path: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Format)>, LoadError> {
         }
     }
     if files.is_empty() { Err(LoadError::NoFiles(path.to_owned())) } else { Ok(files) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_named_file_may_be_something_else_than_a_regular_file() {
+        let device = Utf8Path::new("/dev/null");
+        assert!(read(Utf8Path::new("/dev"), device).is_err());
+        assert!(read(device, device).is_ok_and(|bytes| bytes.is_empty()));
+    }
 }

@@ -269,9 +269,42 @@ fn aliases_that_grow_without_bounds_are_refused() {
     let text: String = (0..12).map(level).collect();
     let messages = refusal("cases.yaml", &text);
     assert!(
-        messages.starts_with("cases.yaml:") && messages.contains("the aliases expand to more than 1000000 values"),
+        messages.starts_with("cases.yaml:") && messages.contains("the aliases expand to more than 1000000 YAML events"),
         "{messages}"
     );
+}
+
+#[test]
+fn a_large_yaml_file_below_anchors_is_loaded() {
+    // Each anchor keeps a copy of the text, which has an escape and thus differs from the file: 68 MiB in total.
+    let text = "x".repeat(17 << 20);
+    let text = format!("cases: &all\n  - &first\n    id: a\n    input: &input\n      user: &text \"\\t{text}\"\n");
+    let suite = Folder::with(&[("cases.yaml", &text)]).load("cases.yaml").unwrap();
+    assert_eq!(suite.cases.len(), 1);
+}
+
+#[test]
+fn anchors_inside_each_other_are_refused_with_their_own_message() {
+    let level = |level| format!("{}k{level}: &a{level}\n", " ".repeat(level));
+    let many: String = (0..60).map(level).collect();
+    let items = format!("{}- x\n", " ".repeat(61)).repeat(20_000);
+    let messages = refusal("cases.yaml", &format!("{many}{items}"));
+    assert!(messages.contains("the values below anchors") && !messages.contains("aliases expand"), "{messages}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_a_folder_is_ignored_and_a_named_pipe_is_read() {
+    let folder = Folder::with(&[("b.yaml", "- id: b\n  input: {user: x}\n")]);
+    let pipe = folder.path().join("a.yaml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(folder.load("").unwrap().cases.len(), 1);
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::write(pipe, "- id: a\n  input: {user: x}\n").unwrap()
+    });
+    assert_eq!(load(&pipe).unwrap().cases.len(), 1);
+    writer.join().unwrap();
 }
 
 #[test]

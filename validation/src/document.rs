@@ -1,5 +1,7 @@
 //! One file, read and parsed, with its findings.
 
+use std::io;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
@@ -40,10 +42,19 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Reads a file that the caller named, without confining it to a folder.
-    pub(crate) fn read(path: &Utf8Path) -> Self {
+    /// Reads a file that the caller named, without confining it to a folder. It may be a pipe.
+    pub(crate) fn read_requested(path: &Utf8Path) -> Self {
+        Self::read_with(read_file::read_argument, path)
+    }
+
+    /// Reads a regular file that the walk of a tree found, without confining it to a folder.
+    pub(crate) fn read_walked(path: &Utf8Path) -> Self {
+        Self::read_with(read_file::read, path)
+    }
+
+    fn read_with(read: fn(&Utf8Path, u64) -> io::Result<Vec<u8>>, path: &Utf8Path) -> Self {
         let mut findings = Findings::new(path);
-        let bytes = read_file::read_argument(path, read_file::MAX_LARGE_BYTES)
+        let bytes = read(path, read_file::MAX_LARGE_BYTES)
             .map_err(|error| findings.add(Code::Unreadable, "", error.to_string(), "a file that can be read"));
         Self::from_bytes(path, bytes.ok(), findings)
     }
@@ -75,5 +86,18 @@ impl Document {
     /// Returns all findings in the order of the text.
     pub(crate) fn finish(self) -> Vec<Finding> {
         self.findings.into_located(&self.bytes)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_requested_file_may_be_something_else_than_a_regular_file() {
+        let device = Utf8Path::new("/dev/null");
+        let codes = |document: Document| document.finish().into_iter().map(|finding| finding.code).collect::<Vec<_>>();
+        assert_eq!(codes(Document::read_walked(device)), [Code::Unreadable]);
+        assert_eq!(codes(Document::read_requested(device)), [Code::EmptyFile]);
     }
 }

@@ -199,7 +199,8 @@ enum Origin {
 fn file(path: &Utf8Path, origin: Origin) -> Report {
     let mut document = match run_folder_of(path) {
         Some((run, name)) => Document::read_in_folder_as(path, run, name),
-        None => Document::read(path),
+        None if origin == Origin::Walked => Document::read_walked(path),
+        None => Document::read_requested(path),
     };
     let mut report = Report::default();
     if !document.is_json {
