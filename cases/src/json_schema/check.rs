@@ -36,7 +36,7 @@ const DEPTH_ON_ANY_STACK: u64 = 16;
 const NESTED_ON_ANY_STACK: u64 = 100;
 
 /// Evaluations inside each other that the stack of [`STACK_BYTES`] has room for.
-const MAX_NESTED: u64 = 20_000;
+const MAX_NESTED_EVALUATIONS: u64 = 20_000;
 
 const STACK_BYTES: usize = 256 << 20;
 
@@ -133,7 +133,7 @@ impl JsonSchema {
         let nested = compiled.nested.saturating_mul(depth(value));
         if nested <= NESTED_ON_ANY_STACK {
             compiled.check(value, max_violations)
-        } else if nested <= MAX_NESTED {
+        } else if nested <= MAX_NESTED_EVALUATIONS {
             on_large_stack(|| compiled.check(value, max_violations))
                 .unwrap_or_else(|| SchemaOutcome::Undecided(TooCostly::NoThread.to_string()))
         } else {

@@ -21,7 +21,7 @@ const MAX_AT_ONE_PLACE: u64 = 10_000;
 const MAX_COLLECTED: u64 = 500;
 
 /// Maximum number of schemas inside each other that are evaluated at one place of a document.
-const MAX_NESTED: u64 = 200;
+const MAX_NESTED_SCHEMAS: u64 = 200;
 
 /// Maximum number of schemas with an `$id` of their own, below the root. The compiler compiles what they refer to once for
 /// each path to it.
@@ -39,7 +39,7 @@ pub(super) enum TooCostly {
     AtOnePlace,
     #[error("`unevaluatedProperties` or `unevaluatedItems` applies to more than {MAX_COLLECTED} schemas")]
     Unevaluated,
-    #[error("its references nest more than {MAX_NESTED} schemas at one place of a document")]
+    #[error("its references nest more than {MAX_NESTED_SCHEMAS} schemas at one place of a document")]
     Nested,
     #[error("a reference leads back to itself at the same place of a document")]
     Cycle,
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         if !map.contains_key(STEPS) {
             return Err(TooCostly::Data);
         }
-        if depth > MAX_NESTED {
+        if depth > MAX_NESTED_SCHEMAS {
             return Err(TooCostly::Nested);
         }
         match self.known.entry(std::ptr::from_ref(schema)) {
@@ -152,7 +152,7 @@ impl<'a> Walk<'a> {
         if total.schemas > MAX_AT_ONE_PLACE {
             return Err(TooCostly::AtOnePlace);
         }
-        if total.nested > MAX_NESTED {
+        if total.nested > MAX_NESTED_SCHEMAS {
             return Err(TooCostly::Nested);
         }
         self.known.insert(std::ptr::from_ref(schema), Some(total));
