@@ -99,13 +99,33 @@ fn same_id(run: &RunReader, other: &RunReader) -> CommandError {
         .hint("name one of the copies: a run counts once")
 }
 
-/// Finds the latest run of a side. Warns about run folders that could not be read, since one of them may be later.
+/// Finds the latest run of a side. Warns about run folders that could not be read, since one of them may be later, and names
+/// baselines without answers.
 pub(crate) fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Latest, CommandError> {
     let latest = RunReader::latest(runs, side).map_err(|error| read_error(error, side))?;
     for error in &latest.skipped {
         streams.warn(format_args!("{error}; `{}` may not be the latest run", latest.run.folder()));
     }
+    if side == Side::Baseline {
+        log_unanswered(&latest, streams);
+    }
     Ok(latest)
+}
+
+/// Names the newer baselines that were skipped because they have no answers; warns if the chosen one has none either.
+pub(crate) fn log_unanswered(latest: &Latest, streams: &mut Streams) {
+    for run in &latest.unanswered {
+        streams.log(format_args!(
+            "note: skipping the newer baseline `{}`: no case has an answer. You can remove the folder",
+            run.folder()
+        ));
+    }
+    if !latest.run.has_answers() && !latest.repeats.iter().any(RunReader::has_answers) {
+        streams.warn(format_args!(
+            "no case has an answer in the latest baseline, `{}`. You can remove the folder, and run the baseline again",
+            latest.run.folder()
+        ));
+    }
 }
 
 /// Opens the latest run of a side and its repeats, the latest last.

@@ -7,7 +7,7 @@ use counterproof_runner::{
     AcceptError, Acceptance, CaseLabels, Clock, LabelsError, SystemClock, draft_expectations, runs_of_baseline,
 };
 use counterproof_store::write::{self, Durability};
-use counterproof_store::{LockError, ReadError};
+use counterproof_store::{LockError, ReadError, RunReader};
 
 use crate::command_error::CommandError;
 use crate::named_runs;
@@ -96,6 +96,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         allow_failures: args.allow_failures,
         labels: labels.map_err(|error| accept_error(error.into()))?,
     };
+    if args.append
+        && let Ok(latest) = RunReader::latest(&args.runs, Side::Baseline)
+    {
+        named_runs::log_unanswered(&latest, streams);
+    }
     let baseline = counterproof_runner::accept(&folder, &args.runs, &acceptance).map_err(accept_error)?;
     for folder in &baseline.folders {
         streams.print_line(format_args!("baseline: {folder} ({})", text::count(baseline.cases, "case", "cases")))?;

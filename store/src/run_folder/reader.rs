@@ -11,7 +11,7 @@ use crate::read_file;
 use crate::write::TEMPORARY_PREFIX;
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::schema::Kind;
-use counterproof_artifact::{CaseId, Labels, Manifest, Run, RunId, Side};
+use counterproof_artifact::{CaseId, Labels, Manifest, Outcome, Run, RunId, Side};
 use serde_json::Value;
 
 /// A document that could not be read.
@@ -88,8 +88,19 @@ pub struct Latest {
     pub repeats: Vec<RunReader>,
     /// Complete runs outside of the group, oldest first.
     pub others: Vec<RunReader>,
+    /// Newer baselines that were not chosen because they have no answered case, oldest first.
+    pub unanswered: Vec<RunReader>,
     /// Runs that could not be read. One of them may be newer.
     pub skipped: Vec<ReadError>,
+}
+
+/// Removes the runs without answers that are newer than every run with one, and returns them. A group of repeats stays if
+/// one of them has answers. Runs are sorted by age, oldest first. Removes none if no run has answers.
+fn split_off_unanswered(runs: &mut Vec<RunReader>) -> Vec<RunReader> {
+    let Some(answered) = runs.iter().rfind(|run| run.has_answers()) else { return Vec::new() };
+    let group = answered.run.group();
+    let newest = runs.iter().rposition(|run| run.run.group() == group);
+    newest.map_or_else(Vec::new, |newest| runs.split_off(newest + 1))
 }
 
 /// A run folder, opened for reading.
@@ -113,7 +124,8 @@ impl RunReader {
 
     /// Finds the newest run of a side below `out`: the one accepted or generated last; between two equal times, the one with
     /// the greater id. Skips shards, which are parts of a run, confirmation runs, which have a few cases of one, and runs that
-    /// cannot be read; an error where nothing else is there.
+    /// cannot be read; an error where nothing else is there. A baseline without an answered case is chosen only if no other
+    /// has one, since nothing can be compared with it. A new run without answers is chosen: a comparison must report it.
     pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
         let (mut runs, skipped) = Self::all(out, side)?;
         runs.retain(|run| run.run.confirmation.is_none());
@@ -121,6 +133,7 @@ impl RunReader {
         let (shards, mut complete): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
         // Not by folder name: IDs are free text and need not sort by time.
         complete.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
+        let unanswered = if side == Side::Baseline { split_off_unanswered(&mut complete) } else { Vec::new() };
         if let Some(run) = complete.pop() {
             // A copy of the same run in another folder is not a repeat.
             let is_repeat = |other: &RunReader| {
@@ -128,7 +141,7 @@ impl RunReader {
                 other.group() == run.group() && other.run_id != run.run_id
             };
             let (repeats, others) = complete.into_iter().partition(is_repeat);
-            return Ok(Latest { run, repeats, others, skipped });
+            return Ok(Latest { run, repeats, others, unanswered, skipped });
         }
         Err(match (skipped.into_iter().next(), shards.into_iter().next()) {
             // An unreadable run may be the one that the user means, so it explains more than the shards.
@@ -194,6 +207,16 @@ impl RunReader {
             }
         }
         Ok((runs, skipped))
+    }
+
+    /// Reports whether the run has an answered case. A run without statistics was stopped or comes from another producer: its
+    /// artifacts are read until one has an answer. One that cannot be read may have one.
+    pub fn has_answers(&self) -> bool {
+        if let Some(answered) = self.run.stats.as_ref().and_then(|stats| stats.cases_completed) {
+            return answered.get() > 0;
+        }
+        let is_answered = |id: &CaseId| self.read_case(id).map_or(true, |case| matches!(case.outcome, Outcome::Ok(_)));
+        self.case_ids_on_disk().map_or(true, |ids| ids.iter().any(is_answered))
     }
 
     /// The path of the run folder.
