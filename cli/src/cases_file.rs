@@ -1,5 +1,7 @@
 //! Loads the cases of a command and formats all problems in them.
 
+use std::io;
+
 use camino::Utf8Path;
 use counterproof_cases::{LoadError, Marked, Problem, Suite};
 use counterproof_store::RUN_FILE;
@@ -10,6 +12,9 @@ use crate::streams::Streams;
 
 /// Maximum number of listed problems. More rarely help to understand a file that is wrong throughout.
 const MAX_PROBLEMS_LISTED: usize = 20;
+
+/// What to do if the cases do not exist.
+const MISSING_HINT: &str = "pass an existing cases file, or a folder of them; docs/cases.md describes the format";
 
 /// Loads the cases and logs the warnings about them.
 pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, CommandError> {
@@ -29,8 +34,10 @@ pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, Comm
 }
 
 fn load_error(path: &Utf8Path, error: LoadError) -> CommandError {
-    if matches!(error, LoadError::Read { .. }) {
-        return CommandError::io(error);
+    if let LoadError::Read { source, .. } = &error {
+        let is_missing = source.kind() == io::ErrorKind::NotFound && !path.exists();
+        let error = CommandError::io(error);
+        return if is_missing { error.hint(MISSING_HINT) } else { error };
     }
     let problems = error.problems();
     if let [problem] = problems {

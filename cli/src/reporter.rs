@@ -72,12 +72,13 @@ impl Reporter for RunReporter<'_> {
     }
 }
 
-/// The failed cases of a run: counts per class and per reason, and the first cases by id. Displays the counts per class, such as
+/// The failed cases of a run: counts per class, reason and status, and the first cases by id. Displays the counts per class, such as
 /// `1 timeout, 2 http_error`.
 #[derive(Debug, Default)]
 pub(crate) struct FailureSummary {
     by_class: BTreeMap<&'static str, usize>,
     by_reason: BTreeMap<&'static str, usize>,
+    by_status: BTreeMap<u16, usize>,
     first: BTreeMap<CaseId, String>,
     unlisted: usize,
     first_attempted: Option<CaseId>,
@@ -90,6 +91,9 @@ impl FailureSummary {
         }
         *self.by_class.entry(failure.class.as_str()).or_default() += 1;
         *self.by_reason.entry(failure.name).or_default() += 1;
+        if let Some(status) = failure.status {
+            *self.by_status.entry(status).or_default() += 1;
+        }
         let status = failure.status.map(|status| format!(" {status}")).unwrap_or_default();
         self.first.insert(case_id.clone(), format!("{}{status}", failure.name));
         if self.first.len() > MAX_LISTED {
@@ -111,6 +115,11 @@ impl FailureSummary {
     /// Returns the reason that all `count` failures share, if there is one.
     pub(crate) fn common_reason(&self, count: usize) -> Option<&'static str> {
         self.by_reason.iter().find(|(_, cases)| **cases == count).map(|(reason, _)| *reason)
+    }
+
+    /// Returns the HTTP status that all `count` failures share, if there is one.
+    pub(crate) fn common_status(&self, count: usize) -> Option<u16> {
+        self.by_status.iter().find(|(_, cases)| **cases == count).map(|(status, _)| *status)
     }
 
     /// Returns a line for each listed failure, with `detail` of the case appended, and one line that counts the others.

@@ -32,6 +32,29 @@ fn the_documented_response_is_valid_and_the_documented_request_is_sent() {
     assert_eq!(validated.code, Some(0), "{validated}");
 }
 
+#[test]
+fn the_documented_required_fields_are_those_of_the_schema() {
+    let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = std::fs::read_to_string(root.join("docs/agent.md")).unwrap();
+    let schema = std::fs::read_to_string(root.join("schemas/case.v1.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    for (object, pointer) in [
+        ("response", "/allOf/0/then"),
+        ("action in `proposed_actions`", "/$defs/proposedAction"),
+        ("every event", "/$defs/event"),
+        ("event `tool_call`", "/$defs/toolCall"),
+        ("event `tool_result`", "/$defs/toolResult"),
+        ("event `retrieval`", "/$defs/retrieval"),
+        ("event `final_output`", "/$defs/finalOutputEvent"),
+        ("`final_output` of the response", "/$defs/finalOutput"),
+    ] {
+        let required = schema.pointer(pointer).unwrap()["required"].as_array().unwrap();
+        let fields: Vec<_> = required.iter().map(|field| format!("`{}`", field.as_str().unwrap())).collect();
+        let row = format!("| {object} | {} |", fields.join(", "));
+        assert!(page.contains(&row), "{row}");
+    }
+}
+
 /// A promise without its test is only an intention.
 #[test]
 fn every_test_that_the_page_on_security_names_exists() {

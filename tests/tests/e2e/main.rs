@@ -38,6 +38,7 @@ mod report_killed;
 mod run;
 mod run_confirm;
 mod run_disk_full;
+mod run_failure_hints;
 mod run_killed;
 mod run_moved;
 mod run_pressed;

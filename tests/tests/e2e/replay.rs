@@ -189,3 +189,14 @@ fn secrets_of_the_run_are_redacted_in_the_new_answer_too() {
     assert_eq!(unset.code, Some(2), "{unset}");
     assert!(unset.stderr.contains("environment variable `NOT_SET` is not set"), "{unset}");
 }
+
+#[test]
+fn a_missing_file_has_a_hint_about_what_to_name() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.run(["replay", "refund_001"]), @"
+    exit code: 3
+    --- stderr
+    error: failed to read `refund_001`: No such file or directory (os error 2)
+    hint: pass the artifact of a case, such as `runs/new/ID/CASE.json`
+    ");
+}

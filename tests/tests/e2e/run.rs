@@ -281,3 +281,14 @@ fn printed_commands_are_quoted() {
     let replayed = damaged.run(["replay", "my $runs/new/n/c1.json"]);
     assert!(replayed.stderr.contains("`counterproof validate 'my $runs/new/n/c1.json'`"), "{replayed}");
 }
+
+#[test]
+fn a_missing_cases_file_has_a_hint_about_what_to_name() {
+    assert_snapshot!(Sandbox::new().run(["run", "--cases", "nope.json", "--side", "new"]), @"
+    exit code: 3
+    --- stderr
+    error: failed to read `nope.json`
+      caused by: No such file or directory (os error 2)
+    hint: pass an existing cases file, or a folder of them; docs/cases.md describes the format
+    ");
+}

@@ -19,7 +19,11 @@ pub(super) struct RecordedCase {
 impl RecordedCase {
     /// Reads the artifact of a case, its saved request and its run.
     pub(super) fn read(path: &Utf8Path) -> Result<Self, CommandError> {
-        let case: Case = serde_json::from_slice(&read(path)?).map_err(|error| {
+        let bytes = read(path).map_err(|error| {
+            let hint = "pass the artifact of a case, such as `runs/new/ID/CASE.json`";
+            if path.exists() { error } else { error.hint(hint) }
+        })?;
+        let case: Case = serde_json::from_slice(&bytes).map_err(|error| {
             // `validate` would accept a document of another kind, so its findings would not help.
             match document_kind::other_kind(path, "case.") {
                 Some(kind) => {

@@ -2,11 +2,15 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::CaseId;
+use counterproof_evaluator::text;
 use counterproof_runner::{Reason, Summary, Target};
 use serde_json::Value;
 
 use crate::connect_error::{CERTIFICATE_HINT, PROXY_HINT, recorded_failure};
 use crate::reporter::FailureSummary;
+
+/// Maximum number of characters of a quoted pointer or message.
+const MAX_QUOTED_CHARS: usize = 160;
 
 /// Returns the exit code or signal of the failed agent program, with a leading space; an empty string if it is zero or unknown.
 pub(super) fn program_exit(folder: &Utf8Path, case_id: &CaseId) -> String {
@@ -21,6 +25,10 @@ pub(super) fn program_exit(folder: &Utf8Path, case_id: &CaseId) -> String {
 /// Returns the hints for the failures of a run.
 pub(super) fn hints(target: &Target, summary: &Summary, failures: &FailureSummary) -> Vec<String> {
     let mut hints: Vec<_> = first_stderr(summary, failures).into_iter().collect();
+    hints.extend(first_violation(summary, failures));
+    if matches!(target, Target::Http(_)) && failures.common_status(summary.counts.selected) == Some(404) {
+        hints.push("every case failed with status 404; check that the path of `--base-url` is correct".to_owned());
+    }
     if matches!(target, Target::Command(_)) && failures.has(Reason::NotJson) {
         hints.push(
             "an agent program must write only the answer to standard output, and logs to standard error".to_owned(),
@@ -46,4 +54,25 @@ fn first_stderr(summary: &Summary, failures: &FailureSummary) -> Option<String> 
     let file = failure.extra.get("stderr_saved_to")?.as_str()?;
     let file = summary.folder.join(file);
     Some(format!("every case failed as `{reason}`; see the standard error of {case_id}: {file}"))
+}
+
+/// Quotes the first violation of the first case if the answers of all cases violate the contract: the others are likely the same.
+fn first_violation(summary: &Summary, failures: &FailureSummary) -> Option<String> {
+    let reason = failures.common_reason(summary.counts.selected)?;
+    if reason != Reason::ContractViolated.name() {
+        return None;
+    }
+    let case_id = failures.first_attempted()?;
+    let failure = recorded_failure(&summary.folder, case_id)?;
+    let violation = failure.extra.get("violations")?.get(0)?;
+    let pointer = violation.get("pointer")?.as_str()?;
+    // The pointer of the whole answer is empty.
+    let at =
+        if pointer.is_empty() { String::new() } else { format!(" at {}", text::one_line(pointer, MAX_QUOTED_CHARS)) };
+    let message = text::one_line(violation.get("message")?.as_str()?, MAX_QUOTED_CHARS);
+    let file = summary.folder.join(format!("{case_id}.json"));
+    Some(format!(
+        "every case failed as `{reason}`; the first violation of {case_id}{at}: {message}; see \
+         `runner_failure.violations` in {file}"
+    ))
 }
