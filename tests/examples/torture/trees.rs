@@ -79,7 +79,10 @@ pub(crate) fn run(attempt: &mut Attempt) -> Outcome {
 fn any_file(root: &Path, random: &mut Rng) -> std::io::Result<PathBuf> {
     if random.u8(..8) == 0 {
         let path = root.join(ABSENT[random.usize(..ABSENT.len())]);
-        return write(&path, b"{}").map(|()| path);
+        // An earlier damage may have left a pipe there, which would block this writer.
+        if path.symlink_metadata().is_err() {
+            return write(&path, b"{}").map(|()| path);
+        }
     }
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(root).sort_by_file_name() {
