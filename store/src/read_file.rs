@@ -57,7 +57,7 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
 /// Reads a file of this length, which may be wrong, and fails if it has more than `limit` bytes.
 pub(crate) fn read_to_limit(file: File, length: u64, limit: u64) -> io::Result<Vec<u8>> {
     let large = |found: String| {
-        let message = format!("it has {found}; at most {limit} bytes are read: make it smaller, or split it");
+        let message = format!("{found} is more than the limit of {limit} bytes");
         io::Error::new(io::ErrorKind::FileTooLarge, message)
     };
     if length > limit {
@@ -65,7 +65,7 @@ pub(crate) fn read_to_limit(file: File, length: u64, limit: u64) -> io::Result<V
     }
     let bytes = crate::confined_path::read_to_end(&mut file.take(limit.saturating_add(1)), length)?;
     // A pipe has no length, and a file can grow.
-    if bytes.len() as u64 > limit { Err(large("more bytes than its limit".to_owned())) } else { Ok(bytes) }
+    if bytes.len() as u64 > limit { Err(large("the content".to_owned())) } else { Ok(bytes) }
 }
 
 fn not_a_file(found: &Metadata) -> io::Error {
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(read(path, 5).unwrap(), b"12345");
         let error = read(path, 4).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-        assert_eq!(error.to_string(), "it has 5 bytes; at most 4 bytes are read: make it smaller, or split it");
+        assert_eq!(error.to_string(), "5 bytes is more than the limit of 4 bytes");
     }
 
     #[cfg(unix)]
