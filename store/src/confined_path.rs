@@ -135,9 +135,14 @@ fn open_without_links(_root: &Utf8Path, _name: &str) -> Option<(File, u64)> {
 
 /// Reads the complete file `name` below `root`, of at most [`read_file::MAX_DOCUMENT_BYTES`].
 pub fn read(root: &Utf8Path, name: &str) -> Result<Vec<u8>, ResolveError> {
+    read_up_to(root, name, read_file::MAX_DOCUMENT_BYTES)
+}
+
+/// Reads the complete file `name` below `root`, of at most `limit` bytes.
+pub fn read_up_to(root: &Utf8Path, name: &str, limit: u64) -> Result<Vec<u8>, ResolveError> {
     let failed = |source| ResolveError::Io { name: name.to_owned(), source };
     let (file, length) = open_with_length(root, name)?;
-    read_file::read_to_limit(file, length, read_file::MAX_DOCUMENT_BYTES).map_err(failed)
+    read_file::read_to_limit(file, length, limit).map_err(failed)
 }
 
 /// Reads a file of this length, which may be wrong, in one system call where it is right.

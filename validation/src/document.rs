@@ -9,11 +9,12 @@ use crate::Code;
 use crate::finding::{Finding, Findings};
 use crate::parse;
 use counterproof_store::confined_path::{self, ResolveError};
-use counterproof_store::read_file;
+use counterproof_store::{EVALUATION_FILE, read_file};
 
 /// Reads a document of a folder without leaving the folder. A failure becomes a finding, which quotes no content.
 pub(crate) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Option<Vec<u8>> {
-    let error = match confined_path::read(root, name) {
+    let limit = if name == EVALUATION_FILE { read_file::MAX_LARGE_BYTES } else { read_file::MAX_DOCUMENT_BYTES };
+    let error = match confined_path::read_up_to(root, name, limit) {
         Ok(bytes) => return Some(bytes),
         Err(error) => error,
     };

@@ -47,6 +47,23 @@ fn a_file_that_is_named_explicitly_must_be_a_document() {
 }
 
 #[test]
+fn an_evaluation_in_a_run_folder_has_the_limit_of_large_files() {
+    let kit = Kit::new();
+    let path = kit.path("evaluation.json");
+    #[expect(clippy::disallowed_methods, reason = "makes a sparse file, which takes no space")]
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len((1 << 30) + 1).unwrap();
+    for validated in [kit.root(), &path] {
+        let report = validate_path(validated).unwrap();
+        let found = report.findings.iter().find(|finding| finding.code == Code::Unreadable).unwrap();
+        assert_eq!(
+            (&found.file, found.message.as_str()),
+            (&path, "1073741825 bytes is more than the limit of 1073741824 bytes")
+        );
+    }
+}
+
+#[test]
 fn a_tree_is_searched_for_run_folders_and_documents() {
     let kit = Kit::new();
     let root = kit.root();
