@@ -1,11 +1,12 @@
 //! No command waits for a pipe or reads a device without end: each file of a run folder is a pipe in turn, and each command
 //! that reads run folders ends.
 
+use std::io::{Read, Seek};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use counterproof_tests::Sandbox;
+use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// A command that does not end is killed after this time.
@@ -13,6 +14,10 @@ const TIME_OUT: Duration = Duration::from_mins(2);
 
 const NEW: &str = "runs/new/sample-new";
 const BASELINE: &str = "runs/baseline/sample-baseline";
+const SHARD: &str = "runs/new/n-s1of1";
+
+/// An address where no agent listens.
+const NO_AGENT: &str = "http://127.0.0.1:9";
 
 /// Files of a run folder, those that a run does not always have included.
 const FILES: [&str; 7] = [
@@ -57,8 +62,14 @@ fn exit_code(child: &mut Child) -> Option<i32> {
 #[track_caller]
 fn ends(sandbox: &Sandbox, arguments: &[&str], place: &str) {
     let mut command = sandbox.command(arguments);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    assert!(exit_code(&mut child).is_some(), "{arguments:?} does not end where {place} is a pipe");
+    // A file takes any amount of text, also while nobody reads.
+    let mut stderr = tempfile::tempfile().unwrap();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr.try_clone().unwrap());
+    assert!(exit_code(&mut command.spawn().unwrap()).is_some(), "{arguments:?} does not end where {place} is a pipe");
+    let mut text = String::new();
+    stderr.rewind().unwrap();
+    stderr.read_to_string(&mut text).unwrap();
+    assert!(!text.contains("try '--help'"), "{arguments:?} does not get as far as {place}: {text}");
 }
 
 #[test]
@@ -73,13 +84,33 @@ fn commands_end_where_a_file_of_a_run_folder_is_a_pipe() {
             &["validate", &case],
             &["compare", "--baseline", BASELINE, "--new", NEW, "--cases", "cases.json", "--out", "out"],
             &["report", "out/evaluation.json"],
-            &["merge", NEW, "--out", "merged"],
             &["replay", &case],
-            &["run", "--resume", NEW],
-            &["accept", NEW],
+            &["run", "--cases", "cases.json", "--side", "new", "--resume", "sample-new", "--base-url", NO_AGENT],
+            &["accept", NEW, "--reason", "good", "--allow-failures"],
         ] {
             ends(&sandbox, arguments, file);
         }
+    }
+}
+
+#[test]
+fn a_merge_ends_where_a_file_of_a_shard_is_a_pipe() {
+    let agent = Agent::start(|_case| Reply::json(&minimal_answer()));
+    let sandbox = || Sandbox::new().with_file("cases.json", r#"[{"id": "only", "input": {"user": "go"}}]"#);
+    let merge = |sandbox: &Sandbox| sandbox.run(["merge", SHARD, "--out", "merged"]);
+    for file in [None, Some(".journal"), Some("run.json"), Some("only.json"), Some("assets/manifest.json")] {
+        let sandbox = sandbox();
+        let base = agent.base_url();
+        let shard = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "n", "--shard", "1/1"];
+        let finished = sandbox.run(shard.into_iter().chain(["--base-url", &base]));
+        assert_eq!(finished.code, Some(0), "{finished}");
+        let Some(file) = file else {
+            let merged = merge(&sandbox);
+            assert_eq!(merged.code, Some(0), "{merged}");
+            continue;
+        };
+        make_pipe(&sandbox.path(&format!("{SHARD}/{file}")));
+        ends(&sandbox, &["merge", SHARD, "--out", "merged"], file);
     }
 }
 
@@ -111,7 +142,7 @@ fn files_that_no_argument_names_are_no_pipes() {
     make_pipe(&sandbox.path("counterproof.toml"));
     for arguments in [
         &["compare", "--baseline", BASELINE, "--new", NEW, "--out", "out"][..],
-        &["run", "--cases", "cases.json", "--side", "new", "--run-id", "r", "--base-url", "http://127.0.0.1:9"],
+        &["run", "--cases", "cases.json", "--side", "new", "--run-id", "r", "--base-url", NO_AGENT],
     ] {
         ends(&sandbox, arguments, "counterproof.toml");
     }
