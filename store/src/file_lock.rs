@@ -10,7 +10,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 #[derive(Debug)]
 pub(crate) struct FileLock {
     path: Utf8PathBuf,
+    /// `None` where the file could not be locked.
     file: Option<File>,
+    /// Whether only this lock can have the file, also where it could not be locked.
+    is_name_unique: bool,
 }
 
 impl FileLock {
@@ -24,15 +27,36 @@ impl FileLock {
             #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
             let file = OpenOptions::new().create(true).truncate(false).write(true).read(true).open(path)?;
             match lock(&file, path)? {
-                Attempt::Locked => return Ok(Some(Self { path: path.to_owned(), file: Some(file) })),
+                Attempt::Locked => return Ok(Some(Self::shared(path, Some(file)))),
                 Attempt::Held => return Ok(None),
-                Attempt::Unsupported => return Ok(Some(Self { path: path.to_owned(), file: None })),
+                Attempt::Failed => return Ok(Some(Self::shared(path, None))),
                 Attempt::Removed => {}
             }
         }
     }
 
-    /// False on a file system without locks, where another process may have this lock as well.
+    fn shared(path: &Utf8Path, file: Option<File>) -> Self {
+        Self { path: path.to_owned(), file, is_name_unique: false }
+    }
+
+    /// Creates and locks a file with a name that no other process uses. Fails with `AlreadyExists` where the file exists, or
+    /// where another process has locked or removed it, because it looked for leftovers at that moment.
+    pub(crate) fn create_new(path: &Utf8Path) -> io::Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
+        let file = OpenOptions::new().create_new(true).write(true).read(true).open(path)?;
+        Self::of_new(file, path).ok_or_else(|| io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn of_new(file: File, path: &Utf8Path) -> Option<Self> {
+        let file = match lock(&file, path) {
+            Ok(Attempt::Locked) => Some(file),
+            Ok(Attempt::Held | Attempt::Removed) => return None,
+            Ok(Attempt::Failed) | Err(_) => None,
+        };
+        Some(Self { path: path.to_owned(), file, is_name_unique: true })
+    }
+
+    /// False where the file could not be locked, so that another process may have this lock as well.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.file.is_some()
     }
@@ -65,8 +89,8 @@ enum Attempt {
     Held,
     /// The file was renamed or removed before it was locked. A lock on it excludes no other process.
     Removed,
-    /// The file system has no locks.
-    Unsupported,
+    /// The file system has no locks, or none at this time: network file systems report this with several errors.
+    Failed,
 }
 
 fn lock(file: &File, path: &Utf8Path) -> io::Result<Attempt> {
@@ -74,14 +98,13 @@ fn lock(file: &File, path: &Utf8Path) -> io::Result<Attempt> {
         Ok(()) if is_at(file, path)? => Ok(Attempt::Locked),
         Ok(()) => Ok(Attempt::Removed),
         Err(TryLockError::WouldBlock) => Ok(Attempt::Held),
-        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(Attempt::Unsupported),
-        Err(TryLockError::Error(error)) => Err(error),
+        Err(TryLockError::Error(_)) => Ok(Attempt::Failed),
     }
 }
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        if self.file.is_some() {
+        if self.file.is_some() || self.is_name_unique {
             // Removed while the lock is held, so that the file is surely ours. A file that remains does not block.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -104,4 +127,40 @@ fn is_at(file: &File, path: &Utf8Path) -> io::Result<bool> {
 #[cfg(not(unix))]
 fn is_at(_file: &File, path: &Utf8Path) -> io::Result<bool> {
     path.try_exists()
+}
+
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that exists and cannot be locked, like a file on a network file system without locks.
+    fn without_lock(path: &Utf8Path) -> File {
+        use rustix::fs::{Mode, OFlags};
+
+        crate::write::write(path, b"", crate::write::Durability::Cached).unwrap();
+        let file =
+            File::from(rustix::fs::open(path.as_std_path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap());
+        assert!(
+            matches!(file.try_lock(), Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported)
+        );
+        file
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_locked_is_used_without_a_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("lock");
+        assert!(matches!(lock(&without_lock(&path), &path), Ok(Attempt::Failed)));
+    }
+
+    #[test]
+    fn a_unique_file_is_removed_at_the_end_even_if_it_could_not_be_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("lock");
+        let lock = FileLock::of_new(without_lock(&path), &path).unwrap();
+        assert!(!lock.is_exclusive() && path.exists());
+        drop(lock);
+        assert!(!path.exists());
+    }
 }

@@ -19,4 +19,4 @@ mod sandbox;
 
 pub use agent::{Agent, Reply, minimal_answer};
 pub use program::{program, safe_run};
-pub use sandbox::{Finished, Sandbox, files_below};
+pub use sandbox::{Finished, Sandbox, UNSHARE, files_below};

@@ -11,6 +11,10 @@ use walkdir::WalkDir;
 
 use crate::program;
 
+/// A script for `sh -c` that runs `unshare` with its arguments. Where `unshare` is missing, the shell reports it, and a test can be
+/// skipped.
+pub const UNSHARE: &str = "exec unshare \"$@\"";
+
 /// The temporary folder of one test.
 #[derive(Debug)]
 pub struct Sandbox {

@@ -5,7 +5,6 @@ use std::io;
 
 use camino::{Utf8DirEntry, Utf8Path};
 use counterproof_store::EVALUATION_FILE;
-use counterproof_store::read_file;
 use counterproof_store::write::{self, FolderReplacement, TEMPORARY_PREFIX};
 
 use super::error::ReportError;
@@ -37,19 +36,20 @@ const ENTRIES: [&str; 9] = [
     STATIC_FOLDER,
 ];
 
-/// Fails for a folder with other content than a report.
-fn refuse_foreign(out: &Utf8Path) -> Result<(), ReportError> {
-    // A process that was killed while it published its first report inside of `out` has left entries without a marker.
-    if is_empty(out)? || is_report(out) || FolderReplacement::is_interrupted(out) {
-        Ok(())
-    } else {
-        Err(ReportError::NotAReport(out.to_owned()))
-    }
+/// Whether a new version may replace the content of the output folder: it is missing, empty, or holds an old version, whole
+/// or interrupted. `marker` is the content of the marker file.
+pub(crate) fn is_replaceable(out: &Utf8Path, marker: &str) -> io::Result<bool> {
+    // The whole content is compared: a file of this name in a user's folder must not be enough to clear the folder.
+    Ok(is_empty(out)? || FolderReplacement::has_version(out, Utf8Path::new(MARKER_FILE), marker))
 }
 
 /// Starts a new report that will replace the one in `out`: its folders and static files, and no page.
 pub(crate) fn begin(out: &Utf8Path) -> Result<FolderReplacement, ReportError> {
-    refuse_foreign(out)?;
+    match is_replaceable(out, MARKER) {
+        Ok(true) => {}
+        Ok(false) => return Err(ReportError::NotAReport(out.to_owned())),
+        Err(source) => return Err(ReportError::Folder { path: out.to_owned(), source }),
+    }
     let replacement = FolderReplacement::begin(out, &ENTRIES)?;
     let folder = replacement.path();
     for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER] {
@@ -63,21 +63,17 @@ pub(crate) fn begin(out: &Utf8Path) -> Result<FolderReplacement, ReportError> {
 }
 
 /// Whether the folder is missing, or contains nothing but files that an interrupted writer has left.
-fn is_empty(out: &Utf8Path) -> Result<bool, ReportError> {
-    let failed = |source| ReportError::Folder { path: out.to_owned(), source };
+fn is_empty(out: &Utf8Path) -> io::Result<bool> {
     match out.read_dir_utf8() {
-        Ok(entries) => {
-            let entries = entries.collect::<io::Result<Vec<_>>>().map_err(failed)?;
-            Ok(entries.iter().all(is_leftover))
-        }
+        Ok(entries) => Ok(entries.collect::<io::Result<Vec<_>>>()?.iter().all(is_leftover)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
-        Err(source) => Err(failed(source)),
+        Err(error) => Err(error),
     }
 }
 
 /// Whether an interrupted writer has left an entry of an output folder.
-pub(crate) fn is_leftover(entry: &Utf8DirEntry) -> bool {
+fn is_leftover(entry: &Utf8DirEntry) -> bool {
     // Earlier versions created the folder of static files before the marker in it.
     is_unfinished(entry) || is_empty_static(entry)
 }
@@ -91,9 +87,4 @@ fn is_empty_static(entry: &Utf8DirEntry) -> bool {
         folder.read_dir_utf8().is_ok_and(|entries| entries.flatten().all(|entry| is_unfinished(&entry)))
     };
     entry.file_name() == STATIC_FOLDER && contains_only_unfinished(entry.path())
-}
-
-fn is_report(out: &Utf8Path) -> bool {
-    // The whole content, because a file of this name in a user's folder must not be enough to clear it.
-    read_file::read(&out.join(MARKER_FILE), read_file::MAX_SMALL_BYTES).is_ok_and(|bytes| bytes == MARKER.as_bytes())
 }

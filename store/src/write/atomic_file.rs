@@ -12,8 +12,9 @@ use crate::file_lock::lock_new;
 /// Prefix of every temporary name. A file or folder with this prefix that remains after a crash belongs to no document.
 pub const TEMPORARY_PREFIX: &str = ".tmp-";
 
-/// Start of the names of unfinished files. They lie in folders of users too, so no other program may choose the same names.
-pub(super) const FILE_PREFIX: &str = ".tmp-counterproof-";
+/// Start of the names of unfinished files and folders. They lie in folders of users too, so no other program may choose the same
+/// names.
+pub(super) const OWN_PREFIX: &str = ".tmp-counterproof-";
 
 /// Number of names to try for an unfinished file. A name fails only if another process looks for leftovers at that moment.
 const MAX_NAMES: u32 = 1000;
@@ -128,7 +129,7 @@ impl Write for AtomicFile {
 
 pub(super) fn create_temporary(path: &Utf8Path) -> Result<NamedTempFile, WriteError> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(FILE_PREFIX);
+    builder.prefix(OWN_PREFIX);
     // The crate creates private files (0600). Artifacts are readable by everyone that the umask allows.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

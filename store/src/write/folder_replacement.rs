@@ -22,6 +22,7 @@ use super::exchange::{can_be_renamed, exchange};
 use super::folders::{create_folder, parent_of, rename_folder, sync_folder};
 use super::{TEMPORARY_PREFIX, WriteError, remove};
 use crate::file_lock::FileLock;
+use crate::read_file;
 
 /// Start of the name of an entry that is moved aside, where entries cannot be exchanged.
 const ASIDE_PREFIX: &str = ".tmp-replaced-";
@@ -109,9 +110,13 @@ impl FolderReplacement {
         Ok(replacement)
     }
 
-    /// Whether the new version of a killed process is inside of the folder. What else is there may be a part of that version.
-    pub fn is_interrupted(target: &Utf8Path) -> bool {
-        Names::new(target, "").staging.is_dir()
+    /// Whether the folder, or the unfinished version of a killed process inside of it, has the file `marker` with this content.
+    /// While the entries are published one by one, one of the two has it.
+    pub fn has_version(target: &Utf8Path, marker: &Utf8Path, content: &str) -> bool {
+        let is_marked = |folder: &Utf8Path| {
+            read_file::read(&folder.join(marker), content.len() as u64).is_ok_and(|bytes| bytes == content.as_bytes())
+        };
+        is_marked(target) || is_marked(&Names::new(target, "").staging)
     }
 
     /// The folder of the new version, for writing.
@@ -307,6 +312,23 @@ mod tests {
         parent.replace("first").unwrap();
         parent.replace("second").unwrap();
         assert_eq!((parent.report(), parent.entries()), (vec!["second".to_owned()], 1));
+    }
+
+    #[test]
+    fn a_version_is_known_by_the_whole_content_of_its_marker() {
+        let parent = Parent::new();
+        let has_version = || FolderReplacement::has_version(&parent.join("report"), Utf8Path::new("marker"), "ours");
+        let staging = parent.join("report/.tmp-replace");
+        fs::create_dir_all(&staging).unwrap();
+        assert!(!has_version());
+        for folder in [staging, parent.join("report")] {
+            let marker = folder.join("marker");
+            for (content, is_ours) in [("our", false), ("ours too", false), ("ours", true)] {
+                write_new(&marker, content.as_bytes()).unwrap();
+                assert_eq!(has_version(), is_ours, "{marker}: {content}");
+                remove(&marker).unwrap();
+            }
+        }
     }
 
     #[test]

@@ -5,10 +5,12 @@
 //! processes from 1.
 //!
 //! ```text
-//! .tmp-counterproof-<random>          an unfinished file, locked itself
-//! .tmp-<purpose>-<name>-<random>/     an unfinished folder
-//! .tmp-<purpose>-<name>-<random>.lock held by the owner of that folder, and created before it
+//! .tmp-counterproof-<random>                       an unfinished file, locked itself
+//! .tmp-counterproof-<purpose>-<name>-<random>/     an unfinished folder
+//! .tmp-counterproof-<purpose>-<name>-<random>.lock held by the owner of that folder, and created before it
 //! ```
+//!
+//! Both lie in folders of users too, so only entries with the name of this program in them are removed there.
 
 use std::fs;
 use std::io;
@@ -16,7 +18,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::TEMPORARY_PREFIX;
-use super::atomic_file::FILE_PREFIX;
+use super::atomic_file::OWN_PREFIX;
 use super::folders::parent_of;
 use crate::file_lock::{FileLock, remove_unless_locked};
 
@@ -28,7 +30,7 @@ const LOCK_SUFFIX: &str = ".lock";
 /// For a folder that may hold files of other programs: only files with the names of this crate are removed. A file that cannot be
 /// removed stays, because it belongs to no document and blocks no writer.
 pub fn remove_leftovers_next_to(file: &Utf8Path) {
-    remove_files(parent_of(file), FILE_PREFIX);
+    remove_files(parent_of(file), OWN_PREFIX);
 }
 
 /// Removes the unfinished files in a folder that holds only files of this project, also those of earlier versions.
@@ -49,11 +51,11 @@ fn remove_files(folder: &Utf8Path, prefix: &str) {
 
 /// The path of a new unfinished folder next to others, and its lock. The folder does not exist yet.
 pub(super) fn claim_folder(parent: &Utf8Path, purpose: &str, name: &str) -> io::Result<(Utf8PathBuf, FileLock)> {
-    let prefix = format!("{TEMPORARY_PREFIX}{purpose}-{name}-");
+    let prefix = format!("{}{name}-", prefix_of(purpose));
     let claimed = tempfile::Builder::new().prefix(&prefix).suffix(LOCK_SUFFIX).make_in(parent, |path| {
         let path = Utf8Path::from_path(path).ok_or(io::ErrorKind::InvalidFilename)?;
-        // The name exists where another process has chosen it, or looks whether its owner lives. Another name is tried.
-        FileLock::try_acquire(path)?.ok_or_else(|| io::ErrorKind::AlreadyExists.into())
+        // Another name is tried where this one exists.
+        FileLock::create_new(path)
     })?;
     let (lock, path) = claimed.keep().map_err(|error| error.error)?;
     let file_name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -62,7 +64,7 @@ pub(super) fn claim_folder(parent: &Utf8Path, purpose: &str, name: &str) -> io::
 
 /// Removes the unfinished folders that killed processes have left for one purpose, with their locks.
 pub(super) fn remove_leftover_folders(parent: &Utf8Path, purpose: &str) {
-    let mut names = names_with(parent, &format!("{TEMPORARY_PREFIX}{purpose}-"));
+    let mut names = names_with(parent, &prefix_of(purpose));
     for name in &mut names {
         name.truncate(name.strip_suffix(LOCK_SUFFIX).unwrap_or(name).len());
     }
@@ -83,6 +85,11 @@ pub(super) fn remove_leftover_folders(parent: &Utf8Path, purpose: &str) {
             let _ = fs::remove_dir_all(&folder);
         }
     }
+}
+
+/// Start of the names of unfinished folders for one purpose.
+fn prefix_of(purpose: &str) -> String {
+    format!("{OWN_PREFIX}{purpose}-")
 }
 
 /// The names in a folder that start with a prefix. A folder that cannot be read has none.
@@ -119,7 +126,7 @@ mod tests {
         let mut living = AtomicFile::create(&folder.join("living")).unwrap();
         living.write_all(b"whole").unwrap();
         remove_leftovers_next_to(&folder.join("log"));
-        assert_eq!(names_with(folder, FILE_PREFIX).len(), 2, "the folder and the file of the living writer");
+        assert_eq!(names_with(folder, OWN_PREFIX).len(), 2, "the folder and the file of the living writer");
         living.commit(Durability::Cached).unwrap();
         assert_eq!(names(folder), [".tmp-counterproof-folder", ".tmp-of-another-program", "living", "log"]);
         assert_eq!(fs::read(folder.join("living")).unwrap(), b"whole");

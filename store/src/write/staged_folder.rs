@@ -113,7 +113,7 @@ mod tests {
         let parent = Parent::new();
         let staged = StagedFolder::create(&parent.target(), "test").unwrap();
         write(&staged.path().join("a"), b"a", Durability::Cached).unwrap();
-        assert!(staged.path().file_name().unwrap().starts_with(".tmp-test-run-1-"));
+        assert!(staged.path().file_name().unwrap().starts_with(".tmp-counterproof-test-run-1-"));
         drop(staged);
         assert_eq!(parent.entries(), 0);
     }
@@ -156,17 +156,33 @@ mod tests {
         let parent = Parent::new();
         let living = StagedFolder::create(&parent.target(), "test").unwrap();
         // With a lock file, without one, and a lock file alone: an owner can be killed between any two steps.
-        for name in [".tmp-test-run-1-7", ".tmp-test-run-2-aB3dE6", ".tmp-other-run-1-aB3dE6", ".tmp-test-mine"] {
-            create_new_folder(&parent.target().with_file_name(name)).unwrap();
+        for name in ["test-run-1-7", "test-run-2-aB3dE6", "other-run-1-aB3dE6"] {
+            create_new_folder(&parent.target().with_file_name(format!(".tmp-counterproof-{name}"))).unwrap();
         }
-        for name in [".tmp-test-run-2-aB3dE6.lock", ".tmp-test-run-3-aB3dE6.lock", ".tmp-test-file"] {
+        for name in ["test-run-2-aB3dE6.lock", "test-run-3-aB3dE6.lock", "test-file"] {
+            let name = format!(".tmp-counterproof-{name}");
             write(&parent.target().with_file_name(name), b"", Durability::Cached).unwrap();
         }
         drop(StagedFolder::create(&parent.target(), "test").unwrap());
         let mut names = parent.0.path().read_dir().unwrap().map(|it| it.unwrap().file_name()).collect::<Vec<_>>();
         names.retain(|name| !living.path().file_name().is_some_and(|own| name.to_str().unwrap().starts_with(own)));
         names.sort();
-        assert_eq!(names, [".tmp-other-run-1-aB3dE6", ".tmp-test-file"]);
+        assert_eq!(names, [".tmp-counterproof-other-run-1-aB3dE6", ".tmp-counterproof-test-file"]);
         assert!(living.path().is_dir());
+    }
+
+    #[test]
+    fn folders_of_other_programs_stay() {
+        let parent = Parent::new();
+        for name in [".tmp-test-run-1-aB3dE6", ".tmp-test-mine"] {
+            let folder = parent.target().with_file_name(name);
+            create_new_folder(&folder).unwrap();
+            write(&folder.join("file"), b"mine", Durability::Cached).unwrap();
+        }
+        write(&parent.target().with_file_name(".tmp-test-mine.lock"), b"", Durability::Cached).unwrap();
+        drop(StagedFolder::create(&parent.target(), "test").unwrap());
+        for name in [".tmp-test-run-1-aB3dE6/file", ".tmp-test-mine/file", ".tmp-test-mine.lock"] {
+            assert!(parent.target().with_file_name(name).is_file(), "{name}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use counterproof_tests::{Sandbox, minimal_answer, safe_run};
+use counterproof_tests::{Sandbox, UNSHARE, minimal_answer, safe_run};
 use serde_json::json;
 
 const RUN: [&str; 9] =
@@ -77,7 +77,7 @@ fn a_file_size_limit_is_an_error_of_every_command_that_writes() {
 fn an_agent_program_on_a_system_without_proc_is_not_started() {
     let sandbox = sandbox();
     let without_proc = "mount -t tmpfs none /proc || exit 99; exec \"$@\"";
-    let wrapper = ["unshare", "--mount", "--map-root-user", "sh", "-c", without_proc, "sh"];
+    let wrapper = ["sh", "-c", UNSHARE, "sh", "--mount", "--map-root-user", "sh", "-c", without_proc, "sh"];
     let finished = sandbox.run_in(&wrapper, RUN);
     if finished.code == Some(99) || finished.stderr.contains("unshare:") {
         println!("skipped: a file system may not be mounted here: {finished}");

@@ -49,4 +49,6 @@ mod run_secrets;
 mod run_tls;
 mod run_until_decided;
 #[cfg(target_os = "linux")]
+mod stepping;
+#[cfg(target_os = "linux")]
 mod writers_killed;

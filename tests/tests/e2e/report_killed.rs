@@ -8,13 +8,18 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::{self, Durability};
-use counterproof_tests::{Finished, Sandbox, files_below, program};
+use counterproof_tests::{Finished, Sandbox, UNSHARE, files_below, program};
+
+use crate::stepping::{resume, stop_when};
 
 const BASELINE: &str = "runs/baseline/sample-baseline";
 const NEW: &str = "runs/new/sample-new";
 
 /// Number of kills of each command.
 const KILLS: u32 = 40;
+
+/// The file that identifies a report or a history by its content.
+const MARKER: &str = "static/about.txt";
 
 /// The files of a report.
 type Files = Vec<(Utf8PathBuf, Vec<u8>)>;
@@ -196,14 +201,7 @@ fn a_second_writer_into_one_folder_is_refused_and_the_first_one_is_whole() {
         let staging = sandbox.path(&format!(".tmp-replace-{out}"));
         let stopped = (0..50).any(|_| {
             let mut child = start(&sandbox, &reporter.arguments(true, &out));
-            while !staging.exists() && child.try_wait().unwrap().is_none() {
-                std::hint::spin_loop();
-            }
-            let signal = |name: &str| {
-                assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
-            };
-            signal("-STOP");
-            let is_writing = staging.exists() && !report.exists();
+            let is_writing = stop_when(&child, || staging.exists() && !report.exists());
             if is_writing {
                 let second = sandbox.run(reporter.arguments(false, &out));
                 assert!(!matches!(second.code, Some(0 | 1)), "{second}");
@@ -216,8 +214,8 @@ fn a_second_writer_into_one_folder_is_refused_and_the_first_one_is_whole() {
                 );
                 assert!(second.stderr.contains(&expected), "{second}");
                 assert!(staging.exists() && !report.exists());
+                resume(&child);
             }
-            signal("-CONT");
             child.wait().unwrap();
             assert_eq!(report_in(&report, &whole), Some(0), "{}", reporter.name);
             std::fs::remove_dir_all(&report).unwrap();
@@ -253,16 +251,38 @@ fn a_folder_with_nothing_but_unfinished_files_is_taken_over() {
     for reporter in [COMPARE, REPORT, HISTORY] {
         let whole = reporter.whole_reports(&sandbox);
         // Before its publication, and between its first renames in a folder that cannot be renamed itself.
-        for (number, published) in [None, Some("static/style.css")].into_iter().enumerate() {
+        for (number, published) in [None, Some("index.html")].into_iter().enumerate() {
             let out = format!("left-{}-{number}", reporter.name);
             let unfinished = [".tmp-counterproof-AbCdEf", ".tmp-replace.lock", ".tmp-replace/static/report.js"];
-            for name in unfinished.into_iter().chain(published) {
+            let put = |name: &str, bytes: &[u8]| {
                 let path = sandbox.path(&out).join(name);
                 write::create_folder(path.parent().unwrap()).unwrap();
-                write::write(&path, b"half", Durability::Cached).unwrap();
-            }
+                write::write(&path, bytes, Durability::Cached).unwrap();
+            };
+            unfinished.into_iter().chain(published).for_each(|name| put(name, b"half"));
+            let (_, marker) = whole[0].iter().find(|(path, _)| path == MARKER).unwrap();
+            put(&format!(".tmp-replace/{MARKER}"), marker);
             reporter.run(&sandbox, true, &out);
             assert!(files_below(&sandbox.path(&out)) == whole[0], "{}", reporter.name);
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_the_user_with_the_name_of_an_unfinished_report_is_left_unchanged() {
+    let sandbox = sample();
+    for reporter in [COMPARE, REPORT, HISTORY] {
+        for staged in ["page.html", "static/about.txt", "static/report.js"] {
+            let out = format!("mine-{}-{}", reporter.name, staged.replace('/', "-"));
+            let sandbox = Sandbox::within(sandbox.root());
+            let sandbox = ["index.html", "cases/thesis.html", &format!(".tmp-replace/{staged}")]
+                .iter()
+                .fold(sandbox, |sandbox, name| sandbox.with_file(&format!("{out}/{name}"), "mine"));
+            let before = files_below(&sandbox.path(&out));
+            assert_eq!(before.len(), 3);
+            let refused = sandbox.run(reporter.arguments(true, &out));
+            assert_eq!(refused.code, Some(2), "{}: {refused}", reporter.name);
+            assert!(files_below(&sandbox.path(&out)) == before, "{}", reporter.name);
         }
     }
 }
@@ -275,8 +295,10 @@ fn on_small_disk(sandbox: &Sandbox, options: &str, script: &str) -> Result<(Opti
          program() {{ {} \"$@\"; }}\n{script}\ncode=$?\nrm -rf small/fill; cp -r small/. copy/; exit $code",
         program().display()
     );
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--map-root-user", "sh", "-c", &prepared]).current_dir(sandbox.root());
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", UNSHARE, "sh", "--mount", "--map-root-user", "sh", "-c", &prepared])
+        .current_dir(sandbox.root());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(99) || said.contains("unshare:") {

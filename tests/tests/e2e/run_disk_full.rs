@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use camino::Utf8Path;
-use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer, program};
+use counterproof_tests::{Agent, Reply, Sandbox, UNSHARE, minimal_answer, program};
 use counterproof_validation::{Code, validate_path};
 use serde_json::{Value, json};
 
@@ -53,8 +53,8 @@ fn assert_finished_is_valid(folder: &Utf8Path, at_least: usize) -> usize {
 fn a_full_disk_ends_the_run_and_keeps_finished_cases() {
     let (agent, sandbox) = (agent(), sandbox(60));
     // The mount disappears with its process, so the folder is copied out first.
-    let mut wrapper = Command::new("unshare");
-    wrapper.args(["--mount", "--map-root-user"]);
+    let mut wrapper = Command::new("sh");
+    wrapper.args(["-c", UNSHARE, "sh", "--mount", "--map-root-user"]);
     let script = "mkdir small out && mount -t tmpfs -o size=256k none small || exit 99\n\
         run --run-id r --out small; code=$?\n\
         cp -r small/. out/; exit $code";

@@ -8,8 +8,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use counterproof_store::write::{self, Durability};
-use counterproof_tests::{Agent, Reply, Sandbox, minimal_answer, safe_run};
+use counterproof_tests::{Agent, Reply, Sandbox, UNSHARE, minimal_answer, safe_run};
 use serde_json::{Value, json};
+
+use crate::stepping::{resume, stop_when};
 
 const CASES: usize = 60;
 
@@ -17,7 +19,7 @@ const CASES: usize = 60;
 const ATTEMPTS: usize = 20;
 
 /// Runs a program as process 1 of a namespace of its own, which ends with the wrapper.
-const CONTAINER: [&str; 5] = ["unshare", "--map-root-user", "--pid", "--fork", "--kill-child"];
+const CONTAINER: [&str; 8] = ["sh", "-c", UNSHARE, "sh", "--map-root-user", "--pid", "--fork", "--kill-child"];
 
 /// A command that writes a folder or a file.
 struct Writer {
@@ -42,21 +44,21 @@ fn writers() -> [Writer; 3] {
             name: "accept",
             arguments: words("accept --reason decided runs/new/whole"),
             parent: "runs/baseline",
-            prefix: ".tmp-accept-",
+            prefix: ".tmp-counterproof-accept-",
             target: "whole",
         },
         Writer {
             name: "merge",
             arguments: words("merge runs/new/n-s1of2 runs/new/n-s2of2 --out merged/m"),
             parent: "merged",
-            prefix: ".tmp-merge-",
+            prefix: ".tmp-counterproof-merge-",
             target: "m",
         },
         Writer {
             name: "export-run",
             arguments: words(&format!("export-run {events} --side new --run-id e --out exported")),
             parent: "exported/new",
-            prefix: ".tmp-export-",
+            prefix: ".tmp-counterproof-export-",
             target: "e",
         },
     ]
@@ -162,29 +164,27 @@ fn the_unfinished_folder_of_a_living_writer_stays() {
     let sandbox = sandbox();
     let [accept, ..] = writers();
     for _ in 0..ATTEMPTS {
-        let command = sandbox.command(&accept.arguments);
-        let Some(child) = start_writing(&sandbox, command, accept.parent, accept.prefix) else { continue };
-        let signal = |name: &str| {
-            let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
-            assert!(sent.success());
-        };
-        signal("-STOP");
+        let mut command = sandbox.command(&accept.arguments);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let target = sandbox.path(accept.parent).join(accept.target);
+        let is_writing = || names(&sandbox, accept.parent, accept.prefix).len() == 2 && !target.exists();
+        if !stop_when(&child, is_writing) {
+            assert!(child.wait_with_output().unwrap().status.success());
+            std::fs::remove_dir_all(&target).unwrap();
+            continue;
+        }
         let unfinished = names(&sandbox, accept.parent, accept.prefix);
         let other = sandbox.run(words("accept --reason decided runs/new/other"));
         assert_eq!(other.code, Some(0), "{other}");
         assert_eq!(names(&sandbox, accept.parent, accept.prefix), unfinished);
-        signal("-CONT");
+        resume(&child);
         let output = child.wait_with_output().unwrap();
         let mut accepted = names(&sandbox, accept.parent, "");
         accepted.sort();
         assert_eq!((output.status.code(), accepted), (Some(0), vec!["other".to_owned(), "whole".to_owned()]));
         let validated = sandbox.run(["validate", "runs"]);
         assert_eq!(validated.code, Some(0), "{validated}");
-        // The writer may have published its folder before it was stopped.
-        if !unfinished.is_empty() {
-            return;
-        }
-        std::fs::remove_dir_all(sandbox.path(accept.parent)).unwrap();
+        return;
     }
     panic!("the writer was never stopped in time");
 }

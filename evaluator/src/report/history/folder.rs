@@ -5,7 +5,6 @@ use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::read_file;
 use counterproof_store::write::{self, FolderReplacement, ReplaceError, WriteError};
 
 use super::evaluations::History;
@@ -55,18 +54,10 @@ pub struct HistoryFolder {
 impl HistoryFolder {
     /// Starts a history that will be in the folder `out`.
     pub fn begin(out: &Utf8Path) -> Result<Self, HistoryError> {
-        let is_empty = match out.read_dir_utf8() {
-            Ok(mut entries) => !entries.any(|entry| entry.is_ok_and(|entry| !folder::is_leftover(&entry))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => false,
+        match folder::is_replaceable(out, MARKER) {
+            Ok(true) => {}
+            Ok(false) => return Err(HistoryError::NotAHistory(out.to_owned())),
             Err(source) => return Err(HistoryError::Read { path: out.to_owned(), source }),
-        };
-        let is_history = || {
-            let marker = read_file::read(&out.join(MARKER_FILE), read_file::MAX_SMALL_BYTES);
-            marker.is_ok_and(|bytes| bytes == MARKER.as_bytes())
-        };
-        if !is_empty && !is_history() && !FolderReplacement::is_interrupted(out) {
-            return Err(HistoryError::NotAHistory(out.to_owned()));
         }
         let replacement = FolderReplacement::begin(out, &[INDEX_FILE, STATIC_FOLDER])?;
         Ok(Self { out: out.to_owned(), replacement })
