@@ -125,7 +125,7 @@ fn other_files_than_the_evaluation_and_its_runs_are_refused() {
     exit code: 3
     --- stderr
     error: failed to read `first`
-      caused by: Is a directory (os error 21)
+      caused by: it is a folder; a regular file is needed here
     hint: pass the file in this folder: `counterproof report first/evaluation.json`
     ");
     let other_folder = sandbox.run(["report", "runs", "--out", "x"]);
@@ -133,7 +133,7 @@ fn other_files_than_the_evaluation_and_its_runs_are_refused() {
     exit code: 3
     --- stderr
     error: failed to read `runs`
-      caused by: Is a directory (os error 21)
+      caused by: it is a folder; a regular file is needed here
     hint: pass an evaluation.json: `counterproof compare` writes one into the report and into each run folder
     ");
     let half = sandbox.run(["report", "first/evaluation.json", "--out", "x", "--new", NEW]);
