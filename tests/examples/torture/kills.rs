@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use counterproof_tests::{Sandbox, safe_run};
+use counterproof_tests::Sandbox;
 use serde_json::Value;
 
 use crate::attempt::{Attempt, Fault, Outcome, ensure};
-use crate::prepared::{self, CASES, agent, prepare};
+use crate::prepared::{self, CASES, agent, prepare, safe_run_in};
 use crate::process::{Ended, Running, finish};
 use crate::snapshot::{Snapshot, leftovers};
 
 /// A command that replaces a folder, or creates one.
 pub(crate) struct Writer {
     pub(crate) name: &'static str,
-    /// The command that makes the old folder; empty if there is none.
+    /// The command that makes the old folder; empty if no folder is replaced.
     old: &'static [&'static str],
     /// The command under attack.
     pub(crate) new: &'static [&'static str],
@@ -243,11 +243,7 @@ fn only_whole_documents(folder: &Path) -> Outcome {
 /// Kills safe-run while it records a command that fails. The next call leaves no unfinished record.
 fn kill_safe_run(attempt: &mut Attempt) -> Outcome {
     let sandbox = &attempt.sandbox;
-    let command = || {
-        let mut command = std::process::Command::new(safe_run());
-        command.args(["sh", "-c", "seq 20000; exit 3"]).current_dir(sandbox.root());
-        command
-    };
+    let command = || safe_run_in(sandbox, &["sh", "-c", "seq 20000; exit 3"]);
     for _ in 0..attempt.random.u32(1..4) {
         Running::start(command())?.kill_after(Duration::from_millis(attempt.random.u64(..80)))?;
     }
@@ -268,11 +264,7 @@ fn kill_safe_run(attempt: &mut Attempt) -> Outcome {
 /// Kills `safe-run archive`. The archive is absent or whole.
 fn kill_archive(attempt: &mut Attempt) -> Outcome {
     let sandbox = &attempt.sandbox;
-    let archive = |name: &str| {
-        let mut command = std::process::Command::new(safe_run());
-        command.args(["archive", "--no-clobber", "runs", name]).current_dir(sandbox.root());
-        command
-    };
+    let archive = |name: &str| safe_run_in(sandbox, &["archive", "--no-clobber", "runs", name]);
     let name = ["runs.tar.gz", "runs.tar.bz2", "runs.zip"][attempt.random.usize(..3)];
     let start = Instant::now();
     finish(archive(&format!("whole-{name}")))?.has_code(0)?;

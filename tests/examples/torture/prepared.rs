@@ -1,6 +1,7 @@
 //! What most attacks start from: runs, a report and records, made once by the programs themselves and then copied.
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::OnceLock;
 
 use counterproof_tests::{Agent, Reply, Sandbox, safe_run};
@@ -46,18 +47,7 @@ fn build() -> Result<Sandbox, Fault> {
         run(&sandbox, &["--cases", "cases.json", "--side", "new", "--run-id", "part", "--shard", &part])?;
     }
     finish(sandbox.command(["compare", "runs/baseline/b1", "runs/new/n1", "--out", "evaluated"]))?.ended_properly()?;
-    let mut record = sandbox.command([""; 0]);
-    let environment: Vec<_> =
-        record.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
-    record = std::process::Command::new(safe_run());
-    record.args(["sh", "-c", "seq 200; echo no >&2; exit 3"]).current_dir(sandbox.root());
-    for (name, value) in environment {
-        match value {
-            Some(value) => record.env(name, value),
-            None => record.env_remove(name),
-        };
-    }
-    finish(record)?.has_code(3)?;
+    finish(safe_run_in(&sandbox, &["sh", "-c", "seq 200; echo no >&2; exit 3"]))?.has_code(3)?;
     Ok(sandbox)
 }
 
@@ -65,6 +55,13 @@ fn run(sandbox: &Sandbox, arguments: &[&str]) -> Result<(), Fault> {
     let url = agent().base_url();
     let line = ["run", "--base-url", &url].into_iter().chain(arguments.iter().copied());
     finish(sandbox.command(line))?.has_code(0)
+}
+
+/// safe-run with these arguments, in the folder of a sandbox.
+pub(crate) fn safe_run_in(sandbox: &Sandbox, arguments: &[&str]) -> Command {
+    let mut command = Command::new(safe_run());
+    command.args(arguments).current_dir(sandbox.root()).env_remove("SAFE_LOG_DIR");
+    command
 }
 
 /// Cases whose ids have several lengths, so that the agent answers in each of its ways.

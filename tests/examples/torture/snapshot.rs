@@ -42,7 +42,7 @@ impl Snapshot {
     }
 }
 
-/// The names in a folder that start with a dot or hold `.tmp`: what unfinished work leaves behind.
+/// The paths below a folder whose names start with `.tmp-`: what unfinished work leaves behind.
 pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in WalkDir::new(folder).min_depth(1) {

@@ -62,7 +62,7 @@ fn exit_code(child: &mut Child) -> Option<i32> {
 #[track_caller]
 fn ends(sandbox: &Sandbox, arguments: &[&str], place: &str) {
     let mut command = sandbox.command(arguments);
-    // A file takes any amount of text, also while nobody reads.
+    // A file takes any amount of text without a reader.
     let mut stderr = tempfile::tempfile().unwrap();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr.try_clone().unwrap());
     assert!(exit_code(&mut command.spawn().unwrap()).is_some(), "{arguments:?} does not end where {place} is a pipe");

@@ -97,7 +97,7 @@ fn a_call_that_carries_out_a_new_action_is_no_noise() {
         let actions = if pays { vec![action("a1", "pay", &json!({"amount": 100}), &["c2"])] } else { vec![] };
         answer_of(&json!({"events": events, "proposed_actions": actions}))
     };
-    // Which tools are called is noise by itself: baseline looks, or does not.
+    // Which tools are called varies in the baseline too: it looks, or does not.
     let row = of_one(&[paying(false, true), paying(false, false)], &[paying(true, true)], &nothing());
     assert_eq!(row.verdict, Verdict::Undecided, "{row:#?}");
     let pointers: Vec<_> = row.repeats.unwrap().noise.into_iter().map(|noise| noise.pointer).collect();
