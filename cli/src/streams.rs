@@ -50,6 +50,13 @@ impl Streams {
         let _ = self.err.write_all(harmless(&format!("{message}\n")).as_bytes());
     }
 
+    /// Logs a warning to standard error, in red on a terminal.
+    pub(crate) fn warn_in_red(&mut self, message: impl Display) {
+        let line = harmless(&format!("warning: {message}"));
+        // Added after the message is made harmless. The stream drops the colour where it is no terminal.
+        let _ = writeln!(self.err, "\u{1b}[31m{line}\u{1b}[0m");
+    }
+
     /// Logs a warning to standard error.
     pub(crate) fn warn(&mut self, message: impl Display) {
         self.log(format_args!("warning: {message}"));

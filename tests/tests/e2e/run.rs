@@ -184,7 +184,7 @@ fn an_unreachable_agent_is_an_error_and_every_case_has_its_artifact() {
 }
 
 #[test]
-fn the_warning_about_a_baseline_without_answers_has_no_escape_codes() {
+fn the_warning_about_a_baseline_without_answers_is_red_on_terminals_only() {
     let sandbox = Sandbox::new().with_file("cases.json", &cases());
     let line = ["run", "--cases", "cases.json", "--side", "baseline", "--base-url", "http://127.0.0.1:1"];
     let finished = sandbox.run(line);
@@ -195,6 +195,8 @@ fn the_warning_about_a_baseline_without_answers_has_no_escape_codes() {
         "{finished}"
     );
     assert!(!finished.stderr.contains('\u{1b}'), "{finished}");
+    let coloured = sandbox.with_variable("CLICOLOR_FORCE", "1").run(line.iter().chain(&["--run-id", "red"]));
+    assert!(coloured.stderr.contains("\u{1b}[31mwarning: the baseline answered 0 of 6 cases"), "{coloured}");
 }
 
 #[test]

@@ -57,12 +57,12 @@ pub(super) fn log_outcome(
 /// The least share of its cases that a baseline has to answer, in percent. Below it, a comparison says little.
 const BASELINE_ANSWERED_PERCENT: usize = 90;
 
-/// Warns about a baseline that lacks answers: cases without one cannot regress.
+/// Warns, in red on a terminal, about a baseline that lacks answers: cases without one cannot regress.
 fn warn_about_baseline(settings: &Settings, summary: &Summary, streams: &mut Streams) {
     let counts = &summary.counts;
     let asked = counts.answered + counts.failed;
     if settings.side == Side::Baseline && counts.answered * 100 < asked * BASELINE_ANSWERED_PERCENT {
-        streams.warn(format_args!(
+        streams.warn_in_red(format_args!(
             "the baseline answered {} of {}; cases without an answer cannot be compared",
             counts.answered,
             text::count(asked, "case", "cases")
