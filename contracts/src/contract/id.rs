@@ -1,0 +1,193 @@
+//! Names of contracts and of their versions.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use counterproof_artifact::CaseId;
+use serde::{Deserialize, Serialize};
+
+/// Longest id in bytes. As a case id, it is also a file name.
+const MAX_BYTES: usize = 120;
+
+/// Characters of a segment other than ASCII letters and digits.
+const PUNCTUATION: &str = "._-";
+
+/// An invalid contract id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// The id is empty.
+    #[error("the contract id is empty")]
+    Empty,
+    /// The id is too long for a file name.
+    #[error("the contract id has {0} bytes; at most {MAX_BYTES} are allowed")]
+    TooLong(usize),
+    /// A character that is neither in a segment nor the separator.
+    #[error(
+        "the contract id contains {found:?} at byte {index}; use ASCII letters, digits, `.`, `_` and `-`, and `/` between segments"
+    )]
+    Character {
+        /// The character.
+        found: char,
+        /// Its byte offset.
+        index: usize,
+    },
+    /// An empty segment: a slash at an end, or two in a row.
+    #[error("the contract id has an empty segment: write it without a `/` at its start or end, and without `//`")]
+    EmptySegment,
+    /// A segment that starts with a character other than a letter or a digit.
+    #[error("the segment `{0}` of the contract id does not start with a letter or a digit")]
+    Start(String),
+    /// A segment that ends with a dot, which some systems drop.
+    #[error("the segment `{0}` of the contract id ends with a dot")]
+    End(String),
+}
+
+/// The id of a contract: segments separated by slashes, such as `shop/refund/001`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ContractId(String);
+
+impl ContractId {
+    /// Returns the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the id of the contract's case: `~` replaces `/`, and no other contract has the same one.
+    pub fn case_id(&self) -> Result<CaseId, counterproof_artifact::NameError> {
+        self.0.replace('/', "~").parse()
+    }
+}
+
+impl FromStr for ContractId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        if text.is_empty() {
+            return Err(IdError::Empty);
+        }
+        if text.len() > MAX_BYTES {
+            return Err(IdError::TooLong(text.len()));
+        }
+        let allowed = |c: char| c.is_ascii_alphanumeric() || PUNCTUATION.contains(c) || c == '/';
+        if let Some((index, found)) = text.char_indices().find(|&(_, c)| !allowed(c)) {
+            return Err(IdError::Character { found, index });
+        }
+        for segment in text.split('/') {
+            match segment.chars().next() {
+                None => return Err(IdError::EmptySegment),
+                // A leading dash looks like an option, and a leading dot hides a file or leaves the folder.
+                Some(first) if !first.is_ascii_alphanumeric() => return Err(IdError::Start(segment.to_owned())),
+                Some(_) if segment.ends_with('.') => return Err(IdError::End(segment.to_owned())),
+                Some(_) => {}
+            }
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for ContractId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<ContractId> for String {
+    fn from(id: ContractId) -> String {
+        id.0
+    }
+}
+
+impl fmt::Display for ContractId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One version of a contract, or its latest: `shop/refund/001@2`, `shop/refund/001`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContractKey {
+    /// The contract.
+    pub id: ContractId,
+    /// The version. `None` means the latest.
+    pub version: Option<NonZeroU32>,
+}
+
+/// An invalid [`ContractKey`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The id is invalid.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// The text after `@` is not a version.
+    #[error("`{0}` is not a version; write a number from 1, such as `shop/refund/001@2`")]
+    Version(String),
+}
+
+impl FromStr for ContractKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let Some((id, version)) = text.split_once('@') else {
+            return Ok(Self { id: text.parse()?, version: None });
+        };
+        let version = version.parse().map_err(|_| KeyError::Version(version.to_owned()))?;
+        Ok(Self { id: id.parse()?, version: Some(version) })
+    }
+}
+
+impl fmt::Display for ContractKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            Some(version) => write!(f, "{}@{version}", self.id),
+            None => write!(f, "{}", self.id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_segments_that_are_safe_in_files_and_shells() {
+        for id in ["a", "shop/refund/001", "a.b/c-d/e_f", "0"] {
+            assert_eq!(id.parse::<ContractId>().unwrap().as_str(), id);
+        }
+        for (id, error) in [
+            ("", IdError::Empty),
+            ("/a", IdError::EmptySegment),
+            ("a//b", IdError::EmptySegment),
+            ("a/", IdError::EmptySegment),
+            ("a/../b", IdError::Start("..".into())),
+            ("-a", IdError::Start("-a".into())),
+            ("a./b", IdError::End("a.".into())),
+            ("a@1", IdError::Character { found: '@', index: 1 }),
+            ("a~b", IdError::Character { found: '~', index: 1 }),
+            ("a b", IdError::Character { found: ' ', index: 1 }),
+        ] {
+            assert_eq!(id.parse::<ContractId>(), Err(error), "{id:?}");
+        }
+        assert_eq!("x".repeat(121).parse::<ContractId>(), Err(IdError::TooLong(121)));
+    }
+
+    #[test]
+    fn a_key_has_a_version_or_means_the_latest() {
+        let key: ContractKey = "a/b@2".parse().unwrap();
+        assert_eq!((key.version.unwrap().get(), key.to_string()), (2, "a/b@2".to_owned()));
+        assert_eq!("a/b".parse::<ContractKey>().unwrap().version, None);
+        for text in ["a@0", "a@", "a@x", "a@1@2", "a@-1", "a@4294967296"] {
+            assert!(matches!(text.parse::<ContractKey>(), Err(KeyError::Version(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn different_contracts_have_different_cases() {
+        let case = |id: &str| id.parse::<ContractId>().unwrap().case_id().unwrap();
+        assert_eq!(case("shop/refund/001").as_str(), "shop~refund~001");
+        assert_ne!(case("a/b"), case("a-b"));
+    }
+}

@@ -1,0 +1,24 @@
+//! Executable contracts: what an agent gets, what it must produce, how a command checks that, how it is undone, what must come
+//! first, and what it needs meanwhile.
+//!
+//! ```text
+//! contract files ─▶ contract (types) ─▶ lifecycle (states, who may change them)
+//! ```
+//!
+//! [`Contract`] has the fields of the published contract schema. A [`Transition`] is a change of its
+//! [`State`].
+//!
+//! The crate never prints. It takes the clock and all paths as parameters.
+//!
+//! ```
+//! use counterproof_contracts::{Actor, State, StateChange};
+//!
+//! let change = StateChange { from: State::Ready, to: State::Completed };
+//! assert!(change.check(&Actor::System, None).is_err(), "only verification completes a contract");
+//! ```
+
+pub mod contract;
+mod lifecycle;
+
+pub use contract::{Contract, ContractId, ContractKey};
+pub use lifecycle::{Actor, ActorError, Details, State, StateChange, Transition, TransitionError, UnknownState};
