@@ -56,7 +56,9 @@ pub use capture::{Line, LineEnd, Stream};
 pub use export::{Destination, ExportError, Exported, Source, export};
 pub use options::{Options, OutputMode};
 pub use parse::{EndDetails, LineError, ParsedRecord, ReadError, RecordFormat};
-pub use record::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, Record, StartError};
+pub use record::{
+    EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, OutputHead, Record, StartError,
+};
 #[cfg(unix)]
 pub use session::{Input, Io, Observer, Signals, record};
 pub use signal_actions::{keep_exit_statuses, report_file_size_limit};

@@ -1,5 +1,7 @@
 //! Options of one execution.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +21,11 @@ pub struct Options {
     pub owns_process: bool,
     /// The program to start as the supervisor. It must call [`enter`](crate::enter) first in `main`. `None` starts this program.
     pub supervisor: Option<PathBuf>,
+    /// The working directory of the command; `None` is that of this process. A relative program path such as `./check` starts
+    /// here.
+    pub working_directory: Option<PathBuf>,
+    /// Changes of the environment of the command: variables to set, and to remove (`None`). The rest is that of this process.
+    pub environment: BTreeMap<OsString, Option<OsString>>,
 }
 
 /// What happens to the output of a command. In every mode, the observer receives it.
@@ -41,6 +48,8 @@ impl Default for Options {
             drain: Duration::from_secs(2),
             owns_process: false,
             supervisor: None,
+            working_directory: None,
+            environment: BTreeMap::new(),
         }
     }
 }

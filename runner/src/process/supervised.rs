@@ -60,7 +60,9 @@ fn run(command: &[OsString], options: &Options, io: Io, sender: &mpsc::Sender<Pr
         });
     });
     record.map(|record| record.ending).map_err(|error| match error {
-        StartError::Command { source, .. } | StartError::Setup(source) => source,
+        StartError::Command { source, .. }
+        | StartError::WorkingDirectory { source, .. }
+        | StartError::Setup(source) => source,
         StartError::NoCommand | StartError::NotEntered | StartError::NoProc => io::Error::other(error),
     })
 }

@@ -68,7 +68,7 @@ fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
             report(format_args!("Error: Failed to spawn command: {program}: {source}"));
             if source.kind() == io::ErrorKind::NotFound { exit_code::NOT_FOUND } else { exit_code::NOT_EXECUTABLE }
         }
-        StartError::Setup(source) => {
+        StartError::Setup(source) | StartError::WorkingDirectory { source, .. } => {
             report(format_args!("safe-run: {error}: {source}"));
             exit_code::SETUP
         }

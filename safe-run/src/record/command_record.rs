@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -76,6 +77,14 @@ pub enum StartError {
     Command {
         /// The program.
         program: String,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// The working directory of the command does not exist or cannot be entered.
+    #[error("cannot run a command in the folder `{folder}`", folder = folder.display())]
+    WorkingDirectory {
+        /// The folder.
+        folder: PathBuf,
         /// The operating system's error.
         source: io::Error,
     },

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use nix::sys::signal::SigSet;
+use rustix::fs::Access;
 use rustix::process::Pid;
 
 use super::input_relay::InputRelay;
@@ -47,7 +48,7 @@ pub fn record(
         return Err(StartError::NoProc);
     }
     let StartedCommand { supervised, sources, relay } =
-        start(command, options, input, blocked).map_err(StartError::Setup)?;
+        start(command, options, input, blocked).map_err(|error| setup_error(options, error))?;
     // Dropped at the end of this function, which restores the terminal on every path.
     let _raw_mode = options.terminal.then(RawMode::enter);
     let mut session = Session {
@@ -82,6 +83,17 @@ pub fn record(
         return Err(StartError::Command { program, source: io::Error::from_raw_os_error(error) });
     }
     Ok(into_record(session, command, started_at))
+}
+
+/// Returns the error of a supervisor that was not started. The system reports the same error for the program and for the working
+/// directory, so the directory is checked again.
+fn setup_error(options: &Options, error: io::Error) -> StartError {
+    let Some(folder) = &options.working_directory else { return StartError::Setup(error) };
+    // The slash makes the check fail for a file.
+    match rustix::fs::access(folder.join(""), Access::EXEC_OK) {
+        Ok(()) => StartError::Setup(error),
+        Err(source) => StartError::WorkingDirectory { folder: folder.clone(), source: source.into() },
+    }
 }
 
 /// Reaps the supervisor, unless it hangs.
@@ -119,7 +131,7 @@ struct StartedCommand {
 fn start(command: &[OsString], options: &Options, input: Input, blocked: SigSet) -> io::Result<StartedCommand> {
     let supervise = |placement, streams| {
         let setup = ProcessSetup { placement, blocked };
-        supervision::supervise(options.supervisor.as_deref(), &setup, command, streams)
+        supervision::supervise(options, &setup, command, streams)
     };
     if options.terminal {
         let pty = Pty::open()?;

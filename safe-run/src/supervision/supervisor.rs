@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 
@@ -19,6 +18,7 @@ use super::launcher;
 use super::process_setup::ProcessSetup;
 use super::reexec::{SUPERVISOR, this_program};
 use super::status::Status;
+use crate::options::Options;
 
 /// A running supervisor.
 #[derive(Debug)]
@@ -35,18 +35,28 @@ pub(crate) struct Streams<'a> {
     pub(crate) stderr: OwnedFd,
 }
 
-/// Starts a supervisor, which starts the command. `program` is the program to start as the supervisor, and must call
-/// [`enter`](super::enter); `None` means this program.
+/// Starts a supervisor, which starts the command. The supervisor has the working directory and the environment of the options,
+/// and the command inherits both.
 pub(crate) fn supervise(
-    program: Option<&Path>,
+    options: &Options,
     setup: &ProcessSetup,
     command: &[OsString],
     streams: Streams<'_>,
 ) -> io::Result<Supervised> {
     let (connection, there) = Connection::pair()?;
     connection.send_descriptor(streams.stdin)?;
-    let program = program.map_or_else(this_program, |program| Ok(program.to_owned()))?;
+    // Absolute, because a relative path would be searched in the working directory of the command.
+    let program = options.supervisor.as_ref().map_or_else(this_program, std::path::absolute)?;
     let mut supervisor = Command::new(program);
+    if let Some(folder) = &options.working_directory {
+        supervisor.current_dir(folder);
+    }
+    for (name, value) in &options.environment {
+        match value {
+            Some(value) => supervisor.env(name, value),
+            None => supervisor.env_remove(name),
+        };
+    }
     // A process group of its own, so that the keys of the terminal and signals to the group of safe-run do not reach it.
     supervisor.arg0(SUPERVISOR).arg(setup.to_argument()).args(command).process_group(0);
     supervisor.stdin(Stdio::from(there)).stdout(Stdio::from(streams.stdout)).stderr(Stdio::from(streams.stderr));

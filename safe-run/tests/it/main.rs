@@ -9,6 +9,7 @@ mod events;
 mod inherited;
 mod kit;
 mod large;
+mod library;
 mod processes;
 mod record;
 mod streams;

@@ -1,4 +1,4 @@
-//! The last lines of a command's output.
+//! Parts of a command's output: the start of a stream, and its last lines.
 
 use std::io;
 
@@ -7,10 +7,27 @@ use memchr::memrchr_iter;
 use super::Record;
 use crate::capture::Stream;
 
-/// The most that is returned of one stream, in bytes.
+/// The most that [`Record::tail`] returns of one stream, in bytes.
 const LIMIT: u64 = 64 * 1024;
 
+/// The start of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputHead {
+    /// The bytes, at most as many as requested.
+    pub bytes: Vec<u8>,
+    /// True if the stream has more bytes.
+    pub is_cut: bool,
+}
+
 impl Record {
+    /// Returns the first bytes of a stream, at most `limit`.
+    pub fn head(&self, stream: Stream, limit: u64) -> io::Result<OutputHead> {
+        let captured = self.capture.bytes(stream);
+        let mut bytes = Vec::new();
+        captured.copy(0, captured.len().min(limit), &mut bytes)?;
+        Ok(OutputHead { bytes, is_cut: captured.len() > limit })
+    }
+
     /// Returns the last `lines` lines of a stream, at most 64 KiB.
     pub fn tail(&self, stream: Stream, lines: usize) -> io::Result<Vec<u8>> {
         let bytes = self.capture.bytes(stream);
