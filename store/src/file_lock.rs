@@ -83,7 +83,7 @@ pub(crate) fn remove_unless_locked(path: &Utf8Path) -> io::Result<bool> {
 }
 
 /// The outcome of an attempt to lock a file.
-enum Attempt {
+pub(crate) enum Attempt {
     Locked,
     /// Another process holds the lock.
     Held,
@@ -93,7 +93,8 @@ enum Attempt {
     Failed,
 }
 
-fn lock(file: &File, path: &Utf8Path) -> io::Result<Attempt> {
+/// Tries to lock an open file.
+pub(crate) fn lock(file: &File, path: &Utf8Path) -> io::Result<Attempt> {
     match file.try_lock() {
         Ok(()) if is_at(file, path)? => Ok(Attempt::Locked),
         Ok(()) => Ok(Attempt::Removed),

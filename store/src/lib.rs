@@ -5,6 +5,8 @@
 //! durable in groups through a journal), and [`RunReader`] opens one. Reads of files that another program wrote go through
 //! [`confined_path`], which never leaves the folder.
 //!
+//! [`line_log`] is an append-only file of lines that several processes write.
+//!
 //! This crate does not judge what the documents contain; `counterproof-validation` does.
 //!
 //! ```
@@ -21,6 +23,7 @@
 //! ```
 
 pub mod confined_path;
+pub mod line_log;
 pub mod read_file;
 pub mod write;
 

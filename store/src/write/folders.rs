@@ -38,7 +38,7 @@ pub fn sync(folder: &Utf8Path) -> Result<(), WriteError> {
 }
 
 /// The folder that holds `path`; the current folder for a bare name.
-pub(super) fn parent_of(path: &Utf8Path) -> &Utf8Path {
+pub(crate) fn parent_of(path: &Utf8Path) -> &Utf8Path {
     match path.parent() {
         Some(folder) if !folder.as_str().is_empty() => folder,
         _ => Utf8Path::new("."),
@@ -47,12 +47,12 @@ pub(super) fn parent_of(path: &Utf8Path) -> &Utf8Path {
 
 /// Syncs the entries of a folder: a rename is durable only after that.
 #[cfg(unix)]
-pub(super) fn sync_folder(folder: &Utf8Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Utf8Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 /// Does nothing: Windows cannot sync a folder, and its file systems journal renames.
 #[cfg(not(unix))]
-pub(super) fn sync_folder(_folder: &Utf8Path) -> io::Result<()> {
+pub(crate) fn sync_folder(_folder: &Utf8Path) -> io::Result<()> {
     Ok(())
 }

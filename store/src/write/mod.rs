@@ -22,6 +22,7 @@ pub use files::{append, copy, create_new, write, write_json, write_json_shared};
 pub(crate) use files::{create_log, remove, sync_file, sync_file_system};
 pub use folder_replacement::{FolderReplacement, ReplaceError};
 pub use folders::{create_folder, create_new_folder, sync};
+pub(crate) use folders::{parent_of, sync_folder};
 pub use leftovers::remove_leftovers_next_to;
 pub(crate) use leftovers::remove_temporary_files;
 pub use new_file::{copy_new, write_new};

@@ -1,0 +1,247 @@
+//! Appends lines to a log, one process at a time.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::repair::repair;
+use super::{LogError, MAX_LINE_BYTES, Repair};
+use crate::file_lock::{Attempt, lock};
+use crate::write::{AtomicFile, Durability, parent_of, sync_folder};
+
+/// First and longest pause between two attempts to lock.
+const PAUSES: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(10)];
+
+/// How a log is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockOptions {
+    /// The longest time to wait for other writers.
+    pub wait: Duration,
+}
+
+impl Default for LockOptions {
+    fn default() -> Self {
+        Self { wait: Duration::from_secs(30) }
+    }
+}
+
+/// A locked log. Dropping it releases the lock; the system does so if the process dies.
+#[derive(Debug)]
+pub struct LineWriter {
+    path: Utf8PathBuf,
+    file: File,
+    length: u64,
+    repair: Option<Repair>,
+}
+
+impl LineWriter {
+    pub(super) fn lock(
+        path: &Utf8Path,
+        options: &LockOptions,
+        is_whole: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Self, LogError> {
+        let started = Instant::now();
+        let mut pause = PAUSES[0];
+        loop {
+            let mut file = open(path).map_err(LogError::write(path))?;
+            match lock(&file, path).map_err(LogError::write(path))? {
+                // `Failed`: some network file systems have no locks, and refusing to work would be worse than no protection.
+                Attempt::Locked | Attempt::Failed => {
+                    let repair = repair(path, &mut file, is_whole)?;
+                    let length = file.metadata().map_err(LogError::read(path))?.len();
+                    if length == 0 {
+                        // The name of a new file must be as durable as its lines.
+                        sync_folder(parent_of(path)).map_err(LogError::write(path))?;
+                    }
+                    return Ok(Self { path: path.to_owned(), file, length, repair });
+                }
+                // Another process has replaced the file; the new one is locked next.
+                Attempt::Removed => {}
+                Attempt::Held if started.elapsed() >= options.wait => {
+                    return Err(LogError::Locked { path: path.to_owned(), waited: options.wait });
+                }
+                Attempt::Held => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(PAUSES[1]);
+                }
+            }
+        }
+    }
+
+    /// Returns what was done about a torn last line when the log was locked.
+    pub fn repair(&self) -> Option<&Repair> {
+        self.repair.as_ref()
+    }
+
+    /// Returns the length of the log in bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the open file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Appends whole lines, each with its newline, and syncs them. Returns the offset of the first one. After an error the log
+    /// has the same lines as before, unless the disk fails again.
+    pub fn append(&mut self, lines: &[u8]) -> Result<u64, LogError> {
+        if lines.split(|byte| *byte == b'\n').any(|line| line.len() as u64 > MAX_LINE_BYTES) {
+            return Err(LogError::TooLong { path: self.path.clone(), offset: self.length });
+        }
+        let offset = self.length;
+        // One call, so that a crash tears at most the last of the lines that reach the disk.
+        let written = self.file.write_all(lines).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // A line that is perhaps not durable must not be read as if it were.
+            let _ = self.file.set_len(offset).and_then(|()| self.file.sync_data());
+            return Err(LogError::write(&self.path)(error));
+        }
+        self.length += lines.len() as u64;
+        Ok(offset)
+    }
+
+    /// Replaces the content of the log by the lines that `fill` writes. Keeps the old content in the file `archive`, which must not exist.
+    pub fn replace(
+        self,
+        archive: &Utf8Path,
+        fill: impl FnOnce(&mut AtomicFile) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        let write_error = |error: crate::write::WriteError| LogError::Write { path: error.path, source: error.source };
+        let mut new = AtomicFile::create(&self.path).map_err(write_error)?;
+        fill(&mut new)?;
+        std::fs::hard_link(&self.path, archive).map_err(LogError::write(archive))?;
+        // Other processes that wait for the lock of the old file see that it was replaced.
+        new.commit(Durability::Synced).map_err(write_error)
+    }
+}
+
+fn open(path: &Utf8Path) -> io::Result<File> {
+    #[expect(clippy::disallowed_methods, reason = "appends; a torn end is repaired")]
+    let opened = OpenOptions::new().read(true).append(true).create(true).open(path);
+    let file = opened?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::super::{Line, LineLog};
+    use super::*;
+    use crate::write;
+
+    fn log() -> (tempfile::TempDir, LineLog) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("log.jsonl");
+        (folder, LineLog::new(path))
+    }
+
+    fn lines(log: &LineLog) -> Vec<String> {
+        let mut reader = log.read_from(0).unwrap().unwrap();
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next_line().unwrap() {
+            lines.push(String::from_utf8(line.bytes).unwrap());
+        }
+        lines
+    }
+
+    fn is_json(bytes: &[u8]) -> bool {
+        serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+    }
+
+    #[test]
+    fn a_torn_last_line_is_moved_away_and_a_whole_one_gets_its_newline() {
+        for cut in 1..=12 {
+            let (_folder, log) = log();
+            let text = "{\"a\":1}\n{\"b\":222}\n";
+            // The cut removes the newline and more bytes of the last line.
+            write::write(log.path(), &text.as_bytes()[..text.len() - cut], Durability::Cached).unwrap();
+            let mut writer = log.lock(&LockOptions::default(), is_json).unwrap();
+            let expected = match cut {
+                1 => Some(Repair::Completed { bytes: 9 }),
+                10 => None,
+                11 => Some(Repair::Completed { bytes: 7 }),
+                _ => {
+                    let bytes = if cut < 10 { 10 - cut } else { 18 - cut } as u64;
+                    Some(Repair::Moved { bytes, to: format!("{}.torn-1", log.path()).into() })
+                }
+            };
+            assert_eq!(writer.repair(), expected.as_ref(), "{cut}");
+            writer.append(b"{\"c\":3}\n").unwrap();
+            let kept: &[&str] = match cut {
+                1 => &["{\"a\":1}", "{\"b\":222}", "{\"c\":3}"],
+                2..=11 => &["{\"a\":1}", "{\"c\":3}"],
+                _ => &["{\"c\":3}"],
+            };
+            assert_eq!(lines(&log), kept, "{cut}");
+        }
+    }
+
+    #[test]
+    fn readers_skip_a_torn_line_and_change_nothing() {
+        let (_folder, log) = log();
+        write::write(log.path(), b"1\n22", Durability::Cached).unwrap();
+        let mut reader = log.read_from(0).unwrap().unwrap();
+        assert_eq!(reader.next_line().unwrap(), Some(Line { offset: 0, bytes: b"1".to_vec() }));
+        assert_eq!((reader.next_line().unwrap(), reader.offset(), reader.torn_bytes()), (None, 2, 2));
+        assert_eq!(std::fs::read(log.path()).unwrap(), b"1\n22");
+    }
+
+    #[test]
+    fn one_writer_at_a_time_appends_and_none_loses_a_line() {
+        let (_folder, log) = log();
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let log = &log;
+                scope.spawn(move || {
+                    for number in 0..25 {
+                        let mut writer = log.lock(&LockOptions::default(), is_json).unwrap();
+                        writer.append(format!("[{thread},{number}]\n").as_bytes()).unwrap();
+                    }
+                });
+            }
+        });
+        let mut lines = lines(&log);
+        lines.sort();
+        lines.dedup();
+        assert_eq!(lines.len(), 100);
+    }
+
+    #[test]
+    fn a_writer_that_waits_too_long_fails() {
+        let (_folder, log) = log();
+        let _held = log.lock(&LockOptions::default(), is_json).unwrap();
+        let error = log.lock(&LockOptions { wait: Duration::ZERO }, is_json).unwrap_err();
+        assert!(matches!(error, LogError::Locked { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_writer_that_waited_continues_in_the_file_that_replaced_the_old_one() {
+        let (folder, log) = log();
+        let archive = Utf8Path::from_path(folder.path()).unwrap().join("old");
+        let mut writer = log.lock(&LockOptions::default(), is_json).unwrap();
+        writer.append(b"1\n2\n").unwrap();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| log.lock(&LockOptions::default(), is_json).unwrap().append(b"3\n").unwrap());
+            writer.replace(&archive, |file| file.write_all(b"2\n").map_err(LogError::write(log.path()))).unwrap();
+            waiting.join().unwrap();
+        });
+        assert_eq!(lines(&log), ["2", "3"]);
+        assert_eq!(std::fs::read(archive).unwrap(), b"1\n2\n");
+    }
+
+    #[test]
+    fn a_line_beyond_the_limit_is_refused_and_the_log_is_unchanged() {
+        let (_folder, log) = log();
+        let mut writer = log.lock(&LockOptions::default(), is_json).unwrap();
+        let long = vec![b'x'; usize::try_from(MAX_LINE_BYTES).unwrap() + 1];
+        assert!(matches!(writer.append(&long), Err(LogError::TooLong { .. })));
+        assert_eq!(writer.length(), 0);
+    }
+}
