@@ -1,11 +1,11 @@
 //! Typed access to the fields of an object. A field of the wrong type becomes a [`Problem`] with its position.
 
 use counterproof_artifact::pointer;
+use counterproof_validation::json_schema::JsonSchema;
 use serde_json::{Map, Value};
 
 use crate::document::{Document, Part};
 use crate::expect::{self, Expect, InvalidExpect};
-use crate::json_schema::JsonSchema;
 use crate::problem::{Marked, Problem};
 
 /// Collects the problems of one case.

@@ -24,14 +24,12 @@ mod document;
 mod expect;
 mod fields;
 mod interpret;
-mod json_schema;
 mod load;
 mod positions;
 mod problem;
 mod spec;
 
 pub use expect::{Expect, VARIABLES};
-pub use json_schema::{JsonSchema, MAX_SCHEMA_STEPS, More, SchemaError, SchemaOutcome, Violation};
 pub use load::{CaseLocation, Suite, load, locate};
 pub use problem::{LoadError, Marked, Problem};
 pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired};

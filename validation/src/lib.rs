@@ -16,6 +16,7 @@
 //! assert_eq!(findings[0].pointer, "/schema_version");
 //! ```
 
+pub mod json_schema;
 pub mod locate;
 
 mod compiled_schema;

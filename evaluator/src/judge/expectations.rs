@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement};
 use counterproof_artifact::{CaseId, Content, EventBody, ProposedAction, RiskLevel};
-use counterproof_cases::{CaseSpec, Expect, Expected, JsonSchema, More, SchemaOutcome, Violation};
+use counterproof_cases::{CaseSpec, Expect, Expected};
+use counterproof_validation::json_schema::{self, JsonSchema, More, SchemaOutcome, Violation};
 use serde_json::Value;
 
 use super::expect::View;
@@ -40,7 +41,7 @@ pub struct SchemaError {
     /// The case with the invalid schema.
     pub case_id: CaseId,
     /// The error in the schema.
-    pub source: counterproof_cases::SchemaError,
+    pub source: json_schema::SchemaError,
 }
 
 #[derive(Debug)]
@@ -129,7 +130,7 @@ pub struct Judged<'a> {
     pub evidence: &'a [Vec<FollowedRef>],
 }
 
-fn compile(expected: &Expected) -> Result<Vec<Check>, counterproof_cases::SchemaError> {
+fn compile(expected: &Expected) -> Result<Vec<Check>, json_schema::SchemaError> {
     let mut checks = Vec::new();
     checks.extend(expected.action_required.clone().map(Check::ActionRequired));
     checks.extend(expected.tool_required.clone().map(Check::ToolRequired));

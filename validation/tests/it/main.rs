@@ -4,6 +4,7 @@
 
 mod bytes;
 mod documents;
+mod json_schema;
 mod kit;
 mod places;
 mod power_cuts;

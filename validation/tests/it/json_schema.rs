@@ -1,7 +1,6 @@
 //! Limits of JSON Schemas: hostile schemas are undecided, and honest ones are decided.
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use counterproof_cases::{JsonSchema, More, SchemaOutcome};
+use counterproof_validation::json_schema::{JsonSchema, More, SchemaOutcome};
 use serde_json::{Map, Value, json};
 
 const NEW: &str = "https://json-schema.org/draft/2020-12/schema";

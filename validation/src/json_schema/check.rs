@@ -137,7 +137,7 @@ impl JsonSchema {
             on_large_stack(|| compiled.check(value, max_violations))
                 .unwrap_or_else(|| SchemaOutcome::Undecided(TooCostly::NoThread.to_string()))
         } else {
-            SchemaOutcome::Undecided("the schema and the output are nested too deeply".to_owned())
+            SchemaOutcome::Undecided("the schema and the document are nested too deeply".to_owned())
         }
     }
 }
