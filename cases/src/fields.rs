@@ -2,6 +2,7 @@
 
 use counterproof_artifact::pointer;
 use counterproof_validation::json_schema::JsonSchema;
+use counterproof_validation::nearest;
 use serde_json::{Map, Value};
 
 use crate::document::{Document, Part};
@@ -273,11 +274,4 @@ fn remedy(found: &Value, expected: &str) -> String {
         (Value::String(_), "a list of strings" | "a list of expressions") => format!("write it as a list: [{found}]"),
         _ => format!("write {expected}"),
     }
-}
-
-/// Returns the known word that is closest to a misspelt one, within one edit plus one per five characters.
-pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    let distance = |other: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &other.to_lowercase());
-    let (edits, near) = known.iter().map(|candidate| (distance(candidate), *candidate)).min()?;
-    (edits <= 1 + near.len() / 5).then_some(near)
 }

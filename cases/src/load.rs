@@ -8,11 +8,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::pointer;
 use counterproof_store::read_file;
-use counterproof_validation::Position;
+use counterproof_validation::{Position, nearest};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::document::{Document, Format, Part, parse};
-use crate::fields::{ProblemLog, nearest};
+use crate::fields::ProblemLog;
 use crate::interpret::interpret;
 use crate::problem::{LoadError, Problem};
 use crate::spec::CaseSpec;

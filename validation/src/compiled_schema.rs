@@ -3,17 +3,18 @@
 use std::sync::LazyLock;
 
 use counterproof_artifact::schema::Kind;
-use jsonschema::Validator;
+
+use crate::document_schema::DocumentSchema;
 
 /// Returns the compiled schema of a kind of document.
-pub(crate) fn validator(kind: Kind) -> &'static Validator {
+pub(crate) fn schema(kind: Kind) -> &'static DocumentSchema {
     // One static per kind: compiling a schema takes milliseconds, and most commands need one or two of them.
-    static RUN: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Run));
-    static CASE: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Case));
-    static FAILURE_META: LazyLock<Validator> = LazyLock::new(|| compile(Kind::FailureMeta));
-    static ASSETS_MANIFEST: LazyLock<Validator> = LazyLock::new(|| compile(Kind::AssetsManifest));
-    static EVALUATION: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Evaluation));
-    static LABELS: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Labels));
+    static RUN: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::Run));
+    static CASE: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::Case));
+    static FAILURE_META: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::FailureMeta));
+    static ASSETS_MANIFEST: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::AssetsManifest));
+    static EVALUATION: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::Evaluation));
+    static LABELS: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::Labels));
     match kind {
         Kind::Run => &RUN,
         Kind::Case => &CASE,
@@ -25,8 +26,8 @@ pub(crate) fn validator(kind: Kind) -> &'static Validator {
 }
 
 #[expect(clippy::expect_used, reason = "the schemas are part of the program, and a test compiles each of them")]
-fn compile(kind: Kind) -> Validator {
-    jsonschema::draft202012::new(kind.document()).expect("an embedded schema is a schema")
+fn compile(kind: Kind) -> DocumentSchema {
+    DocumentSchema::compile(kind.schema_version(), kind.document()).expect("an embedded schema is a schema")
 }
 
 #[cfg(test)]
@@ -38,7 +39,7 @@ mod tests {
     #[test]
     fn every_schema_compiles_and_rejects_null() {
         for kind in Kind::ALL {
-            assert!(!validator(kind).is_valid(&Value::Null), "{kind}");
+            assert!(!schema(kind).is_valid(&Value::Null), "{kind}");
         }
     }
 }

@@ -34,18 +34,71 @@ pub struct Finding {
     pub remedy: String,
 }
 
+/// A violation of a rule that the caller checks, at one place of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleFinding {
+    /// The violated rule.
+    pub code: Code,
+    /// A JSON Pointer into the document.
+    pub pointer: String,
+    /// The bytes of the text that `pointer` names, if the finding is about a part of it.
+    pub within: Option<Range<usize>>,
+    /// The actual state.
+    pub message: String,
+    /// The expected state.
+    pub expected: String,
+    /// How to fix it; `None` for the remedy of the code.
+    pub remedy: Option<String>,
+}
+
+impl RuleFinding {
+    /// Creates a finding about a whole value, with the remedy of its code.
+    pub fn new(
+        code: Code,
+        pointer: impl Into<String>,
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        let (pointer, message, expected) = (pointer.into(), message.into(), expected.into());
+        Self { code, pointer, within: None, message, expected, remedy: None }
+    }
+}
+
+impl Finding {
+    /// Moves the finding down by some lines, for a document that does not start at the first line of its file.
+    pub(crate) fn move_down(&mut self, lines: usize) {
+        if let Some(position) = &mut self.position {
+            position.line += lines;
+        }
+        if let Some(excerpt) = &mut self.excerpt {
+            excerpt.first_line += lines;
+        }
+    }
+}
+
+/// The place of a finding in the text.
+#[derive(Debug)]
+enum Place {
+    /// The value that its pointer names.
+    Value,
+    /// These bytes of the text that its pointer names.
+    Within(Range<usize>),
+    /// These bytes of the file.
+    Bytes(Range<usize>),
+}
+
 /// The findings of one file.
 #[derive(Debug)]
 pub(crate) struct Findings {
     file: Utf8PathBuf,
     list: Vec<Finding>,
-    spans: Vec<Option<Range<usize>>>,
+    places: Vec<Place>,
     omitted: usize,
 }
 
 impl Findings {
     pub(crate) fn new(file: &Utf8Path) -> Self {
-        Self { file: file.to_owned(), list: Vec::new(), spans: Vec::new(), omitted: 0 }
+        Self { file: file.to_owned(), list: Vec::new(), places: Vec::new(), omitted: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -86,21 +139,25 @@ impl Findings {
         message: impl Into<String>,
         expected: impl Into<String>,
     ) {
+        self.push(RuleFinding::new(code, pointer, message, expected), span.map_or(Place::Value, Place::Bytes));
+    }
+
+    /// Adds a finding of the caller's rules.
+    pub(crate) fn add_rule(&mut self, mut finding: RuleFinding) {
+        let place = finding.within.take().map_or(Place::Value, Place::Within);
+        self.push(finding, place);
+    }
+
+    fn push(&mut self, finding: RuleFinding, place: Place) {
         if self.is_full() {
             self.omitted += 1;
             return;
         }
-        self.list.push(Finding {
-            code,
-            file: self.file.clone(),
-            pointer: pointer.into(),
-            position: None,
-            excerpt: None,
-            message: message.into(),
-            expected: expected.into(),
-            remedy: code.remedy().to_owned(),
-        });
-        self.spans.push(span);
+        let RuleFinding { code, pointer, within: _, message, expected, remedy } = finding;
+        let remedy = remedy.unwrap_or_else(|| code.remedy().to_owned());
+        let (position, excerpt, file) = (None, None, self.file.clone());
+        self.list.push(Finding { code, file, pointer, position, excerpt, message, expected, remedy });
+        self.places.push(place);
     }
 
     /// Counts findings that were not created because the list is full.
@@ -127,21 +184,30 @@ impl Findings {
         self.list
     }
 
-    /// Resolves the pointers of findings without a span. In invalid JSON every finding already has its span.
-    fn find_spans(&mut self, text: &[u8]) {
+    /// Returns the byte ranges of all findings. In invalid JSON every finding has its bytes already.
+    fn find_spans(&self, text: &[u8]) -> Vec<Option<Range<usize>>> {
         // The locator expects JSON, which has no byte order mark; the spans count from the start of the file.
         let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let skipped = text.len() - body.len();
-        let unknown: Vec<usize> = (0..self.list.len()).filter(|&index| self.spans[index].is_none()).collect();
-        let pointers: Vec<&str> = unknown.iter().map(|&index| self.list[index].pointer.as_str()).collect();
-        if pointers.is_empty() {
-            return;
-        }
+        let by_pointer = |place: &Place| !matches!(place, Place::Bytes(_));
+        let pointers = self.list.iter().zip(&self.places).filter(|(_, place)| by_pointer(place));
+        let pointers: Vec<&str> = pointers.map(|(finding, _)| finding.pointer.as_str()).collect();
         // One pass for all pointers. Text that is not UTF-8 was not parsed, so no finding has a pointer into it.
-        let found = std::str::from_utf8(body).map(|body| locate::spans(body, &pointers)).unwrap_or_default();
-        for (index, span) in unknown.into_iter().zip(found) {
-            self.spans[index] = span.map(|span| span.start + skipped..span.end + skipped);
-        }
+        let body = std::str::from_utf8(body).ok().filter(|_| !pointers.is_empty());
+        let mut found = body.map(|body| locate::spans(body, &pointers)).unwrap_or_default().into_iter();
+        let span = |place: &Place| {
+            if let Place::Bytes(span) = place {
+                return Some(span.clone());
+            }
+            let (body, value) = (body?, found.next().flatten()?);
+            let part = match place {
+                Place::Within(part) => locate::within(&body[value.clone()], part),
+                Place::Value | Place::Bytes(_) => None,
+            };
+            let span = part.map_or(value.clone(), |part| value.start + part.start..value.start + part.end);
+            Some(span.start + skipped..span.end + skipped)
+        };
+        self.places.iter().map(span).collect()
     }
 
     /// Returns the findings in the order of the text, with line, column and excerpt. An empty `text` yields no positions.
@@ -149,13 +215,11 @@ impl Findings {
         if self.list.is_empty() || text.is_empty() {
             return self.into_list();
         }
-        self.find_spans(text);
-        let starts: Vec<usize> = self.spans.iter().map(|span| span.as_ref().map_or(0, |span| span.start)).collect();
+        let spans = self.find_spans(text);
+        let starts: Vec<usize> = spans.iter().map(|span| span.as_ref().map_or(0, |span| span.start)).collect();
         // One pass again: counting lines from the start for each finding would be quadratic.
         let positions = locate::positions(text, &starts);
-        for (finding, ((span, start), position)) in
-            self.list.iter_mut().zip(self.spans.iter().zip(&starts).zip(positions))
-        {
+        for (finding, ((span, start), position)) in self.list.iter_mut().zip(spans.iter().zip(&starts).zip(positions)) {
             finding.position = Some(position);
             let span = span.clone().unwrap_or(*start..*start);
             finding.excerpt = Some(Excerpt::around(text, span, position));

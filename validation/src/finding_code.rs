@@ -77,7 +77,7 @@ codes! {
         "A required field is missing."
         "add the field"
     UnexpectedField "unexpected-field"
-        "A field is present that the other fields exclude."
+        "A field is present that the schema does not allow, or that the other fields exclude."
         "remove the field"
     WrongType "wrong-type"
         "A value has the wrong JSON type. Null is allowed only where the schema allows it."

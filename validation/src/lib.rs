@@ -7,6 +7,9 @@
 //! Most artifacts are valid answers. `fast_parse` parses those straight into their type, and leaves everything else to the
 //! slow path, the only one that reports findings.
 //!
+//! [`DocumentSchema::check`] validates documents of other kinds, with the rules of the caller. [`json_schema`] checks values
+//! against schemas that other people wrote, within limits.
+//!
 //! ```
 //! use counterproof_validation::{Code, validate_case};
 //! use serde_json::json;
@@ -21,11 +24,13 @@ pub mod locate;
 
 mod compiled_schema;
 mod document;
+mod document_schema;
 mod excerpt;
 mod fast_parse;
 mod finding;
 mod finding_code;
 mod json_value;
+mod nearest;
 mod parse;
 mod rules;
 mod run_folder;
@@ -33,10 +38,12 @@ mod validate_case;
 mod validate_path;
 mod validate_run;
 
+pub use document_schema::{CheckedDocument, DocumentSchema, DocumentText, InvalidSchema};
 pub use excerpt::Excerpt;
-pub use finding::{Finding, MAX_FINDINGS};
+pub use finding::{Finding, MAX_FINDINGS, RuleFinding};
 pub use finding_code::Code;
 pub use locate::Position;
+pub use nearest::nearest;
 pub use run_folder::RunFolder;
 pub use validate_case::{CheckedCase, validate_case};
 pub use validate_path::{PathError, Report, validate_path};

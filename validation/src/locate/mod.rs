@@ -7,11 +7,13 @@ mod duplicate_keys;
 mod position;
 mod spans;
 mod walk;
+mod within;
 
 pub use duplicate_keys::{DuplicateKey, DuplicateKeys, duplicate_keys};
 pub use position::{Position, positions};
 pub use spans::spans;
 pub(crate) use walk::decode;
+pub use within::within;
 
 #[cfg(test)]
 mod tests;

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::Code;
+use crate::document_schema::describe;
 use crate::excerpt::quote;
 use crate::finding::Findings;
 use crate::json_value::items;
-use crate::rules::schema;
 use crate::run_folder::{RecordedValue, RunFolder};
 use counterproof_artifact::HrefError;
 use counterproof_artifact::escape_invisible;
@@ -37,7 +37,7 @@ pub(crate) fn check_request(document: &Value, folder: Option<&RunFolder>, findin
     let pointer = format!("/{REQUEST_ASSET_HREF}");
     let value = &document[REQUEST_ASSET_HREF];
     if !value.is_string() && !value.is_null() {
-        findings.add(Code::WrongType, pointer, schema::describe(value), "a string");
+        findings.add(Code::WrongType, pointer, describe(value), "a string");
         return;
     }
     let href = parse_asset(value, &pointer, findings);

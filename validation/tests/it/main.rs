@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod bytes;
+mod document_schema;
 mod documents;
 mod json_schema;
 mod kit;

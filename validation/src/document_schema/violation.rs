@@ -1,0 +1,146 @@
+//! Messages for violations of a schema. Those of the validator quote complete values, which can be large and hostile.
+
+use counterproof_artifact::pointer::child;
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::Value;
+
+use crate::Code;
+use crate::excerpt::quote;
+use crate::finding::{Findings, RuleFinding};
+use crate::nearest::nearest;
+
+/// The pattern of a digest, which has a description of its own.
+const SHA_256: &str = "^[0-9A-Fa-f]{64}$";
+
+/// Adds the findings of one violation. `name` is the kind of the document.
+pub(super) fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findings: &mut Findings) {
+    let schema_path = error.schema_path().as_str();
+    let pointer = error.instance_path().as_str();
+    let field = || quote(pointer.rsplit('/').next().unwrap_or_default());
+    let about = |field: &str| description(schema, schema_path, field);
+    let value = || describe(error.instance());
+    let (code, message, expected) = match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let field = property.as_str().unwrap_or_default();
+            let expected = about(field).map_or_else(|| format!("`{field}`"), |text| format!("`{field}`: {text}"));
+            (Code::MissingField, format!("the field `{field}` is missing"), expected)
+        }
+        ValidationErrorKind::FalseSchema => {
+            let name = pointer.rsplit('/').next().unwrap_or_default();
+            let expected = about(name).map_or_else(|| "no such field here".to_owned(), str::to_owned);
+            (Code::UnexpectedField, format!("the field {} must not be here", field()), expected)
+        }
+        ValidationErrorKind::Type { kind: TypeKind::Single(expected) } => {
+            (Code::WrongType, value(), with_article(expected.as_str()).to_owned())
+        }
+        ValidationErrorKind::Type { kind: TypeKind::Multiple(expected) } => {
+            let expected: Vec<&str> = expected.iter().map(|expected| with_article(expected.as_str())).collect();
+            (Code::WrongType, value(), expected.join(" or "))
+        }
+        ValidationErrorKind::Enum { options } => {
+            let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+            let is_type = options.iter().any(|option| same_type(option, error.instance()));
+            let texts: Vec<_> =
+                options.iter().map(|option| format!("`{}`", option.as_str().unwrap_or("null"))).collect();
+            let code = if is_type { Code::WrongValue } else { Code::WrongType };
+            (code, value(), format!("one of {}", texts.join(", ")))
+        }
+        ValidationErrorKind::Constant { expected_value } => {
+            let code = if same_type(expected_value, error.instance()) { Code::WrongValue } else { Code::WrongType };
+            let expected = expected_value.as_str().map_or_else(|| expected_value.to_string(), str::to_owned);
+            (code, value(), format!("`{expected}`"))
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            return add_unknown(&known_fields(schema, schema_path), pointer, unexpected, findings);
+        }
+        ValidationErrorKind::Pattern { pattern } if pattern == SHA_256 => {
+            (Code::WrongValue, value(), "64 hexadecimal digits".to_owned())
+        }
+        ValidationErrorKind::Pattern { pattern } => {
+            (Code::WrongValue, value(), format!("a text that matches {}", quote(pattern)))
+        }
+        ValidationErrorKind::Minimum { limit } => (Code::WrongValue, value(), format!("at least {limit}")),
+        ValidationErrorKind::Maximum { limit } => (Code::WrongValue, value(), format!("at most {limit}")),
+        ValidationErrorKind::PropertyNames { error } => {
+            let message = format!("the key {} is not allowed", describe(error.instance()));
+            (Code::WrongValue, message, "one of the keys that the schema lists".to_owned())
+        }
+        other => {
+            let message = format!("the value violates `{}` of the schema", other.keyword());
+            (Code::WrongValue, message, format!("a value that matches the {name} schema"))
+        }
+    };
+    findings.add(code, pointer, message, expected);
+}
+
+/// Adds a finding for each field that the schema does not allow, with the known field that was probably meant.
+fn add_unknown(known: &[&str], pointer: &str, unexpected: &[String], findings: &mut Findings) {
+    for name in unexpected {
+        let near = nearest(name, known);
+        let message = match near {
+            Some(near) => format!("the field {} is unknown; did you mean `{near}`?", quote(name)),
+            None => format!("the field {} is unknown", quote(name)),
+        };
+        let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+        let expected = if names.is_empty() { "no field".to_owned() } else { format!("one of {}", names.join(", ")) };
+        findings.add_rule(RuleFinding {
+            code: Code::UnexpectedField,
+            pointer: child(pointer, name),
+            within: None,
+            message,
+            expected,
+            remedy: near.map(|near| format!("rename the field to `{near}`, or remove it")),
+        });
+    }
+}
+
+/// Returns the fields that the violated part of a schema lists, or the nearest part around it that lists any.
+fn known_fields<'s>(schema: &'s Value, schema_path: &str) -> Vec<&'s str> {
+    let parts = schema_path.match_indices('/').rev().map(|(end, _)| &schema_path[..end]);
+    let mut listed = parts.filter_map(|part| schema.pointer(part)?.get("properties")?.as_object());
+    listed.next().into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect()
+}
+
+/// Returns the description of a field in the violated part of the schema or the nearest part around it.
+fn description<'s>(schema: &'s Value, schema_path: &str, field: &str) -> Option<&'s str> {
+    let mut path = schema_path;
+    while let Some((parent, _)) = path.rsplit_once('/') {
+        let text = schema.pointer(parent).and_then(|around| around["properties"][field]["description"].as_str());
+        if text.is_some() {
+            return text;
+        }
+        path = parent;
+    }
+    None
+}
+
+fn same_type(a: &Value, b: &Value) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b)
+}
+
+/// Describes a value in bounded length.
+pub(crate) fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "the value is null".to_owned(),
+        Value::Bool(value) => format!("the value is `{value}`"),
+        Value::Number(number) => format!("the value is {number}"),
+        Value::String(text) if text.is_empty() => "the value is an empty string".to_owned(),
+        Value::String(text) => format!("the value is the string {}", quote(text)),
+        Value::Array(items) => format!("the value is an array of {}", items.len()),
+        Value::Object(_) => "the value is an object".to_owned(),
+    }
+}
+
+fn with_article(kind: &str) -> &'static str {
+    match kind {
+        "array" => "an array",
+        "boolean" => "true or false",
+        "integer" => "a whole number",
+        "null" => "null",
+        "number" => "a number",
+        "object" => "an object",
+        _ => "a string",
+    }
+}
