@@ -2,11 +2,11 @@
 //! first, and what it needs meanwhile.
 //!
 //! ```text
-//! contract files ─▶ contract (types) ─▶ lifecycle (states, who may change them)
+//! contract files ─▶ contract (types) ─▶ store (JSON Lines, append-only) ◀─ lifecycle (states, who may change them)
 //! ```
 //!
-//! [`Contract`] has the fields of the published contract schema. A [`Transition`] is a change of its
-//! [`State`].
+//! [`Contract`] has the fields of the published contract schema. A [`Store`] has its versions and
+//! transitions, one line each.
 //!
 //! The crate never prints. It takes the clock and all paths as parameters.
 //!
@@ -18,7 +18,11 @@
 //! ```
 
 pub mod contract;
+mod index;
 mod lifecycle;
+mod record;
+pub mod store;
 
 pub use contract::{Contract, ContractId, ContractKey};
 pub use lifecycle::{Actor, ActorError, Details, State, StateChange, Transition, TransitionError, UnknownState};
+pub use store::{Store, StoreError};

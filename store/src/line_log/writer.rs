@@ -228,9 +228,9 @@ mod tests {
         let mut writer = log.lock(&LockOptions::default(), is_json).unwrap();
         writer.append(b"1\n2\n").unwrap();
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| log.lock(&LockOptions::default(), is_json).unwrap().append(b"3\n").unwrap());
+            let thread = scope.spawn(|| log.lock(&LockOptions::default(), is_json).unwrap().append(b"3\n").unwrap());
             writer.replace(&archive, |file| file.write_all(b"2\n").map_err(LogError::write(log.path()))).unwrap();
-            waiting.join().unwrap();
+            thread.join().unwrap();
         });
         assert_eq!(lines(&log), ["2", "3"]);
         assert_eq!(std::fs::read(archive).unwrap(), b"1\n2\n");
@@ -240,8 +240,8 @@ mod tests {
     fn a_line_beyond_the_limit_is_refused_and_the_log_is_unchanged() {
         let (_folder, log) = log();
         let mut writer = log.lock(&LockOptions::default(), is_json).unwrap();
-        let long = vec![b'x'; usize::try_from(MAX_LINE_BYTES).unwrap() + 1];
-        assert!(matches!(writer.append(&long), Err(LogError::TooLong { .. })));
+        let oversized = vec![b'x'; usize::try_from(MAX_LINE_BYTES).unwrap() + 1];
+        assert!(matches!(writer.append(&oversized), Err(LogError::TooLong { .. })));
         assert_eq!(writer.length(), 0);
     }
 }

@@ -1,0 +1,104 @@
+//! Errors of an index.
+
+use std::num::NonZeroU32;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::line_log::LogError;
+
+use crate::contract::ContractId;
+use crate::lifecycle::State;
+use crate::record::RecordError;
+
+/// Lines that cannot be indexed, or an index that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// A line that is no valid record.
+    #[error("{path}:{line}: {source}")]
+    Line {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// The reason.
+        source: RecordError,
+    },
+    /// A record that contradicts the lines before it.
+    #[error("{path}:{line}: {source}")]
+    Contradiction {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// The reason.
+        source: Contradiction,
+    },
+    /// The file of lines cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The index file cannot be used.
+    #[error("failed to use the index `{path}`")]
+    Database {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The error of the database.
+        source: rusqlite::Error,
+    },
+}
+
+/// How a record contradicts the lines before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    /// A transition or a note of a contract that does not exist.
+    #[error("no contract `{0}` before this line")]
+    NoContract(ContractId),
+    /// A version that is not higher than the latest one.
+    #[error("`{id}` version {version} does not follow version {latest}")]
+    Version {
+        /// The contract.
+        id: ContractId,
+        /// The version of the line.
+        version: NonZeroU32,
+        /// The latest version before.
+        latest: NonZeroU32,
+    },
+    /// A transition of a version that is not the latest one.
+    #[error("`{id}`: a transition of version {version}, but the latest is {latest}")]
+    OtherVersion {
+        /// The contract.
+        id: ContractId,
+        /// The version of the line.
+        version: NonZeroU32,
+        /// The latest version before.
+        latest: NonZeroU32,
+    },
+    /// A transition from another state.
+    #[error("`{id}`: a transition from {from}, but the state is {state}")]
+    OtherState {
+        /// The contract.
+        id: ContractId,
+        /// The state before, as the line has it.
+        from: State,
+        /// The state before.
+        state: State,
+    },
+    /// A transition that is not in the table.
+    #[error("`{id}`: invalid transition from {from} to {to}")]
+    InvalidTransition {
+        /// The contract.
+        id: ContractId,
+        /// The state before.
+        from: State,
+        /// The state after.
+        to: State,
+    },
+    /// The line is not where the index found it.
+    #[error("another program changed the file while it was read; try again")]
+    Changed,
+}
+
+impl IndexError {
+    pub(super) fn database(path: &Utf8Path) -> impl FnOnce(rusqlite::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| IndexError::Database { path, source }
+    }
+}

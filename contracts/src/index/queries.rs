@@ -1,0 +1,84 @@
+//! Questions to the index.
+
+use std::result::Result as StdResult;
+
+use rusqlite::{Connection, OptionalExtension as _, Result, params};
+
+use super::coverage::Coverage;
+use super::status::{COLUMNS, Status};
+use super::{Index, IndexError};
+use crate::contract::ContractId;
+use crate::lifecycle::State;
+
+/// How many contracts are read at once for a list.
+const PAGE: i64 = 500;
+
+/// Returns the status of a contract.
+pub(super) fn status(connection: &Connection, id: &ContractId) -> Result<Option<Status>> {
+    let text = select("WHERE id = ?1");
+    connection.prepare_cached(&text)?.query_row([id.as_str()], Status::from_row).optional()
+}
+
+fn select(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM contract {condition}")
+}
+
+impl Index {
+    /// Returns the length of the covered part of the file.
+    pub(crate) fn covered(&self) -> StdResult<u64, IndexError> {
+        Ok(Coverage::load(&self.connection).map_err(self.error())?.map_or(0, |coverage| coverage.bytes))
+    }
+
+    /// Returns the status of a contract.
+    pub(crate) fn status(&self, id: &ContractId) -> StdResult<Option<Status>, IndexError> {
+        status(&self.connection, id).map_err(self.error())
+    }
+
+    /// Returns the offsets of all lines of a contract, in the order of the file.
+    pub(crate) fn lines(&self, status: &Status) -> StdResult<Vec<u64>, IndexError> {
+        let query = || -> Result<Vec<u64>> {
+            let text = "SELECT offset FROM line WHERE contract = ?1 ORDER BY offset";
+            let mut statement = self.connection.prepare_cached(text)?;
+            statement.query_map([status.number], |row| row.get(0))?.collect()
+        };
+        query().map_err(self.error())
+    }
+
+    /// Returns the contracts that depend on this one, in the order of their ids.
+    pub(crate) fn dependents(&self, id: &ContractId) -> StdResult<Vec<Status>, IndexError> {
+        let text = select("WHERE number IN (SELECT contract FROM dependency WHERE dependency = ?1) ORDER BY id");
+        self.statuses_of(&text, params![id.as_str()])
+    }
+
+    /// Returns the dependencies of a contract.
+    pub(crate) fn dependencies(&self, status: &Status) -> StdResult<Vec<ContractId>, IndexError> {
+        let query = || -> Result<Vec<String>> {
+            let text = "SELECT dependency FROM dependency WHERE contract = ?1 ORDER BY dependency";
+            let mut statement = self.connection.prepare_cached(text)?;
+            statement.query_map([status.number], |row| row.get(0))?.collect()
+        };
+        let ids = query().map_err(self.error())?;
+        Ok(ids.into_iter().filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// Returns the next contracts after an id, in the order of their ids. Empty at the end.
+    pub(crate) fn page(&self, after: &str, state: Option<State>) -> StdResult<Vec<Status>, IndexError> {
+        match state {
+            None => {
+                let text = select("WHERE id > ?1 ORDER BY id LIMIT ?2");
+                self.statuses_of(&text, params![after, PAGE])
+            }
+            Some(state) => {
+                let text = select("WHERE state = ?3 AND id > ?1 ORDER BY id LIMIT ?2");
+                self.statuses_of(&text, params![after, PAGE, state.as_str()])
+            }
+        }
+    }
+
+    fn statuses_of(&self, text: &str, values: impl rusqlite::Params) -> StdResult<Vec<Status>, IndexError> {
+        let query = || -> Result<Vec<Status>> {
+            self.connection.prepare_cached(text)?.query_map(values, Status::from_row)?.collect()
+        };
+        query().map_err(self.error())
+    }
+}

@@ -1,0 +1,52 @@
+//! The state of a contract, as lists show it.
+
+use std::num::NonZeroU32;
+
+use jiff::Timestamp;
+use rusqlite::types::Type;
+use rusqlite::{Error, Result, Row};
+
+use crate::contract::ContractId;
+use crate::lifecycle::State;
+
+/// The state of the latest version of a contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The contract.
+    pub id: ContractId,
+    /// Its latest version.
+    pub version: NonZeroU32,
+    /// Its state.
+    pub state: State,
+    /// The time of the last transition. `None` if there was none.
+    pub since: Option<Timestamp>,
+    /// The owner, while there is one.
+    pub owner: Option<String>,
+    /// True if the check passed and a person must approve the work.
+    pub awaits_approval: bool,
+    /// The number of the contract in the index.
+    pub(crate) number: i64,
+    /// The offset of the line of the latest version.
+    pub(crate) offset: u64,
+}
+
+/// The columns that [`Status::from_row`] reads.
+pub(super) const COLUMNS: &str = "number, id, version, state, since, owner, awaits_approval, offset";
+
+impl Status {
+    pub(super) fn from_row(row: &Row<'_>) -> Result<Self> {
+        let text = |index: usize| row.get::<_, String>(index);
+        let invalid = |index, error| Error::FromSqlConversionFailure(index, Type::Text, error);
+        let since = row.get::<_, Option<String>>(4)?;
+        Ok(Self {
+            number: row.get(0)?,
+            id: text(1)?.parse().map_err(|error| invalid(1, Box::new(error)))?,
+            version: NonZeroU32::new(row.get(2)?).unwrap_or(NonZeroU32::MIN),
+            state: text(3)?.parse().map_err(|error| invalid(3, Box::new(error)))?,
+            since: since.map(|it| it.parse()).transpose().map_err(|error: jiff::Error| invalid(4, Box::new(error)))?,
+            owner: row.get(5)?,
+            awaits_approval: row.get(6)?,
+            offset: row.get(7)?,
+        })
+    }
+}

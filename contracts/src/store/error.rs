@@ -1,0 +1,138 @@
+//! Errors of a store, each with a stable code.
+
+use std::num::NonZeroU32;
+
+use counterproof_store::line_log::LogError;
+
+use crate::contract::{ContractId, ContractKey};
+use crate::index::IndexError;
+use crate::lifecycle::{State, TransitionError};
+
+/// A store that cannot be read or written, or a refused change.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The contract or its version does not exist.
+    #[error("contract `{0}` not found")]
+    NotFound(ContractKey),
+    /// A dependency does not exist.
+    #[error("`{id}` depends on `{dependency}`, which is not in the store")]
+    DependencyNotFound {
+        /// The contract.
+        id: ContractId,
+        /// The missing contract.
+        dependency: ContractId,
+    },
+    /// Contracts that depend on each other.
+    #[error("circular dependency: {}", path(.0))]
+    CircularDependency(Vec<ContractId>),
+    /// The transition is not in the table, or the actor may not make it.
+    #[error("`{id}`: {source}")]
+    Transition {
+        /// The contract.
+        id: ContractId,
+        /// The reason.
+        source: TransitionError,
+    },
+    /// A contract cannot become ready or be claimed while a dependency is not completed.
+    #[error("`{id}` is not ready: its dependency `{dependency}` is {state}, not completed")]
+    DependencyNotMet {
+        /// The contract.
+        id: ContractId,
+        /// The dependency.
+        dependency: ContractId,
+        /// The state of the dependency.
+        state: State,
+    },
+    /// A person cannot complete a contract that does not wait for an approval.
+    #[error("`{id}` does not wait for an approval: only its verification completes it")]
+    NoApprovalRequested {
+        /// The contract.
+        id: ContractId,
+    },
+    /// A version that does not follow the latest one.
+    #[error("`{id}` version {found} cannot be added: the next version is {expected}")]
+    VersionConflict {
+        /// The contract.
+        id: ContractId,
+        /// The version that was to be added.
+        found: NonZeroU32,
+        /// The version that can be added.
+        expected: u64,
+    },
+    /// A new version of a contract on which someone works.
+    #[error("a new version of `{id}` cannot be added while its state is {state}")]
+    InUse {
+        /// The contract.
+        id: ContractId,
+        /// Its state.
+        state: State,
+    },
+    /// The contract is an older version, whose state cannot change.
+    #[error("`{id}` version {version} is superseded by version {latest}")]
+    Superseded {
+        /// The contract.
+        id: ContractId,
+        /// The version.
+        version: NonZeroU32,
+        /// The latest version.
+        latest: NonZeroU32,
+    },
+    /// The lines cannot be read, or contradict each other.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A record cannot be written as JSON.
+    #[error("failed to write a record as JSON")]
+    Serialize(#[from] serde_json::Error),
+}
+
+impl StoreError {
+    /// Returns the stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            StoreError::NotFound(_) => "not_found",
+            StoreError::DependencyNotFound { .. } => "dependency_not_found",
+            StoreError::CircularDependency(_) => "circular_dependency",
+            StoreError::Transition { source: TransitionError::Invalid { .. }, .. } => "invalid_transition",
+            StoreError::Transition { source: TransitionError::NotOwner { .. }, .. } => "not_owner",
+            StoreError::Transition { source: TransitionError::NotAllowed { .. }, .. }
+            | StoreError::NoApprovalRequested { .. } => "not_allowed",
+            StoreError::DependencyNotMet { .. } => "dependency_not_met",
+            StoreError::VersionConflict { .. } => "version_conflict",
+            StoreError::InUse { .. } => "in_use",
+            StoreError::Superseded { .. } => "superseded",
+            StoreError::Index(IndexError::Line { .. } | IndexError::Contradiction { .. }) => "store_corrupt",
+            StoreError::Log(LogError::Locked { .. }) | StoreError::Index(IndexError::Log(LogError::Locked { .. })) => {
+                "locked"
+            }
+            StoreError::Log(_) | StoreError::Index(_) | StoreError::Serialize(_) => "storage_error",
+        }
+    }
+
+    /// True if a file could not be read or written, in contrast to a refused request.
+    pub const fn is_io(&self) -> bool {
+        matches!(self, StoreError::Log(_) | StoreError::Index(_) | StoreError::Serialize(_))
+    }
+
+    /// Returns what to do, where the message does not say it.
+    pub const fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            StoreError::DependencyNotFound { .. } => "add the dependency in the same command or before",
+            StoreError::CircularDependency(_) => "remove one of these dependencies",
+            StoreError::VersionConflict { .. } => "a stored version never changes: change the version and add it again",
+            StoreError::InUse { .. } => "wait until the execution ends, or cancel it",
+            StoreError::Index(IndexError::Line { .. } | IndexError::Contradiction { .. }) => {
+                "restore the line from a backup, or remove it; the index is rebuilt automatically"
+            }
+            StoreError::Log(LogError::Locked { .. }) => "wait for the other process, or end it if it hangs",
+            _ => return None,
+        })
+    }
+}
+
+/// Joins the ids of a cycle, which starts and ends with the same one.
+fn path(ids: &[ContractId]) -> String {
+    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" → ")
+}

@@ -1,0 +1,106 @@
+//! Reads contracts and their histories.
+
+use counterproof_store::line_log::LineReader;
+
+use super::{Contradiction, History, IndexError, Record, Status, Store, StoreError, VersionHistory};
+use crate::contract::{Contract, ContractId, ContractKey};
+use crate::index::line_number;
+use crate::lifecycle::State;
+
+impl Store {
+    /// Brings the index up to date. Returns the length of a torn last line, which the next writer repairs; 0 if there is none.
+    pub fn refresh(&self) -> Result<u64, StoreError> {
+        self.index.catch_up(&self.log)?;
+        let Some(mut reader) = self.log.read_from(self.index.covered()?)? else { return Ok(0) };
+        while reader.next_line()?.is_some() {}
+        Ok(reader.torn_bytes())
+    }
+
+    /// Returns the status of a contract, if it exists.
+    pub fn status(&self, id: &ContractId) -> Result<Option<Status>, StoreError> {
+        self.index.catch_up(&self.log)?;
+        Ok(self.index.status(id)?)
+    }
+
+    /// Returns a version of a contract, or the latest one.
+    pub fn contract(&self, key: &ContractKey) -> Result<Contract, StoreError> {
+        let status = self.status(&key.id)?.ok_or_else(|| StoreError::NotFound(key.clone()))?;
+        match key.version {
+            None => self.latest(&status),
+            Some(version) if version == status.version => self.latest(&status),
+            Some(_) => Ok(self.version(key)?.contract),
+        }
+    }
+
+    /// Returns the latest version of the contract with this status.
+    pub fn latest(&self, status: &Status) -> Result<Contract, StoreError> {
+        match self.record_at(&mut self.reader()?, status.offset)? {
+            Record::Contract(contract) => Ok(*contract),
+            Record::Transition(_) | Record::Note(_) => Err(self.changed(status.offset)),
+        }
+    }
+
+    /// Returns a version of a contract, or the latest one, with what happened to it.
+    pub fn version(&self, key: &ContractKey) -> Result<VersionHistory, StoreError> {
+        let mut versions = self.history(&key.id)?.versions;
+        let index = match key.version {
+            None => versions.len().checked_sub(1),
+            Some(version) => versions.iter().position(|it| it.contract.version == version),
+        };
+        index.map(|index| versions.swap_remove(index)).ok_or_else(|| StoreError::NotFound(key.clone()))
+    }
+
+    /// Returns everything that is stored about a contract.
+    pub fn history(&self, id: &ContractId) -> Result<History, StoreError> {
+        let not_found = || StoreError::NotFound(ContractKey { id: id.clone(), version: None });
+        let status = self.status(id)?.ok_or_else(not_found)?;
+        let mut reader = self.reader()?;
+        let mut history = History::default();
+        for offset in self.index.lines(&status)? {
+            history.push(self.record_at(&mut reader, offset)?);
+        }
+        Ok(history)
+    }
+
+    /// Calls `visit` with the status of every contract, or of those in one state, in the order of their ids.
+    pub fn for_each(
+        &self,
+        state: Option<State>,
+        mut visit: impl FnMut(&Status) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.index.catch_up(&self.log)?;
+        let mut last = String::new();
+        loop {
+            let page = self.index.page(&last, state)?;
+            let Some(end) = page.last() else { return Ok(()) };
+            end.id.as_str().clone_into(&mut last);
+            for status in &page {
+                visit(status)?;
+            }
+        }
+    }
+
+    /// Returns the contracts that depend on this one.
+    pub fn dependents(&self, id: &ContractId) -> Result<Vec<Status>, StoreError> {
+        Ok(self.index.dependents(id)?)
+    }
+
+    pub(super) fn reader(&self) -> Result<LineReader, StoreError> {
+        self.log.read_from(0)?.ok_or_else(|| self.changed(0))
+    }
+
+    /// Reads the record at an offset that the index names.
+    pub(super) fn record_at(&self, reader: &mut LineReader, offset: u64) -> Result<Record, StoreError> {
+        let line = reader.line_at(offset)?.ok_or_else(|| self.changed(offset))?;
+        Record::parse(&line.bytes).map_err(|source| {
+            let (path, line) = (self.path().to_owned(), line_number(&self.log, offset));
+            StoreError::Index(IndexError::Line { path, line, source })
+        })
+    }
+
+    /// Returns the error for a line that is no longer where the index says.
+    fn changed(&self, offset: u64) -> StoreError {
+        let (path, line) = (self.path().to_owned(), line_number(&self.log, offset));
+        StoreError::Index(IndexError::Contradiction { path, line, source: Contradiction::Changed })
+    }
+}

@@ -1,0 +1,7 @@
+//! Integration tests of the contracts crate.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+
+mod kit;
+mod store;
+mod store_index;

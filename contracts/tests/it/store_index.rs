@@ -1,0 +1,173 @@
+//! The index of a store never disagrees with the lines, whatever happens to either file.
+
+use std::fs;
+
+use camino::Utf8PathBuf;
+use counterproof_contracts::{State, Store};
+use counterproof_store::line_log::LockOptions;
+use counterproof_store::write::{Durability, write};
+use proptest::prelude::*;
+
+use crate::kit::{Sandbox, add, agent, change, complete, contract, id, state};
+
+fn index(sandbox: &Sandbox) -> Utf8PathBuf {
+    format!("{}.index", sandbox.path()).into()
+}
+
+fn ids(store: &Store) -> Vec<String> {
+    let mut ids = Vec::new();
+    store
+        .for_each(None, |status| {
+            ids.push(format!("{}@{} {}", status.id, status.version, status.state));
+            Ok(())
+        })
+        .unwrap();
+    ids
+}
+
+#[test]
+fn a_missing_damaged_or_foreign_index_is_rebuilt() {
+    let sandbox = Sandbox::new();
+    add(&sandbox.store(), &[contract("a", &[]), contract("b", &["a"])]).unwrap();
+    complete(&sandbox.store(), "a");
+    let expected = ["a@1 completed", "b@1 ready"];
+    assert_eq!(ids(&sandbox.store()), expected);
+    let good = fs::read(index(&sandbox)).unwrap();
+    let damaged = {
+        let mut damaged = good.clone();
+        damaged[..100].fill(0);
+        damaged
+    };
+    for bytes in [b"".to_vec(), b"no database at all, but long enough to be read as one".to_vec(), damaged] {
+        for suffix in ["-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{suffix}", index(&sandbox)));
+        }
+        write(&index(&sandbox), &bytes, Durability::Cached).unwrap();
+        assert_eq!(ids(&sandbox.store()), expected);
+    }
+    fs::remove_file(index(&sandbox)).unwrap();
+    assert_eq!(ids(&sandbox.store()), expected);
+}
+
+#[test]
+fn an_edited_replaced_or_shortened_file_is_read_anew() {
+    let sandbox = Sandbox::new();
+    let store = sandbox.store();
+    add(&store, &[contract("a", &[]), contract("b", &[])]).unwrap();
+    assert_eq!(ids(&sandbox.store()), ["a@1 ready", "b@1 ready"]);
+    let text = sandbox.text();
+    // The same length, in place and as a new file.
+    let edited = text.replace("\"id\":\"b\"", "\"id\":\"c\"");
+    write(&sandbox.path(), edited.as_bytes(), Durability::Cached).unwrap();
+    assert_eq!(ids(&sandbox.store()), ["a@1 ready", "c@1 ready"]);
+    assert_eq!(ids(&store), ["a@1 ready", "c@1 ready"], "also through a store that was open");
+    let shorter = text.lines().next().unwrap().to_owned() + "\n";
+    write(&sandbox.path(), shorter.as_bytes(), Durability::Cached).unwrap();
+    assert_eq!(ids(&sandbox.store()), ["a@1 pending"]);
+    fs::remove_file(sandbox.path()).unwrap();
+    assert!(ids(&sandbox.store()).is_empty());
+}
+
+#[test]
+fn lines_of_another_process_are_seen_by_an_open_store() {
+    let sandbox = Sandbox::new();
+    let (one, two) = (sandbox.store(), sandbox.store());
+    add(&one, &[contract("a", &[])]).unwrap();
+    assert_eq!(state(&two, "a"), State::Ready);
+    change(&two, "a", State::Claimed, &agent("x")).unwrap();
+    assert_eq!(state(&one, "a"), State::Claimed);
+}
+
+#[test]
+fn a_damaged_line_is_an_error_with_file_and_line() {
+    let sandbox = Sandbox::new();
+    add(&sandbox.store(), &[contract("a", &[]), contract("b", &[])]).unwrap();
+    let good = sandbox.text();
+    for (damage, expected) in [
+        (good.replacen("{\"id\":\"b\"", "[\"id\":\"b\"", 1), ":2: "),
+        (
+            good.replacen("\"from\":\"pending\",\"to\":\"ready\"", "\"from\":\"ready\",\"to\":\"claimed\"", 1),
+            ":3: `a`: a transition from ready, but the state is pending",
+        ),
+        (good.lines().skip(1).map(|line| line.to_owned() + "\n").collect(), ":2: no contract `a` before this line"),
+    ] {
+        write(&sandbox.path(), damage.as_bytes(), Durability::Cached).unwrap();
+        let error = sandbox.store().status(&id("a")).unwrap_err();
+        assert_eq!(error.code(), "store_corrupt");
+        assert!(error.to_string().contains(expected), "{error}");
+        let error = sandbox.store().edit(&LockOptions::default()).unwrap_err();
+        assert_eq!(error.code(), "store_corrupt", "nothing is appended to a damaged store");
+    }
+    write(&sandbox.path(), good.as_bytes(), Durability::Cached).unwrap();
+    assert_eq!(state(&sandbox.store(), "b"), State::Ready);
+}
+
+#[test]
+fn a_file_that_is_cut_at_any_byte_keeps_every_whole_line() {
+    let sandbox = Sandbox::new();
+    add(&sandbox.store(), &[contract("a", &[]), contract("b", &["a"])]).unwrap();
+    complete(&sandbox.store(), "a");
+    let text = sandbox.text();
+    let start = text.trim_end().rfind('\n').unwrap() + 1;
+    // Every cut of the last line, and of the one before it.
+    let before = text[..start - 1].rfind('\n').unwrap() + 1;
+    for cut in before..text.len() {
+        write(&sandbox.path(), &text.as_bytes()[..cut], Durability::Cached).unwrap();
+        let store = sandbox.store();
+        let whole = text[..cut].matches('\n').count();
+        let torn = cut - text[..cut].rfind('\n').map_or(0, |it| it + 1);
+        assert_eq!(store.refresh().unwrap(), torn as u64);
+        drop(store.edit(&LockOptions::default()).unwrap());
+        let lines = sandbox.text();
+        assert!(lines.ends_with('\n') && text.starts_with(lines.as_str()), "{cut}");
+        let completed = usize::from(text.as_bytes()[cut] == b'\n' && torn > 0);
+        assert_eq!(lines.matches('\n').count(), whole + completed, "{cut}");
+    }
+}
+
+#[test]
+fn compaction_keeps_the_latest_versions_and_the_whole_old_store() {
+    let sandbox = Sandbox::new();
+    let store = sandbox.store();
+    add(&store, &[contract("a", &[]), contract("b", &[])]).unwrap();
+    change(&store, "a", State::Claimed, &agent("x")).unwrap();
+    change(&store, "a", State::Ready, &agent("x")).unwrap();
+    add(&store, &[contract("a@2", &[])]).unwrap();
+    let (before, states) = (sandbox.text(), ids(&store));
+    let plan = store.compaction_plan().unwrap();
+    let archive = Utf8PathBuf::from(format!("{}.before", sandbox.path()));
+    let compacted = store.edit(&LockOptions::default()).unwrap().compact(archive.clone()).unwrap();
+    assert_eq!((compacted.plan, plan.removed_lines, plan.kept_lines), (plan, 4, 4));
+    assert_eq!(fs::read_to_string(&archive).unwrap(), before);
+    assert_eq!(ids(&store), states);
+    assert_eq!(ids(&sandbox.store()), states);
+    assert_eq!(store.history(&id("a")).unwrap().versions.len(), 1);
+    // The archive is a store as well.
+    assert_eq!(ids(&Store::open(archive.clone()).unwrap()), states);
+    let again = store.edit(&LockOptions::default()).unwrap().compact(archive);
+    assert!(again.is_err(), "an archive is never overwritten");
+    add(&store, &[contract("a@3", &[])]).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Two stores, one that stays open and one that is opened for each step, agree with a store without an index.
+    #[test]
+    fn any_sequence_of_changes_gives_the_same_states_with_and_without_an_index(
+        steps in proptest::collection::vec((0_usize..4, 0_usize..10, any::<bool>()), 1..30)
+    ) {
+        let sandbox = Sandbox::new();
+        let open = sandbox.store();
+        add(&open, &[contract("c0", &[]), contract("c1", &["c0"]), contract("c2", &["c0", "c1"]), contract("c3", &[])]).unwrap();
+        for (which, to, is_system) in steps {
+            let actor = if is_system { counterproof_contracts::Actor::System } else { agent("x") };
+            let _ = change(&sandbox.store(), &format!("c{which}"), State::ALL[to], &actor);
+        }
+        let indexed = ids(&open);
+        let copy = Sandbox::new();
+        write(&copy.path(), sandbox.text().as_bytes(), Durability::Cached).unwrap();
+        prop_assert_eq!(ids(&copy.store()), indexed.clone());
+        prop_assert_eq!(ids(&sandbox.store()), indexed);
+    }
+}
