@@ -1,6 +1,6 @@
 //! The rules of a store: versions, dependencies, states and owners.
 
-use counterproof_contracts::store::{NewTransition, Note, NoteKind};
+use counterproof_contracts::store::{NewTransition, Note, NoteKind, VersionHistory};
 use counterproof_contracts::{Actor, State};
 use counterproof_store::line_log::LockOptions;
 
@@ -75,7 +75,7 @@ fn a_new_version_starts_anew_and_only_the_latest_one_has_a_state() {
     assert_eq!(code(change(&store, "a@3", State::Claimed, &agent("x"))).0, "not_found");
     complete(&store, "a@2");
     let history = store.history(&id("a")).unwrap();
-    assert_eq!(history.versions.iter().map(|it| it.state()).collect::<Vec<_>>(), [State::Ready, State::Completed]);
+    assert_eq!(history.versions.iter().map(VersionHistory::state).collect::<Vec<_>>(), [State::Ready, State::Completed]);
     assert_eq!(store.contract(&key("a@1")).unwrap().version.get(), 1);
 }
 
