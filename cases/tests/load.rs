@@ -79,11 +79,11 @@ fn a_json_list_with_every_field_is_loaded() {
 #[test]
 fn an_invalid_expression_is_reported_at_its_position() {
     let yaml = "- id: a\n  input: {user: x}\n  expected:\n    expect:\n      - size(events) > 0 && output.ok\n      \
-                - {name: n, expr: \"events.len() > 0\"}\n      - 7\n      - {nam: n, expr: 'true'}\n      - |\n        \
+                - {name: n, expr: \"events.length() > 0\"}\n      - 7\n      - {nam: n, expr: 'true'}\n      - |\n        \
                 size(events) > 0 &&\n        input.user == who\n";
     insta::assert_snapshot!(refusal("cases.yaml", yaml), @r#"
     cases.yaml:5:29: case `a`: `expected.expect[0]` is not a valid expression: unknown variable `output` (known variables: final_output, proposed_actions, events, input)
-    cases.yaml:6:33: case `a`: `expected.expect[1].expr` is not a valid expression: unknown function `len` (write `size(x)`)
+    cases.yaml:6:33: case `a`: `expected.expect[1].expr` is not a valid expression: unknown function `length` (write `size(x)`)
     cases.yaml:7:9: case `a`: `expected.expect[2]` is the number 7; expected an expression, or an object with `name` and `expr` (write a string such as "final_output.content.contains('refund')")
     cases.yaml:8:9: case `a`: `expected.expect[3]` has the unknown key `nam` (write it as {name: …, expr: …})
     cases.yaml:10:9: case `a`: `expected.expect[4]` is not a valid expression: unknown variable `who` (known variables: final_output, proposed_actions, events, input)

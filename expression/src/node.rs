@@ -1,35 +1,53 @@
 //! The resolved expression tree: names are indexes, and literal regular expressions are compiled.
 
+use std::ops::Range;
+
+use crate::functions::Function;
+use crate::operations::Operator;
 use crate::pattern::Matcher;
+use crate::values::Type;
 
 /// A node of the tree.
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    /// The byte range of the node in the text.
+    pub(crate) span: Range<usize>,
+}
+
+/// What a node does.
+#[derive(Debug)]
+pub(crate) enum Kind {
     Null,
     Bool(bool),
     Int(i64),
+    Uint(u64),
     Double(f64),
-    String(String),
-    List(Vec<Node>),
-    Map(Vec<(Node, Node)>),
+    String(Box<str>),
+    Bytes(Box<[u8]>),
+    Type(Type),
+    List(Vec<Element>),
+    Map(Vec<Entry>),
     /// A variable, by its index in the list that the expression is compiled with.
     Variable(usize),
     /// The variable of an enclosing macro, counted from the outermost.
     Local(usize),
-    /// `of.name`
+    /// `of.name`, or `of.?name`
     Field {
         of: Box<Node>,
-        name: String,
+        name: Box<str>,
+        optional: bool,
     },
     /// `has(of.name)`
     Has {
         of: Box<Node>,
-        name: String,
+        name: Box<str>,
     },
-    /// `of[at]`
+    /// `of[at]`, or `of[?at]`
     Item {
         of: Box<Node>,
         at: Box<Node>,
+        optional: bool,
     },
     And(Box<Node>, Box<Node>),
     Or(Box<Node>, Box<Node>),
@@ -47,94 +65,80 @@ pub(crate) enum Node {
         right: Box<Node>,
     },
     Call {
-        function: Function,
+        function: &'static Function,
         arguments: Vec<Node>,
     },
     Matches {
         text: Box<Node>,
         pattern: Pattern,
     },
-    /// A macro over the elements of a list or the keys of a map.
-    Macro {
-        kind: Macro,
-        range: Box<Node>,
+    Loop(Box<Loop>),
+    /// `cel.bind(name, value, body)`
+    Bind {
+        value: Box<Node>,
         body: Box<Node>,
     },
-    /// `range.map(x, condition, body)`: maps the elements for which the condition is true.
-    MapWhere {
-        range: Box<Node>,
-        condition: Box<Node>,
+    /// `of.optMap(x, body)`, or `of.optFlatMap(x, body)`
+    OptionalMap {
+        of: Box<Node>,
         body: Box<Node>,
+        flat: bool,
+    },
+    /// `of.orValue(other)`, or `of.or(other)`
+    OptionalOr {
+        of: Box<Node>,
+        other: Box<Node>,
+        keep_optional: bool,
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operator {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Modulo,
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    In,
+/// An element of a list. `[?x]` is optional.
+#[derive(Debug)]
+pub(crate) struct Element {
+    pub(crate) value: Node,
+    pub(crate) optional: bool,
 }
 
-impl Operator {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Operator::Add => "+",
-            Operator::Subtract => "-",
-            Operator::Multiply => "*",
-            Operator::Divide => "/",
-            Operator::Modulo => "%",
-            Operator::Equal => "==",
-            Operator::NotEqual => "!=",
-            Operator::Less => "<",
-            Operator::LessOrEqual => "<=",
-            Operator::Greater => ">",
-            Operator::GreaterOrEqual => ">=",
-            Operator::In => "in",
-        }
-    }
+/// An entry of a map. `{?k: v}` is optional.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Node,
+    pub(crate) value: Node,
+    pub(crate) optional: bool,
 }
 
+/// A macro over the elements of a list or the entries of a map.
+#[derive(Debug)]
+pub(crate) struct Loop {
+    pub(crate) kind: LoopKind,
+    pub(crate) variables: LoopVariables,
+    pub(crate) range: Node,
+    /// Selects the elements that are mapped.
+    pub(crate) condition: Option<Node>,
+    pub(crate) body: Node,
+}
+
+/// The variables of a macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Function {
-    Size,
-    Contains,
-    StartsWith,
-    EndsWith,
-    LowerAscii,
-    UpperAscii,
-    Int,
-    Double,
-    String,
+pub(crate) enum LoopVariables {
+    /// The element of a list, or the key of a map.
+    One,
+    /// The index and the element of a list, or the key and the value of a map.
+    Two,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Macro {
+pub(crate) enum LoopKind {
     All,
     Exists,
     ExistsOne,
     Filter,
+    /// `map` and `transformList`.
+    List,
+    /// `transformMap`: keys stay, values are transformed.
     Map,
-}
-
-impl Macro {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Macro::All => "all",
-            Macro::Exists => "exists",
-            Macro::ExistsOne => "exists_one",
-            Macro::Filter => "filter",
-            Macro::Map => "map",
-        }
-    }
+    /// `transformMapEntry`: the body is a map, whose entries are added.
+    MapEntry,
 }
 
 /// A regular expression: a literal, which is compiled once, or a computed string.

@@ -1,7 +1,6 @@
 //! Parses an expression with the `cel` crate. The parser is not trusted: the text is short, the stack is large, the time is
 //! limited, and a panic becomes an error.
 
-use std::ops::Range;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use cel::parser::ParseErrors;
 
 use crate::node::Node;
-use crate::resolve;
+use crate::resolve::{self, CompileError};
 
 /// Maximum length of an expression, in bytes.
 pub const MAX_BYTES: usize = 4096;
@@ -19,18 +18,6 @@ const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 /// Time limit of the parser, which usually takes milliseconds.
 const MAX_PARSE_TIME: Duration = Duration::from_secs(20);
-
-/// The reason why a text is not a valid expression.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct CompileError {
-    /// The byte range of the error in the text.
-    pub span: Range<usize>,
-    /// The error.
-    pub message: String,
-    /// How to fix it.
-    pub remedy: String,
-}
 
 /// Parses an expression on a thread of its own, and resolves its names.
 pub(crate) fn compile(source: &str, variables: &[&str]) -> Result<Node, CompileError> {
@@ -65,7 +52,7 @@ pub(crate) fn compile(source: &str, variables: &[&str]) -> Result<Node, CompileE
 
 fn parse(source: &str, variables: &[String]) -> Result<Node, CompileError> {
     // Without macro expansion, the tree has the macro calls as they are written, and the resolver interprets them.
-    let parser = cel::Env::default().parser();
+    let parser = cel::Env::default().parser().enable_ident_escape_syntax(true);
     let (tree, positions) = parser.parse_with_source_info(source).map_err(|errors| syntax(source, &errors))?;
     resolve::resolve(source, positions, variables, &tree)
 }

@@ -23,7 +23,7 @@ fn outcome(text: &str) -> Outcome {
 #[track_caller]
 fn failed(text: &str) -> String {
     match outcome(text) {
-        Outcome::Failed(message) => message,
+        Outcome::Failed(error) => error.message,
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -77,14 +77,14 @@ fn a_failed_evaluation_has_a_message() {
         ("o.items['a'] == 1", "a string cannot be an index of a list"),
         ("o.content + 1 == ''", "`+` does not take a string and a number"),
         ("o.content > 1", "`>` does not take a string and a number"),
-        ("o.total.contains('5')", "`contains` takes strings, not a number"),
+        ("o.total.contains('5')", "`contains` does not take a number and a string"),
         ("!o.total", "`!` takes a boolean, not a number"),
         ("1 / 0 == 1", "division by zero in `/`"),
         ("9223372036854775807 + 1 > 0", "integer overflow in `+`"),
         ("int('x') == 1", "“x” is not an integer"),
         ("o.total.all(x, true)", "cannot iterate over a number"),
-        ("list.all(x, x)", "`all` takes a boolean, not a number"),
-        ("size(o.total) == 1", "a number has no size"),
+        ("list.all(x, x)", "a macro takes a boolean condition, not a number"),
+        ("size(o.total) == 1", "`size` does not take a number"),
         ("'a'.matches('(' + 'b')", "is not a valid regular expression"),
         ("o.none.x", "cannot read field `x` of null"),
         ("{'a': 1, 'a': 2}.a == 1", "duplicate key `a`"),
@@ -107,7 +107,7 @@ fn an_invalid_expression_is_refused_with_its_position() {
         ("'äöü' == x", "x", "unknown variable `x`"),
         ("o.total >", "", "syntax error"),
         ("o.total = 1", "=", "syntax error"),
-        ("o.tags.len() > 0", "len", "unknown function `len`"),
+        ("o.tags.length() > 0", "length", "unknown function `length`"),
         ("", "", "the expression is empty"),
     ] {
         let error = Expression::compile(text, &["o"]).unwrap_err();
@@ -115,16 +115,16 @@ fn an_invalid_expression_is_refused_with_its_position() {
         assert_eq!(&text[error.span.clone()], token, "{text}: {error:?}");
     }
     for (text, expected, remedy) in [
-        ("o.tags.len() == 1", "unknown function `len`", "write `size(x)`"),
-        ("size(o, o) == 1", "`size` does not take these arguments", "known functions"),
-        ("contains(o, 'x')", "`contains` does not take these arguments", "known functions"),
+        ("o.tags.count() == 1", "unknown function `count`", "write `size(x)`"),
+        ("o.tags.index('x') == 1", "unknown function `index`", "did you mean `indexOf`?"),
+        ("size(o, o) == 1", "`size` does not take these arguments", "documentation"),
+        ("contains(o, 'x')", "`contains` does not take these arguments", "documentation"),
         ("o.tags.all(t)", "`all` takes a variable name", "for example"),
         ("o.tags.all(o.x, true)", "expected a variable name", "write a name"),
         ("has(o)", "`has` takes a field", "for example"),
         ("o.content.matches('(')", "not a valid regular expression", "correct it"),
-        ("b'x' == o", "bytes are not supported", "without the `b`"),
         ("a.B{x: 1} == o", "message types are not supported", "write a map"),
-        ("duration('1s') == o", "unknown function `duration`", "known functions"),
+        ("xyz(o)", "unknown function `xyz`", "documentation"),
     ] {
         let error = Expression::compile(text, &["o"]).unwrap_err();
         assert!(error.message.contains(expected) && error.remedy.contains(remedy), "{text}: {error:?}");

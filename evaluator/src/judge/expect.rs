@@ -65,7 +65,7 @@ pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
     match expect.expression.evaluate(&[&view.final_output, &view.proposed_actions, &view.events, input]) {
         Outcome::True => Judgement::Met("it is true".to_owned()),
         Outcome::False => Judgement::Unmet(format!("{called} is false")),
-        Outcome::Failed(why) => Judgement::Unmet(format!("{called} failed: {}", text::one_line(&why, 200))),
+        Outcome::Failed(why) => Judgement::Unmet(format!("{called} failed: {}", text::one_line(&why.message, 200))),
         Outcome::TooLong => Judgement::Undecided(format!("{called} takes more than {MAX_STEPS} steps")),
     }
 }

@@ -184,7 +184,7 @@ fn an_expression_that_is_neither_true_nor_false_is_not_met_and_says_why() {
         .expecting(&json!({"expect": ["final_output.content.contains('refund')"]}))
         .row();
     assert_eq!(row.verdict, Verdict::Regressed);
-    assert!(row.reasons[0].message.contains("`contains` takes strings"), "{:?}", row.reasons[0]);
+    assert!(row.reasons[0].message.contains("`contains` does not take an object and a string"), "{:?}", row.reasons[0]);
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! Evaluation: a tree and JSON values in, a boolean out, within a fixed number of steps.
+//! Evaluation: a tree and JSON values in, a value out, within a fixed number of steps.
 //!
 //! Steps measure work, not time: one for each node, and more for long strings and lists. Values that the evaluation
 //! creates cost steps too, so the limit also bounds memory.
 
-mod arithmetic;
+mod access;
+mod calls;
 mod evaluation;
-mod functions;
-mod macros;
+mod literals;
+mod loops;
 
-pub(crate) use evaluation::evaluate;
-pub use evaluation::{MAX_STEPS, Outcome};
+pub(crate) use evaluation::Evaluation;

@@ -1,0 +1,109 @@
+//! The limit on the work and the memory of one evaluation, and the reasons why an evaluation stops early.
+
+use std::ops::Range;
+
+use crate::values::Value;
+
+/// Maximum number of steps of one evaluation: at most a few tenths of a second.
+pub const MAX_STEPS: u64 = 1_000_000;
+
+/// Bytes that are read in one step.
+const BYTES_READ_PER_STEP: u64 = 32;
+
+/// Bytes of computed values that are created in one step. All computed values together then have at most 16 MB.
+const BYTES_CREATED_PER_STEP: u64 = 16;
+
+/// Estimated bytes of a computed string, list or object in addition to its content.
+const HEADER_BYTES: usize = 32;
+
+/// A runtime failure: what failed, and where in the expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct EvaluationError {
+    /// The byte range of the failing part of the expression.
+    pub span: Range<usize>,
+    /// The failure.
+    pub message: String,
+}
+
+/// The reason why an evaluation stops early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A failure. The evaluation of the innermost node adds the span.
+    Failed { message: String, span: Option<Range<usize>> },
+    /// A function does not take values of these types. Its call turns this into a failure with a message.
+    WrongTypes,
+    /// The budget is exhausted.
+    TooLong,
+}
+
+impl Stop {
+    /// Turns wrong types into a failure with a message. Other reasons stay as they are.
+    pub(crate) fn or_describe(self, message: impl FnOnce() -> String) -> Self {
+        match self {
+            Stop::WrongTypes => Stop::Failed { message: message(), span: None },
+            other => other,
+        }
+    }
+}
+
+/// The result of a part of an evaluation.
+pub(crate) type Evaluated<'j> = Result<Value<'j>, Stop>;
+
+/// Returns a failure with this message.
+pub(crate) fn failed<T>(message: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Failed { message: message.into(), span: None })
+}
+
+/// The steps that an evaluation may still take. Reading and creating bytes takes fractions of steps.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// In units of which a step has [`BYTES_READ_PER_STEP`].
+    units: u64,
+}
+
+impl Budget {
+    pub(crate) fn new() -> Self {
+        Self { units: MAX_STEPS * BYTES_READ_PER_STEP }
+    }
+
+    /// Takes whole steps.
+    pub(crate) fn charge(&mut self, steps: u64) -> Result<(), Stop> {
+        self.take(steps.saturating_mul(BYTES_READ_PER_STEP))
+    }
+
+    /// Takes the steps for reading bytes.
+    pub(crate) fn read(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.take(bytes as u64)
+    }
+
+    /// Takes the steps for creating bytes of a value. Must be called before the memory is allocated.
+    pub(crate) fn create(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.take((bytes as u64).saturating_mul(BYTES_READ_PER_STEP / BYTES_CREATED_PER_STEP))
+    }
+
+    /// Takes the steps for creating a string of this length.
+    pub(crate) fn create_text(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.create(bytes.saturating_add(HEADER_BYTES))
+    }
+
+    /// Takes the steps for creating a list with this many elements.
+    pub(crate) fn create_list(&mut self, elements: usize) -> Result<(), Stop> {
+        self.create(elements.saturating_mul(size_of::<Value<'_>>()).saturating_add(HEADER_BYTES))
+    }
+
+    /// Takes the steps for creating an object with this many entries, which have an index by key.
+    pub(crate) fn create_map(&mut self, entries: usize) -> Result<(), Stop> {
+        self.create(entries.saturating_mul(4 * size_of::<Value<'_>>()).saturating_add(HEADER_BYTES))
+    }
+
+    fn take(&mut self, units: u64) -> Result<(), Stop> {
+        if let Some(left) = self.units.checked_sub(units) {
+            self.units = left;
+            return Ok(());
+        }
+        // A later, smaller step must not succeed after a larger one was refused.
+        self.units = 0;
+        Err(Stop::TooLong)
+    }
+}

@@ -1,0 +1,95 @@
+//! A compiled expression.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
+
+use crate::budget::{EvaluationError, Stop};
+use crate::computed::Computed;
+use crate::evaluate::Evaluation;
+use crate::node::Node;
+use crate::outcome::{NoValue, Outcome};
+use crate::parse;
+use crate::resolve::CompileError;
+use crate::values::Value;
+
+/// A compiled expression, which can be evaluated any number of times.
+#[derive(Clone)]
+pub struct Expression {
+    source: Arc<str>,
+    root: Arc<Node>,
+}
+
+impl Expression {
+    /// Compiles an expression over these variables.
+    pub fn compile(source: &str, variables: &[&str]) -> Result<Self, CompileError> {
+        let root = parse::compile(source, variables)?;
+        Ok(Self { source: source.into(), root: Arc::new(root) })
+    }
+
+    /// Returns the text of the expression.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Evaluates a condition. The values are in the order of the variables of [`Expression::compile`].
+    pub fn evaluate(&self, variables: &[&Json]) -> Outcome {
+        match Evaluation::new(variables).value(&self.root) {
+            Ok(Value::Bool(true)) => Outcome::True,
+            Ok(Value::Bool(false)) => Outcome::False,
+            Ok(other) => {
+                let message = format!("the result is {}; expected a boolean", other.describe());
+                Outcome::Failed(EvaluationError { span: self.whole(), message })
+            }
+            Err(stop) => match self.no_value(stop) {
+                NoValue::Failed(error) => Outcome::Failed(error),
+                NoValue::TooLong => Outcome::TooLong,
+            },
+        }
+    }
+
+    /// Evaluates an expression of any type. The copy of the value counts towards the limit of steps.
+    pub fn compute(&self, variables: &[&Json]) -> Result<Computed, NoValue> {
+        let mut evaluation = Evaluation::new(variables);
+        let value = evaluation.value(&self.root).map_err(|stop| self.no_value(stop))?;
+        Computed::copy(evaluation.budget(), &value).map_err(|stop| self.no_value(stop))
+    }
+
+    fn no_value(&self, stop: Stop) -> NoValue {
+        match stop {
+            Stop::TooLong => NoValue::TooLong,
+            Stop::Failed { message, span } => {
+                NoValue::Failed(EvaluationError { span: span.unwrap_or_else(|| self.whole()), message })
+            }
+            Stop::WrongTypes => {
+                let message = "the types of the values do not match".to_owned();
+                NoValue::Failed(EvaluationError { span: self.whole(), message })
+            }
+        }
+    }
+
+    fn whole(&self) -> std::ops::Range<usize> {
+        self.root.span.clone()
+    }
+}
+
+/// Expressions are equal if their texts are equal.
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Expression").field(&self.source).finish()
+    }
+}
+
+impl Serialize for Expression {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.source)
+    }
+}

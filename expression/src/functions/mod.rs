@@ -1,0 +1,21 @@
+//! The functions of the language, one file per family. A function takes evaluated arguments and a budget.
+
+mod bits;
+mod convert;
+mod doubles;
+mod encoders;
+mod extremes;
+mod format;
+mod function;
+mod lists;
+mod optional;
+mod search;
+mod sizes;
+mod table;
+mod text;
+mod text_builder;
+mod time;
+mod zones;
+
+pub(crate) use function::{Function, Style};
+pub(crate) use table::{exists, find, names};

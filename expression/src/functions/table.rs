@@ -1,0 +1,102 @@
+//! The table of all functions.
+
+use super::function::{Function, Run, Style};
+use super::{bits, convert, doubles, encoders, extremes, format, lists, optional, search, sizes, text, time};
+use Style::{Either, Global, Method};
+
+/// Maximum number of arguments of a function that takes any number of them.
+const MANY: usize = usize::MAX;
+
+const fn function(name: &'static str, style: Style, arguments: (usize, usize), run: Run) -> Function {
+    Function { name, style, arguments, run }
+}
+
+static FUNCTIONS: [Function; 68] = [
+    function("size", Either, (1, 1), sizes::size),
+    function("len", Method, (1, 1), sizes::size),
+    function("type", Global, (1, 1), sizes::type_of),
+    function("dyn", Global, (1, 1), sizes::dyn_value),
+    function("bool", Global, (1, 1), convert::to_bool),
+    function("int", Global, (1, 1), convert::to_int),
+    function("uint", Global, (1, 1), convert::to_uint),
+    function("double", Global, (1, 1), convert::to_double),
+    function("string", Global, (1, 1), convert::to_string),
+    function("bytes", Global, (1, 1), convert::to_bytes),
+    function("timestamp", Global, (1, 1), convert::to_timestamp),
+    function("duration", Global, (1, 1), convert::to_duration),
+    function("contains", Method, (2, 2), search::contains),
+    function("startsWith", Method, (2, 2), search::starts_with),
+    function("endsWith", Method, (2, 2), search::ends_with),
+    function("indexOf", Method, (2, 3), search::index_of),
+    function("lastIndexOf", Method, (2, 3), search::last_index_of),
+    function("charAt", Method, (2, 2), search::char_at),
+    function("substring", Method, (2, 3), search::substring),
+    function("lowerAscii", Method, (1, 1), text::lower_ascii),
+    function("upperAscii", Method, (1, 1), text::upper_ascii),
+    function("trim", Method, (1, 1), text::trim),
+    function("reverse", Method, (1, 1), text::reverse),
+    function("replace", Method, (3, 4), text::replace),
+    function("split", Method, (2, 3), text::split),
+    function("join", Method, (1, 2), text::join),
+    function("strings.quote", Global, (1, 1), text::quote),
+    function("format", Method, (2, 2), format::format),
+    function("sort", Method, (1, 1), lists::sort),
+    function("distinct", Method, (1, 1), lists::distinct),
+    function("slice", Method, (3, 3), lists::slice),
+    function("flatten", Method, (1, 2), lists::flatten),
+    function("lists.range", Global, (1, 1), lists::range),
+    function("math.least", Global, (1, MANY), extremes::least),
+    function("math.greatest", Global, (1, MANY), extremes::greatest),
+    function("math.ceil", Global, (1, 1), doubles::ceil),
+    function("math.floor", Global, (1, 1), doubles::floor),
+    function("math.round", Global, (1, 1), doubles::round),
+    function("math.trunc", Global, (1, 1), doubles::trunc),
+    function("math.abs", Global, (1, 1), doubles::abs),
+    function("math.sign", Global, (1, 1), doubles::sign),
+    function("math.sqrt", Global, (1, 1), doubles::sqrt),
+    function("math.isNaN", Global, (1, 1), doubles::is_nan),
+    function("math.isInf", Global, (1, 1), doubles::is_inf),
+    function("math.isFinite", Global, (1, 1), doubles::is_finite),
+    function("math.bitAnd", Global, (2, 2), bits::and),
+    function("math.bitOr", Global, (2, 2), bits::or),
+    function("math.bitXor", Global, (2, 2), bits::xor),
+    function("math.bitNot", Global, (1, 1), bits::not),
+    function("math.bitShiftLeft", Global, (2, 2), bits::shift_left),
+    function("math.bitShiftRight", Global, (2, 2), bits::shift_right),
+    function("getFullYear", Method, (1, 2), time::full_year),
+    function("getMonth", Method, (1, 2), time::month),
+    function("getDate", Method, (1, 2), time::date),
+    function("getDayOfMonth", Method, (1, 2), time::day_of_month),
+    function("getDayOfWeek", Method, (1, 2), time::day_of_week),
+    function("getDayOfYear", Method, (1, 2), time::day_of_year),
+    function("getHours", Method, (1, 2), time::hours),
+    function("getMinutes", Method, (1, 2), time::minutes),
+    function("getSeconds", Method, (1, 2), time::seconds),
+    function("getMilliseconds", Method, (1, 2), time::milliseconds),
+    function("base64.encode", Global, (1, 1), encoders::encode),
+    function("base64.decode", Global, (1, 1), encoders::decode),
+    function("optional.none", Global, (0, 0), optional::none),
+    function("optional.of", Global, (1, 1), optional::of),
+    function("optional.ofNonZeroValue", Global, (1, 1), optional::of_non_zero_value),
+    function("hasValue", Method, (1, 1), optional::has_value),
+    function("value", Method, (1, 1), optional::value),
+];
+
+/// Returns the function that a call means.
+pub(crate) fn find(name: &str, style: Style, arguments: usize) -> Option<&'static Function> {
+    FUNCTIONS.iter().find(|function| {
+        function.name == name
+            && (function.style == style || function.style == Either)
+            && (function.arguments.0..=function.arguments.1).contains(&arguments)
+    })
+}
+
+/// Returns whether a function with this name exists, whatever its arguments are.
+pub(crate) fn exists(name: &str) -> bool {
+    names().any(|known| known == name)
+}
+
+/// Returns the names of all functions.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|function| function.name)
+}
