@@ -20,8 +20,12 @@
 pub mod contract;
 mod index;
 mod lifecycle;
+#[cfg(unix)]
+pub mod process;
 mod record;
 pub mod store;
+#[cfg(unix)]
+pub mod verification;
 
 pub use contract::{Contract, ContractId, ContractKey};
 pub use lifecycle::{Actor, ActorError, Details, State, StateChange, Transition, TransitionError, UnknownState};

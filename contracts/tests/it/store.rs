@@ -75,7 +75,10 @@ fn a_new_version_starts_anew_and_only_the_latest_one_has_a_state() {
     assert_eq!(code(change(&store, "a@3", State::Claimed, &agent("x"))).0, "not_found");
     complete(&store, "a@2");
     let history = store.history(&id("a")).unwrap();
-    assert_eq!(history.versions.iter().map(VersionHistory::state).collect::<Vec<_>>(), [State::Ready, State::Completed]);
+    assert_eq!(
+        history.versions.iter().map(VersionHistory::state).collect::<Vec<_>>(),
+        [State::Ready, State::Completed]
+    );
     assert_eq!(store.contract(&key("a@1")).unwrap().version.get(), 1);
 }
 

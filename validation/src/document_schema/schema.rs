@@ -41,6 +41,26 @@ pub struct CheckedDocument {
     pub findings: Vec<Finding>,
 }
 
+impl DocumentText<'_> {
+    /// Parses any JSON value. Duplicate keys and encoding errors are findings.
+    pub fn parse_json(self) -> CheckedDocument {
+        self.parse(|_, _| {})
+    }
+
+    fn parse(self, check: impl FnOnce(&Value, &mut Findings)) -> CheckedDocument {
+        let mut findings = Findings::new(self.file);
+        let value = parse::parse(self.bytes, &mut findings);
+        if let Some(value) = &value {
+            check(value, &mut findings);
+        }
+        let mut findings = findings.into_located(self.bytes);
+        for finding in &mut findings {
+            finding.move_down(self.first_line.saturating_sub(1));
+        }
+        CheckedDocument { value, findings }
+    }
+}
+
 impl DocumentSchema {
     /// Compiles a schema. `name` is the kind of document in messages, such as `contract.v1`.
     pub fn compile(name: &str, source: &Value) -> Result<Self, InvalidSchema> {
@@ -72,19 +92,12 @@ impl DocumentSchema {
     /// # Ok::<(), counterproof_validation::InvalidSchema>(())
     /// ```
     pub fn check(&self, text: DocumentText<'_>, rules: impl FnOnce(&Value) -> Vec<RuleFinding>) -> CheckedDocument {
-        let mut findings = Findings::new(text.file);
-        let value = parse::parse(text.bytes, &mut findings);
-        if let Some(value) = &value {
-            self.add_findings(value, |_| false, &mut findings);
+        text.parse(|value, findings| {
+            self.add_findings(value, |_| false, findings);
             for finding in rules(value) {
                 findings.add_rule(finding);
             }
-        }
-        let mut findings = findings.into_located(text.bytes);
-        for finding in &mut findings {
-            finding.move_down(text.first_line.saturating_sub(1));
-        }
-        CheckedDocument { value, findings }
+        })
     }
 
     /// Adds the violations of a document, without those for whose part of the schema `is_covered` returns true.

@@ -1,0 +1,7 @@
+//! A process of the integration tests: the supervisor of commands, since libtest provides the `main` of a test.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    counterproof_safe_run::enter().unwrap_or(ExitCode::FAILURE)
+}

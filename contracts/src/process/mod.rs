@@ -1,0 +1,23 @@
+//! Runs one command of a contract under safe-run: in a working directory, with an environment, a time limit and a cancellation.
+//! No process of the command is left when it has ended.
+//!
+//! ```text
+//! ShellCommand ─▶ run ─▶ FinishedCommand: how it ended, the start of both streams, and the record ─▶ evidence: log, JSON Lines
+//! ```
+//!
+//! The module does not judge an exit code and does not retry.
+
+mod agent;
+mod cancellation;
+mod command;
+mod evidence;
+mod finished;
+mod run;
+mod watchdog;
+
+pub use agent::{AgentError, MAX_AGENT_OUTPUT_BYTES, agent_command, agent_output};
+pub use cancellation::Cancellation;
+pub use command::{DEFAULT_GRACE, DEFAULT_TIMEOUT, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, ShellCommand};
+pub use evidence::{EvidenceError, EvidenceFiles, EvidenceFolder};
+pub use finished::{FinishedCommand, StopReason};
+pub use run::{ProcessError, run};

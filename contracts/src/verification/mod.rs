@@ -1,0 +1,21 @@
+//! The executable check of a contract: its command, its assertions, the shape of its output and its artifacts.
+//!
+//! ```text
+//! contract ─▶ VerificationPlan ─▶ output schema ─▶ attempts of the command, each with its assertions ─▶ artifacts ─▶ Verified
+//! ```
+//!
+//! The parts are functions of values, apart from the command and the artifacts. Nothing that cannot be evaluated counts as
+//! met: an assertion with an error, an undecided schema, or a command that was stopped.
+
+mod artifacts;
+mod assertion;
+mod output_schema;
+mod plan;
+mod report;
+mod short_form;
+
+pub use artifacts::{ArtifactCheck, ArtifactProblem, FoundArtifact, MAX_ARTIFACT_BYTES, check_artifacts};
+pub use assertion::{Assertion, AssertionInputs, AssertionOutcome, AssertionResult, VARIABLES};
+pub use output_schema::{OutputCheck, OutputSchema, OutputSchemaError, OutputViolation};
+pub use plan::{PlanError, VerificationPlan, VerifyError, VerifySettings};
+pub use report::{Attempt, ExitCodeRule, VerificationReport, Verified};

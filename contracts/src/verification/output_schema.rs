@@ -1,0 +1,246 @@
+//! The schema of an agent's output, in the short form or as JSON Schema. One engine checks both.
+
+use counterproof_validation::json_schema::{JsonSchema, More, SchemaOutcome, Violation};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::short_form;
+
+/// Maximum number of violations in a check.
+const MAX_VIOLATIONS: usize = 20;
+
+/// An error of an output schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct OutputSchemaError {
+    /// A JSON Pointer into the schema as the contract has it.
+    pub pointer: String,
+    /// The error.
+    pub message: String,
+    /// How to fix it.
+    pub remedy: String,
+}
+
+impl OutputSchemaError {
+    pub(super) fn new(pointer: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { pointer: pointer.to_owned(), message: message.into(), remedy: remedy.into() }
+    }
+}
+
+/// A compiled output schema.
+#[derive(Debug)]
+pub struct OutputSchema {
+    json_schema: Value,
+    compiled: JsonSchema,
+}
+
+/// The outcome of checking an output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum OutputCheck {
+    /// The output has the shape.
+    Valid,
+    /// The output does not have the shape.
+    Invalid {
+        /// The first violations.
+        violations: Vec<OutputViolation>,
+        /// How many more there are, if that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        more: Option<usize>,
+    },
+    /// The check takes too much work, so the output does not count as valid.
+    Undecided {
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// A violation of an output schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputViolation {
+    /// A JSON Pointer into the output.
+    pub pointer: String,
+    /// What is wrong, without the value.
+    pub message: String,
+}
+
+impl OutputSchema {
+    /// Compiles the `output.schema` of a contract. Returns all errors.
+    ///
+    /// ```
+    /// use counterproof_contracts::verification::{OutputCheck, OutputSchema};
+    /// use serde_json::json;
+    ///
+    /// let schema = OutputSchema::compile(&json!({"files": "string[]", "note?": "string"})).unwrap();
+    /// assert_eq!(schema.check(&json!({"files": ["a.rs"]})), OutputCheck::Valid);
+    /// assert!(matches!(schema.check(&json!({"files": [1]})), OutputCheck::Invalid { .. }));
+    /// ```
+    pub fn compile(schema: &Value) -> Result<Self, Vec<OutputSchemaError>> {
+        let mut errors = Vec::new();
+        let json_schema = match schema {
+            Value::Object(_) | Value::Bool(_) => short_form::to_json_schema(schema, "", &mut errors),
+            _ => {
+                let remedy = "write fields with types, such as {\"files\": \"string[]\"}, or a JSON Schema";
+                return Err(vec![OutputSchemaError::new(
+                    "",
+                    "the schema is neither an object nor true or false",
+                    remedy,
+                )]);
+            }
+        };
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        // Parts were compiled alone. A part that refers to the root of its own schema has another root here.
+        let compiled = JsonSchema::compile(&json_schema).map_err(|error| {
+            let remedy = "write the whole schema as JSON Schema";
+            vec![OutputSchemaError::new("", error.to_string(), remedy)]
+        })?;
+        Ok(Self { json_schema, compiled })
+    }
+
+    /// Returns the schema as JSON Schema.
+    pub fn json_schema(&self) -> &Value {
+        &self.json_schema
+    }
+
+    /// Returns the reason why all checks are undecided, if they are.
+    pub fn too_costly(&self) -> Option<String> {
+        self.compiled.too_costly()
+    }
+
+    /// Checks an output within a bounded amount of work.
+    pub fn check(&self, output: &Value) -> OutputCheck {
+        match self.compiled.check(output, MAX_VIOLATIONS) {
+            SchemaOutcome::Valid => OutputCheck::Valid,
+            SchemaOutcome::Undecided(reason) => OutputCheck::Undecided { reason },
+            SchemaOutcome::Invalid { violations, more } => OutputCheck::Invalid {
+                violations: violations.into_iter().map(OutputViolation::from).collect(),
+                more: match more {
+                    More::Counted(count) => Some(count),
+                    More::Uncounted => None,
+                },
+            },
+        }
+    }
+}
+
+impl From<Violation> for OutputViolation {
+    fn from(violation: Violation) -> Self {
+        Self { pointer: violation.pointer, message: violation.message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn is_valid(schema: &Value, output: &Value) -> bool {
+        match OutputSchema::compile(schema).unwrap().check(output) {
+            OutputCheck::Valid => true,
+            OutputCheck::Invalid { violations, .. } if !violations.is_empty() => false,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_short_form_names_types_arrays_and_optional_fields() {
+        let schema = json!({
+            "modified_files": "string[]", "test_coverage": "boolean", "table": "number[][]", "note?": "string",
+            "count": "integer?", "extra": {"inner": "object", "list": "array"}, "nothing": "null", "value": "any"
+        });
+        let output = json!({
+            "modified_files": ["a"], "test_coverage": false, "table": [[1, 2.5], []], "extra": {"inner": {}, "list": [1]},
+            "nothing": null, "value": null, "more": "allowed"
+        });
+        assert!(is_valid(&schema, &output));
+        for (pointer, value) in [
+            ("/modified_files/0", json!(1)),
+            ("/test_coverage", json!("true")),
+            ("/table/1", json!(["x"])),
+            ("/extra/inner", json!([])),
+            ("/nothing", json!(0)),
+        ] {
+            let mut wrong = output.clone();
+            *wrong.pointer_mut(pointer).unwrap() = value;
+            match OutputSchema::compile(&schema).unwrap().check(&wrong) {
+                OutputCheck::Invalid { violations, .. } => assert!(violations[0].pointer.starts_with(pointer)),
+                other => panic!("{pointer}: {other:?}"),
+            }
+        }
+        for field in ["modified_files", "value", "nothing"] {
+            let mut wrong = output.clone();
+            wrong.as_object_mut().unwrap().remove(field);
+            assert!(!is_valid(&schema, &wrong), "{field} is required");
+        }
+        let mut optional = output.clone();
+        optional["note"] = json!(null);
+        assert!(!is_valid(&schema, &optional), "an optional field may be missing, not null");
+        optional["note"] = json!("text");
+        optional["count"] = json!(3);
+        assert!(is_valid(&schema, &optional));
+    }
+
+    #[test]
+    fn json_schemas_are_recognised_and_may_be_parts_of_the_short_form() {
+        for schema in [
+            json!({"type": "object", "required": ["a"]}),
+            json!({"required": ["a"]}),
+            json!({"$defs": {"x": {"required": ["a"]}}, "$ref": "#/$defs/x", "$schema": "https://json-schema.org/draft/2020-12/schema"}),
+            json!({"properties": {"b": {"minimum": 1}}, "required": ["a"]}),
+            json!({"type": ["object", "null"], "required": ["a"]}),
+            json!({"a": {"type": "integer", "minimum": 1}}),
+        ] {
+            assert!(is_valid(&schema, &json!({"a": 1})), "{schema}");
+            assert!(!is_valid(&schema, &json!({})), "{schema}");
+        }
+        assert!(!is_valid(&json!({"a": {"type": "integer", "minimum": 1}}), &json!({"a": 0})));
+        assert!(is_valid(&json!({"type": "string[]", "title": "string"}), &json!({"type": ["a"], "title": "t"})));
+        assert!(is_valid(&json!({"properties": {"a": "string"}}), &json!({"properties": {"a": "x"}})));
+        assert!(is_valid(&json!(true), &json!(null)) && !is_valid(&json!(false), &json!(null)));
+        assert!(is_valid(&json!({}), &json!({"a": 1})) && !is_valid(&json!({}), &json!(1)));
+    }
+
+    #[test]
+    fn errors_name_the_place_in_the_schema() {
+        let errors = |schema: &Value| {
+            let errors = OutputSchema::compile(schema).unwrap_err();
+            errors
+                .into_iter()
+                .map(|error| format!("{}: {} ({})", error.pointer, error.message, error.remedy))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            errors(&json!({"a": "strng", "b": {"c/d": "what?"}, "e": 1})),
+            [
+                "/a: `strng` is no type (did you mean `string`?)",
+                "/b/c~1d: `what` is no type (write one of string, boolean, number, integer, object, array, null, any, with `[]` \
+                 for an array and `?` for an optional field)",
+                "/e: this is neither a type of the short form nor a JSON Schema (write a type such as \"string[]\", an object of \
+                 fields, or a JSON Schema)",
+            ]
+        );
+        let twice = errors(&json!({"a": "string", "a?": "string"}));
+        assert_eq!(twice, ["/a?: the field `a` is there twice, or has no name (rename it)"]);
+        let ignored = errors(&json!({"type": "string", "name": "string"}));
+        assert!(ignored[0].starts_with("/name: `name` is no keyword of JSON Schema"), "{ignored:?}");
+        let invalid = errors(&json!({"a": {"type": "integer", "minimum": "x"}}));
+        assert!(invalid[0].starts_with("/a/minimum: not a valid JSON Schema"), "{invalid:?}");
+        assert_eq!(errors(&json!("string")).len(), 1);
+    }
+
+    #[test]
+    fn a_schema_that_takes_too_much_work_never_accepts() {
+        let mut parts = serde_json::Map::new();
+        for level in 0..40 {
+            let next = json!({"$ref": format!("#/definitions/a{}", level + 1)});
+            parts.insert(format!("a{level}"), json!({"allOf": [next, next]}));
+        }
+        parts.insert("a40".to_owned(), json!({}));
+        let schema = OutputSchema::compile(&json!({"definitions": parts, "$ref": "#/definitions/a0"})).unwrap();
+        assert!(schema.too_costly().is_some());
+        assert!(matches!(schema.check(&json!({})), OutputCheck::Undecided { .. }));
+    }
+}

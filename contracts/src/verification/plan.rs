@@ -1,0 +1,241 @@
+//! The plan of a verification, compiled from the contract, and its execution.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use camino::Utf8Path;
+use counterproof_expression::CompileError;
+use counterproof_safe_run::OutputHead;
+use serde_json::Value;
+
+use super::artifacts::{ArtifactCheck, check_artifacts};
+use super::assertion::{Assertion, AssertionInputs, AssertionResult};
+use super::output_schema::{OutputCheck, OutputSchema, OutputSchemaError};
+use super::report::{Attempt, ExitCodeRule, VerificationReport, Verified};
+use crate::contract::Contract;
+use crate::process::{
+    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFolder, FinishedCommand, ProcessError,
+    ShellCommand, run,
+};
+
+/// A contract whose verification cannot be planned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// An assertion is not an expression.
+    #[error("assertion {}: {source}", index + 1)]
+    Assertion {
+        /// Its index in `verification.assertions`.
+        index: usize,
+        /// The error.
+        source: CompileError,
+    },
+    /// The output schema is invalid.
+    #[error("output schema at `{}`: {}", .0.pointer, .0.message)]
+    OutputSchema(OutputSchemaError),
+}
+
+impl PlanError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        "invalid_contract"
+    }
+
+    /// Returns the JSON Pointer into the contract.
+    pub fn pointer(&self) -> String {
+        match self {
+            PlanError::Assertion { index, .. } => format!("/verification/assertions/{index}"),
+            PlanError::OutputSchema(error) => format!("/output/schema{}", error.pointer),
+        }
+    }
+}
+
+/// A verification that could not be executed.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The command could not be run.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The evidence could not be stored.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
+}
+
+impl VerifyError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            VerifyError::Process(error) => error.code(),
+            VerifyError::Evidence(error) => error.code(),
+        }
+    }
+}
+
+/// Where and how a verification is executed.
+#[derive(Debug, Clone)]
+pub struct VerifySettings<'a> {
+    /// The working directory.
+    pub folder: &'a Utf8Path,
+    /// Variables to set or to remove, such as those of the resources.
+    pub environment: BTreeMap<OsString, Option<OsString>>,
+    /// The folder for the records of the attempts, which has no records yet.
+    pub evidence: EvidenceFolder<'a>,
+    /// How long the command may run after its time limit, before it is killed.
+    pub grace: Duration,
+    /// See [`ShellCommand::supervisor`].
+    pub supervisor: Option<PathBuf>,
+}
+
+impl<'a> VerifySettings<'a> {
+    /// Creates settings with this environment and the default grace time.
+    pub fn new(folder: &'a Utf8Path, evidence: EvidenceFolder<'a>) -> Self {
+        Self { folder, environment: BTreeMap::new(), evidence, grace: DEFAULT_GRACE, supervisor: None }
+    }
+}
+
+/// The verification of one contract, compiled.
+#[derive(Debug)]
+pub struct VerificationPlan<'a> {
+    contract: &'a Contract,
+    schema: OutputSchema,
+    assertions: Vec<Assertion>,
+}
+
+impl<'a> VerificationPlan<'a> {
+    /// Compiles the output schema and the assertions of a contract. Returns all errors.
+    pub fn new(contract: &'a Contract) -> Result<Self, Vec<PlanError>> {
+        let (mut assertions, mut errors) = (Vec::new(), Vec::new());
+        for (index, text) in contract.verification.assertions.iter().flatten().enumerate() {
+            match Assertion::compile(text) {
+                Ok(assertion) => assertions.push(assertion),
+                Err(source) => errors.push(PlanError::Assertion { index, source }),
+            }
+        }
+        match OutputSchema::compile(&contract.output.schema) {
+            Ok(schema) if errors.is_empty() => return Ok(Self { contract, schema, assertions }),
+            Ok(_) => {}
+            Err(invalid) => errors.extend(invalid.into_iter().map(PlanError::OutputSchema)),
+        }
+        Err(errors)
+    }
+
+    /// Returns which exit codes of the command pass.
+    pub fn exit_code_rule(&self) -> ExitCodeRule {
+        let is_read = self.assertions.iter().any(|assertion| assertion.reads("exit_code"));
+        if is_read { ExitCodeRule::Assertions } else { ExitCodeRule::Zero }
+    }
+
+    /// Verifies the output of an agent: checks its shape, runs the command with its further attempts, and looks for the artifacts.
+    pub fn verify(
+        &self,
+        output: &Value,
+        settings: &VerifySettings<'_>,
+        cancellation: &Cancellation,
+    ) -> Result<Verified, VerifyError> {
+        let schema_check = self.schema.check(output);
+        if schema_check != OutputCheck::Valid {
+            return Ok(self.without_command(schema_check));
+        }
+        let (attempts, last) = self.attempts(output, settings, cancellation)?;
+        let artifacts = check_artifacts(settings.folder, self.contract.artifacts());
+        let report = VerificationReport {
+            passed: last.passed && artifacts.iter().all(ArtifactCheck::is_found),
+            cancelled: !last.passed && cancellation.is_cancelled(),
+            output: schema_check,
+            exit_code_rule: self.exit_code_rule(),
+            attempts,
+            assertions: last.assertions,
+            artifacts,
+        };
+        Ok(Verified { report, stdout: Some(last.stdout), stderr: Some(last.stderr) })
+    }
+
+    /// Returns the outcome for an output that does not have its shape: the command could only fail.
+    fn without_command(&self, output: OutputCheck) -> Verified {
+        let not_run = |assertion: &Assertion| assertion.not_evaluated(&"the output does not have the declared shape");
+        let report = VerificationReport {
+            passed: false,
+            cancelled: false,
+            output,
+            exit_code_rule: self.exit_code_rule(),
+            attempts: Vec::new(),
+            assertions: self.assertions.iter().map(not_run).collect(),
+            artifacts: Vec::new(),
+        };
+        Verified { report, stdout: None, stderr: None }
+    }
+
+    /// Runs the command until an attempt passes, or no further one is left.
+    fn attempts(
+        &self,
+        output: &Value,
+        settings: &VerifySettings<'_>,
+        cancellation: &Cancellation,
+    ) -> Result<(Vec<Attempt>, LastAttempt), VerifyError> {
+        let retry = self.contract.verification.retry;
+        let further = retry.map_or(0, |retry| u64::from(retry.max));
+        let delay = Duration::from_millis(retry.map_or(0, |retry| retry.delay_ms));
+        let mut attempts = Vec::new();
+        loop {
+            let number = attempts.len() as u64 + 1;
+            let command = run(&self.command(settings), cancellation)?;
+            let assertions = self.assert(output, &command);
+            let is_accepted = self.exit_code_rule() == ExitCodeRule::Assertions || command.ending.is_success();
+            let passed = command.stopped.is_none() && is_accepted && assertions.iter().all(AssertionResult::is_met);
+            let last =
+                LastAttempt { passed, assertions, stdout: command.stdout.clone(), stderr: command.stderr.clone() };
+            attempts.push(stored_attempt(number, passed, command, &settings.evidence)?);
+            if passed || number > further || !cancellation.wait(delay) {
+                return Ok((attempts, last));
+            }
+        }
+    }
+
+    fn command(&self, settings: &VerifySettings<'_>) -> ShellCommand {
+        let verification = &self.contract.verification;
+        ShellCommand {
+            environment: settings.environment.clone(),
+            timeout: verification.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis),
+            grace: settings.grace,
+            supervisor: settings.supervisor.clone(),
+            ..ShellCommand::new(&*verification.command, settings.folder)
+        }
+    }
+
+    fn assert(&self, output: &Value, command: &FinishedCommand) -> Vec<AssertionResult> {
+        if let Some(reason) = command.stopped {
+            return self.assertions.iter().map(|assertion| assertion.not_evaluated(&reason)).collect();
+        }
+        let inputs = AssertionInputs::new(&self.contract.input, output, command);
+        self.assertions.iter().map(|assertion| assertion.check(&inputs)).collect()
+    }
+}
+
+/// What remains of the last attempt besides its evidence.
+struct LastAttempt {
+    passed: bool,
+    assertions: Vec<AssertionResult>,
+    stdout: OutputHead,
+    stderr: OutputHead,
+}
+
+fn stored_attempt(
+    number: u64,
+    passed: bool,
+    command: FinishedCommand,
+    evidence: &EvidenceFolder<'_>,
+) -> Result<Attempt, EvidenceError> {
+    let (started_at, duration, ending, stopped) =
+        (command.started_at, command.duration, command.ending, command.stopped);
+    Ok(Attempt {
+        number,
+        started_at,
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        exit_code: ending.exit_code(),
+        signal: Attempt::signal(ending),
+        stopped,
+        passed,
+        evidence: evidence.store(&format!("attempt-{number}"), command)?,
+    })
+}
