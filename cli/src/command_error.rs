@@ -59,6 +59,27 @@ impl CommandError {
         self
     }
 
+    /// Returns the error with its causes in one line.
+    pub(crate) fn message(&self) -> String {
+        let mut text = self.error.to_string();
+        let mut cause = self.error.source();
+        while let Some(error) = cause {
+            let _ = write!(text, ": {error}");
+            cause = error.source();
+        }
+        text
+    }
+
+    /// Returns the remedies.
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
+    /// Returns the exit code.
+    pub(crate) fn exit(&self) -> Exit {
+        self.kind.exit()
+    }
+
     /// Logs the error with its causes and hints. Returns the exit code.
     pub(crate) fn report(&self, streams: &mut Streams) -> Exit {
         let mut text = format!("error: {}", self.error);

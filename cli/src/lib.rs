@@ -14,6 +14,7 @@ mod connect_error;
 mod document_kind;
 mod environment;
 mod findings;
+mod json_text;
 mod named_runs;
 mod open_files;
 mod program;

@@ -8,7 +8,8 @@ use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, compare, conformance, demo, demo_agent, export_run, history, merge, replay, report, run, schema, validate,
+    accept, compare, conformance, contract, demo, demo_agent, export_run, history, merge, replay, report, run, schema,
+    validate,
 };
 use crate::resume_command::TypedOptions;
 use crate::streams::{OutputError, Streams};
@@ -36,6 +37,7 @@ enum Command {
     Validate(validate::Args),
     Schema(schema::Args),
     ExportRun(export_run::Args),
+    Contract(contract::Args),
     Conformance(conformance::Args),
     Demo(demo::Args),
     DemoAgent(demo_agent::Args),
@@ -62,6 +64,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Validate(args) => validate::run(&args, &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),
         Command::ExportRun(args) => export_run::run(&args, &mut streams),
+        Command::Contract(args) => contract::run(&args, &mut streams),
         Command::Conformance(args) => conformance::run(&args, &mut streams),
         Command::Demo(args) => demo::run(&args, &mut streams),
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),

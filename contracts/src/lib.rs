@@ -18,6 +18,7 @@
 //! ```
 
 pub mod contract;
+pub mod documents;
 mod index;
 mod lifecycle;
 #[cfg(unix)]

@@ -85,6 +85,9 @@ codes! {
     WrongValue "wrong-value"
         "A value has the right type, but the contract does not allow it."
         "write one of the allowed values"
+    InvalidExpression "invalid-expression"
+        "A text is not a valid CEL expression."
+        "correct the expression at this position"
 
     // Ids and names.
     UnsafeCaseId "unsafe-case-id"

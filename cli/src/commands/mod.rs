@@ -3,6 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod compare;
 pub(crate) mod conformance;
+pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod demo_agent;
 pub(crate) mod export_run;

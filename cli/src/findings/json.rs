@@ -43,7 +43,7 @@ pub(super) fn render(report: &Report) -> String {
         expected: &finding.expected,
         remedy: &finding.remedy,
     });
-    super::to_json(&Document {
+    crate::json_text::to_json(&Document {
         schema_version: "validation.v1",
         summary: Summary {
             findings: report.findings.len(),

@@ -57,25 +57,6 @@ fn summary(report: &Report) -> String {
     text
 }
 
-/// Serialises a document as JSON without control characters, which a terminal would interpret. They occur only in strings, where
-/// their escapes are equivalent.
-fn to_json(document: &impl serde::Serialize) -> String {
-    let json = serde_json::to_string_pretty(document).unwrap_or_default();
-    let mut safe = String::with_capacity(json.len() + 1);
-    for c in json.chars() {
-        if c != '\n' && counterproof_artifact::is_invisible(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(safe, "\\u{unit:04x}");
-            }
-        } else {
-            safe.push(c);
-        }
-    }
-    safe.push('\n');
-    // The older syntax of workflow commands works anywhere in a line. Only a string can have this text.
-    safe.replace("##[", "#\\u0023[")
-}
-
 #[cfg(test)]
 mod fixture {
     use camino::Utf8PathBuf;

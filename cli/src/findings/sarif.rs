@@ -18,7 +18,7 @@ pub(super) fn render(report: &Report) -> String {
         default_configuration: Some(Configuration { level: Level::Error }),
     });
     let results = report.findings.iter().map(result).collect();
-    super::to_json(&Log::new(Run::new(rules.collect(), results)))
+    crate::json_text::to_json(&Log::new(Run::new(rules.collect(), results)))
 }
 
 fn result(finding: &Finding) -> SarifResult<'_> {

@@ -78,8 +78,8 @@ impl Index {
     fn apply_error(&self, log: &LineLog, offset: u64, error: ApplyError) -> IndexError {
         match error {
             ApplyError::Database(source) => IndexError::database(&self.path)(source),
-            ApplyError::Contradiction(source) => {
-                IndexError::Contradiction { path: log.path().to_owned(), line: line_number(log, offset), source }
+            ApplyError::Contradiction(reason) => {
+                IndexError::Contradiction { path: log.path().to_owned(), line: line_number(log, offset), reason }
             }
         }
     }
@@ -93,10 +93,10 @@ fn clear(connection: &Connection) -> Result<(), IndexError> {
 
 fn add_lines(connection: &Connection, log: &LineLog, lines: &mut LineReader, index: &Index) -> Result<(), IndexError> {
     while let Some(line) = lines.next_line()? {
-        let record = Record::parse(&line.bytes).map_err(|source| IndexError::Line {
+        let record = Record::parse(&line.bytes).map_err(|reason| IndexError::Line {
             path: log.path().to_owned(),
             line: line_number(log, line.offset),
-            source,
+            reason,
         })?;
         apply(connection, &record, line.offset).map_err(|error| index.apply_error(log, line.offset, error))?;
     }

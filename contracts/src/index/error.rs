@@ -13,24 +13,24 @@ use crate::record::RecordError;
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// A line that is no valid record.
-    #[error("{path}:{line}: {source}")]
+    #[error("{path}:{line}: {reason}")]
     Line {
         /// The file.
         path: Utf8PathBuf,
         /// The line, counted from 1.
         line: u64,
         /// The reason.
-        source: RecordError,
+        reason: RecordError,
     },
     /// A record that contradicts the lines before it.
-    #[error("{path}:{line}: {source}")]
+    #[error("{path}:{line}: {reason}")]
     Contradiction {
         /// The file.
         path: Utf8PathBuf,
         /// The line, counted from 1.
         line: u64,
         /// The reason.
-        source: Contradiction,
+        reason: Contradiction,
     },
     /// The file of lines cannot be read.
     #[error(transparent)]

@@ -121,7 +121,7 @@ impl Editor<'_> {
             }
         }
         let change = StateChange { from, to };
-        let refused = |source| StoreError::Transition { id: key.id.clone(), source };
+        let refused = |reason| StoreError::Transition { id: key.id.clone(), reason };
         change.check(&actor, status.owner.as_deref()).map_err(refused)?;
         if to == State::Completed && actor != Actor::System && !status.awaits_approval {
             return Err(StoreError::NoApprovalRequested { id: key.id });

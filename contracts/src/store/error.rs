@@ -26,12 +26,12 @@ pub enum StoreError {
     #[error("circular dependency: {}", path(.0))]
     CircularDependency(Vec<ContractId>),
     /// The transition is not in the table, or the actor may not make it.
-    #[error("`{id}`: {source}")]
+    #[error("`{id}`: {reason}")]
     Transition {
         /// The contract.
         id: ContractId,
         /// The reason.
-        source: TransitionError,
+        reason: TransitionError,
     },
     /// A contract cannot become ready or be claimed while a dependency is not completed.
     #[error("`{id}` is not ready: its dependency `{dependency}` is {state}, not completed")]
@@ -95,9 +95,9 @@ impl StoreError {
             StoreError::NotFound(_) => "not_found",
             StoreError::DependencyNotFound { .. } => "dependency_not_found",
             StoreError::CircularDependency(_) => "circular_dependency",
-            StoreError::Transition { source: TransitionError::Invalid { .. }, .. } => "invalid_transition",
-            StoreError::Transition { source: TransitionError::NotOwner { .. }, .. } => "not_owner",
-            StoreError::Transition { source: TransitionError::NotAllowed { .. }, .. }
+            StoreError::Transition { reason: TransitionError::Invalid { .. }, .. } => "invalid_transition",
+            StoreError::Transition { reason: TransitionError::NotOwner { .. }, .. } => "not_owner",
+            StoreError::Transition { reason: TransitionError::NotAllowed { .. }, .. }
             | StoreError::NoApprovalRequested { .. } => "not_allowed",
             StoreError::DependencyNotMet { .. } => "dependency_not_met",
             StoreError::VersionConflict { .. } => "version_conflict",

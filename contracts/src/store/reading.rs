@@ -80,6 +80,37 @@ impl Store {
         }
     }
 
+    /// Calls `visit` with the status and the latest version of every contract, or of those in one state.
+    pub fn for_each_latest(
+        &self,
+        state: Option<State>,
+        mut visit: impl FnMut(&Status, &Contract) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut reader = None;
+        self.for_each(state, |status| {
+            let reader = match &mut reader {
+                Some(reader) => reader,
+                none => none.insert(self.reader()?),
+            };
+            match self.record_at(reader, status.offset)? {
+                Record::Contract(contract) => visit(status, &contract),
+                Record::Transition(_) | Record::Note(_) => Err(self.changed(status.offset)),
+            }
+        })
+    }
+
+    /// Returns the dependencies of the latest version that are not completed, with their states.
+    pub fn open_dependencies(&self, status: &Status) -> Result<Vec<(ContractId, State)>, StoreError> {
+        let mut open = Vec::new();
+        for dependency in self.index.dependencies(status)? {
+            let state = self.index.status(&dependency)?.map_or(State::Pending, |status| status.state);
+            if state != State::Completed {
+                open.push((dependency, state));
+            }
+        }
+        Ok(open)
+    }
+
     /// Returns the contracts that depend on this one.
     pub fn dependents(&self, id: &ContractId) -> Result<Vec<Status>, StoreError> {
         Ok(self.index.dependents(id)?)
@@ -92,15 +123,15 @@ impl Store {
     /// Reads the record at an offset that the index names.
     pub(super) fn record_at(&self, reader: &mut LineReader, offset: u64) -> Result<Record, StoreError> {
         let line = reader.line_at(offset)?.ok_or_else(|| self.changed(offset))?;
-        Record::parse(&line.bytes).map_err(|source| {
+        Record::parse(&line.bytes).map_err(|reason| {
             let (path, line) = (self.path().to_owned(), line_number(&self.log, offset));
-            StoreError::Index(IndexError::Line { path, line, source })
+            StoreError::Index(IndexError::Line { path, line, reason })
         })
     }
 
     /// Returns the error for a line that is no longer where the index says.
     fn changed(&self, offset: u64) -> StoreError {
         let (path, line) = (self.path().to_owned(), line_number(&self.log, offset));
-        StoreError::Index(IndexError::Contradiction { path, line, source: Contradiction::Changed })
+        StoreError::Index(IndexError::Contradiction { path, line, reason: Contradiction::Changed })
     }
 }

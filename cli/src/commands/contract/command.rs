@@ -1,0 +1,71 @@
+//! The arguments that all subcommands share, and the dispatch.
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::Exit;
+
+use super::failure::Failure;
+use super::project::Project;
+use super::{add, claim, compact, decide, diff, history, list, show, transition, validate};
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+
+/// Store, run and inspect executable contracts.
+///
+/// A contract is a JSON document: what an agent receives, what it must produce, the command that verifies it, and how to undo it.
+/// The store is a JSON Lines file to which lines are only added: each version of a contract and each transition is a line.
+///
+/// Exit code 0: done, and all contracts that were run are met. 1: a contract is not met, or a file has findings. 2: invalid arguments,
+/// or a refused request. 3: a file could not be read or written. 4: interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+
+    /// File of the store
+    #[arg(long, global = true, value_name = "FILE", default_value = ".counterproof/contracts.jsonl")]
+    store: Utf8PathBuf,
+
+    /// Print the result, or the error, as one JSON document
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Add(add::Args),
+    List(list::Args),
+    Show(show::Args),
+    History(history::Args),
+    Diff(diff::Args),
+    Transition(transition::Args),
+    Claim(claim::Args),
+    /// Approve a contract whose check passed, or another attempt of a failed contract
+    Approve(decide::Args),
+    /// Reject a contract: fail its check, or cancel it
+    Reject(decide::Args),
+    Compact(compact::Args),
+    Validate(validate::Args),
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let project = Project { store: args.store.clone(), is_json: args.json };
+    dispatch(&args.command, &project, streams)
+        .or_else(|failure| if project.is_json { failure.print(streams) } else { Err(failure.into_error()) })
+}
+
+fn dispatch(command: &Command, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
+    match command {
+        Command::Add(args) => add::run(args, project, streams),
+        Command::List(args) => list::run(args, project, streams),
+        Command::Show(args) => show::run(args, project, streams),
+        Command::History(args) => history::run(args, project, streams),
+        Command::Diff(args) => diff::run(args, project, streams),
+        Command::Transition(args) => transition::run(args, project, streams),
+        Command::Claim(args) => claim::run(args, project, streams),
+        Command::Approve(args) => decide::run(args, decide::Decision::Approve, project, streams),
+        Command::Reject(args) => decide::run(args, decide::Decision::Reject, project, streams),
+        Command::Compact(args) => compact::run(args, project, streams),
+        Command::Validate(args) => validate::run(args, project, streams),
+    }
+}

@@ -1,0 +1,98 @@
+//! The store of a command, and how its result is printed.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_contracts::store::Editor;
+use counterproof_contracts::{Actor, Store};
+use counterproof_store::line_log::{LockOptions, Repair};
+use counterproof_store::write;
+use jiff::{Timestamp, Unit};
+use serde::Serialize;
+
+use super::failure::Failure;
+use crate::streams::Streams;
+
+/// What all subcommands know.
+#[derive(Debug)]
+pub(super) struct Project {
+    pub(super) store: Utf8PathBuf,
+    pub(super) is_json: bool,
+}
+
+impl Project {
+    /// Opens the store for reading. Warns about a torn last line.
+    pub(super) fn open(&self, streams: &mut Streams) -> Result<Store, Failure> {
+        let store = Store::open(&self.store)?;
+        if !self.store.exists() {
+            streams.warn(format_args!("the store `{}` does not exist yet", self.store));
+        }
+        let torn = store.refresh()?;
+        if torn > 0 {
+            streams.warn(format_args!(
+                "`{}` ends with {torn} bytes of an unfinished line; the next change moves them to a file of their own",
+                self.store
+            ));
+        }
+        Ok(store)
+    }
+
+    /// Opens the store for changes, and creates its folder.
+    pub(super) fn open_for_changes(&self) -> Result<Store, Failure> {
+        if let Some(folder) = self.store.parent().filter(|folder| !folder.as_str().is_empty()) {
+            write::create_folder(folder).map_err(Failure::io)?;
+        }
+        Ok(Store::open(&self.store)?)
+    }
+
+    /// Prints a result: as JSON, or as text.
+    pub(super) fn print(
+        &self,
+        streams: &mut Streams,
+        document: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        if self.is_json {
+            streams.print_document(&crate::json_text::to_json(document))?;
+        } else {
+            streams.print_line(text().trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Locks a store for changes. Warns about a torn last line that was repaired.
+pub(super) fn edit<'s>(store: &'s Store, streams: &mut Streams) -> Result<Editor<'s>, Failure> {
+    let editor = store.edit(&LockOptions::default())?;
+    match editor.repair() {
+        None => {}
+        Some(Repair::Completed { bytes }) => {
+            streams.warn(format_args!("`{}`: the last line ({bytes} bytes) had no newline; added it", store.path()));
+        }
+        Some(Repair::Moved { bytes, to }) => streams.warn(format_args!(
+            "`{}`: a process died while it wrote the last line; moved its {bytes} bytes to `{to}`",
+            store.path()
+        )),
+    }
+    Ok(editor)
+}
+
+/// Returns the time, with the precision that the store has.
+pub(super) fn now() -> Timestamp {
+    let now = Timestamp::now();
+    now.round(Unit::Millisecond).unwrap_or(now)
+}
+
+/// Returns the actor of a person's decision: the given one, or the user of this process.
+pub(super) fn person(given: Option<&Actor>) -> Result<Actor, Failure> {
+    if let Some(actor) = given {
+        return Ok(actor.clone());
+    }
+    let user = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    user.filter(|user| !user.trim().is_empty())
+        .map(Actor::Human)
+        .ok_or_else(|| Failure::refused("usage", "the name of the person is unknown").hint("pass `--actor human:NAME`"))
+}
+
+/// Returns true for `-`, which means standard input.
+pub(super) fn is_standard_input(path: &Utf8Path) -> bool {
+    path == "-"
+}

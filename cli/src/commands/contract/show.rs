@@ -1,0 +1,63 @@
+//! `counterproof contract show`: one version of a contract with its state.
+
+use std::fmt::Write as _;
+
+use counterproof_artifact::Exit;
+use counterproof_contracts::{ContractKey, State, StateChange};
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::project::Project;
+use super::text;
+use crate::json_text::to_json;
+use crate::streams::Streams;
+
+/// Show a contract: its state, what it waits for, and the document.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Contract, or one version of it: `shop/refund/001`, `shop/refund/001@2`
+    #[arg(value_name = "ID[@V]")]
+    contract: ContractKey,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
+    let store = project.open(streams)?;
+    let version = store.version(&args.contract)?;
+    let status = store.status(&args.contract.id)?;
+    let latest = status.as_ref().filter(|status| status.version == version.contract.version);
+    let open = latest.map_or(Ok(Vec::new()), |status| store.open_dependencies(status))?;
+    let next: Vec<State> = latest.map_or_else(Vec::new, |status| StateChange::targets(status.state).collect());
+    let last = version.transitions().next_back();
+    let document = json!({
+        "contract": version.contract, "state": version.state(), "latest": latest.is_some(), "owner": version.owner(),
+        "awaits_approval": latest.is_some_and(|status| status.awaits_approval),
+        "open_dependencies": open.iter().map(|(id, state)| json!({"id": id, "state": state})).collect::<Vec<Value>>(),
+        "next": next, "last_transition": last,
+    });
+    project.print(streams, &document, || {
+        let contract = &version.contract;
+        let mut text = format!("{}@{}  {}\n{}\n", contract.id, contract.version, version.state(), contract.summary());
+        if let (None, Some(status)) = (latest, &status) {
+            let _ = writeln!(text, "superseded by version {}", status.version);
+        }
+        if let Some(owner) = version.owner() {
+            let _ = writeln!(text, "owner: {owner}");
+        }
+        if latest.is_some_and(|status| status.awaits_approval) {
+            let _ = writeln!(text, "needs approval: counterproof contract approve {} --reason …", contract.id);
+        }
+        for (id, state) in &open {
+            let _ = writeln!(text, "waits for: {id} ({state})");
+        }
+        if let Some(last) = last {
+            let _ = writeln!(text, "last: {}", text::transition(last));
+        }
+        if !next.is_empty() {
+            let next: Vec<&str> = next.iter().map(|state| state.as_str()).collect();
+            let _ = writeln!(text, "possible next states: {}", next.join(", "));
+        }
+        text + "\n" + &to_json(contract)
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,53 @@
+//! `counterproof contract transition`: changes the state of a contract.
+
+use counterproof_artifact::Exit;
+use counterproof_contracts::store::NewTransition;
+use counterproof_contracts::{Actor, ContractKey, Details, State};
+
+use super::failure::Failure;
+use super::project::{Project, edit, now};
+use super::text;
+use crate::streams::Streams;
+
+/// Change the state of a contract.
+///
+/// An agent changes only contracts that it owns. A person may also cancel contracts and take over for an agent. The transitions that
+/// follow from a check, such as `verifying` to `completed`, are made by `contract run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Contract
+    #[arg(value_name = "ID[@V]")]
+    contract: ContractKey,
+
+    /// New state
+    #[arg(long, value_name = "STATE")]
+    to: State,
+
+    /// Who makes the transition: `agent:NAME` or `human:NAME`
+    #[arg(long, value_name = "ACTOR")]
+    actor: Actor,
+
+    /// Why, in one sentence
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
+    if args.actor == Actor::System {
+        let message = "`system` is the program itself and cannot be passed";
+        return Err(Failure::refused("not_allowed", message).hint("pass `agent:NAME` or `human:NAME`"));
+    }
+    let request = NewTransition {
+        key: args.contract.clone(),
+        to: args.to,
+        actor: args.actor.clone(),
+        reason: args.reason.clone(),
+        owner: None,
+        details: Details::new(),
+    };
+    let store = project.open_for_changes()?;
+    let made = edit(&store, streams)?.transition(request, now())?;
+    project.print(streams, &made, || format!("{}@{}  {}", made.id, made.version, text::transition(&made)))?;
+    Ok(Exit::Done)
+}

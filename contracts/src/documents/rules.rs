@@ -1,0 +1,121 @@
+//! The rules of a contract that its schema cannot express.
+
+use std::collections::HashSet;
+
+use counterproof_expression::Expression;
+use counterproof_validation::{Code, RuleFinding};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::contract::ContractId;
+
+/// The variables of an assertion.
+const VARIABLES: [&str; 5] = ["output", "input", "exit_code", "stdout", "stderr"];
+
+/// Checks a document that is JSON. Values of a wrong type are left to the schema.
+pub(super) fn rules(document: &Value) -> Vec<RuleFinding> {
+    let mut findings = Vec::new();
+    check_id(document, &mut findings);
+    check_time(document, &mut findings);
+    check_assertions(document, &mut findings);
+    check_commands(document, &mut findings);
+    check_dependencies(document, &mut findings);
+    check_artifacts(document, &mut findings);
+    findings
+}
+
+/// Returns the elements of a list with their pointers.
+fn elements<'d>(document: &'d Value, pointer: &'static str) -> impl Iterator<Item = (String, &'d Value)> {
+    let list = document.pointer(pointer).and_then(Value::as_array);
+    list.into_iter().flatten().enumerate().map(move |(index, value)| (format!("{pointer}/{index}"), value))
+}
+
+fn texts<'d>(document: &'d Value, pointer: &'static str) -> impl Iterator<Item = (String, &'d str)> {
+    elements(document, pointer).filter_map(|(pointer, value)| Some((pointer, value.as_str()?)))
+}
+
+fn check_id(document: &Value, findings: &mut Vec<RuleFinding>) {
+    let Some(error) = document["id"].as_str().and_then(|text| text.parse::<ContractId>().err()) else { return };
+    findings.push(RuleFinding::new(Code::WrongValue, "/id", error.to_string(), "an id such as `shop/refund/001`"));
+}
+
+fn check_time(document: &Value, findings: &mut Vec<RuleFinding>) {
+    let Some(text) = document["created_at"].as_str() else { return };
+    if text.parse::<Timestamp>().is_err() {
+        let message = "the value is not a time with a time zone";
+        findings.push(RuleFinding::new(Code::BadTimestamp, "/created_at", message, "a time in ISO 8601"));
+    }
+}
+
+fn check_assertions(document: &Value, findings: &mut Vec<RuleFinding>) {
+    for (pointer, text) in texts(document, "/verification/assertions") {
+        if let Err(error) = Expression::compile(text, &VARIABLES) {
+            findings.push(RuleFinding {
+                within: Some(error.span.clone()),
+                remedy: Some(error.remedy.clone()),
+                ..RuleFinding::new(Code::InvalidExpression, pointer, error.message, "a CEL expression")
+            });
+        }
+    }
+}
+
+fn check_commands(document: &Value, findings: &mut Vec<RuleFinding>) {
+    if document["verification"]["command"].as_str().is_some_and(|command| command.trim().is_empty()) {
+        let message = "the command is empty: nothing would be checked";
+        findings.push(RuleFinding::new(
+            Code::WrongValue,
+            "/verification/command",
+            message,
+            "a command line for `sh -c`",
+        ));
+    }
+    let custom = document["rollback"]["custom"].as_str();
+    match document["rollback"]["strategy"].as_str() {
+        Some("custom") if custom.is_none_or(|command| command.trim().is_empty()) => {
+            let message = "the strategy `custom` needs a command";
+            findings.push(RuleFinding {
+                remedy: Some("add `custom` with the command, or choose another strategy".to_owned()),
+                ..RuleFinding::new(Code::MissingField, "/rollback", message, "`custom`: a command line for `sh -c`")
+            });
+        }
+        Some(strategy @ ("git_reset" | "restore_snapshot")) if custom.is_some() => {
+            let message = format!("the strategy `{strategy}` runs no command");
+            let expected = "`custom` only with the strategy `custom`";
+            findings.push(RuleFinding::new(Code::UnexpectedField, "/rollback/custom", message, expected));
+        }
+        _ => {}
+    }
+}
+
+fn check_dependencies(document: &Value, findings: &mut Vec<RuleFinding>) {
+    let mut seen = HashSet::new();
+    for (pointer, text) in texts(document, "/dependencies") {
+        if let Err(error) = text.parse::<ContractId>() {
+            findings.push(RuleFinding::new(Code::WrongValue, pointer, error.to_string(), "the id of a contract"));
+        } else if document["id"] == text {
+            let message = "the contract depends on itself";
+            findings.push(RuleFinding::new(Code::WrongValue, pointer, message, "the id of another contract"));
+        } else if !seen.insert(text) {
+            let message = format!("the dependency `{text}` is listed twice");
+            findings.push(RuleFinding::new(Code::WrongValue, pointer, message, "each dependency once"));
+        }
+    }
+}
+
+fn check_artifacts(document: &Value, findings: &mut Vec<RuleFinding>) {
+    for (pointer, text) in texts(document, "/output/artifacts") {
+        let problem = if text.is_empty() {
+            "the path is empty"
+        } else if text.starts_with(['/', '~']) || text.contains('\\') || text.contains('\0') {
+            "the path is not relative, or not portable"
+        } else if text.split('/').any(|part| part == "..") {
+            "the path leaves the working directory"
+        } else if text.contains(['*', '?']) {
+            "the path is a pattern; each artifact is one file"
+        } else {
+            continue;
+        };
+        let expected = "a path relative to the working directory, such as `src/pool.rs`";
+        findings.push(RuleFinding::new(Code::WrongValue, pointer, problem, expected));
+    }
+}
