@@ -52,11 +52,15 @@ fn add_version(
         let (id, version, latest) = (contract.id.clone(), contract.version, before.version);
         return Err(ApplyError::Contradiction(Contradiction::Version { id, version, latest }));
     }
-    let text = "INSERT INTO contract (id, version, state, awaits_approval, offset) VALUES (?1, ?2, ?3, 0, ?4)
+    let text =
+        "INSERT INTO contract (id, version, state, awaits_approval, rollback_refused, offset, project, created_at)
+                VALUES (?1, ?2, ?3, 0, 0, ?4, ?5, ?6)
                 ON CONFLICT (id) DO UPDATE SET
-                    version = ?2, state = ?3, since = NULL, owner = NULL, awaits_approval = 0, offset = ?4
+                    version = ?2, state = ?3, since = NULL, owner = NULL, awaits_approval = 0, rollback_refused = 0,
+                    offset = ?4, project = ?5, created_at = ?6
                 RETURNING number";
-    let values = params![contract.id.as_str(), version, State::Pending.as_str(), offset];
+    let (state, project, created_at) = (State::Pending.as_str(), contract.project(), &contract.created_at);
+    let values = params![contract.id.as_str(), version, state, offset, project, created_at];
     let number: i64 = connection.prepare_cached(text)?.query_row(values, |row| row.get(0))?;
     if before.is_some() {
         connection.prepare_cached("DELETE FROM dependency WHERE contract = ?1")?.execute([number])?;
@@ -87,15 +91,19 @@ fn change_state(connection: &Connection, transition: &Transition, before: &Statu
         State::Claimed | State::Ready => transition.owner.clone(),
         _ => before.owner.clone(),
     };
-    let text = "UPDATE contract SET state = ?2, since = ?3, owner = ?4, awaits_approval = 0 WHERE number = ?1";
+    let text = "UPDATE contract SET state = ?2, since = ?3, owner = ?4, awaits_approval = 0, rollback_refused = 0
+                WHERE number = ?1";
     let values = params![before.number, to.as_str(), transition.at.to_string(), owner];
     connection.prepare_cached(text)?.execute(values)?;
     Ok(before.number)
 }
 
 fn add_note(connection: &Connection, note: &Note, before: &Status) -> Result<i64, ApplyError> {
-    if note.version == before.version && note.kind == NoteKind::ApprovalRequested {
-        let text = "UPDATE contract SET awaits_approval = 1 WHERE number = ?1";
+    if note.version == before.version {
+        let text = match note.kind {
+            NoteKind::ApprovalRequested => "UPDATE contract SET awaits_approval = 1 WHERE number = ?1",
+            NoteKind::RollbackRefused => "UPDATE contract SET rollback_refused = 1 WHERE number = ?1",
+        };
         connection.prepare_cached(text)?.execute([before.number])?;
     }
     Ok(before.number)

@@ -61,6 +61,16 @@ impl Index {
         Ok(ids.into_iter().filter_map(|id| id.parse().ok()).collect())
     }
 
+    /// Returns the number of contracts in each state that occurs.
+    pub(crate) fn counts(&self) -> StdResult<Vec<(State, u64)>, IndexError> {
+        let query = || -> Result<Vec<(String, u64)>> {
+            let text = "SELECT state, count(*) FROM contract GROUP BY state";
+            self.connection.prepare_cached(text)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        };
+        let counts = query().map_err(self.error())?;
+        Ok(counts.into_iter().filter_map(|(state, count)| Some((state.parse().ok()?, count))).collect())
+    }
+
     /// Returns the next contracts after an id, in the order of their ids. Empty at the end.
     pub(crate) fn page(&self, after: &str, state: Option<State>) -> StdResult<Vec<Status>, IndexError> {
         match state {

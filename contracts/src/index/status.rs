@@ -24,6 +24,12 @@ pub struct Status {
     pub owner: Option<String>,
     /// True if the check passed and a person must approve the work.
     pub awaits_approval: bool,
+    /// True if the work could not be undone and a person must decide.
+    pub rollback_refused: bool,
+    /// Its project.
+    pub project: String,
+    /// The time of creation of the latest version, as the contract has it.
+    pub created_at: String,
     /// The number of the contract in the index.
     pub(crate) number: i64,
     /// The offset of the line of the latest version.
@@ -31,7 +37,8 @@ pub struct Status {
 }
 
 /// The columns that [`Status::from_row`] reads.
-pub(super) const COLUMNS: &str = "number, id, version, state, since, owner, awaits_approval, offset";
+pub(super) const COLUMNS: &str =
+    "number, id, version, state, since, owner, awaits_approval, offset, rollback_refused, project, created_at";
 
 impl Status {
     pub(super) fn from_row(row: &Row<'_>) -> Result<Self> {
@@ -47,6 +54,9 @@ impl Status {
             owner: row.get(5)?,
             awaits_approval: row.get(6)?,
             offset: row.get(7)?,
+            rollback_refused: row.get(8)?,
+            project: row.get(9)?,
+            created_at: row.get(10)?,
         })
     }
 }

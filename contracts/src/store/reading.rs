@@ -1,5 +1,7 @@
 //! Reads contracts and their histories.
 
+use std::collections::BTreeMap;
+
 use counterproof_store::line_log::LineReader;
 
 use super::{Contradiction, History, IndexError, Record, Status, Store, StoreError, VersionHistory};
@@ -60,6 +62,12 @@ impl Store {
             history.push(self.record_at(&mut reader, offset)?);
         }
         Ok(history)
+    }
+
+    /// Returns the number of contracts in each state that occurs.
+    pub fn counts(&self) -> Result<BTreeMap<State, u64>, StoreError> {
+        self.index.catch_up(&self.log)?;
+        Ok(self.index.counts()?.into_iter().collect())
     }
 
     /// Calls `visit` with the status of every contract, or of those in one state, in the order of their ids.

@@ -162,3 +162,29 @@ fn the_owner_of_a_claim_can_be_named_and_a_claim_after_a_crash_makes_the_contrac
     let status = store.status(&id("b")).unwrap().unwrap();
     assert_eq!((status.state, status.owner.as_deref()), (State::Claimed, Some("worker")));
 }
+
+#[test]
+fn the_status_has_the_project_and_a_refused_rollback_until_the_next_transition() {
+    let sandbox = Sandbox::new();
+    let store = sandbox.store();
+    add(&store, &[contract("shop/a", &[]), contract("b", &[])]).unwrap();
+    for to in [State::Claimed, State::Executing, State::Failed] {
+        change(&store, "shop/a", to, &agent("x")).unwrap();
+    }
+    let status = || store.status(&id("shop/a")).unwrap().unwrap();
+    assert_eq!((status().project.as_str(), status().rollback_refused), ("shop", false));
+    let note = Note {
+        id: id("shop/a"),
+        version: std::num::NonZeroU32::MIN,
+        at: now(),
+        actor: Actor::System,
+        kind: NoteKind::RollbackRefused,
+        reason: "other work would be lost".to_owned(),
+        details: serde_json::Map::new(),
+    };
+    store.edit(&LockOptions::default()).unwrap().note(note).unwrap();
+    assert!(status().rollback_refused && sandbox.store().status(&id("shop/a")).unwrap().unwrap().rollback_refused);
+    assert_eq!(store.counts().unwrap().into_iter().collect::<Vec<_>>(), [(State::Ready, 1), (State::Failed, 1)]);
+    change(&store, "shop/a", State::Ready, &human()).unwrap();
+    assert!(!status().rollback_refused);
+}
