@@ -26,6 +26,7 @@ mod case;
 mod event;
 mod evidence;
 mod failure;
+mod grouped_digits;
 mod href;
 mod labels;
 mod manifest;
@@ -48,6 +49,7 @@ pub use event::{Event, EventBody, FinalOutputEvent, Retrieval, ToolCall, ToolRes
 pub use evidence::{EvidenceRef, EvidenceTarget};
 pub use exit::Exit;
 pub use failure::{FailureClass, FailureMeta, FailureMetaSchema, RunnerFailure};
+pub use grouped_digits::group_digits;
 pub use href::{Href, HrefError};
 pub use labels::{Labels, LabelsSchema};
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
@@ -61,7 +63,9 @@ pub use share::{Share, ShareError, ShareRangeError};
 pub use side::Side;
 pub use sides::Sides;
 pub use usage::Usage;
-pub use visible_text::{escape_invisible, harmless, is_invisible, without_inline_commands};
+pub use visible_text::{
+    escape_invisible, harmless, into_visible, is_invisible, one_line, visible, without_inline_commands,
+};
 
 /// Unknown fields of a document: preserved, and written back after the known ones.
 pub type Extra = serde_json::Map<String, serde_json::Value>;

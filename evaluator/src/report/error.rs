@@ -4,7 +4,7 @@ use std::io;
 
 use camino::Utf8PathBuf;
 use counterproof_store::ReadError;
-use counterproof_store::write::{ReplaceError, WriteError};
+use counterproof_store::write::{SiteError, WriteError};
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -47,11 +47,13 @@ pub enum ReportError {
     },
 }
 
-impl From<ReplaceError> for ReportError {
-    fn from(error: ReplaceError) -> Self {
+impl From<SiteError> for ReportError {
+    fn from(error: SiteError) -> Self {
         match error {
-            ReplaceError::Busy(out) => Self::Busy(out),
-            ReplaceError::Write(error) => Self::Write(error),
+            SiteError::Foreign(out) => Self::NotAReport(out),
+            SiteError::Read { path, source } => Self::Folder { path, source },
+            SiteError::Busy(out) => Self::Busy(out),
+            SiteError::Write(error) => Self::Write(error),
         }
     }
 }

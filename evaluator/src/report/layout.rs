@@ -10,20 +10,14 @@ pub(crate) const CASES_FOLDER: &str = "cases";
 pub(crate) const LISTS_FOLDER: &str = "lists";
 /// The folder of the copied run files.
 pub(crate) const ARTIFACTS_FOLDER: &str = "artifacts";
-/// The folder of styles, scripts and icons.
-pub(crate) const STATIC_FOLDER: &str = "static";
 /// The folder of the case data for the search.
 pub(crate) const SEARCH_FOLDER: &str = "static/search";
-/// The page to open first.
-pub(crate) const INDEX_FILE: &str = "index.html";
 /// The Markdown summary.
 pub(crate) const SUMMARY_FILE: &str = "summary.md";
 /// The JUnit test results.
 pub(crate) const JUNIT_FILE: &str = "junit.xml";
 /// The SARIF results.
 pub(crate) const SARIF_FILE: &str = "results.sarif";
-/// Highlights a folder as a report or a history. Its text says which of the two.
-pub(crate) const MARKER_FILE: &str = "static/about.txt";
 
 /// Static files of every page, the history page included: name and content.
 pub(crate) const COMMON_FILES: [(&str, &str); 2] = [

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_store::EVALUATION_FILE;
-use counterproof_store::write::{self, Durability, FolderReplacement};
+use counterproof_store::write::{self, Durability, FolderReplacement, INDEX_FILE};
 
 use super::case::CasePage;
 use super::error::ReportError;
@@ -15,7 +15,6 @@ use super::exports::{self, ReportContext};
 use super::files::copy_files;
 use super::folder;
 use super::index::{self, IndexPage};
-use super::layout::INDEX_FILE;
 use super::page_queue::{PageQueue, ReadyPage};
 use super::page_selection::PageSelection;
 use super::site::Site;

@@ -1,6 +1,6 @@
 //! Values as short text for messages: one line, and safe to print in a terminal.
 
-use counterproof_artifact::is_invisible;
+pub use counterproof_artifact::one_line;
 use serde_json::Value;
 
 /// Longest value within a message, in characters.
@@ -30,24 +30,6 @@ pub fn differing_texts(old: &str, new: &str, longest: usize) -> (String, String)
         format!("{}{}", if skipped > 0 { "…" } else { "" }, one_line(&rest, longest))
     };
     (shown(old), shown(new))
-}
-
-/// Puts a text on one line and shortens it to `longest` characters. Invisible characters are escaped.
-pub fn one_line(text: &str, longest: usize) -> String {
-    let mut short = String::new();
-    let mut characters = text.chars();
-    for c in characters.by_ref().take(longest) {
-        match c {
-            '\n' | '\r' | '\t' => short.push(' '),
-            // Control and bidirectional characters from an agent could rewrite the line in a terminal.
-            c if is_invisible(c) => short.extend(c.escape_unicode()),
-            c => short.push(c),
-        }
-    }
-    if characters.next().is_some() {
-        short.push('…');
-    }
-    short
 }
 
 /// Joins names: `a, b and c`.

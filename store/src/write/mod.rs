@@ -3,7 +3,7 @@
 //! Bytes go to a temporary file in the same folder, which is then renamed to the target. With [`Durability::Synced`] the
 //! file and its folder entry are on disk before a write returns. Threads that write into one folder at the same time can
 //! share the sync of that folder ([`SharedFolder`]). A whole folder is built under a temporary name and renamed at the
-//! end ([`StagedFolder`]); a folder that replaces another one is swapped in ([`FolderReplacement`]). What killed processes
+//! end ([`StagedFolder`]); a folder that replaces another one is swapped in ([`FolderReplacement`]). [`SiteKind`] does that for folders of pages. What killed processes
 //! leave is removed by the next writer.
 
 mod atomic_file;
@@ -15,6 +15,7 @@ mod leftovers;
 mod new_file;
 mod repeatable_error;
 mod shared_folder;
+mod site;
 mod staged_folder;
 
 pub use atomic_file::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
@@ -28,4 +29,5 @@ pub(crate) use leftovers::remove_temporary_files;
 pub use new_file::{copy_new, write_new};
 pub(crate) use repeatable_error::RepeatableError;
 pub use shared_folder::SharedFolder;
+pub use site::{INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind};
 pub use staged_folder::StagedFolder;

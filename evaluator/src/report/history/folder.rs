@@ -5,18 +5,22 @@ use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{self, FolderReplacement, ReplaceError, WriteError};
+use counterproof_store::write::{self, FolderReplacement, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError};
 
 use super::evaluations::History;
 use super::find::SkippedPath;
 use super::page::HistoryPage;
-use crate::report::folder;
-use crate::report::layout::{COMMON_FILES, INDEX_FILE, MARKER_FILE, STATIC_FOLDER};
+use crate::report::layout::COMMON_FILES;
 
 /// The content of the marker file, which identifies a history.
 const MARKER: &str = "A history of Counterproof. The next history that is written here replaces it. Open index.html.\n";
 
-const STYLE: &str = include_str!("../../../../templates/static/history.css");
+/// The kind of the folder.
+const KIND: SiteKind<'_> = SiteKind { marker: MARKER, entries: &[INDEX_FILE, STATIC_FOLDER], files: &FILES };
+
+/// The static files of the page.
+const FILES: [(&str, &str); 3] =
+    [COMMON_FILES[0], COMMON_FILES[1], ("history.css", include_str!("../../../../templates/static/history.css"))];
 
 /// Why a history could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -54,12 +58,7 @@ pub struct HistoryFolder {
 impl HistoryFolder {
     /// Starts a history that will be in the folder `out`.
     pub fn begin(out: &Utf8Path) -> Result<Self, HistoryError> {
-        match folder::is_replaceable(out, MARKER) {
-            Ok(true) => {}
-            Ok(false) => return Err(HistoryError::NotAHistory(out.to_owned())),
-            Err(source) => return Err(HistoryError::Read { path: out.to_owned(), source }),
-        }
-        let replacement = FolderReplacement::begin(out, &[INDEX_FILE, STATIC_FOLDER])?;
+        let replacement = KIND.begin(out)?;
         Ok(Self { out: out.to_owned(), replacement })
     }
 
@@ -70,12 +69,6 @@ impl HistoryFolder {
 
     /// Writes the history, puts it in its place, and returns the path of its page.
     pub fn write(self, history: &History, skipped: &[SkippedPath]) -> Result<Utf8PathBuf, HistoryError> {
-        let folder = self.replacement.path().join(STATIC_FOLDER);
-        write::create_folder(&folder)?;
-        write::write_new(&self.replacement.path().join(MARKER_FILE), MARKER.as_bytes())?;
-        for (name, text) in COMMON_FILES.into_iter().chain([("history.css", STYLE)]) {
-            write::write_new(&folder.join(name), text.as_bytes())?;
-        }
         let html = HistoryPage::new(history, skipped).render()?;
         write::write_new(&self.replacement.path().join(INDEX_FILE), html.as_bytes())?;
         self.replacement.publish()?;
@@ -83,11 +76,13 @@ impl HistoryFolder {
     }
 }
 
-impl From<ReplaceError> for HistoryError {
-    fn from(error: ReplaceError) -> Self {
+impl From<SiteError> for HistoryError {
+    fn from(error: SiteError) -> Self {
         match error {
-            ReplaceError::Busy(out) => Self::Busy(out),
-            ReplaceError::Write(error) => Self::Write(error),
+            SiteError::Foreign(out) => Self::NotAHistory(out),
+            SiteError::Read { path, source } => Self::Read { path, source },
+            SiteError::Busy(out) => Self::Busy(out),
+            SiteError::Write(error) => Self::Write(error),
         }
     }
 }

@@ -5,7 +5,8 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 
-use counterproof_artifact::is_invisible;
+use counterproof_artifact::into_visible;
+pub(crate) use counterproof_artifact::{group_digits as number, visible};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
@@ -191,59 +192,6 @@ fn head(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// Replaces invisible characters, and those that change the writing direction, by their escape sequence. Line breaks and
-/// tabs stay. So do the zero-width joiners: scripts and emoji need them, and they do not affect other text.
-pub(crate) fn visible(text: &str) -> String {
-    let is_harmless = |c: char| matches!(c, '\u{200c}' | '\u{200d}');
-    let mut visible = String::with_capacity(text.len());
-    let mut rest = text;
-    loop {
-        // Most texts are printable ASCII, which is copied in one piece.
-        let (printable, after) = rest.split_at(printable_prefix(rest));
-        visible.push_str(printable);
-        let Some(c) = after.chars().next() else { return visible };
-        rest = &after[c.len_utf8()..];
-        if c == '\r' && rest.starts_with('\n') {
-            continue;
-        }
-        if is_invisible(c) && !is_harmless(c) {
-            visible.extend(c.escape_unicode());
-        } else {
-            visible.push(c);
-        }
-    }
-}
-
-/// Like [`visible`], without a copy of a text that needs no change.
-fn into_visible(text: String) -> String {
-    if printable_prefix(&text) == text.len() { text } else { visible(&text) }
-}
-
-/// The number of bytes before the first character that is not printable ASCII, a line break or a tab.
-fn printable_prefix(text: &str) -> usize {
-    const BLOCK: usize = 32;
-    let is_printable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    let bytes = text.as_bytes();
-    // Without an early exit within a block, the compiler checks several bytes at once.
-    let is_printable_block = |block: &&[u8]| block.iter().fold(true, |all, byte| all & is_printable(byte));
-    let blocks = bytes.chunks_exact(BLOCK).take_while(is_printable_block).count() * BLOCK;
-    let rest = &bytes[blocks..];
-    blocks + rest.iter().position(|byte| !is_printable(byte)).unwrap_or(rest.len())
-}
-
-/// A whole number with narrow spaces between groups of three digits.
-pub(crate) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push('\u{202f}');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 /// A duration in milliseconds or seconds.
 pub(crate) fn duration(millis: f64) -> String {
     if millis < 1000.0 { format!("{millis:.0} ms") } else { format!("{:.1} s", millis / 1000.0) }
@@ -259,33 +207,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn invisible_characters_are_escaped() {
-        assert_eq!(visible("a\r\nb\t\u{202e}c\u{1b}[31m\u{0}"), "a\nb\t\\u{202e}c\\u{1b}[31m\\u{0}");
-        assert_eq!(visible("👨\u{200d}👩 مرحبا"), "👨\u{200d}👩 مرحبا");
-    }
-
-    #[test]
-    fn invisible_characters_are_escaped_at_every_position_of_a_long_text() {
-        for length in [1, 31, 32, 33, 64, 100] {
-            for position in 0..length {
-                let mut text = vec!["x"; length];
-                for (character, escaped) in [
-                    ("\u{7}", "\\u{7}"),
-                    ("\u{7f}", "\\u{7f}"),
-                    ("\r", "\\u{d}"),
-                    ("é", "é"),
-                    ("\u{202e}", "\\u{202e}"),
-                ] {
-                    text[position] = character;
-                    let expected = text.concat().replace(character, escaped);
-                    assert_eq!(visible(&text.concat()), expected);
-                    assert_eq!(into_visible(text.concat()), expected);
-                }
-            }
-        }
-    }
 
     #[test]
     fn a_long_text_is_truncated_between_characters() {
@@ -333,11 +254,5 @@ mod tests {
             budget.json(&json!({"a": 1}), 100),
             DisplayText { text: String::new(), more: "… more in the file".into() }
         );
-    }
-
-    #[test]
-    fn digits_are_grouped_by_three() {
-        assert_eq!(number(1_234_567).replace('\u{202f}', " "), "1 234 567");
-        assert_eq!(number(999), "999");
     }
 }
