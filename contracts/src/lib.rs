@@ -19,6 +19,7 @@
 
 pub mod contract;
 pub mod documents;
+pub mod graph;
 mod index;
 mod lifecycle;
 #[cfg(unix)]
@@ -27,6 +28,7 @@ mod record;
 pub mod store;
 #[cfg(unix)]
 pub mod verification;
+mod view;
 
 pub use contract::{Contract, ContractId, ContractKey};
 pub use lifecycle::{Actor, ActorError, Details, State, StateChange, Transition, TransitionError, UnknownState};

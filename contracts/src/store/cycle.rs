@@ -6,7 +6,7 @@ use crate::contract::ContractId;
 
 /// Finds a cycle that can be reached from `start`: its ids in order, with the first one again at the end. `dependencies` returns
 /// the direct dependencies of a contract.
-pub(super) fn find_cycle<E>(
+pub(crate) fn find_cycle<E>(
     start: &[&ContractId],
     mut dependencies: impl FnMut(&ContractId) -> Result<Vec<ContractId>, E>,
 ) -> Result<Option<Vec<ContractId>>, E> {

@@ -133,6 +133,6 @@ impl StoreError {
 }
 
 /// Joins the ids of a cycle, which starts and ends with the same one.
-fn path(ids: &[ContractId]) -> String {
+pub(crate) fn path(ids: &[ContractId]) -> String {
     ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" → ")
 }

@@ -14,6 +14,9 @@ mod reading;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::line_log::LineLog;
 
+pub(crate) use cycle::find_cycle;
+pub(crate) use error::path as path_of_ids;
+
 pub use crate::index::{Contradiction, IndexError, Status};
 pub use crate::record::{Note, NoteKind, Record, RecordError};
 pub use compact::{Compacted, CompactionPlan};

@@ -1,0 +1,54 @@
+//! Errors of the graph.
+
+use crate::contract::ContractId;
+use crate::store::{StoreError, path_of_ids};
+
+/// A graph that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum GraphError {
+    /// The graph has more contracts than this form may have.
+    #[error("the graph has {found} contracts; at most {limit} are possible here")]
+    TooLarge {
+        /// The number of contracts, or the first number over the limit.
+        found: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// Contracts that depend on each other. Only a file that was changed by hand has them.
+    #[error("circular dependency: {}", path_of_ids(.0))]
+    Circular(Vec<ContractId>),
+    /// A dependency that is not in the store. Only a file that was changed by hand has one.
+    #[error("`{id}` depends on `{dependency}`, which is not in the store")]
+    DependencyNotFound {
+        /// The contract.
+        id: ContractId,
+        /// The missing contract.
+        dependency: ContractId,
+    },
+    /// The store cannot be read, or a contract does not exist.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl GraphError {
+    /// Returns the stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            GraphError::TooLarge { .. } => "graph_too_large",
+            GraphError::Circular(_) => "circular_dependency",
+            GraphError::DependencyNotFound { .. } => "dependency_not_found",
+            GraphError::Store(error) => error.code(),
+        }
+    }
+
+    /// Returns what to do, where the message does not say it.
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            GraphError::TooLarge { .. } => Some("name contracts to get the part around them"),
+            GraphError::Circular(_) | GraphError::DependencyNotFound { .. } => {
+                Some("the file of the store was changed by another program; restore it from a backup")
+            }
+            GraphError::Store(error) => error.hint(),
+        }
+    }
+}
