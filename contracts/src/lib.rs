@@ -25,6 +25,8 @@ mod lifecycle;
 #[cfg(unix)]
 pub mod process;
 mod record;
+#[cfg(unix)]
+pub mod resources;
 pub mod store;
 #[cfg(unix)]
 pub mod verification;

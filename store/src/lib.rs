@@ -28,6 +28,8 @@ pub mod read_file;
 pub mod write;
 
 mod file_lock;
+#[cfg(unix)]
+pub mod lock_registry;
 mod run_folder;
 
 pub use run_folder::{

@@ -5,4 +5,5 @@
 
 mod kit;
 mod process;
+mod resources;
 mod verification;

@@ -8,6 +8,8 @@ use std::io;
 use camino::Utf8Path;
 
 use super::WriteError;
+#[cfg(unix)]
+use super::atomic_file::OWN_PREFIX;
 
 /// Creates a folder and its missing parents. The entries of the new folders are on disk when this returns; without that,
 /// a power loss could take files that were synced inside them.
@@ -24,6 +26,24 @@ pub fn create_folder(path: &Utf8Path) -> Result<(), WriteError> {
 pub fn create_new_folder(path: &Utf8Path) -> Result<(), WriteError> {
     fs::create_dir(path).map_err(WriteError::at(path))?;
     sync_folder(parent_of(path)).map_err(WriteError::at(path))
+}
+
+/// Creates a folder in which every user may create files, and only the owner of a file may remove it. A folder that exists stays
+/// as it is.
+#[cfg(unix)]
+pub fn create_public_folder(path: &Utf8Path) -> Result<(), WriteError> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    create_folder(parent_of(path))?;
+    // Under another name first: the mode of a new folder is subject to the umask, and no process may see it before it is set.
+    let new = tempfile::Builder::new().prefix(OWN_PREFIX).tempdir_in(parent_of(path)).map_err(WriteError::at(path))?;
+    fs::set_permissions(new.path(), fs::Permissions::from_mode(0o1777)).map_err(WriteError::at(path))?;
+    let from = Utf8Path::from_path(new.path()).unwrap_or(path);
+    match rename_folder(from, path) {
+        // Another process was first. The rename replaces nothing but an empty folder.
+        Err(error) if !path.is_dir() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Renames a folder. The caller syncs the parent.

@@ -22,6 +22,8 @@ pub use atomic_file::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
 pub use files::{append, copy, create_new, write, write_json, write_json_shared};
 pub(crate) use files::{create_log, remove, sync_file, sync_file_system};
 pub use folder_replacement::{FolderReplacement, ReplaceError};
+#[cfg(unix)]
+pub use folders::create_public_folder;
 pub use folders::{create_folder, create_new_folder, sync};
 pub(crate) use folders::{parent_of, sync_folder};
 pub use leftovers::remove_leftovers_next_to;

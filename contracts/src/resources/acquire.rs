@@ -1,0 +1,209 @@
+//! Takes all resources of an execution at once, or none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io;
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::lock_registry::{HeldRecord, LockedRegistry, RegistryError};
+use jiff::Timestamp;
+
+use super::{Claim, Conflict, Holder, LivingHolder, Registry, ResourceRequest, conflict, holder, path_lock, port};
+use crate::contract::ContractId;
+use crate::process::Cancellation;
+
+/// The time between two attempts, which grows from the first to the second.
+const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
+
+/// What an execution needs, and who it is for.
+#[derive(Debug, Clone)]
+pub struct AcquireRequest<'a> {
+    /// The contract, which others see.
+    pub contract: &'a ContractId,
+    /// Who executes the contract, which others see.
+    pub owner: &'a str,
+    /// The current time, which others see.
+    pub now: Timestamp,
+    /// The working directory.
+    pub folder: &'a Utf8Path,
+    /// The resources of the contract.
+    pub resources: &'a [ResourceRequest],
+    /// Claims that the contract does not declare: the working directory and the contract itself.
+    pub claims: Vec<Claim>,
+    /// How long to wait for others.
+    pub wait: Duration,
+}
+
+/// The resources of an execution. Dropping it gives them back.
+#[derive(Debug)]
+pub struct Acquired {
+    /// The variables to export to the commands of the execution.
+    pub environment: BTreeMap<String, String>,
+    /// What others cannot have meanwhile.
+    pub claims: Vec<Claim>,
+    record: HeldRecord,
+}
+
+/// Resources that were not acquired.
+#[derive(Debug, thiserror::Error)]
+pub enum AcquireError {
+    /// Others have some of them.
+    #[error("{}", messages(.0))]
+    Conflict(Vec<Conflict>),
+    /// A variable that the contract needs is not set.
+    #[error("the variable `{0}` is not set; the contract needs it")]
+    NotSet(String),
+    /// It was cancelled while it waited.
+    #[error("cancelled while waiting for resources")]
+    Cancelled,
+    /// Another process keeps the registry locked.
+    #[error("the registry `{0}` stays locked by another process")]
+    Busy(Utf8PathBuf),
+    /// The working directory does not exist.
+    #[error("cannot resolve the working directory `{path}`")]
+    Folder {
+        /// The folder.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// The registry cannot be used.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
+
+fn messages(conflicts: &[Conflict]) -> String {
+    conflicts.iter().map(|conflict| conflict.message.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+impl AcquireError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            AcquireError::Conflict(_) => "conflict",
+            AcquireError::NotSet(_) => "env_not_set",
+            AcquireError::Cancelled => "cancelled",
+            AcquireError::Busy(_) | AcquireError::Folder { .. } | AcquireError::Registry(_) => "storage_error",
+        }
+    }
+}
+
+impl Acquired {
+    /// Adds the variables to the environment of a command.
+    pub fn export_to(&self, environment: &mut BTreeMap<OsString, Option<OsString>>) {
+        let variables = self.environment.iter().map(|(name, value)| (name.into(), Some(value.into())));
+        environment.extend(variables);
+    }
+
+    /// The record that others see.
+    pub fn record(&self) -> &Utf8Path {
+        self.record.path()
+    }
+}
+
+impl Registry {
+    /// Acquires all resources of a request. If others have some of them, tries again until the waiting time is over.
+    /// `variable` looks up a variable of the environment.
+    pub fn acquire(
+        &self,
+        request: &AcquireRequest<'_>,
+        variable: impl Fn(&str) -> Option<OsString>,
+        cancellation: &Cancellation,
+    ) -> Result<Acquired, AcquireError> {
+        let wanted = Wanted::new(request, variable)?;
+        let end = Instant::now().checked_add(request.wait);
+        let mut poll = POLL.0;
+        loop {
+            if cancellation.is_cancelled() {
+                return Err(AcquireError::Cancelled);
+            }
+            let locked = self.lock()?.ok_or_else(|| AcquireError::Busy(self.folder().to_owned()))?;
+            let conflicts = match wanted.acquire(&locked, request)? {
+                Ok(acquired) => return Ok(acquired),
+                Err(conflicts) => conflicts,
+            };
+            drop(locked);
+            let left = end.map_or(POLL.1, |end| end.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Err(AcquireError::Conflict(conflicts));
+            }
+            if !cancellation.wait(poll.min(left)) {
+                return Err(AcquireError::Cancelled);
+            }
+            poll = (poll * 2).min(POLL.1);
+        }
+    }
+}
+
+/// The resources of a request that do not depend on others.
+struct Wanted<'a> {
+    claims: Vec<Claim>,
+    /// Ports and the variables that export them.
+    ports: Vec<(u16, u16, &'a str)>,
+    environment: BTreeMap<String, String>,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(request: &AcquireRequest<'a>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, AcquireError> {
+        let folder_error = |source| AcquireError::Folder { path: request.folder.to_owned(), source };
+        let folder = request.folder.canonicalize_utf8().map_err(folder_error)?;
+        let mut wanted = Self { claims: request.claims.clone(), ports: Vec::new(), environment: BTreeMap::new() };
+        for resource in request.resources {
+            match resource {
+                ResourceRequest::Port { first, last, variable } => wanted.ports.push((*first, *last, variable)),
+                ResourceRequest::FileLock { patterns } => {
+                    let patterns = patterns.iter().map(|pattern| path_lock::absolute(&folder, pattern)).collect();
+                    wanted.claims.push(Claim::FileLock { patterns });
+                }
+                ResourceRequest::Session { name, variable } => {
+                    wanted.claims.push(Claim::Session { name: name.clone() });
+                    wanted.environment.extend(variable.clone().map(|variable| (variable, name.clone())));
+                }
+                ResourceRequest::Variable { name, value: Some(value) } => {
+                    wanted.environment.insert(name.clone(), value.clone());
+                }
+                ResourceRequest::Variable { name, value: None } => {
+                    variable(name).ok_or_else(|| AcquireError::NotSet(name.clone()))?;
+                }
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// Acquires everything under the lock of the registry, or returns what others have.
+    fn acquire(
+        &self,
+        locked: &LockedRegistry<'_>,
+        request: &AcquireRequest<'_>,
+    ) -> Result<Result<Acquired, Vec<Conflict>>, AcquireError> {
+        let holders: Vec<LivingHolder> = locked.living()?.into_iter().map(LivingHolder::new).collect();
+        let mut conflicts: Vec<Conflict> =
+            holders.iter().flat_map(|holder| conflict::with_holder(&self.claims, holder)).collect();
+        let (mut claims, mut environment) = (self.claims.clone(), self.environment.clone());
+        let mut taken: BTreeSet<u16> = holders.iter().flat_map(LivingHolder::ports).collect();
+        for &(first, last, variable) in &self.ports {
+            if let Some(port) = port::first_free(first..=last, &taken) {
+                taken.insert(port);
+                claims.push(Claim::Port { port });
+                environment.insert(variable.to_owned(), port.to_string());
+            } else {
+                conflicts.push(conflict::no_port(first..=last, &holders));
+            }
+        }
+        if !conflicts.is_empty() {
+            return Ok(Err(conflicts));
+        }
+        let holder = Holder {
+            contract: request.contract.to_string(),
+            owner: request.owner.to_owned(),
+            pid: std::process::id(),
+            since: request.now,
+        };
+        let encoding =
+            |error: serde_json::Error| RegistryError::Io { path: request.folder.to_owned(), source: error.into() };
+        let content = holder::content(holder, claims.clone()).map_err(encoding)?;
+        let record = locked.add(&content)?;
+        Ok(Ok(Acquired { environment, claims, record }))
+    }
+}

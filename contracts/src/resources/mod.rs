@@ -1,0 +1,28 @@
+//! What an execution needs for itself on the machine: ports, files, names, variables, its working directory, its contract.
+//!
+//! ```text
+//! contract ─▶ ResourceRequest ─▶ Registry::acquire: all or nothing, under one lock ─▶ Acquired: variables to export
+//!                                        │
+//!                          one record for each living holder, in one folder of the machine
+//! ```
+//!
+//! An acquisition takes all of its resources at once or none, so no set of executions can wait for each other. The record of a
+//! holder that was killed does not count: see [`counterproof_store::lock_registry`]. The registry protects programs that use
+//! it. It does not reserve a port in the system, and it does not prevent other programs from changing files.
+
+mod acquire;
+mod claim;
+mod conflict;
+mod glob;
+mod holder;
+mod path_lock;
+mod port;
+mod registry;
+mod request;
+
+pub use acquire::{AcquireError, AcquireRequest, Acquired};
+pub use claim::{Access, Claim};
+pub use conflict::Conflict;
+pub use holder::{Holder, LivingHolder};
+pub use registry::{LOCKS_FOLDER, LOCKS_VARIABLE, Registry};
+pub use request::{DEFAULT_PORT_VARIABLE, ResourceRequest, SpecError};
