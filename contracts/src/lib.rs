@@ -18,6 +18,7 @@
 //! ```
 
 pub mod contract;
+pub mod control_room;
 pub mod documents;
 pub mod graph;
 mod index;

@@ -1,5 +1,6 @@
 //! Adds records to the index, in the order of the file. A record that contradicts the earlier ones is refused.
 
+use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::error::Contradiction;
@@ -59,7 +60,8 @@ fn add_version(
                     version = ?2, state = ?3, since = NULL, owner = NULL, awaits_approval = 0, rollback_refused = 0,
                     offset = ?4, project = ?5, created_at = ?6
                 RETURNING number";
-    let (state, project, created_at) = (State::Pending.as_str(), contract.project(), &contract.created_at);
+    let (state, project) = (State::Pending.as_str(), contract.project());
+    let created_at = contract.created_at.parse().ok().map(time);
     let values = params![contract.id.as_str(), version, state, offset, project, created_at];
     let number: i64 = connection.prepare_cached(text)?.query_row(values, |row| row.get(0))?;
     if before.is_some() {
@@ -93,7 +95,7 @@ fn change_state(connection: &Connection, transition: &Transition, before: &Statu
     };
     let text = "UPDATE contract SET state = ?2, since = ?3, owner = ?4, awaits_approval = 0, rollback_refused = 0
                 WHERE number = ?1";
-    let values = params![before.number, to.as_str(), transition.at.to_string(), owner];
+    let values = params![before.number, to.as_str(), time(transition.at), owner];
     connection.prepare_cached(text)?.execute(values)?;
     Ok(before.number)
 }
@@ -107,4 +109,9 @@ fn add_note(connection: &Connection, note: &Note, before: &Status) -> Result<i64
         connection.prepare_cached(text)?.execute([before.number])?;
     }
     Ok(before.number)
+}
+
+/// Returns a time as a text whose order is that of the times.
+fn time(at: Timestamp) -> String {
+    format!("{at:.9}")
 }

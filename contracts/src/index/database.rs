@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use rusqlite::{Connection, Result};
 
 /// Changes with the tables and with the meaning of their columns. An index of another format is built anew.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// How long to wait for another process that updates the index.
 const BUSY: Duration = Duration::from_mins(1);
@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS coverage (
 CREATE TABLE IF NOT EXISTS contract (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, state TEXT NOT NULL, since TEXT,
     owner TEXT, awaits_approval INTEGER NOT NULL, rollback_refused INTEGER NOT NULL, project TEXT NOT NULL,
-    created_at TEXT NOT NULL, offset INTEGER NOT NULL
+    created_at TEXT, offset INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS contract_by_state ON contract (state, id);
 CREATE TABLE IF NOT EXISTS line (

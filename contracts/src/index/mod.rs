@@ -1,6 +1,7 @@
 //! The index of a store: ids to lines, and the state of each contract. It contains nothing that the lines do not.
 
 mod apply;
+mod by_age;
 mod catch_up;
 mod coverage;
 mod database;
@@ -12,6 +13,7 @@ use camino::Utf8PathBuf;
 use counterproof_store::line_log::LineLog;
 use rusqlite::Connection;
 
+pub(crate) use by_age::{AgeOrder, AgeQuery};
 pub(crate) use catch_up::{Appended, line_number};
 pub use error::{Contradiction, IndexError};
 pub use status::Status;

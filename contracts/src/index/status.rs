@@ -28,8 +28,8 @@ pub struct Status {
     pub rollback_refused: bool,
     /// Its project.
     pub project: String,
-    /// The time of creation of the latest version, as the contract has it.
-    pub created_at: String,
+    /// The time of creation of the latest version. `None` if the contract has another text there.
+    pub created_at: Option<Timestamp>,
     /// The number of the contract in the index.
     pub(crate) number: i64,
     /// The offset of the line of the latest version.
@@ -41,22 +41,32 @@ pub(super) const COLUMNS: &str =
     "number, id, version, state, since, owner, awaits_approval, offset, rollback_refused, project, created_at";
 
 impl Status {
+    /// Returns the time since which the contract is in its state: of the last transition, or of its creation.
+    pub fn in_state_since(&self) -> Option<Timestamp> {
+        self.since.or(self.created_at)
+    }
+
     pub(super) fn from_row(row: &Row<'_>) -> Result<Self> {
         let text = |index: usize| row.get::<_, String>(index);
-        let invalid = |index, error| Error::FromSqlConversionFailure(index, Type::Text, error);
-        let since = row.get::<_, Option<String>>(4)?;
+        let invalid = |index, error: Box<dyn std::error::Error + Send + Sync>| {
+            Error::FromSqlConversionFailure(index, Type::Text, error)
+        };
+        let time = |index: usize| -> Result<Option<Timestamp>> {
+            let text = row.get::<_, Option<String>>(index)?;
+            text.map(|it| it.parse()).transpose().map_err(|error: jiff::Error| invalid(index, Box::new(error)))
+        };
         Ok(Self {
             number: row.get(0)?,
             id: text(1)?.parse().map_err(|error| invalid(1, Box::new(error)))?,
             version: NonZeroU32::new(row.get(2)?).unwrap_or(NonZeroU32::MIN),
             state: text(3)?.parse().map_err(|error| invalid(3, Box::new(error)))?,
-            since: since.map(|it| it.parse()).transpose().map_err(|error: jiff::Error| invalid(4, Box::new(error)))?,
+            since: time(4)?,
             owner: row.get(5)?,
             awaits_approval: row.get(6)?,
             offset: row.get(7)?,
             rollback_refused: row.get(8)?,
             project: row.get(9)?,
-            created_at: row.get(10)?,
+            created_at: time(10)?,
         })
     }
 }

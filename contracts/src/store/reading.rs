@@ -6,7 +6,7 @@ use counterproof_store::line_log::LineReader;
 
 use super::{Contradiction, History, IndexError, Record, Status, Store, StoreError, VersionHistory};
 use crate::contract::{Contract, ContractId, ContractKey};
-use crate::index::line_number;
+use crate::index::{AgeOrder, AgeQuery, line_number};
 use crate::lifecycle::State;
 
 impl Store {
@@ -122,6 +122,17 @@ impl Store {
     /// Returns the contracts that depend on this one.
     pub fn dependents(&self, id: &ContractId) -> Result<Vec<Status>, StoreError> {
         Ok(self.index.dependents(id)?)
+    }
+
+    /// Returns the number of contracts of a query, and the first of them.
+    pub(crate) fn by_age(
+        &self,
+        query: &AgeQuery<'_>,
+        order: AgeOrder,
+        limit: usize,
+    ) -> Result<(u64, Vec<Status>), StoreError> {
+        self.index.catch_up(&self.log)?;
+        Ok((self.index.count_by_age(query)?, self.index.by_age(query, order, limit)?))
     }
 
     pub(super) fn reader(&self) -> Result<LineReader, StoreError> {

@@ -1,0 +1,24 @@
+//! The control room: which contracts need a person, which went wrong, which are done, which run, and which wait.
+//!
+//! ```text
+//! store ─▶ read (tiers, limits) ─▶ ControlRoom ─▶ JSON, to_text, page
+//!                                      ▲
+//!        evidence of transitions ─▶ item
+//! ```
+//!
+//! The evidence was written by programs of any version, so a field that is missing or has another form is unknown and no error.
+
+mod duration;
+mod evidence;
+mod item;
+mod model;
+mod options;
+mod read;
+mod text;
+mod work_process;
+
+pub use evidence::{Changes, RollbackSummary, VerificationResult, VerificationSummary};
+pub use item::{Attention, AttentionCode, Command, Item};
+pub use model::{ControlRoom, Tier, TierList};
+pub use options::ControlRoomOptions;
+pub use work_process::WorkProcess;
