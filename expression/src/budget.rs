@@ -13,8 +13,17 @@ const BYTES_READ_PER_STEP: u64 = 32;
 /// Bytes of computed values that are created in one step. All computed values together then have at most 16 MB.
 const BYTES_CREATED_PER_STEP: u64 = 16;
 
-/// Estimated bytes of a computed string, list or object in addition to its content.
+/// Bytes of a computed string, list or object in addition to its content. These sizes are constants, so that an expression
+/// stops at the same step on machines with other sizes of pointers.
 const HEADER_BYTES: usize = 32;
+
+/// Bytes of an element of a list.
+const ELEMENT_BYTES: usize = 32;
+
+/// Bytes of an entry of an object, with its index by key.
+const ENTRY_BYTES: usize = 128;
+
+const _: () = assert!(size_of::<Value<'_>>() <= ELEMENT_BYTES, "a list has its elements within the charged bytes");
 
 /// A runtime failure: what failed, and where in the expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,14 +96,19 @@ impl Budget {
         self.create(bytes.saturating_add(HEADER_BYTES))
     }
 
+    /// Takes the steps for adding an element to a list.
+    pub(crate) fn create_element(&mut self) -> Result<(), Stop> {
+        self.create(ELEMENT_BYTES)
+    }
+
     /// Takes the steps for creating a list with this many elements.
     pub(crate) fn create_list(&mut self, elements: usize) -> Result<(), Stop> {
-        self.create(elements.saturating_mul(size_of::<Value<'_>>()).saturating_add(HEADER_BYTES))
+        self.create(elements.saturating_mul(ELEMENT_BYTES).saturating_add(HEADER_BYTES))
     }
 
     /// Takes the steps for creating an object with this many entries, which have an index by key.
     pub(crate) fn create_map(&mut self, entries: usize) -> Result<(), Stop> {
-        self.create(entries.saturating_mul(4 * size_of::<Value<'_>>()).saturating_add(HEADER_BYTES))
+        self.create(entries.saturating_mul(ENTRY_BYTES).saturating_add(HEADER_BYTES))
     }
 
     fn take(&mut self, units: u64) -> Result<(), Stop> {

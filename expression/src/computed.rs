@@ -48,7 +48,7 @@ fn copy_at(budget: &mut Budget, value: &Value<'_>, depth: usize) -> Result<Compu
     if depth > MAX_VALUE_DEPTH {
         return failed(format!("the value is nested deeper than {MAX_VALUE_DEPTH} levels"));
     }
-    budget.create(size_of::<Computed>())?;
+    budget.create_element()?;
     Ok(match value {
         Value::Null => Computed::Null,
         Value::Bool(value) => Computed::Bool(*value),

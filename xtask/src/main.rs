@@ -91,9 +91,9 @@ enum Command {
     Cross,
     /// Regenerate `docs/cli.md` from the help of the program.
     Docs,
-    /// Run both OpenAI protocols against litellm's mock server. Installs litellm into `target/interop/`, and is skipped if
-    /// that fails.
-    Interop,
+    /// Test against third-party software, which is installed into `target/interop/`: both OpenAI protocols against litellm, and
+    /// expressions against the conformance tests of CEL and another implementation. A part that cannot be installed is skipped.
+    Interop(interop::Options),
     /// Regenerate `sample-runs/`.
     Samples {
         /// Change nothing, and fail if the checked-in files differ from a new recording
@@ -124,7 +124,7 @@ fn run(command: Command) -> Result<(), Failure> {
             test(&[])?;
             torture::run(torture::SHORT, None, Vec::new())?;
             browser::run(&[])?;
-            interop::run()
+            interop::run(&interop::Options::default())
         }
         Command::BenchRunner => bench("counterproof-runner", "bench", &[]),
         Command::BenchCompare { cases } => {
@@ -142,7 +142,7 @@ fn run(command: Command) -> Result<(), Failure> {
             let test = ["test", "--package", "counterproof-tests", "--test", "e2e", "help::"];
             Step::cargo(test).env("UPDATE_DOCS", "1").run()
         }
-        Command::Interop => interop::run(),
+        Command::Interop(options) => interop::run(&options),
         Command::Samples { check: false } => samples::record(),
         Command::Samples { check: true } => samples::check(),
     }

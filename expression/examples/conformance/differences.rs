@@ -3,12 +3,12 @@
 //! A line without an indent is a reason. The indented lines after it are the cases that it explains: their paths, or the
 //! start of their paths followed by `*`.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// The expected differences.
 #[derive(Debug, Default)]
 pub(crate) struct Differences {
-    /// A path or the start of one, its reason, and whether a case has matched it.
+    /// A path or the start of one, and its reason.
     entries: Vec<(String, String)>,
 }
 
@@ -32,7 +32,7 @@ impl Differences {
     }
 
     /// Returns the entries that no case needs.
-    pub(crate) fn unused<'a>(&'a self, used: &BTreeMap<String, usize>) -> impl Iterator<Item = &'a str> {
-        self.entries.iter().map(|(entry, _)| entry.as_str()).filter(|entry| !used.contains_key(*entry))
+    pub(crate) fn unused<'a>(&'a self, used: &BTreeSet<String>) -> impl Iterator<Item = &'a str> {
+        self.entries.iter().map(|(entry, _)| entry.as_str()).filter(|entry| !used.contains(*entry))
     }
 }

@@ -10,8 +10,16 @@ use crate::values::{Str, Value};
 /// One evaluation in progress.
 pub(crate) struct Evaluation<'j> {
     variables: &'j [&'j Json],
-    pub(super) locals: Vec<Value<'j>>,
+    locals: Vec<Local<'j>>,
     pub(super) budget: Budget,
+}
+
+/// The variable of an enclosing macro.
+#[derive(Debug)]
+enum Local<'j> {
+    Value(Value<'j>),
+    /// The value of `cel.bind`, which is evaluated when it is used first.
+    Unused(&'j Node),
 }
 
 /// Which logical operator joins two operands.
@@ -56,7 +64,7 @@ impl<'j> Evaluation<'j> {
             Kind::List(elements) => self.list(elements)?,
             Kind::Map(entries) => self.map(entries)?,
             Kind::Variable(index) => self.variables.get(*index).map_or(Value::Null, |json| Value::from_json(json)),
-            Kind::Local(index) => self.locals.get(*index).cloned().unwrap_or(Value::Null),
+            Kind::Local(index) => self.local(*index)?,
             Kind::Field { of, name, optional } => self.field(of, name, *optional)?,
             Kind::Has { of, name } => self.has(of, name)?,
             Kind::Item { of, at, optional } => self.item(of, at, *optional)?,
@@ -81,10 +89,7 @@ impl<'j> Evaluation<'j> {
             Kind::Call { function, arguments } => self.call(function, arguments)?,
             Kind::Matches { text, pattern } => self.matches(text, pattern)?,
             Kind::Loop(body) => self.loop_value(body)?,
-            Kind::Bind { value, body } => {
-                let value = self.value(value)?;
-                self.value_with([value], body)?
-            }
+            Kind::Bind { value, body } => self.bind(value, body)?,
             Kind::OptionalMap { of, body, flat } => self.optional_map(of, body, *flat)?,
             Kind::OptionalOr { of, other, keep_optional } => self.optional_or(of, other, *keep_optional)?,
         })
@@ -93,10 +98,33 @@ impl<'j> Evaluation<'j> {
     /// Evaluates a node with variables of a macro.
     pub(super) fn value_with<const N: usize>(&mut self, variables: [Value<'j>; N], node: &'j Node) -> Evaluated<'j> {
         let outer = self.locals.len();
-        self.locals.extend(variables);
+        self.locals.extend(variables.map(Local::Value));
         let value = self.value(node);
         self.locals.truncate(outer);
         value
+    }
+
+    fn bind(&mut self, value: &'j Node, body: &'j Node) -> Evaluated<'j> {
+        let outer = self.locals.len();
+        self.locals.push(Local::Unused(value));
+        let value = self.value(body);
+        self.locals.truncate(outer);
+        value
+    }
+
+    fn local(&mut self, index: usize) -> Evaluated<'j> {
+        let node = match self.locals.get(index) {
+            Some(Local::Value(value)) => return Ok(value.clone()),
+            Some(Local::Unused(node)) => *node,
+            None => return Ok(Value::Null),
+        };
+        // The bound expression knows only the variables outside of it.
+        let inner = self.locals.split_off(index);
+        let value = self.value(node);
+        self.locals.extend(inner);
+        let value = value?;
+        self.locals[index] = Local::Value(value.clone());
+        Ok(value)
     }
 
     /// Evaluates a node whose value must be a boolean.
@@ -153,14 +181,12 @@ impl<'j> Evaluation<'j> {
             Value::Optional(None) => return Ok(Value::Optional(None)),
             other => return failed(format!("expected an optional value, not {}", other.describe())),
         };
-        match (self.value_with([(*inner).clone()], body)?, flat) {
-            (mapped, false) => {
-                self.budget.create_list(1)?;
-                Ok(Value::some(mapped))
-            }
-            (mapped @ Value::Optional(_), true) => Ok(mapped),
-            (other, true) => failed(format!("`optFlatMap` takes an optional value, not {}", other.describe())),
+        let mapped = self.value_with([(*inner).clone()], body)?;
+        if flat {
+            return Ok(mapped);
         }
+        self.budget.create_list(1)?;
+        Ok(Value::some(mapped))
     }
 
     fn optional_or(&mut self, of: &'j Node, other: &'j Node, keep_optional: bool) -> Evaluated<'j> {

@@ -42,7 +42,7 @@ impl<'j> Evaluation<'j> {
                 for round in rounds {
                     let element = round.1.clone();
                     if self.condition(body, &body.body, round)? {
-                        self.budget.create_list(1)?;
+                        self.budget.create_element()?;
                         selected.push(element);
                     }
                 }
@@ -52,7 +52,7 @@ impl<'j> Evaluation<'j> {
                 let mut mapped = Vec::new();
                 for round in rounds {
                     if self.is_selected(body, &round)? {
-                        self.budget.create_list(1)?;
+                        self.budget.create_element()?;
                         mapped.push(self.round(body, &body.body, round)?);
                     }
                 }

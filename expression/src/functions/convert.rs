@@ -46,7 +46,7 @@ pub(super) fn to_uint<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evalu
         [Value::Uint(value)] => Some(*value),
         [Value::Int(value)] => u64::try_from(*value).ok(),
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
-        [Value::Double(value)] => (*value > -1.0 && *value < TWO_POW_64).then(|| value.trunc() as u64),
+        [Value::Double(value)] => (*value >= 0.0 && *value < TWO_POW_64).then(|| value.trunc() as u64),
         [Value::String(text)] => {
             budget.read(text.as_str().len())?;
             match text.as_str().parse() {

@@ -7,10 +7,12 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use crate::budget::{Budget, Evaluated, Stop, failed};
 use crate::values::Value;
 
-/// Writes padding, and reads with or without it.
+/// Writes padding, and reads with or without it. Bits after the last byte are ignored.
 const ENGINE: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
 );
 
 pub(super) fn encode<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {

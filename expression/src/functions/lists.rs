@@ -16,19 +16,20 @@ pub(super) fn sort<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluate
     let [Value::List(list)] = arguments else { return Err(Stop::WrongTypes) };
     budget.create_list(list.len())?;
     let mut sorted: Vec<_> = list.iter().collect();
-    if let Some(first) = sorted.first()
-        && let Some(other) = sorted.iter().find(|value| compare(first, value).is_none())
-    {
-        return failed(format!("`sort` cannot order {} and {}", first.describe(), other.describe()));
-    }
     let bytes = |value: &Value<'_>| match value {
         Value::String(text) => text.as_str().len(),
         Value::Bytes(bytes) => bytes.len(),
         _ => 0,
     };
-    let rounds = sort_rounds(sorted.len());
+    // One more round compares all elements with the first.
+    let rounds = sort_rounds(sorted.len()) + 1;
     budget.charge((sorted.len() * rounds) as u64)?;
     budget.read(sorted.iter().map(bytes).sum::<usize>().saturating_mul(rounds))?;
+    if let Some(first) = sorted.first()
+        && let Some(other) = sorted.iter().find(|value| compare(first, value).is_none())
+    {
+        return failed(format!("`sort` cannot order {} and {}", first.describe(), other.describe()));
+    }
     sorted.sort_by(|left, right| compare(left, right).unwrap_or(Ordering::Equal));
     Ok(Value::list(sorted))
 }

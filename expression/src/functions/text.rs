@@ -77,15 +77,18 @@ pub(super) fn split<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluat
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut parts = Vec::new();
     for part in pieces(text.as_str(), separator.as_str(), limit) {
-        budget.create_text(part.len() + size_of::<Value<'_>>())?;
+        budget.create_text(part.len())?;
+        budget.create_element()?;
         parts.push(Value::string(part));
     }
-    budget.create_list(0)?;
     Ok(Value::list(parts))
 }
 
-/// Splits a text. An empty separator splits it into characters.
+/// Splits a text. An empty separator splits it into characters. An empty text is one empty part.
 fn pieces<'t>(text: &'t str, separator: &'t str, limit: usize) -> Box<dyn Iterator<Item = &'t str> + 't> {
+    if text.is_empty() {
+        return Box::new(std::iter::once(text).take(limit));
+    }
     if !separator.is_empty() {
         return Box::new(text.splitn(limit, separator));
     }

@@ -110,10 +110,6 @@ pub(crate) fn negate<'j>(value: &Value<'j>) -> Evaluated<'j> {
             None => failed("integer overflow in `-`"),
         },
         Value::Double(value) => Ok(Value::Double(-value)),
-        Value::Duration(Duration(nanos)) => match nanos.checked_neg() {
-            Some(nanos) => Ok(Value::Duration(Duration(nanos))),
-            None => failed("the result of `-` is out of range"),
-        },
         _ => Err(Stop::WrongTypes),
     }
 }

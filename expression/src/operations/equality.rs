@@ -92,7 +92,7 @@ pub(crate) fn is_in(budget: &mut Budget, wanted: &Value<'_>, range: &Value<'_>) 
             }
             Ok(false)
         }
-        Value::Map(map) => Ok(lookup(budget, map, wanted)?.is_some()),
+        Value::Map(map) if wanted.can_be_key() => Ok(lookup(budget, map, wanted)?.is_some()),
         _ => Err(Stop::WrongTypes),
     }
 }

@@ -30,9 +30,6 @@ pub(crate) enum Value<'j> {
     Optional(Option<Rc<Value<'j>>>),
 }
 
-// The budget charges 32 bytes for each element of a list.
-const _: () = assert!(size_of::<Value<'_>>() <= 32, "a value has at most 32 bytes");
-
 impl<'j> Value<'j> {
     /// Borrows a JSON value. A number without a fraction or an exponent is an integer if it fits into 64 bits.
     pub(crate) fn from_json(json: &'j Json) -> Self {
@@ -96,6 +93,11 @@ impl<'j> Value<'j> {
             Value::Type(_) => Type::Kind,
             Value::Optional(_) => Type::Optional,
         }
+    }
+
+    /// Returns whether keys of maps are compared with values of this type.
+    pub(crate) const fn can_be_key(&self) -> bool {
+        matches!(self, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_))
     }
 
     /// Describes the type for messages.

@@ -1,25 +1,19 @@
-//! Interoperability: the runner against third-party servers, installed from the package registries.
-//!
-//! If Python, pip or the registry is missing, the task prints one line and is skipped. A server that is installed and does
-//! not work is a failure.
+//! The runner against litellm's mock server, over both OpenAI protocols.
 
-use std::ffi::OsStr;
-use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use tempfile::NamedTempFile;
 
+use super::install::{self, write};
+use super::process::{stop, succeeds};
 use crate::step::{Failure, Step, progress, root};
 
 /// The tested version. An update is a commit of its own.
 const LITELLM: &str = "litellm[proxy]==1.106.2";
 
-/// A slower installation is skipped, so that CI ends in time.
-const INSTALL_WITHIN: Duration = Duration::from_mins(8);
 const START_WITHIN: Duration = Duration::from_mins(3);
 const RUN_WITHIN: Duration = Duration::from_mins(2);
 
@@ -49,9 +43,10 @@ const CASES: &str = r#"[
 const CONFIG: &str = "[agent]\nsystem_prompt = \"Be brief.\"\n\n[risk]\n\"issue_*\" = \"high\"\n";
 
 /// Runs both OpenAI protocols against litellm's mock server.
-pub(crate) fn run() -> Result<(), Failure> {
+pub(super) fn run() -> Result<(), Failure> {
     let folder = root().join("target/interop");
-    let Some(litellm) = install(&folder)? else { return Ok(()) };
+    let Some(programs) = install::python(&folder.join("venv"), LITELLM)? else { return Ok(()) };
+    let litellm = programs.join("litellm");
     for (name, text) in [("models.yaml", MODELS), ("cases.json", CASES), ("counterproof.toml", CONFIG)] {
         write(&folder.join(name), text)?;
     }
@@ -76,45 +71,6 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Installs the server unless it is already installed. Returns `None` if the machine cannot install it.
-fn install(folder: &Utf8Path) -> Result<Option<Utf8PathBuf>, Failure> {
-    let program = folder.join("venv/bin/litellm");
-    let marker = folder.join("venv/installed.txt");
-    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == LITELLM) {
-        return Ok(Some(program));
-    }
-    let start = Instant::now();
-    std::fs::create_dir_all(folder).map_err(|source| Failure::File { path: folder.to_owned(), source })?;
-    let skip = |why: &str| {
-        progress(&format!("==> skipped: cargo xtask interop ({why})"));
-        Ok(None)
-    };
-    if !succeeds(folder, "python3", ["-m", "venv", "venv"], START_WITHIN) {
-        return skip("python3 with its module venv is not installed");
-    }
-    progress(&format!("==> pip install {LITELLM} into {folder}/venv"));
-    let fixed = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"];
-    let pip = fixed.into_iter().chain(["--retries", "1", "--timeout", "20", LITELLM]);
-    if !succeeds(folder, folder.join("venv/bin/python"), pip, INSTALL_WITHIN) {
-        let within = INSTALL_WITHIN.as_secs() / 60;
-        return skip(&format!(
-            "pip could not install {LITELLM} within {within} minutes: is the package registry reachable?"
-        ));
-    }
-    progress(&format!("    installed in {:.1} s", start.elapsed().as_secs_f64()));
-    write(&marker, LITELLM)?;
-    Ok(Some(program))
-}
-
-/// Writes a file atomically, so that an interrupted run leaves no partial file.
-fn write(path: &Utf8Path, text: &str) -> Result<(), Failure> {
-    let failed = |source| Failure::File { path: path.to_owned(), source };
-    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(root())).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
-}
-
 fn run_cases(folder: &Utf8Path, base_url: &str, protocol: &str, model: &str) -> Result<(), Failure> {
     let run_id = format!("{protocol}-{model}");
     let fixed = ["run", "--cases", "cases.json", "--side", "new", "--timeout", "60s"];
@@ -129,7 +85,9 @@ fn counterproof<'a>(folder: &Utf8Path, arguments: impl IntoIterator<Item = &'a s
     progress(&format!("==> {line}"));
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Utf8PathBuf::from);
     let program = target.join("debug").join(format!("counterproof{}", std::env::consts::EXE_SUFFIX));
-    if succeeds(folder, &program, arguments, RUN_WITHIN) { Ok(()) } else { Err(Failure::Step(line)) }
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).env("AUTHORIZATION", format!("Bearer {KEY}"));
+    if succeeds(command, RUN_WITHIN) { Ok(()) } else { Err(Failure::Step(line)) }
 }
 
 /// Checks that every case of a run has an answer and that its artifact contains `text`.
@@ -142,35 +100,6 @@ fn expect(folder: &Utf8Path, protocol: &str, model: &str, text: &str) -> Result<
         }
     }
     Ok(())
-}
-
-/// Runs a program in the folder. Returns false if it cannot be started, fails, or exceeds the time limit and is killed.
-fn succeeds(
-    folder: &Utf8Path,
-    program: impl AsRef<OsStr>,
-    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    within: Duration,
-) -> bool {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command.env("AUTHORIZATION", format!("Bearer {KEY}"));
-    let Ok(mut child) = command.spawn() else { return false };
-    let end = Instant::now() + within;
-    while Instant::now() < end {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) => thread::sleep(Duration::from_millis(50)),
-            Err(_) => break,
-        }
-    }
-    stop(&mut child);
-    false
-}
-
-fn stop(child: &mut Child) {
-    // Fails if the program has already ended, which needs no action.
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// The running server, stopped on drop.

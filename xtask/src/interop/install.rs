@@ -1,0 +1,90 @@
+//! Packages of Python and npm, installed once into a folder below `target/`.
+//!
+//! If a program, a package or its registry is missing, one line says so, and what needs the package is skipped.
+
+use std::io::Write as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tempfile::NamedTempFile;
+
+use super::process::succeeds;
+use crate::step::{Failure, progress, root};
+
+/// A slower installation is skipped, so that CI ends in time.
+const INSTALL_WITHIN: Duration = Duration::from_mins(8);
+const CREATE_WITHIN: Duration = Duration::from_mins(3);
+
+/// Names the installed package. Written at the end of an installation.
+const MARKER: &str = "installed.txt";
+
+/// Installs a package of Python into an environment of its own, and returns the folder of its programs. Returns `None` if the
+/// machine cannot install it.
+pub(super) fn python(folder: &Utf8Path, package: &str) -> Result<Option<Utf8PathBuf>, Failure> {
+    let programs = folder.join("bin");
+    if is_installed(folder, package) {
+        return Ok(Some(programs));
+    }
+    create(folder)?;
+    let mut environment = Command::new("python3");
+    environment.args(["-m", "venv", folder.as_str()]);
+    if !succeeds(environment, CREATE_WITHIN) {
+        skip("python3 with its module venv is not installed");
+        return Ok(None);
+    }
+    let mut pip = Command::new(programs.join("python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]);
+    pip.args(["--retries", "1", "--timeout", "20", package]);
+    Ok(install(folder, package, pip, "pip")?.then_some(programs))
+}
+
+/// Installs a package of npm, and returns the folder `node_modules`. Returns `None` if the machine cannot install it.
+pub(super) fn npm(folder: &Utf8Path, package: &str) -> Result<Option<Utf8PathBuf>, Failure> {
+    let modules = folder.join("node_modules");
+    if is_installed(folder, package) {
+        return Ok(Some(modules));
+    }
+    create(folder)?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--prefix", folder.as_str(), "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"]);
+    npm.args(["--loglevel", "error", package]);
+    Ok(install(folder, package, npm, "npm")?.then_some(modules))
+}
+
+fn is_installed(folder: &Utf8Path, package: &str) -> bool {
+    std::fs::read_to_string(folder.join(MARKER)).is_ok_and(|installed| installed == package)
+}
+
+/// Runs an installation, and returns whether it succeeds.
+fn install(folder: &Utf8Path, package: &str, command: Command, installer: &str) -> Result<bool, Failure> {
+    progress(&format!("==> {installer} install {package} into {folder}"));
+    let start = Instant::now();
+    if !succeeds(command, INSTALL_WITHIN) {
+        let within = INSTALL_WITHIN.as_secs() / 60;
+        skip(&format!(
+            "{installer} could not install {package} within {within} minutes: is the package registry reachable?"
+        ));
+        return Ok(false);
+    }
+    progress(&format!("    installed in {:.1} s", start.elapsed().as_secs_f64()));
+    write(&folder.join(MARKER), package)?;
+    Ok(true)
+}
+
+fn skip(why: &str) {
+    progress(&format!("==> skipped: a part of cargo xtask interop ({why})"));
+}
+
+pub(super) fn create(folder: &Utf8Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|source| Failure::File { path: folder.to_owned(), source })
+}
+
+/// Writes a file atomically, so that an interrupted run leaves no partial file.
+pub(super) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let failed = |source| Failure::File { path: path.to_owned(), source };
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(root())).map_err(failed)?;
+    file.write_all(text.as_ref()).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! Interoperability: the project against third-party software, installed from the package registries.
+//!
+//! A part whose software cannot be installed prints one line and is skipped. Software that is installed and does not work is a
+//! failure.
+
+mod cel;
+mod install;
+mod litellm;
+mod options;
+mod process;
+
+pub(crate) use options::{Options, run};
