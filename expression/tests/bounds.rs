@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use counterproof_expression::{Expression, MAX_BYTES, NoValue, Outcome};
+use counterproof_expression::{Expression, MAX_BYTES, MAX_DEPTH, NoValue, Outcome};
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
@@ -70,6 +70,29 @@ fn a_large_regular_expression_over_a_long_text_stops_early() {
     let evaluate = |text_of: &str| Expression::compile(text_of, &["text"]).map(|found| found.evaluate(&[&text]));
     assert_eq!(evaluate("text.matches('[01]*1[01]{300}$')"), Ok(Outcome::TooLong));
     assert!(evaluate("text.matches('[01]*1[01]{120000}$')").is_err());
+}
+
+#[test]
+fn the_deepest_expressions_are_evaluated_on_a_small_stack() {
+    let nested = |start: &str, inner: &str, end: &str| {
+        (1..MAX_DEPTH).rev().find_map(|depth| {
+            let text = format!("{}{inner}{}", start.repeat(depth), end.repeat(depth));
+            Expression::compile(&text, &[]).ok()
+        })
+    };
+    let deepest = [
+        nested("[0].all(x, ", "true", ")"),
+        nested("[0].exists_one(x, ", "true", ")"),
+        nested("[0].transformMap(i, v, ", "true", ") == {}"),
+        nested("cel.bind(x, 1, ", "true", ")"),
+        nested("(true ? ", "true", " : false)"),
+        nested("!(", "1 / 0 == 1", ")"),
+        nested("[", "1", "] == []"),
+        nested("'%s'.format([", "1", "])"),
+    ];
+    let worker = std::thread::Builder::new().stack_size(1024 * 1024);
+    let evaluated = worker.spawn(move || deepest.map(|found| found.unwrap().compute(&[]).is_ok()));
+    assert_eq!(evaluated.unwrap().join().unwrap(), [true, true, true, true, true, false, true, true]);
 }
 
 /// Every form makes a value about twice as large, and the chain of them far larger than the memory.

@@ -7,7 +7,7 @@ use crate::functions;
 use crate::node::Kind;
 use crate::values::Type;
 
-/// The macros, as messages list them.
+/// The macros, and the functions that are not in the table because they do not evaluate all of their arguments first.
 const MACROS: [&str; 16] = [
     "has",
     "all",
