@@ -54,8 +54,9 @@ impl Tree {
     }
 }
 
-/// Forms that print their parts, where the digits of doubles and durations differ, and conversions of booleans to integers.
-const EXACT: [&str; 3] = [".format(", "string(", "int("];
+/// Forms that print their parts, where the digits of doubles and durations differ, and forms that take other types of parts
+/// here and there.
+const EXACT: [&str; 4] = [".format(", "string(", "int(", "[?"];
 
 /// The state of a generation.
 pub(crate) struct Generator<'r> {

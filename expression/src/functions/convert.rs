@@ -7,6 +7,9 @@ use crate::values::{Duration, Number, Timestamp, Value, double_text, shortened};
 const TWO_POW_63: f64 = 9_223_372_036_854_775_808.0;
 const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
 
+/// Steps for parsing a timestamp or a duration, which takes several times as long as other short texts.
+const TIME_STEPS: u64 = 5;
+
 pub(super) fn to_bool<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
     match arguments {
         [Value::Bool(value)] => Ok(Value::Bool(*value)),
@@ -110,7 +113,8 @@ pub(super) fn to_bytes<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Eval
 }
 
 /// Converts a text of RFC 3339, or seconds since 1970.
-pub(super) fn to_timestamp<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
+pub(super) fn to_timestamp<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
+    budget.charge(TIME_STEPS)?;
     let time = match arguments {
         [value @ Value::Timestamp(_)] => return Ok(value.clone()),
         [Value::Int(second)] => Timestamp::from_second(*second),
@@ -129,6 +133,7 @@ pub(super) fn to_timestamp<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evalu
 
 /// Converts a text such as `1h30m`.
 pub(super) fn to_duration<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
+    budget.charge(TIME_STEPS)?;
     match arguments {
         [value @ Value::Duration(_)] => Ok(value.clone()),
         [Value::String(text)] => {
