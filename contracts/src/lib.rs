@@ -36,3 +36,4 @@ mod view;
 pub use contract::{Contract, ContractId, ContractKey};
 pub use lifecycle::{Actor, ActorError, Details, State, StateChange, Transition, TransitionError, UnknownState};
 pub use store::{Store, StoreError};
+pub use view::PageError;

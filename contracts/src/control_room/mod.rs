@@ -13,6 +13,7 @@ mod evidence;
 mod item;
 mod model;
 mod options;
+mod page;
 mod read;
 mod text;
 mod work_process;

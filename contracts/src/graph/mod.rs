@@ -9,10 +9,14 @@
 
 mod dependency_graph;
 mod dot;
+mod drawing;
 mod error;
+mod layout;
 mod mermaid;
+mod page;
 mod query;
 
 pub use dependency_graph::{Edge, Graph, Node};
 pub use error::GraphError;
+pub use page::GraphPageError;
 pub use query::{GraphQuery, MAX_HTML_NODES, MAX_NODES};

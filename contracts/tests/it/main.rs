@@ -6,5 +6,6 @@ mod control_room;
 mod documents;
 mod graph;
 mod kit;
+mod pages;
 mod store;
 mod store_index;
