@@ -1,6 +1,6 @@
 //! A process of the integration tests. Without arguments, it is the supervisor of commands, since libtest provides the `main` of
-//! a test. `hold` acquires resources until its standard input ends, and `compete` acquires a port
-//! again and again.
+//! a test. `hold` acquires resources until its standard input ends, `compete` acquires a port again
+//! and again, and `restore` restores a snapshot.
 
 use std::error::Error;
 use std::io::{Read as _, Write as _};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use counterproof_contracts::process::Cancellation;
 use counterproof_contracts::resources::{AcquireRequest, Registry, ResourceRequest};
+use counterproof_contracts::rollback::snapshot::{SnapshotLimits, restore};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(code) = counterproof_safe_run::enter() {
@@ -22,6 +23,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     match arguments[..] {
         ["hold", locks, folder, contract, resources, claims, wait] => {
             hold(locks, folder, contract, resources, claims, wait)
+        }
+        ["restore", start] => {
+            let restored = restore(&serde_json::from_str(start)?, SnapshotLimits::default())?;
+            restored.map(|_| ExitCode::SUCCESS).map_err(|refusal| refusal.to_string().into())
         }
         ["compete", locks, contract, first, last, rounds] => {
             compete(locks, contract, first.parse()?..=last.parse()?, rounds.parse()?)

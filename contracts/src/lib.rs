@@ -28,6 +28,8 @@ pub mod process;
 mod record;
 #[cfg(unix)]
 pub mod resources;
+#[cfg(unix)]
+pub mod rollback;
 pub mod store;
 #[cfg(unix)]
 pub mod verification;

@@ -24,6 +24,24 @@ pub fn open(path: &Utf8Path) -> io::Result<(File, u64)> {
     if found.is_file() { Ok((file, found.len())) } else { Err(not_a_file(&found)) }
 }
 
+/// Opens a regular file, whose name may be any bytes, and does not follow a symbolic link at its end.
+#[cfg(target_os = "linux")]
+pub fn open_exact(path: &std::path::Path) -> io::Result<(File, Metadata)> {
+    use rustix::fs::{Mode, OFlags};
+
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let found = file.metadata()?;
+    if found.is_file() { Ok((file, found)) } else { Err(not_a_file(&found)) }
+}
+
+/// Opens a regular file, whose name may be any bytes, and does not follow a symbolic link at its end.
+#[cfg(not(target_os = "linux"))]
+pub fn open_exact(path: &std::path::Path) -> io::Result<(File, Metadata)> {
+    let found = path.symlink_metadata()?;
+    if found.is_file() { Ok((File::open(path)?, found)) } else { Err(not_a_file(&found)) }
+}
+
 /// Reads a regular file of at most `limit` bytes.
 pub fn read(path: &Utf8Path, limit: u64) -> io::Result<Vec<u8>> {
     let (file, length) = open(path)?;

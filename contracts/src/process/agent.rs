@@ -1,5 +1,7 @@
 //! A program as the agent of a contract: the contract's input on standard input, the output on standard output, both JSON.
 
+use std::ffi::OsString;
+
 use camino::Utf8Path;
 use counterproof_safe_run::Ending;
 use counterproof_validation::{DocumentText, Finding};
@@ -60,9 +62,16 @@ pub fn agent_command(contract: &Contract, line: &str, folder: &Utf8Path) -> Resu
     let mut command = ShellCommand::new(line, folder);
     command.input = input;
     command.stdout_limit = MAX_AGENT_OUTPUT_BYTES;
-    command.set("COUNTERPROOF_CONTRACT_ID", contract.id.as_str());
-    command.set("COUNTERPROOF_CONTRACT_VERSION", contract.version.to_string());
+    command.environment.extend(contract_variables(contract));
     Ok(command)
+}
+
+/// Returns the variables by which the commands of a contract know it.
+pub fn contract_variables(contract: &Contract) -> [(OsString, Option<OsString>); 2] {
+    [
+        ("COUNTERPROOF_CONTRACT_ID".into(), Some(contract.id.as_str().into())),
+        ("COUNTERPROOF_CONTRACT_VERSION".into(), Some(contract.version.to_string().into())),
+    ]
 }
 
 /// Reads the output of an agent that has ended.

@@ -3,7 +3,7 @@
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_redaction::Redactor;
+use counterproof_redaction::{Applied, Redactor};
 use counterproof_safe_run::{LogView, Record};
 use counterproof_store::write::{AtomicFile, Durability, WriteError, create_folder};
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,11 @@ impl EvidenceFolder<'_> {
             self.write(&format!("{name}.log"), &record, |record, file| record.write_log(LogView::Ledger, file))?;
         let events = self.write(&format!("{name}.jsonl"), &record, Record::write_json_lines)?;
         Ok(EvidenceFiles { log, events })
+    }
+
+    /// Masks the secrets in a text.
+    pub fn redact(&self, text: &str) -> String {
+        self.redactor.text(text, &mut Applied::default())
     }
 
     fn write(

@@ -15,7 +15,7 @@ mod finished;
 mod run;
 mod watchdog;
 
-pub use agent::{AgentError, MAX_AGENT_OUTPUT_BYTES, agent_command, agent_output};
+pub use agent::{AgentError, MAX_AGENT_OUTPUT_BYTES, agent_command, agent_output, contract_variables};
 pub use cancellation::Cancellation;
 pub use command::{DEFAULT_GRACE, DEFAULT_TIMEOUT, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, ShellCommand};
 pub use evidence::{EvidenceError, EvidenceFiles, EvidenceFolder};

@@ -27,6 +27,12 @@ pub(super) fn absolute(folder: &Utf8Path, pattern: &str) -> String {
     if rest.is_empty() { start } else { format!("{}/{rest}", start.trim_end_matches('/')) }
 }
 
+/// Returns the names of a pattern before the first one with a special character, as a path. `.` if there are none.
+pub(super) fn literal_start(pattern: &str) -> String {
+    let names: Vec<&str> = pattern.split('/').take_while(|name| !name.contains(SPECIAL)).collect();
+    if names.is_empty() { ".".to_owned() } else { names.join("/") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +53,12 @@ mod tests {
             assert_eq!(absolute(&folder, pattern), format!("{folder}/{expected}"), "{pattern}");
         }
         assert_eq!(absolute(Utf8Path::new("/"), "*"), "/*");
+    }
+
+    #[test]
+    fn a_pattern_starts_with_a_path() {
+        for (pattern, start) in [("src/memory/*.rs", "src/memory"), ("a/b", "a/b"), ("**", "."), ("{a,b}/c", ".")] {
+            assert_eq!(literal_start(pattern), start);
+        }
     }
 }

@@ -7,6 +7,7 @@ use counterproof_validation::nearest;
 use serde_json::{Map, Value};
 
 use super::glob::PathPattern;
+use super::path_lock::literal_start;
 use crate::contract::{Resource, ResourceType};
 
 /// The variable that exports a port without an `env` of its own.
@@ -86,6 +87,14 @@ impl ResourceRequest {
             requests.extend(request);
         }
         if errors.is_empty() { Ok(requests) } else { Err(errors) }
+    }
+
+    /// Returns the files and folders that a file lock covers.
+    pub(crate) fn locked_paths(&self) -> Vec<String> {
+        match self {
+            ResourceRequest::FileLock { patterns } => patterns.iter().map(|text| literal_start(text)).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// The variable that the resource sets.

@@ -6,4 +6,6 @@
 mod kit;
 mod process;
 mod resources;
+mod rollback;
+mod snapshot;
 mod verification;

@@ -1,6 +1,7 @@
 //! A file under construction that is renamed into place.
 
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::NamedTempFile;
@@ -128,20 +129,27 @@ impl Write for AtomicFile {
 }
 
 pub(super) fn create_temporary(path: &Utf8Path) -> Result<NamedTempFile, WriteError> {
+    // The crate creates private files (0600). Artifacts are readable by everyone that the umask allows.
+    create_temporary_in(parent_of(path).as_std_path(), 0o666).map_err(WriteError::at(path))
+}
+
+/// Creates a temporary file with a mode (Unix), from which the umask is taken.
+pub(super) fn create_temporary_in(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(OWN_PREFIX);
-    // The crate creates private files (0600). Artifacts are readable by everyone that the umask allows.
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    let _ = mode;
     // In the folder of the target: a rename across file systems is not atomic.
     for _ in 0..MAX_NAMES {
-        let temporary = builder.tempfile_in(parent_of(path)).map_err(WriteError::at(path))?;
+        let temporary = builder.tempfile_in(folder)?;
         // Locked until it is closed: a file without a lock is the leftover of a killed process.
         if Utf8Path::from_path(temporary.path()).is_none_or(|name| lock_new(temporary.as_file(), name)) {
             return Ok(temporary);
         }
     }
-    Err(WriteError::at(path)(io::ErrorKind::ResourceBusy.into()))
+    Err(io::ErrorKind::ResourceBusy.into())
 }
 
 /// Renames a temporary file to `path`. The content is synced before the rename, otherwise a power loss could leave the

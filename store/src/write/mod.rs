@@ -17,6 +17,7 @@ mod repeatable_error;
 mod shared_folder;
 mod site;
 mod staged_folder;
+mod tree;
 
 pub use atomic_file::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
 pub use files::{append, copy, create_new, write, write_json, write_json_shared};
@@ -33,3 +34,6 @@ pub(crate) use repeatable_error::RepeatableError;
 pub use shared_folder::SharedFolder;
 pub use site::{INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind};
 pub use staged_folder::StagedFolder;
+pub use tree::sync_tree;
+#[cfg(unix)]
+pub use tree::{put_file, put_link};

@@ -1,0 +1,221 @@
+//! Restores a snapshot.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
+use counterproof_store::write;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
+use serde::{Deserialize, Serialize};
+
+use super::difference::{Differences, digest};
+use super::manifest::{Entry, FILES, Manifest, Modified};
+use super::raw_path::RawPath;
+use super::scan::{self, Found, SnapshotLimits, scan};
+use super::take::{replaced_parent, store};
+use super::{SnapshotError, SnapshotRefusal, SnapshotStart};
+
+/// The start of the names of the copies that are made before a rollback.
+const BEFORE: &str = "before-rollback-";
+
+/// The mode bits that this process needs for a folder, and for a file.
+const ACCESS: (u32, u32) = (0o700, 0o400);
+
+/// What a restore changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// Files, folders and links that are put back.
+    pub restored: Vec<String>,
+    /// Files, folders and links that did not exist and are removed.
+    pub removed: Vec<String>,
+    /// Special files among the removed ones, of which no copy is kept.
+    pub not_saved: Vec<String>,
+    /// The folder with everything as it was before the rollback: the copies are in `files` below it. `None` in a plan, and if
+    /// nothing differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<Utf8PathBuf>,
+}
+
+/// Returns what [`restore`] would change. Changes nothing.
+pub fn plan(start: &SnapshotStart, limits: SnapshotLimits) -> Result<Result<Restored, SnapshotRefusal>, SnapshotError> {
+    let manifest = Manifest::read(start)?;
+    let now = match present(start, &manifest, limits)? {
+        Ok(now) => now,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let differences = Differences::new(start.root.as_std_path(), &manifest, &now)?;
+    Ok(Ok(describe(&differences, &now)))
+}
+
+/// Restores the declared paths byte for byte, with their modes, links and times of modification. Keeps a copy of what it changes.
+///
+/// After an interruption, a second call ends in the same state.
+pub fn restore(
+    start: &SnapshotStart,
+    limits: SnapshotLimits,
+) -> Result<Result<Restored, SnapshotRefusal>, SnapshotError> {
+    let (manifest, root) = (Manifest::read(start)?, start.root.as_std_path());
+    if let Some(parent) = replaced_parent(root, &manifest.declared)? {
+        return Ok(Err(SnapshotRefusal::ParentReplaced(parent.to_string())));
+    }
+    remove_leftovers(root, &manifest.declared);
+    make_accessible(root, &manifest.declared)?;
+    let now = match present(start, &manifest, limits)? {
+        Ok(now) => now,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let differences = Differences::new(root, &manifest, &now)?;
+    let mut restored = describe(&differences, &now);
+    if differences.has_content() {
+        // Before anything is changed, so that a damaged snapshot changes nothing.
+        check_copies(start, &manifest, &differences)?;
+        let folder = free_name(&start.folder);
+        restored.saved = Some(store(&start.root, manifest.declared.clone(), &now, &folder)?.folder);
+    }
+    apply(start, &manifest, &differences, &now)?;
+    write::sync_tree(&start.root)?;
+    Ok(Ok(restored))
+}
+
+fn present(
+    start: &SnapshotStart,
+    manifest: &Manifest,
+    limits: SnapshotLimits,
+) -> Result<Result<BTreeMap<RawPath, Found>, SnapshotRefusal>, SnapshotError> {
+    let root = start.root.as_std_path();
+    if let Some(parent) = replaced_parent(root, &manifest.declared)? {
+        return Ok(Err(SnapshotRefusal::ParentReplaced(parent.to_string())));
+    }
+    match scan(root, &manifest.declared, limits) {
+        Err(SnapshotError::TooLarge { limit }) => Ok(Err(SnapshotRefusal::TooLarge(limit))),
+        found => found.map(Ok),
+    }
+}
+
+fn describe(differences: &Differences, now: &BTreeMap<RawPath, Found>) -> Restored {
+    let names = |paths: &[RawPath]| paths.iter().map(ToString::to_string).collect();
+    let special = differences.removed.iter().filter(|path| now.get(path) == Some(&Found::Special));
+    Restored {
+        restored: names(&differences.restored),
+        removed: names(&differences.removed),
+        not_saved: special.map(ToString::to_string).collect(),
+        saved: None,
+    }
+}
+
+/// Removes unfinished files that an interrupted restore has left next to declared files.
+fn remove_leftovers(root: &Path, declared: &[RawPath]) {
+    for path in declared {
+        if let Some(path) = Utf8Path::from_path(&path.below(root)) {
+            write::remove_leftovers_next_to(path);
+        }
+    }
+}
+
+/// Gives this process access to everything at and below the declared paths. Modes are restored at the end.
+fn make_accessible(root: &Path, declared: &[RawPath]) -> Result<(), SnapshotError> {
+    let mut open = declared.to_vec();
+    while let Some(path) = open.pop() {
+        let found = scan::at(root, &path)?;
+        let (mode, needed) = match found {
+            Some(Found::Folder { mode, .. }) => (mode, ACCESS.0),
+            Some(Found::File { mode, .. }) => (mode, ACCESS.1),
+            _ => continue,
+        };
+        if mode & needed != needed {
+            set_mode(&path.below(root), mode | needed).map_err(SnapshotError::io("get access to", &path))?;
+        }
+        if needed == ACCESS.0 {
+            open.extend(scan::children(root, &path)?);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the copies of all files to restore are as they were taken.
+fn check_copies(start: &SnapshotStart, manifest: &Manifest, differences: &Differences) -> Result<(), SnapshotError> {
+    let files = start.folder.join(FILES);
+    for path in &differences.restored {
+        if let Some(Entry::File { sha256, .. }) = manifest.entries.get(path)
+            && !digest(&path.below(files.as_std_path()), path).is_ok_and(|found| found == *sha256)
+        {
+            let reason = format!("the copy of `{path}` was changed or removed");
+            return Err(SnapshotError::Damaged { folder: start.folder.clone(), reason });
+        }
+    }
+    Ok(())
+}
+
+fn free_name(folder: &Utf8Path) -> Utf8PathBuf {
+    let mut names = (1_u64..).map(|number| folder.join(format!("{BEFORE}{number}")));
+    names.find(|name| name.symlink_metadata().is_err()).unwrap_or_else(|| folder.join(BEFORE))
+}
+
+fn apply(
+    start: &SnapshotStart,
+    manifest: &Manifest,
+    differences: &Differences,
+    now: &BTreeMap<RawPath, Found>,
+) -> Result<(), SnapshotError> {
+    let (root, files) = (start.root.as_std_path(), start.folder.join(FILES));
+    for path in differences.removed.iter().rev() {
+        let absolute = path.below(root);
+        let is_folder = matches!(now.get(path), Some(Found::Folder { .. }));
+        let removed = if is_folder { fs::remove_dir(absolute) } else { fs::remove_file(absolute) };
+        removed.map_err(SnapshotError::io("remove", path))?;
+    }
+    for path in &differences.restored {
+        let Some(entry) = manifest.entries.get(path) else { continue };
+        put(entry, &path.below(root), &path.below(files.as_std_path())).map_err(SnapshotError::io("restore", path))?;
+    }
+    // Folders last and from the inside: creating an entry changes the time of its folder, and a mode may forbid it.
+    let folders = manifest.entries.iter().rev().filter(|(_, entry)| matches!(entry, Entry::Folder { .. }));
+    let others = differences.restored.iter().chain(&differences.attributes);
+    let others = others.filter_map(|path| Some((path, manifest.entries.get(path)?)));
+    let others = others.filter(|(_, entry)| !matches!(entry, Entry::Folder { .. }));
+    for (path, entry) in others.chain(folders) {
+        set_attributes(entry, &path.below(root)).map_err(SnapshotError::io("set the mode and time of", path))?;
+    }
+    for parent in manifest.missing_parents.iter().rev() {
+        // A folder that is not empty has files of others in it, and stays.
+        let _ = fs::remove_dir(parent.below(root));
+    }
+    Ok(())
+}
+
+fn put(entry: &Entry, to: &Path, copy: &Path) -> io::Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match entry {
+        Entry::Folder { .. } => fs::create_dir(to),
+        Entry::Link { target, .. } => write::put_link(to, target.as_os_str()),
+        Entry::File { mode, .. } => write::put_file(to, *mode, &mut read_file::open_exact(copy)?.0),
+    }
+}
+
+fn set_attributes(entry: &Entry, path: &Path) -> io::Result<()> {
+    match entry {
+        Entry::File { mode, modified, .. } | Entry::Folder { mode, modified } => {
+            set_mode(path, *mode)?;
+            set_modified(path, *modified)
+        }
+        Entry::Link { modified, .. } => set_modified(path, *modified),
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// Sets the time of a file, a folder or a link itself.
+fn set_modified(path: &Path, modified: Modified) -> io::Result<()> {
+    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let last_modification = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds };
+    let times = Timestamps { last_access, last_modification };
+    Ok(rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
