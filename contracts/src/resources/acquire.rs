@@ -148,7 +148,11 @@ impl<'a> Wanted<'a> {
     fn new(request: &AcquireRequest<'a>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, AcquireError> {
         let folder_error = |source| AcquireError::Folder { path: request.folder.to_owned(), source };
         let folder = request.folder.canonicalize_utf8().map_err(folder_error)?;
-        let mut wanted = Self { claims: request.claims.clone(), ports: Vec::new(), environment: BTreeMap::new() };
+        let mut wanted = Self {
+            claims: request.claims.iter().map(Claim::canonical).collect(),
+            ports: Vec::new(),
+            environment: BTreeMap::new(),
+        };
         for resource in request.resources {
             match resource {
                 ResourceRequest::Port { first, last, variable } => wanted.ports.push((*first, *last, variable)),

@@ -18,7 +18,7 @@ pub enum Access {
     Exclusive,
 }
 
-/// A claim of a holder. Paths are absolute and without symbolic links.
+/// A claim of a holder. In a record, paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Claim {
@@ -54,6 +54,16 @@ pub enum Claim {
 }
 
 impl Claim {
+    /// Returns the claim with the real paths of its folders, so that two ways to one folder are the same.
+    pub(super) fn canonical(&self) -> Self {
+        let real = |path: &Utf8PathBuf| path.canonicalize_utf8().unwrap_or_else(|_| path.clone());
+        match self {
+            Claim::WorkingDirectory { path, access } => Claim::WorkingDirectory { path: real(path), access: *access },
+            Claim::Contract { store, id } => Claim::Contract { store: real(store), id: id.clone() },
+            other => other.clone(),
+        }
+    }
+
     /// True if two holders cannot have both claims at the same time.
     pub fn conflicts_with(&self, other: &Claim) -> bool {
         match (self, other) {

@@ -27,7 +27,11 @@ pub(super) fn with_holder(wanted: &[Claim], other: &LivingHolder) -> Vec<Conflic
         let held = claims.iter().find(|held| wanted.conflicts_with(held))?;
         let Holder { contract, owner, pid, since } = holder;
         let by = format!("contract `{contract}` (owner `{owner}`, process {pid}, since {since})");
-        let message = format!("{wanted}: {held} is held by {by}");
+        let message = if wanted == held {
+            format!("{wanted} is held by {by}")
+        } else {
+            format!("{wanted} overlaps with {held}, held by {by}")
+        };
         Some(Conflict { resource: wanted.to_string(), holder: Some(holder.clone()), message })
     };
     wanted.iter().filter_map(conflict).collect()

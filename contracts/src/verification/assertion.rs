@@ -181,6 +181,9 @@ mod tests {
         {
             assert!(matches!(check(text), AssertionOutcome::Error { .. }), "{text}");
         }
+        let text = "output.name == 'x' && output.missing > 1";
+        let AssertionOutcome::Error { span, .. } = check(text) else { panic!() };
+        assert_eq!(&text[span], "output.missing");
         for text in ["outputs.a", "fail(", ""] {
             assert!(Assertion::compile(text).is_err(), "{text}");
         }

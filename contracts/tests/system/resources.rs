@@ -83,7 +83,9 @@ fn a_conflict_names_the_holder_and_ends_with_it() {
     let refused = kit.hold("shop/two/001", &session("browser"));
     let pid = first.process.id();
     assert!(
-        refused.line.contains(&format!("contract `shop/one/001` (owner `tester`, process {pid}, since 20")),
+        refused.line.contains(&format!(
+            "session `browser` is held by contract `shop/one/001` (owner `tester`, process {pid}, since 20"
+        )),
         "{}",
         refused.line
     );
@@ -208,6 +210,11 @@ fn a_working_directory_is_shared_or_exclusive() {
     two.release();
     let exclusive = start("a/3", "exclusive");
     assert!(!exclusive.is_refused() && start("a/1", "shared").is_refused());
+    let link = kit.locks.path().join("link");
+    std::os::unix::fs::symlink(kit.work.path(), &link).unwrap();
+    let through_link = json!([{"type": "working_directory", "path": link, "access": "shared"}]);
+    let refused = kit.start("a/1", &json!([]), &through_link, 0);
+    assert!(refused.line.contains("overlaps with working directory"), "{}", refused.line);
     exclusive.release();
 }
 
