@@ -2,11 +2,15 @@
 //! first, and what it needs meanwhile.
 //!
 //! ```text
-//! contract files ─▶ contract (types) ─▶ store (JSON Lines, append-only) ◀─ lifecycle (states, who may change them)
+//! contract files ─▶ documents: validation ─▶ store: JSON Lines, append-only ◀─ lifecycle: states, who may change them
+//!                                              ▲
+//! run_many: order, workers ─▶ execution ───────┘
+//!                                 ├─▶ resources, process, verification, rollback
+//!                                 └─▶ case_run: artifacts for `counterproof compare`
 //! ```
 //!
-//! [`Contract`] has the fields of the published contract schema. A [`Store`] has its versions and
-//! transitions, one line each.
+//! [`Contract`] has the fields of the published contract schema. A [`Store`] has its versions and transitions, one line each.
+//! The crate needs Unix: its commands run under safe-run.
 //!
 //! The crate never prints. It takes the clock and all paths as parameters.
 //!
@@ -17,21 +21,23 @@
 //! assert!(change.check(&Actor::System, None).is_err(), "only verification completes a contract");
 //! ```
 
+#![cfg(unix)]
+
+pub mod case_run;
 pub mod contract;
 pub mod control_room;
 pub mod documents;
+pub mod execution;
+pub mod git;
 pub mod graph;
 mod index;
 mod lifecycle;
-#[cfg(unix)]
 pub mod process;
 mod record;
-#[cfg(unix)]
 pub mod resources;
-#[cfg(unix)]
 pub mod rollback;
+pub mod run_many;
 pub mod store;
-#[cfg(unix)]
 pub mod verification;
 mod view;
 

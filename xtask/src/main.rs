@@ -59,6 +59,9 @@ enum Command {
     BenchRedaction,
     /// Measure the cost of safe-run relative to the bare command and to `cat`. Takes about a minute.
     BenchSafeRun,
+    /// Measure the store of contracts against plain synced files, and the evaluation of expressions. Takes about two minutes
+    /// and 1 GB of disk.
+    BenchContracts,
     /// Measure the size of reports of generated runs and the time until a browser can use them. 100,000 cases need about
     /// 10 GB of disk and 10 minutes.
     BenchReport {
@@ -133,6 +136,10 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::BenchRedaction => bench("counterproof-redaction", "throughput", &[]),
         Command::BenchSafeRun => bench_safe_run::run(),
+        Command::BenchContracts => {
+            bench("counterproof-contracts", "bench_contracts", &[])?;
+            bench("counterproof-expression", "bench_expression", &[])
+        }
         Command::BenchReport { cases } => bench_report::run(&cases),
         Command::BenchTrust(args) => bench_trust::run(&args),
         Command::Torture { minutes, seed, kinds } => torture::run(minutes, seed, kinds),

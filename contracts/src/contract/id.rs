@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use counterproof_artifact::CaseId;
+use counterproof_artifact::{CaseId, NameError};
 use serde::{Deserialize, Serialize};
 
 /// Longest id in bytes. As a case id, it is also a file name.
@@ -38,6 +38,9 @@ pub enum IdError {
     /// A segment that starts with a character other than a letter or a digit.
     #[error("the segment `{0}` of the contract id does not start with a letter or a digit")]
     Start(String),
+    /// The id cannot be a file name on every system.
+    #[error("the contract id cannot name files: {0}")]
+    FileName(NameError),
     /// A segment that ends with a dot, which some systems drop.
     #[error("the segment `{0}` of the contract id ends with a dot")]
     End(String),
@@ -54,9 +57,14 @@ impl ContractId {
         &self.0
     }
 
-    /// Returns the id of the contract's case: `~` replaces `/`, and no other contract has the same one.
-    pub fn case_id(&self) -> Result<CaseId, counterproof_artifact::NameError> {
-        self.0.replace('/', "~").parse()
+    /// Returns a name for files of the contract: `~` replaces `/`, and no other contract has the same one.
+    pub fn file_stem(&self) -> String {
+        self.0.replace('/', "~")
+    }
+
+    /// Returns the id of the contract's case, which is its file stem.
+    pub fn case_id(&self) -> Result<CaseId, NameError> {
+        self.file_stem().parse()
     }
 }
 
@@ -83,7 +91,9 @@ impl FromStr for ContractId {
                 Some(_) => {}
             }
         }
-        Ok(Self(text.to_owned()))
+        let id = Self(text.to_owned());
+        id.case_id().map_err(IdError::FileName)?;
+        Ok(id)
     }
 }
 
@@ -168,6 +178,8 @@ mod tests {
             ("a@1", IdError::Character { found: '@', index: 1 }),
             ("a~b", IdError::Character { found: '~', index: 1 }),
             ("a b", IdError::Character { found: ' ', index: 1 }),
+            ("run", IdError::FileName(NameError::Taken("run".into()))),
+            ("nul.x/a", IdError::FileName(NameError::Device("nul.x~a".into()))),
         ] {
             assert_eq!(id.parse::<ContractId>(), Err(error), "{id:?}");
         }

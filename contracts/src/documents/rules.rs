@@ -7,10 +7,9 @@ use counterproof_validation::{Code, RuleFinding};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::contract::ContractId;
-
-/// The variables of an assertion.
-const VARIABLES: [&str; 5] = ["output", "input", "exit_code", "stdout", "stderr"];
+use crate::contract::{ContractId, Resource};
+use crate::resources::ResourceRequest;
+use crate::verification::{ArtifactCheck, OutputSchema, VARIABLES};
 
 /// Checks a document that is JSON. Values of a wrong type are left to the schema.
 pub(super) fn rules(document: &Value) -> Vec<RuleFinding> {
@@ -18,6 +17,8 @@ pub(super) fn rules(document: &Value) -> Vec<RuleFinding> {
     check_id(document, &mut findings);
     check_time(document, &mut findings);
     check_assertions(document, &mut findings);
+    check_output_schema(document, &mut findings);
+    check_resources(document, &mut findings);
     check_commands(document, &mut findings);
     check_dependencies(document, &mut findings);
     check_artifacts(document, &mut findings);
@@ -56,6 +57,34 @@ fn check_assertions(document: &Value, findings: &mut Vec<RuleFinding>) {
                 ..RuleFinding::new(Code::InvalidExpression, pointer, error.message, "a CEL expression")
             });
         }
+    }
+}
+
+fn check_output_schema(document: &Value, findings: &mut Vec<RuleFinding>) {
+    let Some(schema) = document.pointer("/output/schema") else { return };
+    // The schema of the contract refuses other types.
+    if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
+        return;
+    }
+    for error in OutputSchema::compile(schema).err().unwrap_or_default() {
+        let pointer = format!("/output/schema{}", error.pointer);
+        findings.push(RuleFinding {
+            remedy: Some(error.remedy),
+            ..RuleFinding::new(Code::WrongValue, pointer, error.message, "the short form, or a JSON Schema")
+        });
+    }
+}
+
+fn check_resources(document: &Value, findings: &mut Vec<RuleFinding>) {
+    let Some(resources) = document.get("resources").filter(|value| value.is_array()) else { return };
+    // The schema refuses resources of another form.
+    let Ok(resources) = serde_json::from_value::<Vec<Resource>>(resources.clone()) else { return };
+    for error in ResourceRequest::parse_all(&resources).err().unwrap_or_default() {
+        let pointer = format!("/resources{}", error.pointer);
+        findings.push(RuleFinding {
+            remedy: Some(error.remedy),
+            ..RuleFinding::new(Code::WrongValue, pointer, error.message, "a form that docs/contracts.md lists")
+        });
     }
 }
 
@@ -104,17 +133,7 @@ fn check_dependencies(document: &Value, findings: &mut Vec<RuleFinding>) {
 
 fn check_artifacts(document: &Value, findings: &mut Vec<RuleFinding>) {
     for (pointer, text) in texts(document, "/output/artifacts") {
-        let problem = if text.is_empty() {
-            "the path is empty"
-        } else if text.starts_with(['/', '~']) || text.contains('\\') || text.contains('\0') {
-            "the path is not relative, or not portable"
-        } else if text.split('/').any(|part| part == "..") {
-            "the path leaves the working directory"
-        } else if text.contains(['*', '?']) {
-            "the path is a pattern; each artifact is one file"
-        } else {
-            continue;
-        };
+        let Some(problem) = ArtifactCheck::path_problem(text) else { continue };
         let expected = "a path relative to the working directory, such as `src/pool.rs`";
         findings.push(RuleFinding::new(Code::WrongValue, pointer, problem, expected));
     }

@@ -103,6 +103,17 @@ impl Acquired {
 }
 
 impl Registry {
+    /// Returns what others have of a request now, without acquiring anything.
+    pub fn conflicts(
+        &self,
+        request: &AcquireRequest<'_>,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Vec<Conflict>, AcquireError> {
+        let wanted = Wanted::new(request, variable)?;
+        let holders = self.holders()?.ok_or_else(|| AcquireError::Busy(self.folder().to_owned()))?;
+        Ok(wanted.choose(&holders).err().unwrap_or_default())
+    }
+
     /// Acquires all resources of a request. If others have some of them, tries again until the waiting time is over.
     /// `variable` looks up a variable of the environment.
     pub fn acquire(
@@ -134,6 +145,12 @@ impl Registry {
             poll = (poll * 2).min(POLL.1);
         }
     }
+}
+
+/// What an acquisition takes.
+struct Chosen {
+    claims: Vec<Claim>,
+    environment: BTreeMap<String, String>,
 }
 
 /// The resources of a request that do not depend on others.
@@ -182,22 +199,10 @@ impl<'a> Wanted<'a> {
         request: &AcquireRequest<'_>,
     ) -> Result<Result<Acquired, Vec<Conflict>>, AcquireError> {
         let holders: Vec<LivingHolder> = locked.living()?.into_iter().map(LivingHolder::new).collect();
-        let mut conflicts: Vec<Conflict> =
-            holders.iter().flat_map(|holder| conflict::with_holder(&self.claims, holder)).collect();
-        let (mut claims, mut environment) = (self.claims.clone(), self.environment.clone());
-        let mut taken: BTreeSet<u16> = holders.iter().flat_map(LivingHolder::ports).collect();
-        for &(first, last, variable) in &self.ports {
-            if let Some(port) = port::first_free(first..=last, &taken) {
-                taken.insert(port);
-                claims.push(Claim::Port { port });
-                environment.insert(variable.to_owned(), port.to_string());
-            } else {
-                conflicts.push(conflict::no_port(first..=last, &holders));
-            }
-        }
-        if !conflicts.is_empty() {
-            return Ok(Err(conflicts));
-        }
+        let Chosen { claims, environment } = match self.choose(&holders) {
+            Ok(chosen) => chosen,
+            Err(conflicts) => return Ok(Err(conflicts)),
+        };
         let holder = Holder {
             contract: request.contract.to_string(),
             owner: request.owner.to_owned(),
@@ -209,5 +214,23 @@ impl<'a> Wanted<'a> {
         let content = holder::content(holder, claims.clone()).map_err(encoding)?;
         let record = locked.add(&content)?;
         Ok(Ok(Acquired { environment, claims, record }))
+    }
+
+    /// Chooses a free port for each range, or returns what others have.
+    fn choose(&self, holders: &[LivingHolder]) -> Result<Chosen, Vec<Conflict>> {
+        let mut conflicts: Vec<Conflict> =
+            holders.iter().flat_map(|holder| conflict::with_holder(&self.claims, holder)).collect();
+        let (mut claims, mut environment) = (self.claims.clone(), self.environment.clone());
+        let mut taken: BTreeSet<u16> = holders.iter().flat_map(LivingHolder::ports).collect();
+        for &(first, last, variable) in &self.ports {
+            if let Some(port) = port::first_free(first..=last, &taken) {
+                taken.insert(port);
+                claims.push(Claim::Port { port });
+                environment.insert(variable.to_owned(), port.to_string());
+            } else {
+                conflicts.push(conflict::no_port(first..=last, holders));
+            }
+        }
+        if conflicts.is_empty() { Ok(Chosen { claims, environment }) } else { Err(conflicts) }
     }
 }

@@ -54,11 +54,11 @@ fn every_problem_of_a_contract_is_found_at_its_place() {
     4:17 /created_at "yesterday"
       bad-timestamp: the value is not a time with a time zone; a time in ISO 8601 (write it like 2026-01-31T12:00:00Z)
     6:75 /output/artifacts/0 "/etc/passwd"
-      wrong-value: the path is not relative, or not portable; a path relative to the working directory, such as `src/pool.rs` (write one of the allowed values)
+      wrong-value: `/etc/passwd` is an absolute path; a path relative to the working directory, such as `src/pool.rs` (write one of the allowed values)
     6:90 /output/artifacts/1 "../x"
-      wrong-value: the path leaves the working directory; a path relative to the working directory, such as `src/pool.rs` (write one of the allowed values)
+      wrong-value: `../x` leaves its folder; a path relative to the working directory, such as `src/pool.rs` (write one of the allowed values)
     6:98 /output/artifacts/2 "src/*.rs"
-      wrong-value: the path is a pattern; each artifact is one file; a path relative to the working directory, such as `src/pool.rs` (write one of the allowed values)
+      wrong-value: `src/*.rs` is a pattern; name each file; a path relative to the working directory, such as `src/pool.rs` (write one of the allowed values)
     7:31 /verification/command " "
       wrong-value: the command is empty: nothing would be checked; a command line for `sh -c` (write one of the allowed values)
     7:49 /verification/assertion ["x"]

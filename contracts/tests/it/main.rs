@@ -4,8 +4,10 @@
 
 mod control_room;
 mod documents;
+mod git;
 mod graph;
 mod kit;
 mod pages;
+mod processes;
 mod store;
 mod store_index;

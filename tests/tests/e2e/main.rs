@@ -11,6 +11,8 @@ mod closed_pipe;
 mod compare;
 #[cfg(unix)]
 mod conformance;
+mod contract_killed;
+mod contracts_docs;
 mod demo;
 mod docs;
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use counterproof_contracts::store::NewTransition;
 use counterproof_contracts::{Actor, ContractKey, Details, State};
 
 use super::failure::Failure;
-use super::project::{Project, edit, now};
+use super::project::{Project, agent_name, edit, now};
 use super::text;
 use crate::streams::Streams;
 
@@ -17,13 +17,8 @@ pub(crate) struct Args {
     contract: ContractKey,
 
     /// Name of the agent that will own the contract
-    #[arg(long, value_name = "NAME", value_parser = owner)]
+    #[arg(long, value_name = "NAME", value_parser = agent_name)]
     owner: Actor,
-}
-
-/// Parses the name of an agent.
-fn owner(name: &str) -> Result<Actor, String> {
-    format!("agent:{name}").parse().map_err(|_| "a name has 1 to 128 bytes and no control characters".to_owned())
 }
 
 /// Runs the command.

@@ -5,7 +5,7 @@ use counterproof_artifact::Exit;
 
 use super::failure::Failure;
 use super::project::Project;
-use super::{add, claim, compact, decide, diff, history, list, show, transition, validate};
+use super::{add, claim, compact, decide, diff, history, list, run, show, transition, validate};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -43,12 +43,13 @@ enum Command {
     Approve(decide::Args),
     /// Reject a contract: fail its check, or cancel it
     Reject(decide::Args),
+    Run(Box<run::Args>),
     Compact(compact::Args),
     Validate(validate::Args),
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run_contract(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let project = Project { store: args.store.clone(), is_json: args.json };
     dispatch(&args.command, &project, streams)
         .or_else(|failure| if project.is_json { failure.print(streams) } else { Err(failure.into_error()) })
@@ -65,6 +66,7 @@ fn dispatch(command: &Command, project: &Project, streams: &mut Streams) -> Resu
         Command::Claim(args) => claim::run(args, project, streams),
         Command::Approve(args) => decide::run(args, decide::Decision::Approve, project, streams),
         Command::Reject(args) => decide::run(args, decide::Decision::Reject, project, streams),
+        Command::Run(args) => run::run(args, project, streams),
         Command::Compact(args) => compact::run(args, project, streams),
         Command::Validate(args) => validate::run(args, project, streams),
     }

@@ -10,9 +10,15 @@ mod failure;
 mod history;
 mod list;
 mod project;
+mod run;
+mod run_folder;
+mod run_plan;
+mod run_reporter;
+mod run_settings;
+mod run_summary;
 mod show;
 mod text;
 mod transition;
 mod validate;
 
-pub(crate) use command::{Args, run};
+pub(crate) use command::{Args, run_contract as run};

@@ -92,6 +92,11 @@ pub(super) fn person(given: Option<&Actor>) -> Result<Actor, Failure> {
         .ok_or_else(|| Failure::refused("usage", "the name of the person is unknown").hint("pass `--actor human:NAME`"))
 }
 
+/// Parses the name of an agent.
+pub(super) fn agent_name(name: &str) -> Result<Actor, String> {
+    format!("agent:{name}").parse().map_err(|_| "a name has 1 to 128 bytes and no control characters".to_owned())
+}
+
 /// Returns true for `-`, which means standard input.
 pub(super) fn is_standard_input(path: &Utf8Path) -> bool {
     path == "-"

@@ -29,6 +29,6 @@ pub(super) fn details(details: &Details) -> Vec<String> {
     let mut lines = texts(&verification["reasons"]);
     lines.extend(texts(&verification["evidence"]).into_iter().map(|file| format!("evidence: {file}")));
     let rollback = &details.get("rollback").cloned().unwrap_or_default();
-    lines.extend(rollback["way_back"].as_str().map(|way| format!("way back: {way}")));
+    lines.extend(rollback["way_back"].as_str().map(|way| format!("restore with: {way}")));
     lines
 }

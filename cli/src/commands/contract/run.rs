@@ -1,0 +1,152 @@
+//! `counterproof contract run`: executes contracts and verifies them.
+
+use std::num::NonZeroUsize;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::{Exit, RunId, Side};
+use counterproof_contracts::run_many::{ContractEnd, Selection, SelectionError, run_many, select};
+use counterproof_contracts::{Actor, ContractId};
+
+use super::failure::Failure;
+use super::project::{Project, agent_name};
+use super::run_folder::RunFolder;
+use super::run_reporter::RunReporter;
+use super::run_settings::settings;
+use super::{run_plan, run_summary};
+use crate::signals::on_signal;
+use crate::streams::Streams;
+use crate::value_parsers::{duration, new_run_id};
+
+/// Execute contracts: obtain the output, verify it, and undo failed work.
+///
+/// The output of a contract is a JSON file (`--output`), or what an agent command prints (`--agent-cmd`), which reads the
+/// contract's input as JSON from standard input. Contracts are executed in the order of their dependencies. What was executed is also written as
+/// a run folder, which `counterproof compare` reads.
+///
+/// Exit code 0: all contracts are met. 1: a contract is not met, or waits for an approval. 2: invalid arguments, or a contract cannot be executed. 3: a file could
+/// not be read or written. 4: interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Contracts
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    ids: Vec<ContractId>,
+
+    /// Every contract that is pending or ready, and those whose execution was interrupted
+    #[arg(long)]
+    all: bool,
+
+    /// Folder in which the commands run
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(super) workdir: Utf8PathBuf,
+
+    /// Output of the contract as a JSON file; or a folder with one file for each contract, named after its case: `shop~refund~001.json`
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["agent_cmd", "dry_run"])]
+    pub(super) output: Option<Utf8PathBuf>,
+
+    /// Command line that prints the output of a contract as JSON
+    #[arg(long, value_name = "CMD", conflicts_with = "output")]
+    pub(super) agent_cmd: Option<String>,
+
+    /// Time limit of the agent command
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    pub(super) agent_timeout: std::time::Duration,
+
+    /// Name of the agent that claims the contracts
+    #[arg(long, value_name = "NAME", default_value = "counterproof", value_parser = agent_name)]
+    pub(super) owner: Actor,
+
+    /// How many contracts are executed at the same time
+    #[arg(long, short, value_name = "N", default_value = "1")]
+    jobs: NonZeroUsize,
+
+    /// How long to wait for a port, a path, a session or a contract that another process holds
+    /// [default: not at all]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(super) wait: Option<std::time::Duration>,
+
+    /// Environment variable whose value is masked in everything that is stored; can be repeated. Keys of known formats are always masked
+    #[arg(long, value_name = "NAME")]
+    pub(super) redact_env: Vec<String>,
+
+    /// Leave failed work in place; the contract stays failed and can be run again
+    #[arg(long)]
+    pub(super) no_rollback: bool,
+
+    /// Require the approval of a person for every contract
+    #[arg(long)]
+    pub(super) require_approval: bool,
+
+    /// Check everything that can be checked without running a command, print the plan, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Side of the comparison that the run folder belongs to
+    #[arg(long, default_value = "new")]
+    side: Side,
+
+    /// ID of the run and name of its folder [default: the time]
+    #[arg(long, value_name = "ID", value_parser = new_run_id)]
+    run_id: Option<RunId>,
+
+    /// Folder of all runs; the run is written to RUNS/SIDE/ID
+    #[arg(long, value_name = "RUNS", default_value = "runs")]
+    pub(super) out: Utf8PathBuf,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
+    let settings = settings(args, &project.store)?;
+    let store = project.open(streams)?;
+    let selection =
+        if args.all { Selection::All { owner: settings.owner.clone() } } else { Selection::Ids(args.ids.clone()) };
+    let selected = select(&store, &selection)?;
+    if selected.is_empty() {
+        let message = "no contract is pending or ready";
+        return Err(Failure::refused("nothing_to_run", message).hint("add contracts, or name those to run again"));
+    }
+    if args.dry_run {
+        return run_plan::print(&store, &selected, &settings, project, streams);
+    }
+    // Repairs a torn last line before the work begins, and warns about it.
+    drop(super::project::edit(&store, streams)?);
+    let cancellation = settings.cancellation.clone();
+    on_signal(move || cancellation.cancel()).map_err(Failure::io)?;
+    let contracts = selected.iter().map(|it| &it.contract);
+    let folder = RunFolder::create(&args.out, args.side, args.run_id.clone(), contracts)?;
+    let reporter = RunReporter::new(selected.len(), project.is_json);
+    let ends = run_many(&store, &selected, &settings, args.jobs, &|step| {
+        folder.observe(step);
+        reporter.observe(step);
+    })?;
+    reporter.finish();
+    let written = folder.finish()?;
+    run_summary::print(&selected, &ends, &written, project, streams)?;
+    Ok(exit(&ends))
+}
+
+/// Returns the exit code: the most severe of all contracts.
+fn exit(ends: &[ContractEnd]) -> Exit {
+    use counterproof_contracts::execution::Verdict;
+
+    let code = |end: &ContractEnd| match end {
+        ContractEnd::Executed(execution) => match execution.verdict {
+            Verdict::Met | Verdict::AlreadyMet => Exit::Done,
+            Verdict::NotMet | Verdict::AwaitsApproval => Exit::Findings,
+            Verdict::Interrupted => Exit::Interrupted,
+        },
+        ContractEnd::Blocked { .. } => Exit::Findings,
+        ContractEnd::Refused(error) if error.is_io() => Exit::Io,
+        ContractEnd::Refused(_) => Exit::Usage,
+        ContractEnd::NotBegun => Exit::Interrupted,
+    };
+    ends.iter().map(code).max_by_key(|exit| exit.code()).unwrap_or(Exit::Done)
+}
+
+impl From<SelectionError> for Failure {
+    fn from(error: SelectionError) -> Self {
+        match error {
+            SelectionError::Store(error) => error.into(),
+            SelectionError::Twice(_) => Failure::refused("usage", error),
+        }
+    }
+}

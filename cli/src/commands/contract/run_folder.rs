@@ -1,0 +1,84 @@
+//! The run folder that a run of contracts leaves for `compare`.
+
+use std::sync::Mutex;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::{RunId, Side};
+use counterproof_contracts::Contract;
+use counterproof_contracts::case_run::{CASES_FILE, CaseRun, CaseRunError, RunIdentity, write_cases};
+use counterproof_contracts::execution::Verdict;
+use counterproof_contracts::run_many::{ContractEnd, RunStep};
+
+use super::failure::Failure;
+use super::project::now;
+
+/// A run folder under construction.
+pub(super) struct RunFolder {
+    run: CaseRun,
+    cases: Utf8PathBuf,
+    error: Mutex<Option<CaseRunError>>,
+}
+
+/// A finished run folder.
+#[derive(Debug)]
+pub(super) struct WrittenRun {
+    pub(super) folder: Utf8PathBuf,
+    pub(super) cases: Utf8PathBuf,
+}
+
+impl RunFolder {
+    /// Creates the run folder and the cases file.
+    pub(super) fn create<'c>(
+        out: &Utf8Path,
+        side: Side,
+        run_id: Option<RunId>,
+        contracts: impl Iterator<Item = &'c Contract>,
+    ) -> Result<Self, Failure> {
+        let started_at = now();
+        let run_id = match run_id {
+            Some(id) => id,
+            None => started_at.strftime("%Y%m%dT%H%M%S%3fZ").to_string().parse().map_err(Failure::io)?,
+        };
+        write_cases(out, contracts).map_err(Failure::io)?;
+        let identity = RunIdentity {
+            side,
+            run_id,
+            writer: format!("counterproof {}", env!("CARGO_PKG_VERSION")),
+            cases_path: format!("../../{CASES_FILE}"),
+            started_at,
+        };
+        let run = CaseRun::create(out, identity).map_err(|error| match error {
+            CaseRunError::Create(counterproof_store::CreateError::Exists(_)) => {
+                Failure::refused("usage", error).hint("choose another ID with `--run-id`")
+            }
+            other => Failure::io(other),
+        })?;
+        Ok(Self { run, cases: out.join(CASES_FILE), error: Mutex::default() })
+    }
+
+    /// Writes the case of a contract that has ended. The first error is returned by [`RunFolder::finish`].
+    pub(super) fn observe(&self, step: &RunStep<'_>) {
+        let RunStep::Ended(selected, end) = step else { return };
+        let not_executed = |code: &str, reason: &str| self.run.add_not_executed(&selected.contract, code, reason);
+        let added = match end {
+            // A contract that was met before was not executed: there is nothing new to compare.
+            ContractEnd::Executed(execution) if execution.verdict == Verdict::AlreadyMet => Ok(()),
+            ContractEnd::Executed(execution) => self.run.add(execution),
+            ContractEnd::Refused(error) => not_executed(error.code(), &error.to_string()),
+            ContractEnd::Blocked { by, .. } => not_executed("blocked", &format!("its dependency `{by}` is not met")),
+            ContractEnd::NotBegun => not_executed("interrupted", "the run was interrupted"),
+        };
+        if let Err(error) = added {
+            self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+
+    /// Completes the run folder.
+    pub(super) fn finish(self) -> Result<WrittenRun, Failure> {
+        if let Some(error) = self.error.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            return Err(Failure::io(error));
+        }
+        let folder = self.run.finish().map_err(Failure::io)?;
+        Ok(WrittenRun { folder, cases: self.cases })
+    }
+}

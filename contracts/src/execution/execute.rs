@@ -1,0 +1,242 @@
+//! One execution of one contract, from its claim to its end.
+
+use counterproof_redaction::Applied;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::began::{ExecutionStart, INTERRUPTED, ProcessName};
+use super::evidence::Evidence;
+use super::outcome::{Execution, RollbackSummary, Verdict};
+use super::output::{Obtained, obtain};
+use super::recovery::recover;
+use super::steps::Steps;
+use super::undo::undo;
+use super::{Environment, ExecutionError, RollbackMode, RunSettings, details, hold, undo};
+use crate::contract::{Contract, ContractKey};
+use crate::lifecycle::{Details, State};
+use crate::process::EvidenceFolder;
+use crate::record::NoteKind;
+use crate::store::{Store, VersionHistory};
+use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
+
+/// The field of `input.constraints` that requires the approval of a person.
+const REQUIRES_APPROVAL: &str = "requires_approval";
+
+/// The longest text of a stream in an [`Execution`], in characters.
+const STREAM_CHARS: usize = 20_000;
+
+/// Executes the latest version of a contract. A contract that was completed before is not executed again.
+pub fn execute(store: &Store, key: &ContractKey, settings: &RunSettings) -> Result<Execution, ExecutionError> {
+    let contract = store.version(key)?.contract;
+    let plan = VerificationPlan::new(&contract)
+        .map_err(|errors| ExecutionError::Invalid { id: contract.id.clone(), errors })?;
+    if store.version(key)?.state() == State::Completed {
+        let now = (settings.clock)();
+        return Ok(Run::new(store, settings, &contract, now).finish(Verdict::AlreadyMet, State::Completed));
+    }
+    // Held until the end. Whatever a dead process left is ours to continue then.
+    let held = hold::acquire(&contract, store, settings)?;
+    let environment = held.environment();
+    let run = Run::new(store, settings, &contract, (settings.clock)());
+    let version = recover(store, &run.steps, key, settings)?;
+    run.execute(&version, &plan, &environment)
+}
+
+/// One execution in progress.
+struct Run<'s> {
+    store: &'s Store,
+    settings: &'s RunSettings,
+    contract: &'s Contract,
+    steps: Steps<'s>,
+    started_at: Timestamp,
+    result: Collected,
+}
+
+/// What an execution has collected so far.
+#[derive(Default)]
+struct Collected {
+    reasons: Vec<String>,
+    agent: Option<super::AgentRun>,
+    output: Option<Value>,
+    verification: Option<VerificationReport>,
+    streams: Option<[String; 2]>,
+    rollback: Option<RollbackSummary>,
+    evidence: Option<camino::Utf8PathBuf>,
+}
+
+impl<'s> Run<'s> {
+    fn new(store: &'s Store, settings: &'s RunSettings, contract: &'s Contract, started_at: Timestamp) -> Self {
+        let steps = Steps::new(store, settings, contract);
+        Self { store, settings, contract, steps, started_at, result: Collected::default() }
+    }
+
+    fn execute(
+        mut self,
+        version: &VersionHistory,
+        plan: &VerificationPlan<'_>,
+        environment: &Environment,
+    ) -> Result<Execution, ExecutionError> {
+        let state = version.state();
+        if state == State::Verifying && version.open_notes().any(|note| note.kind == NoteKind::ApprovalRequested) {
+            return Ok(self.finish(Verdict::AwaitsApproval, State::Verifying));
+        }
+        let mut evidence = Evidence::create(&self.store.files_folder(), self.contract)?;
+        self.result.evidence = Some(evidence.folder());
+        if matches!(state, State::Pending | State::Ready) {
+            let process = ProcessName::of_this().into_details()?;
+            self.steps.by_owner(State::Claimed, "claimed by a run", process)?;
+        }
+        let start = match state {
+            // An agent that works on its own has begun already.
+            State::Executing | State::Verifying => ExecutionStart::last(version),
+            _ => {
+                let start = undo::begin(self.contract, version, self.settings, &evidence)?;
+                self.steps.by_owner(State::Executing, "the execution began", start.clone().into_details()?)?;
+                Some(start)
+            }
+        };
+        let obtained = obtain(self.contract, self.settings, environment, &mut evidence)?;
+        let output = match self.accept(obtained, &mut evidence)? {
+            Ok(output) => output,
+            Err(interrupted) => {
+                let reason = self.result.reasons.first().cloned().unwrap_or_default();
+                let mut found = details::failure(&self.result.reasons, evidence.names());
+                if interrupted {
+                    found.insert(INTERRUPTED.to_owned(), true.into());
+                }
+                if state == State::Verifying {
+                    self.steps.by_system(State::Failed, &reason, found)?;
+                } else {
+                    self.steps.by_owner(State::Failed, &reason, found)?;
+                }
+                return self.end_failed(start.as_ref(), interrupted, environment, &mut evidence);
+            }
+        };
+        if state != State::Verifying {
+            self.steps.by_owner(State::Verifying, "the agent has finished", Details::new())?;
+        }
+        let verified = self.verify(plan, &output, environment, &mut evidence)?;
+        self.judge(verified, start.as_ref(), environment, &mut evidence)
+    }
+
+    /// Takes the output of the agent. Without one, returns whether the agent was interrupted.
+    fn accept(&mut self, obtained: Obtained, evidence: &mut Evidence) -> Result<Result<Value, bool>, ExecutionError> {
+        self.result.agent = obtained.agent;
+        let output = match obtained.output {
+            Ok(output) => output,
+            Err(reasons) => {
+                self.result.reasons = self.redacted_all(reasons);
+                return Ok(Err(obtained.interrupted));
+            }
+        };
+        let mut stored = output.clone();
+        self.settings.redactor.json(&mut stored, &mut Applied::default());
+        evidence.store_json("output.json", &stored)?;
+        self.result.output = Some(stored);
+        Ok(Ok(output))
+    }
+
+    fn verify(
+        &mut self,
+        plan: &VerificationPlan<'_>,
+        output: &Value,
+        environment: &Environment,
+        evidence: &mut Evidence,
+    ) -> Result<VerificationReport, ExecutionError> {
+        let folder = evidence.folder();
+        let records = EvidenceFolder { path: &folder, redactor: &self.settings.redactor };
+        let mut verify = VerifySettings::new(self.settings.folder(), records);
+        verify.environment.clone_from(environment);
+        verify.supervisor.clone_from(&self.settings.supervisor);
+        let Verified { report, stdout, stderr } = plan.verify(output, &verify, &self.settings.cancellation)?;
+        for attempt in &report.attempts {
+            evidence.add_record(&attempt.evidence);
+        }
+        let text = |head: Option<counterproof_safe_run::OutputHead>| {
+            let bytes = head.map(|head| head.bytes).unwrap_or_default();
+            let masked = self.settings.redactor.text(&String::from_utf8_lossy(&bytes), &mut Applied::default());
+            let skipped = masked.chars().count().saturating_sub(STREAM_CHARS);
+            masked.chars().skip(skipped).collect::<String>()
+        };
+        self.result.streams = Some([text(stdout), text(stderr)]);
+        let mut document = serde_json::to_value(&report)?;
+        self.settings.redactor.json(&mut document, &mut Applied::default());
+        evidence.store_json("verification.json", &document)?;
+        Ok(report)
+    }
+
+    /// Records the outcome of the verification, and undoes work that did not pass.
+    fn judge(
+        mut self,
+        report: VerificationReport,
+        start: Option<&ExecutionStart>,
+        environment: &Environment,
+        evidence: &mut Evidence,
+    ) -> Result<Execution, ExecutionError> {
+        let mut found = details::verification(&report, evidence.names());
+        if report.cancelled {
+            found.insert(INTERRUPTED.to_owned(), true.into());
+        }
+        let (passed, cancelled) = (report.passed, report.cancelled);
+        self.result.reasons = self.redacted_all(details::reasons(&report));
+        self.result.verification = Some(report);
+        if passed && self.requires_approval() {
+            self.steps.note(NoteKind::ApprovalRequested, "the check passed; a person must approve the work", found)?;
+            return Ok(self.finish(Verdict::AwaitsApproval, State::Verifying));
+        }
+        if passed {
+            self.steps.by_system(State::Completed, "the check passed", found)?;
+            return Ok(self.finish(Verdict::Met, State::Completed));
+        }
+        let reason = self.result.reasons.first().map_or("the check did not pass", String::as_str).to_owned();
+        self.steps.by_system(State::Failed, &reason, found)?;
+        self.end_failed(start, cancelled, environment, evidence)
+    }
+
+    /// Undoes failed work, unless the execution was interrupted: then a later one continues.
+    fn end_failed(
+        mut self,
+        start: Option<&ExecutionStart>,
+        interrupted: bool,
+        environment: &Environment,
+        evidence: &mut Evidence,
+    ) -> Result<Execution, ExecutionError> {
+        if interrupted || self.settings.cancellation.is_cancelled() {
+            return Ok(self.finish(Verdict::Interrupted, State::Failed));
+        }
+        if self.settings.rollback == RollbackMode::Never {
+            return Ok(self.finish(Verdict::NotMet, State::Failed));
+        }
+        let (state, summary) = undo(self.contract, start, self.settings, &self.steps, environment, evidence)?;
+        self.result.rollback = Some(summary);
+        Ok(self.finish(Verdict::NotMet, state))
+    }
+
+    fn requires_approval(&self) -> bool {
+        let constraints = self.contract.input.constraints.as_ref();
+        let required = constraints.and_then(|constraints| constraints.get(REQUIRES_APPROVAL));
+        self.settings.requires_approval || required == Some(&json!(true))
+    }
+
+    fn redacted_all(&self, texts: Vec<String>) -> Vec<String> {
+        texts.iter().map(|text| self.settings.redactor.text(text, &mut Applied::default())).collect()
+    }
+
+    fn finish(self, verdict: Verdict, state: State) -> Execution {
+        let Collected { reasons, agent, output, verification, streams, rollback, evidence } = self.result;
+        Execution {
+            contract: self.contract.clone(),
+            verdict,
+            state,
+            reasons,
+            agent,
+            output,
+            verification,
+            streams,
+            rollback,
+            evidence,
+            started_at: self.started_at,
+            ended_at: (self.settings.clock)(),
+        }
+    }
+}

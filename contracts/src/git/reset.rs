@@ -1,0 +1,245 @@
+//! Resets a repository to the start of an execution, after saving everything that the reset discards.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::protected::is_protected;
+use super::repository::Repository;
+use super::status::Status;
+use super::{GitError, GitStart, Protected, Refusal};
+
+/// Where the discarded work is saved.
+const REFS: &str = "refs/counterproof/rollback";
+
+/// The largest number of saved states of one name.
+const MAX_SAVED: u32 = 100_000;
+
+/// Number of commits that a plan lists.
+const LISTED_COMMITS: &str = "20";
+
+/// What a reset would discard.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Discarded {
+    /// The commits since the start, newest first: a short hash and the subject. At most 20.
+    pub commits: Vec<String>,
+    /// The files that would be changed back.
+    pub changed: Vec<String>,
+    /// The new files that would be removed.
+    pub removed: Vec<String>,
+}
+
+/// A reset that is possible.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResetPlan {
+    repository: Repository,
+    /// The starts of the paths that stay as they are, relative to the repository.
+    protected: Vec<String>,
+    /// What it would discard.
+    pub discarded: Discarded,
+}
+
+/// A finished reset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reset {
+    /// What was discarded.
+    pub discarded: Discarded,
+    /// The reference that has all of it. `None` if nothing was discarded.
+    pub saved: Option<String>,
+}
+
+impl Discarded {
+    /// True if there is nothing to discard.
+    pub fn is_empty(&self) -> bool {
+        self.commits.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+
+    /// Returns the counts in one sentence part, such as `2 commits, 3 changed files, 1 new file`.
+    pub fn summary(&self) -> String {
+        let count = |number: usize, one: &str, many: &str| match number {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            number => Some(format!("{number} {many}")),
+        };
+        let parts = [
+            count(self.commits.len(), "commit", "commits"),
+            count(self.changed.len(), "changed file", "changed files"),
+            count(self.removed.len(), "new file", "new files"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+    }
+}
+
+/// Checks whether a folder can be reset to a start, and what that would discard. Changes nothing.
+pub fn plan(
+    start: &GitStart,
+    folder: &Utf8Path,
+    protected: &Protected,
+) -> Result<Result<ResetPlan, Refusal>, GitError> {
+    let Some(repository) = Repository::of(folder)? else { return Ok(Err(Refusal::NoRepository)) };
+    if repository.root != start.root {
+        return Ok(Err(Refusal::OtherRepository));
+    }
+    if let Some(operation) = repository.operation()? {
+        return Ok(Err(Refusal::InProgress(operation)));
+    }
+    if repository.is_sparse()? {
+        return Ok(Err(Refusal::Sparse));
+    }
+    let changed = start.changed_without(protected);
+    let protected = protected.within(&repository.root);
+    if !changed.is_empty() {
+        return Ok(Err(Refusal::ChangedBefore(changed)));
+    }
+    let now = repository.branch()?;
+    if now != start.branch {
+        return Ok(Err(Refusal::OtherBranch { before: start.branch.clone(), now }));
+    }
+    let commit = start.commit.as_str();
+    let is_ancestor = repository.git(&["merge-base", "--is-ancestor", commit, "HEAD"]).answer();
+    // A commit that no longer exists is no ancestor either.
+    if !matches!(is_ancestor, Ok(true)) {
+        return Ok(Err(Refusal::NotADescendant { commit: commit.to_owned() }));
+    }
+    let status = Status::read(&repository)?;
+    if !status.submodules.is_empty() {
+        return Ok(Err(Refusal::Submodules(status.submodules)));
+    }
+    let discarded = discarded(&repository, start, status, &protected)?;
+    let refusal = check_discarded(&repository, start, &discarded);
+    Ok(refusal.map_or(Ok(ResetPlan { repository, protected, discarded }), Err))
+}
+
+fn discarded(
+    repository: &Repository,
+    start: &GitStart,
+    status: Status,
+    protected: &[String],
+) -> Result<Discarded, GitError> {
+    let commit = start.commit.as_str();
+    let range = format!("{commit}..HEAD");
+    let commits = repository.git(&["log", "-n", LISTED_COMMITS, "--format=%h %s", &range]).text()?;
+    // The differences between the commit of the start and the work tree, committed ones included.
+    let changed =
+        repository.git(&["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--"]).paths()?;
+    // A file that was added to the index only is in neither.
+    let staged =
+        repository.git(&["diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--"]);
+    let mut changed: Vec<String> = changed.into_iter().chain(staged.paths()?).collect();
+    changed.sort();
+    changed.dedup();
+    changed.retain(|path| !is_protected(path, protected));
+    let before: HashSet<&String> = start.untracked.iter().collect();
+    Ok(Discarded {
+        commits: commits.lines().map(str::to_owned).collect(),
+        changed,
+        removed: new_files(status, &before, protected),
+    })
+}
+
+/// Returns the files that are not tracked and did not exist at the start.
+fn new_files(status: Status, before: &HashSet<&String>, protected: &[String]) -> Vec<String> {
+    let is_new = |path: &String| !before.contains(path) && !is_protected(path, protected);
+    status.untracked.into_iter().filter(is_new).collect()
+}
+
+fn check_discarded(repository: &Repository, start: &GitStart, discarded: &Discarded) -> Option<Refusal> {
+    let nested: Vec<String> = discarded.removed.iter().filter(|path| path.ends_with('/')).cloned().collect();
+    if !nested.is_empty() {
+        return Some(Refusal::NestedRepositories(nested));
+    }
+    let untracked: HashSet<&String> = start.untracked.iter().collect();
+    let tracked: Vec<String> = discarded.changed.iter().filter(|path| untracked.contains(path)).cloned().collect();
+    if !tracked.is_empty() {
+        return Some(Refusal::TrackedSince(tracked));
+    }
+    let all = discarded.changed.iter().chain(&discarded.removed);
+    let outside: Vec<String> = all.filter(|path| !path.starts_with(&repository.prefix)).cloned().collect();
+    (!outside.is_empty()).then_some(Refusal::OutsideChanges(outside))
+}
+
+/// Resets a folder to a start, if nothing of others would be lost. Saves the discarded work under `name` first.
+///
+/// After a crash in between, a second call ends in the same state.
+pub fn reset(
+    start: &GitStart,
+    folder: &Utf8Path,
+    protected: &Protected,
+    name: &str,
+) -> Result<Result<Reset, Refusal>, GitError> {
+    let ResetPlan { repository, protected, discarded } = match plan(start, folder, protected)? {
+        Ok(plan) => plan,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    if discarded.is_empty() {
+        return Ok(Ok(Reset { discarded, saved: None }));
+    }
+    let saved = save(&repository, &protected, name)?;
+    // Not `--hard`, which would also change protected files.
+    repository.git(&["reset", "--mixed", "--quiet", &start.commit]).output()?;
+    // New files first: one may be in the place of a folder that is restored then.
+    let before: HashSet<&String> = start.untracked.iter().collect();
+    for path in new_files(Status::read(&repository)?, &before, &protected) {
+        remove(&repository.root, &path)?;
+    }
+    let changed = repository.git(&["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]).paths()?;
+    let restored: Vec<String> = changed.into_iter().filter(|path| !is_protected(path, &protected)).collect();
+    if !restored.is_empty() {
+        let arguments = ["restore", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        repository.git(&arguments).literal().with_paths(&restored).output()?;
+    }
+    Ok(Ok(Reset { discarded, saved: Some(saved) }))
+}
+
+/// Saves the checked out commit and the whole work tree, untracked files included, as a commit. Returns its reference.
+fn save(repository: &Repository, protected: &[String], name: &str) -> Result<String, GitError> {
+    let folder = tempfile::Builder::new().prefix("counterproof-index-").tempdir().map_err(GitError::Start)?;
+    let index = folder.path().join("index");
+    let git = |arguments: &[&str]| repository.git(arguments).with_index(&index).with_author();
+    git(&["read-tree", "HEAD"]).output()?;
+    let Status { changed, untracked, .. } = Status::read(repository)?;
+    let mut paths: Vec<String> = changed.into_iter().chain(untracked).collect();
+    paths.retain(|path| !is_protected(path, protected));
+    git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).with_paths(&paths).output()?;
+    let tree = git(&["write-tree"]).text()?;
+    let message = format!("Work of `{name}` before its rollback");
+    let commit = git(&["commit-tree", &tree, "-p", "HEAD", "-m", &message]).text()?;
+    let encoded = encode(name);
+    for number in 1..=MAX_SAVED {
+        let reference = format!("{REFS}/{encoded}/{number}");
+        if repository.git(&["show-ref", "--verify", "--quiet", &reference]).answer()? {
+            continue;
+        }
+        // The empty old value: the reference must not exist.
+        repository.git(&["update-ref", &reference, &commit, ""]).output()?;
+        return Ok(reference);
+    }
+    Err(GitError::Output(format!("show-ref {REFS}/{name}")))
+}
+
+/// Encodes a name as one segment of a reference: letters, digits, `_` and `-`, and everything else as `%` and its byte.
+fn encode(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let part = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().map(part).collect()
+}
+
+/// Removes a file, and the folders above it that are empty then.
+fn remove(root: &Utf8Path, path: &str) -> Result<(), GitError> {
+    let full = root.join(path);
+    match fs::remove_file(&full) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(GitError::File { path: full, source }),
+        _ => {}
+    }
+    let mut parent: Option<Utf8PathBuf> = Utf8Path::new(path).parent().map(Utf8Path::to_owned);
+    while let Some(folder) = parent.filter(|folder| !folder.as_str().is_empty()) {
+        if fs::remove_dir(root.join(&folder)).is_err() {
+            break;
+        }
+        parent = folder.parent().map(Utf8Path::to_owned);
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Executes many contracts: in the order of their dependencies, in parallel where they allow it.
+
+mod preview;
+mod queue;
+mod run;
+mod selection;
+
+pub use preview::{Preview, preview};
+pub use run::{ContractEnd, RunObserver, RunStep, run_many};
+pub use selection::{Selected, Selection, SelectionError, select};

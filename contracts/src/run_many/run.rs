@@ -1,0 +1,145 @@
+//! The workers of a run.
+
+use std::num::NonZeroUsize;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::Selected;
+use super::queue::{Next, Queue};
+use crate::contract::{ContractId, ContractKey};
+use crate::execution::{Execution, ExecutionError, RunSettings, execute};
+use crate::lifecycle::State;
+use crate::store::{Store, StoreError};
+
+/// How a contract of a run ended.
+#[derive(Debug)]
+pub enum ContractEnd {
+    /// It was executed.
+    Executed(Box<Execution>),
+    /// It could not be executed.
+    Refused(ExecutionError),
+    /// A contract that it depends on is not met.
+    Blocked {
+        /// That contract.
+        by: ContractId,
+        /// Its state before the run, if it is not a part of the run.
+        state: Option<State>,
+    },
+    /// The run was interrupted before it began.
+    NotBegun,
+}
+
+/// A step of a run.
+#[derive(Debug)]
+pub enum RunStep<'a> {
+    /// A contract begins.
+    Began(&'a Selected),
+    /// A contract has ended.
+    Ended(&'a Selected, &'a ContractEnd),
+}
+
+/// Receives the steps of a run, from several threads.
+pub type RunObserver<'o> = dyn Fn(&RunStep<'_>) + Sync + 'o;
+
+impl ContractEnd {
+    /// True if the contract is met.
+    pub fn is_met(&self) -> bool {
+        matches!(self, ContractEnd::Executed(execution) if execution.verdict.is_met())
+    }
+}
+
+/// Executes contracts, as many at the same time as `jobs` and their dependencies allow. Returns how each one ended, in the same
+/// order.
+pub fn run_many(
+    store: &Store,
+    selected: &[Selected],
+    settings: &RunSettings,
+    jobs: NonZeroUsize,
+    observer: &RunObserver<'_>,
+) -> Result<Vec<ContractEnd>, StoreError> {
+    let mut ends: Vec<Option<ContractEnd>> = selected.iter().map(|_| None).collect();
+    let queue = Queue::new(selected.iter().map(|it| (it.contract.id.clone(), it.after.iter().cloned().collect())));
+    let shared = Shared { state: Mutex::new((queue, &mut ends)), changed: Condvar::new(), selected, observer };
+    let workers = jobs.get().min(selected.len().max(1));
+    // A connection to the index belongs to one thread.
+    let stores: Vec<Store> = (0..workers).map(|_| Store::open(store.path())).collect::<Result<_, _>>()?;
+    thread::scope(|scope| {
+        for store in stores {
+            let shared = &shared;
+            scope.spawn(move || work(&store, settings, shared));
+        }
+    });
+    drop(shared);
+    Ok(ends.into_iter().map(|end| end.unwrap_or(ContractEnd::NotBegun)).collect())
+}
+
+/// What the workers share.
+struct Shared<'a> {
+    state: Mutex<(Queue, &'a mut Vec<Option<ContractEnd>>)>,
+    changed: Condvar,
+    selected: &'a [Selected],
+    observer: &'a RunObserver<'a>,
+}
+
+type Guard<'g, 'a> = MutexGuard<'g, (Queue, &'a mut Vec<Option<ContractEnd>>)>;
+
+impl<'a> Shared<'a> {
+    fn lock(&self) -> Guard<'_, 'a> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the index of the next contract. `None` if the worker can end.
+    fn next(&self, settings: &RunSettings) -> Option<usize> {
+        let mut state = self.lock();
+        loop {
+            if settings.cancellation.is_cancelled() {
+                for index in state.0.clear() {
+                    self.end(&mut state, index, ContractEnd::NotBegun);
+                }
+            }
+            match state.0.next() {
+                Next::Execute(index) => return Some(index),
+                Next::End => return None,
+                Next::Wait => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn end(&self, state: &mut Guard<'_, 'a>, index: usize, end: ContractEnd) {
+        (self.observer)(&RunStep::Ended(&self.selected[index], &end));
+        state.1[index] = Some(end);
+    }
+
+    fn finish(&self, index: usize, end: ContractEnd) {
+        let mut state = self.lock();
+        let id = &self.selected[index].contract.id;
+        let is_met = end.is_met();
+        self.end(&mut state, index, end);
+        if is_met {
+            state.0.met(id);
+        } else {
+            for (index, by) in state.0.not_met(id) {
+                self.end(&mut state, index, ContractEnd::Blocked { by, state: None });
+            }
+        }
+        self.changed.notify_all();
+    }
+}
+
+fn work(store: &Store, settings: &RunSettings, shared: &Shared<'_>) {
+    while let Some(index) = shared.next(settings) {
+        let selected = &shared.selected[index];
+        let end = match selected.open.first() {
+            Some((by, state)) => ContractEnd::Blocked { by: by.clone(), state: Some(*state) },
+            None => {
+                (shared.observer)(&RunStep::Began(selected));
+                let key = ContractKey { id: selected.contract.id.clone(), version: Some(selected.contract.version) };
+                match execute(store, &key, settings) {
+                    Ok(execution) => ContractEnd::Executed(Box::new(execution)),
+                    Err(error) => ContractEnd::Refused(error),
+                }
+            }
+        };
+        shared.finish(index, end);
+    }
+}
