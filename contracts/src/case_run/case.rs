@@ -61,19 +61,19 @@ pub(super) fn executed(execution: &Execution, context: CaseContext<'_>) -> Case 
         };
         events.push(Event { ts: at.into(), body: EventBody::ToolResult(result) });
     }
-    let content = Content::Json(object(final_output(execution)));
+    let output = Content::Json(object(final_output(execution)));
     events.push(Event {
         ts: at.into(),
         body: EventBody::FinalOutput(FinalOutputEvent {
             content_type: ContentType::Json,
-            content: content.clone(),
+            content: output.clone(),
             extra: Extra::new(),
         }),
     });
     let final_output = FinalOutput {
         content_type: ContentType::Json,
-        output_hash: Some(content.short_hash()),
-        content,
+        output_hash: Some(output.short_hash()),
+        content: output,
         redactions_applied: None,
         extra: Extra::new(),
     };

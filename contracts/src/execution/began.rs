@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use super::RollbackStart;
 use super::steps::EXECUTION;
 use crate::lifecycle::{Details, State, Transition};
 use crate::record::NoteKind;
+use crate::rollback::Began;
 use crate::store::VersionHistory;
 
 /// The field of the evidence of a transition that an interruption or a dead process caused.
@@ -32,7 +32,7 @@ pub struct ExecutionStart {
     /// The time of the start.
     pub started_at: Timestamp,
     /// What a rollback returns to.
-    pub rollback: RollbackStart,
+    pub rollback: Began,
 }
 
 /// A process on a machine.

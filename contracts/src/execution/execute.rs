@@ -125,7 +125,7 @@ impl<'s> Run<'s> {
         let output = match obtained.output {
             Ok(output) => output,
             Err(reasons) => {
-                self.result.reasons = self.redacted_all(reasons);
+                self.result.reasons = self.redacted_all(&reasons);
                 return Ok(Err(obtained.interrupted));
             }
         };
@@ -178,7 +178,7 @@ impl<'s> Run<'s> {
             found.insert(INTERRUPTED.to_owned(), true.into());
         }
         let (passed, cancelled) = (report.passed, report.cancelled);
-        self.result.reasons = self.redacted_all(details::reasons(&report));
+        self.result.reasons = self.redacted_all(&details::reasons(&report));
         self.result.verification = Some(report);
         if passed && self.requires_approval() {
             self.steps.note(NoteKind::ApprovalRequested, "the check passed; a person must approve the work", found)?;
@@ -218,7 +218,7 @@ impl<'s> Run<'s> {
         self.settings.requires_approval || required == Some(&json!(true))
     }
 
-    fn redacted_all(&self, texts: Vec<String>) -> Vec<String> {
+    fn redacted_all(&self, texts: &[String]) -> Vec<String> {
         texts.iter().map(|text| self.settings.redactor.text(text, &mut Applied::default())).collect()
     }
 

@@ -30,8 +30,6 @@ pub use error::ExecutionError;
 pub use execute::execute;
 pub(crate) use hold::unavailable;
 pub use outcome::{AgentRun, Execution, RollbackOutcome, RollbackSummary, Verdict};
-pub use rollback_start::RollbackStart;
-pub(crate) use rollback_start::declared_paths;
 pub use settings::{OutputSource, RollbackMode, RunSettings};
 
 /// Variables to set or to remove for the commands of an execution.

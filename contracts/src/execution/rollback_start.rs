@@ -1,52 +1,38 @@
 //! What a rollback returns to, recorded when an execution begins.
 
 use camino::Utf8Path;
-use serde::{Deserialize, Serialize};
 
 use super::{ExecutionError, OutputSource, RollbackMode, RunSettings};
-use crate::contract::{Contract, ResourceType, RollbackStrategy};
+use crate::contract::{Contract, RollbackStrategy};
 use crate::git::GitStart;
-use crate::rollback::snapshot::{SnapshotLimits, SnapshotStart, take};
-
-/// Characters that make a name a pattern.
-const SPECIAL: [char; 6] = ['*', '?', '[', ']', '{', '}'];
-
-/// What a rollback returns to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "strategy", rename_all = "snake_case")]
-pub enum RollbackStart {
-    /// A commit.
-    GitReset(GitStart),
-    /// A copy of the declared paths.
-    RestoreSnapshot(SnapshotStart),
-    /// Whatever the command of the contract returns to.
-    Custom,
-    /// Nothing: the execution is not rolled back.
-    Unavailable {
-        /// The reason.
-        reason: String,
-    },
-}
+use crate::resources::ResourceRequest;
+use crate::rollback::snapshot::SnapshotLimits;
+use crate::rollback::{Began, declared_paths};
 
 /// Records what a rollback returns to. `folder` is for a snapshot, and does not exist.
-pub(super) fn record(
-    contract: &Contract,
-    settings: &RunSettings,
-    folder: &Utf8Path,
-) -> Result<RollbackStart, ExecutionError> {
+pub(super) fn record(contract: &Contract, settings: &RunSettings, folder: &Utf8Path) -> Result<Began, ExecutionError> {
     let impossible = |reason: String| match settings.rollback {
         RollbackMode::Automatic => Err(ExecutionError::RollbackImpossible { id: contract.id.clone(), reason }),
-        RollbackMode::Never => Ok(RollbackStart::Unavailable { reason }),
+        RollbackMode::Never => Ok(Began::Unavailable { reason }),
     };
     match contract.rollback.strategy {
-        RollbackStrategy::Custom => Ok(RollbackStart::Custom),
+        RollbackStrategy::Custom => Ok(Began::Custom),
         RollbackStrategy::RestoreSnapshot => {
-            let paths = match declared_paths(contract) {
-                Ok(paths) => paths,
-                Err(reason) => return impossible(reason),
-            };
-            match take(settings.folder(), &paths, folder, SnapshotLimits::default()) {
-                Ok(start) => Ok(RollbackStart::RestoreSnapshot(start)),
+            let resources = ResourceRequest::parse_all(contract.resources())
+                .map_err(|errors| ExecutionError::Resources { id: contract.id.clone(), errors })?;
+            let paths = declared_paths(contract, &resources);
+            if paths.is_empty() {
+                return impossible(
+                    "a snapshot would be empty: the contract has neither artifacts nor file locks".to_owned(),
+                );
+            }
+            // It would contain the repository, the store and its evidence.
+            if paths.iter().any(|path| path == ".") {
+                let reason = "a snapshot would be of the whole working directory: begin each path with a folder";
+                return impossible(reason.to_owned());
+            }
+            match Began::snapshot(settings.folder(), &paths, folder, SnapshotLimits::default()) {
+                Ok(began) => Ok(began),
                 Err(error) => impossible(error.to_string()),
             }
         }
@@ -61,30 +47,7 @@ pub(super) fn record(
             if is_made_now && !changed.is_empty() {
                 return impossible(crate::git::Refusal::ChangedBefore(changed).to_string());
             }
-            Ok(RollbackStart::GitReset(start))
+            Ok(Began::GitReset(start))
         }
     }
-}
-
-/// Returns the paths that a snapshot copies: the artifacts, and the paths of the file locks. A pattern means the folder before its
-/// first special name.
-pub(crate) fn declared_paths(contract: &Contract) -> Result<Vec<String>, String> {
-    let mut paths = contract.artifacts().to_vec();
-    let locks = contract.resources().iter().filter(|resource| resource.resource_type == ResourceType::FileLock);
-    for pattern in locks.flat_map(|lock| lock.spec["paths"].as_array().into_iter().flatten()) {
-        let Some(pattern) = pattern.as_str() else { continue };
-        let names: Vec<&str> = pattern.split('/').take_while(|name| !name.contains(SPECIAL)).collect();
-        if names.iter().all(|name| name.is_empty() || *name == ".") {
-            return Err(format!(
-                "a snapshot of `{pattern}` would be one of the whole working directory; begin the pattern with a folder"
-            ));
-        }
-        paths.push(names.join("/"));
-    }
-    if paths.is_empty() {
-        return Err("the contract declares neither artifacts nor file locks, so a snapshot would be empty".to_owned());
-    }
-    paths.sort();
-    paths.dedup();
-    Ok(paths)
 }

@@ -1,20 +1,22 @@
 //! Undoes the work of a failed execution, as its contract says.
 
-use counterproof_redaction::Applied;
+use camino::Utf8Path;
 
 use super::began::{ExecutionStart, ProcessName, was_interrupted};
 use super::evidence::Evidence;
 use super::outcome::{RollbackOutcome, RollbackSummary};
-use super::rollback_start::{RollbackStart, record};
+use super::rollback_start::record;
 use super::steps::Steps;
 use super::{Environment, ExecutionError, RunSettings, details};
 use crate::contract::{Contract, RollbackStrategy};
-use crate::git;
 use crate::lifecycle::{Details, State};
-use crate::process::{EvidenceFolder, ShellCommand, run};
+use crate::process::EvidenceFolder;
 use crate::record::NoteKind;
-use crate::rollback::snapshot::{self, SnapshotLimits};
+use crate::rollback::{Began, RollbackEnd, RollbackPlan, RollbackSettings};
 use crate::store::{Store, VersionHistory};
+
+/// Number of steps of a rollback that a message lists.
+const LISTED_STEPS: usize = 3;
 
 /// The name of the folder of a snapshot, in that of the evidence.
 const SNAPSHOT: &str = "snapshot";
@@ -46,7 +48,7 @@ pub(super) fn undo(
     environment: &Environment,
     evidence: &mut Evidence,
 ) -> Result<(State, RollbackSummary), ExecutionError> {
-    if let Some(reason) = refusal(contract, start, settings)? {
+    if let Some(reason) = refusal(contract, start, settings, evidence) {
         let summary = summary(contract, RollbackOutcome::Refused, reason, None);
         steps.note(NoteKind::RollbackRefused, &summary.message, details::rollback(&summary))?;
         return Ok((State::Failed, summary));
@@ -86,28 +88,50 @@ fn finish(
     Ok((state, summary))
 }
 
-/// Returns why a rollback would throw away work of others, without changing anything.
-pub(super) fn refusal(
+/// Returns why a rollback is refused, without changing anything.
+fn refusal(
     contract: &Contract,
     start: Option<&ExecutionStart>,
     settings: &RunSettings,
-) -> Result<Option<String>, ExecutionError> {
-    let Some(start) = start else {
-        let is_custom = contract.rollback.strategy == RollbackStrategy::Custom;
-        return Ok((!is_custom).then(|| "it is not recorded how the execution began".to_owned()));
+    evidence: &Evidence,
+) -> Option<String> {
+    let folder = evidence.folder();
+    let rollback = match began(contract, start) {
+        Ok(rollback) => rollback,
+        Err(reason) => return Some(reason),
     };
-    Ok(match &start.rollback {
-        RollbackStart::Custom => None,
-        RollbackStart::Unavailable { reason } => Some(reason.clone()),
-        RollbackStart::GitReset(git) => {
-            git::plan(git, &start.workdir, &settings.protected)?.err().map(|refusal| refusal.to_string())
-        }
-        RollbackStart::RestoreSnapshot(snapshot) => match snapshot::plan(snapshot, SnapshotLimits::default()) {
-            Ok(plan) => plan.err().map(|refusal| refusal.to_string()),
-            // A damaged snapshot fails the rollback, and a person decides.
-            Err(error) => Some(error.to_string()),
-        },
-    })
+    match rollback.plan(&rollback_settings(contract, start, settings, &Environment::new(), &folder)) {
+        Ok(RollbackPlan::Steps(_)) => None,
+        Ok(RollbackPlan::Refused(refusal)) => Some(refusal.reason),
+        Err(error) => Some(text(&error)),
+    }
+}
+
+/// Returns what a rollback returns to. Without a record of the start, only a command can undo the work.
+fn began(contract: &Contract, start: Option<&ExecutionStart>) -> Result<Began, String> {
+    match (start, contract.rollback.strategy) {
+        (Some(start), _) => Ok(start.rollback.clone()),
+        (None, RollbackStrategy::Custom) => Ok(Began::Custom),
+        (None, _) => Err("it is not recorded how the execution began".to_owned()),
+    }
+}
+
+fn rollback_settings<'a>(
+    contract: &'a Contract,
+    start: Option<&'a ExecutionStart>,
+    settings: &'a RunSettings,
+    environment: &Environment,
+    folder: &'a Utf8Path,
+) -> RollbackSettings<'a> {
+    let workdir = start.map_or(settings.folder(), |start| &start.workdir);
+    let evidence = EvidenceFolder { path: folder, redactor: &settings.redactor };
+    let mut rollback = RollbackSettings::new(workdir, evidence);
+    rollback.command = contract.rollback.custom.as_deref();
+    rollback.protected.clone_from(&settings.protected);
+    rollback.name = contract.id.as_str();
+    rollback.environment.clone_from(environment);
+    rollback.supervisor.clone_from(&settings.supervisor);
+    rollback
 }
 
 fn perform(
@@ -117,65 +141,34 @@ fn perform(
     environment: &Environment,
     evidence: &mut Evidence,
 ) -> RollbackSummary {
-    let done = match start.map(|start| (&start.rollback, start)) {
-        Some((RollbackStart::GitReset(git), start)) => reset(contract, git, start, settings),
-        Some((RollbackStart::RestoreSnapshot(snapshot), _)) => restore(snapshot),
-        Some((RollbackStart::Unavailable { reason }, _)) => Err((RollbackOutcome::Refused, reason.clone())),
-        Some((RollbackStart::Custom, _)) | None => custom(contract, settings, environment, evidence),
-    };
-    match done {
-        Ok((message, way_back)) => summary(contract, RollbackOutcome::RolledBack, message, way_back),
-        Err((outcome, message)) => summary(contract, outcome, message, None),
-    }
-}
-
-/// What was done, with the way to get it back; or why not.
-type Done = Result<(String, Option<String>), (RollbackOutcome, String)>;
-
-fn reset(contract: &Contract, git: &git::GitStart, start: &ExecutionStart, settings: &RunSettings) -> Done {
-    match git::reset(git, &start.workdir, &settings.protected, contract.id.as_str()) {
-        Ok(Ok(done)) => {
-            let way_back = done.saved.map(|saved| format!("git -C {} checkout {saved} -- .", git.root));
-            Ok((format!("discarded {}", done.discarded.summary()), way_back))
-        }
-        Ok(Err(refusal)) => Err((RollbackOutcome::Refused, refusal.to_string())),
-        Err(error) => Err((RollbackOutcome::Failed, text(&error))),
-    }
-}
-
-fn restore(start: &snapshot::SnapshotStart) -> Done {
-    match snapshot::restore(start, SnapshotLimits::default()) {
-        Ok(Ok(done)) => {
-            let message = format!("restored {} and removed {} files", done.restored.len(), done.removed.len());
-            Ok((message, done.saved.map(|saved| format!("cp -a {saved}/files/. {}", start.root))))
-        }
-        Ok(Err(refusal)) => Err((RollbackOutcome::Refused, refusal.to_string())),
-        Err(error) => Err((RollbackOutcome::Failed, text(&error))),
-    }
-}
-
-fn custom(contract: &Contract, settings: &RunSettings, environment: &Environment, evidence: &mut Evidence) -> Done {
-    let failed = |message: String| (RollbackOutcome::Failed, message);
-    let Some(line) = contract.rollback.custom.as_deref() else {
-        return Err(failed("the contract has no rollback command".to_owned()));
-    };
-    let mut command = ShellCommand::new(line, settings.folder());
-    command.environment.clone_from(environment);
-    command.supervisor.clone_from(&settings.supervisor);
-    let finished = run(&command, &settings.cancellation).map_err(|error| failed(text(&error)))?;
-    let (ending, stopped) = (finished.ending, finished.stopped);
     let folder = evidence.folder();
-    let stored = EvidenceFolder { path: &folder, redactor: &settings.redactor }.store("rollback", finished);
-    let files = stored.map_err(|error| failed(text(&error)))?;
-    evidence.add_record(&files);
-    if let Some(reason) = stopped {
-        return Err(failed(format!("the rollback command failed: {reason}")));
+    let ended = began(contract, start).and_then(|rollback| {
+        let settings_of = rollback_settings(contract, start, settings, environment, &folder);
+        rollback.roll_back(&settings_of, &settings.cancellation).map_err(|error| text(&error))
+    });
+    match ended {
+        Ok(RollbackEnd::RolledBack { done, way_back, evidence: record }) => {
+            if let Some(files) = &record {
+                evidence.add_record(files);
+            }
+            summary(contract, RollbackOutcome::RolledBack, sentence(&done), way_back)
+        }
+        Ok(RollbackEnd::Refused(refusal)) => summary(contract, RollbackOutcome::Refused, refusal.reason, None),
+        Ok(RollbackEnd::Failed { reason, evidence: files }) => {
+            evidence.add_record(&files);
+            summary(contract, RollbackOutcome::Failed, reason, None)
+        }
+        Err(reason) => summary(contract, RollbackOutcome::Failed, reason, None),
     }
-    if !ending.is_success() {
-        return Err(failed(format!("the rollback command ended with {ending}")));
+}
+
+/// Joins what was done. A long list is shortened.
+fn sentence(done: &[String]) -> String {
+    match done {
+        [] => "nothing had changed".to_owned(),
+        _ if done.len() <= LISTED_STEPS => done.join(", "),
+        _ => format!("{} and {} more", done[..LISTED_STEPS].join(", "), done.len() - LISTED_STEPS),
     }
-    let line = settings.redactor.text(line, &mut Applied::default());
-    Ok((format!("ran `{line}`"), None))
 }
 
 fn summary(

@@ -9,17 +9,25 @@ use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
 use super::snapshot::{self, SnapshotError, SnapshotLimits, SnapshotStart};
-use super::{RollbackEnd, RollbackPlan, custom};
+use super::{RollbackEnd, RollbackPlan, RollbackRefusal, custom};
+use crate::git::{self, GitError, GitStart, Protected};
 use crate::process::{Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFolder, ProcessError};
 
 /// What the start of an execution records for a rollback, one variant for each strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "strategy", rename_all = "snake_case")]
 pub enum Began {
+    /// The repository was at this commit.
+    GitReset(GitStart),
     /// The declared paths were copied.
     RestoreSnapshot(SnapshotStart),
     /// The command of the contract undoes the work.
     Custom,
+    /// Nothing was recorded, because the execution is not rolled back.
+    Unavailable {
+        /// Why it could not be.
+        reason: String,
+    },
 }
 
 /// A rollback that could not be prepared or executed.
@@ -31,6 +39,9 @@ pub enum RollbackError {
     /// The snapshot could not be taken or restored.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+    /// A git command failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// The command could not be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -44,6 +55,7 @@ impl RollbackError {
     pub const fn code(&self) -> &'static str {
         match self {
             RollbackError::NoCommand => "no_rollback_command",
+            RollbackError::Git(_) => "storage_error",
             RollbackError::Snapshot(error) => error.code(),
             RollbackError::Process(error) => error.code(),
             RollbackError::Evidence(error) => error.code(),
@@ -58,6 +70,10 @@ pub struct RollbackSettings<'a> {
     pub command: Option<&'a str>,
     /// The working directory.
     pub folder: &'a Utf8Path,
+    /// Paths that a reset of a repository leaves as they are.
+    pub protected: Protected,
+    /// The name under which a reset of a repository saves what it discards.
+    pub name: &'a str,
     /// Variables to set or to remove for the command.
     pub environment: BTreeMap<OsString, Option<OsString>>,
     /// The folder for the record of the command.
@@ -80,6 +96,8 @@ impl<'a> RollbackSettings<'a> {
         Self {
             command: None,
             folder,
+            protected: Protected::default(),
+            name: "contract",
             environment: BTreeMap::new(),
             evidence,
             evidence_name: "rollback",
@@ -114,6 +132,15 @@ impl Began {
                 Ok(planned) => planned.into(),
                 Err(refusal) => RollbackPlan::Refused(refusal.into()),
             },
+            Began::GitReset(start) => match git::plan(start, settings.folder, &settings.protected)? {
+                Ok(plan) if plan.discarded.is_empty() => RollbackPlan::Steps(Vec::new()),
+                Ok(plan) => {
+                    let (commit, discarded) = (&start.commit, plan.discarded.summary());
+                    RollbackPlan::Steps(vec![format!("reset to {commit}, and discard {discarded}")])
+                }
+                Err(refusal) => RollbackPlan::Refused(refusal.into()),
+            },
+            Began::Unavailable { reason } => RollbackPlan::Refused(RollbackRefusal::unavailable(reason)),
             Began::Custom => RollbackPlan::Steps(vec![format!("run `{}`", custom::command(settings.command)?)]),
         })
     }
@@ -131,6 +158,13 @@ impl Began {
                 Ok(restored) => restored.into(),
                 Err(refusal) => RollbackEnd::Refused(refusal.into()),
             }),
+            Began::GitReset(start) => {
+                Ok(match git::reset(start, settings.folder, &settings.protected, settings.name)? {
+                    Ok(reset) => RollbackEnd::from_reset(reset, &start.root),
+                    Err(refusal) => RollbackEnd::Refused(refusal.into()),
+                })
+            }
+            Began::Unavailable { reason } => Ok(RollbackEnd::Refused(RollbackRefusal::unavailable(reason))),
             Began::Custom => custom::roll_back(settings, cancellation),
         }
     }

@@ -1,8 +1,10 @@
 //! What a rollback would do, and how it ended.
 
+use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
 use super::snapshot::{Restored, SnapshotRefusal};
+use crate::git::{self, Reset};
 use crate::process::EvidenceFiles;
 
 /// What a rollback would do.
@@ -47,6 +49,31 @@ pub enum RollbackEnd {
         /// The record of the command.
         evidence: EvidenceFiles,
     },
+}
+
+impl RollbackRefusal {
+    /// Returns the refusal for an execution that recorded nothing to return to.
+    pub(super) fn unavailable(reason: &str) -> Self {
+        Self { code: "unavailable".to_owned(), reason: reason.to_owned() }
+    }
+}
+
+impl RollbackEnd {
+    /// Returns the end for a repository that was reset. `root` is its top folder.
+    pub(super) fn from_reset(reset: Reset, root: &Utf8Path) -> Self {
+        let way_back = reset.saved.map(|saved| format!("git -C {root} checkout {saved} -- ."));
+        RollbackEnd::RolledBack {
+            done: vec![format!("discarded {}", reset.discarded.summary())],
+            way_back,
+            evidence: None,
+        }
+    }
+}
+
+impl From<git::Refusal> for RollbackRefusal {
+    fn from(refusal: git::Refusal) -> Self {
+        Self { code: refusal.code().to_owned(), reason: refusal.to_string() }
+    }
 }
 
 impl From<SnapshotRefusal> for RollbackRefusal {

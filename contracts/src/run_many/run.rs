@@ -131,15 +131,22 @@ fn work(store: &Store, settings: &RunSettings, shared: &Shared<'_>) {
         let selected = &shared.selected[index];
         let end = match selected.open.first() {
             Some((by, state)) => ContractEnd::Blocked { by: by.clone(), state: Some(*state) },
-            None => {
-                (shared.observer)(&RunStep::Began(selected));
-                let key = ContractKey { id: selected.contract.id.clone(), version: Some(selected.contract.version) };
-                match execute(store, &key, settings) {
-                    Ok(execution) => ContractEnd::Executed(Box::new(execution)),
-                    Err(error) => ContractEnd::Refused(error),
-                }
-            }
+            None => execute_selected(store, settings, selected, shared.observer),
         };
         shared.finish(index, end);
+    }
+}
+
+fn execute_selected(
+    store: &Store,
+    settings: &RunSettings,
+    selected: &Selected,
+    observer: &RunObserver<'_>,
+) -> ContractEnd {
+    observer(&RunStep::Began(selected));
+    let key = ContractKey { id: selected.contract.id.clone(), version: Some(selected.contract.version) };
+    match execute(store, &key, settings) {
+        Ok(execution) => ContractEnd::Executed(Box::new(execution)),
+        Err(error) => ContractEnd::Refused(error),
     }
 }

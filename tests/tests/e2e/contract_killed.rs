@@ -10,7 +10,7 @@ use counterproof_tests::Sandbox;
 use serde_json::json;
 
 /// How long one step may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An agent and a check that take long enough to be killed in between.
 const SLOW: &str = "sleep 0.2";
@@ -41,7 +41,7 @@ fn start(sandbox: &Sandbox) -> Child {
 }
 
 fn lines(path: &Utf8Path) -> usize {
-    std::fs::read(path).unwrap().iter().filter(|byte| **byte == b'\n').count()
+    std::fs::read_to_string(path).unwrap().matches('\n').count()
 }
 
 /// Waits until the store has this many lines, or the run has ended. Returns whether it has them.

@@ -5,7 +5,7 @@ use counterproof_artifact::Exit;
 
 use super::failure::Failure;
 use super::project::Project;
-use super::{add, claim, compact, decide, diff, history, list, run, show, transition, validate};
+use super::{add, claim, compact, decide, diff, graph, history, list, run, show, status, transition, validate};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -44,6 +44,8 @@ enum Command {
     /// Reject a contract: fail its check, or cancel it
     Reject(decide::Args),
     Run(Box<run::Args>),
+    Graph(graph::Args),
+    Status(status::Args),
     Compact(compact::Args),
     Validate(validate::Args),
 }
@@ -67,6 +69,8 @@ fn dispatch(command: &Command, project: &Project, streams: &mut Streams) -> Resu
         Command::Approve(args) => decide::run(args, decide::Decision::Approve, project, streams),
         Command::Reject(args) => decide::run(args, decide::Decision::Reject, project, streams),
         Command::Run(args) => run::run(args, project, streams),
+        Command::Graph(args) => graph::run(args, project, streams),
+        Command::Status(args) => status::run(args, project, streams),
         Command::Compact(args) => compact::run(args, project, streams),
         Command::Validate(args) => validate::run(args, project, streams),
     }

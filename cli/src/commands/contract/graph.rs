@@ -7,7 +7,6 @@ use counterproof_contracts::graph::{Graph, GraphError, GraphQuery, MAX_HTML_NODE
 use serde_json::json;
 
 use super::failure::Failure;
-use super::page::page_failure;
 use super::project::Project;
 use crate::streams::Streams;
 
@@ -57,7 +56,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         GraphFormat::Dot => streams.print_document(&graph.to_dot())?,
         GraphFormat::Mermaid => streams.print_document(&graph.to_mermaid())?,
         GraphFormat::Html => {
-            let page = graph.write_page(&args.out).map_err(page_failure)?;
+            let page = graph.write_page(&args.out)?;
             streams.print_line(format_args!("graph: {page}"))?;
         }
     }

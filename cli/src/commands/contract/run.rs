@@ -26,6 +26,7 @@ use crate::value_parsers::{duration, new_run_id};
 /// Exit code 0: all contracts are met. 1: a contract is not met, or waits for an approval. 2: invalid arguments, or a contract cannot be executed. 3: a file could
 /// not be read or written. 4: interrupted.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each one is an option of the command line")]
 pub(crate) struct Args {
     /// Contracts
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]

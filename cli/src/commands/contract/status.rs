@@ -6,7 +6,6 @@ use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions, Work
 use counterproof_contracts::execution::host_name;
 
 use super::failure::Failure;
-use super::page::page_failure;
 use super::project::{Project, now};
 use crate::streams::Streams;
 
@@ -30,7 +29,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     let is_running = |process: &WorkProcess| process.is_running_on(&host);
     let room = ControlRoom::read(&store, &ControlRoomOptions::new(now(), &is_running))?;
     if let Some(folder) = &args.html {
-        let page = room.write_page(folder).map_err(page_failure)?;
+        let page = room.write_page(folder)?;
         project.print(streams, &serde_json::json!({ "page": page }), || format!("control room: {page}"))?;
         return Ok(Exit::Done);
     }
