@@ -9,7 +9,6 @@ use std::time::Instant;
 use jiff::Timestamp;
 use nix::sys::signal::SigSet;
 use rustix::fs::Access;
-use rustix::process::Pid;
 
 use super::input_relay::InputRelay;
 use super::io::{Input, Io, Observer};
@@ -38,7 +37,10 @@ pub fn record(
         blocked = signals.take_from_process().map_err(StartError::Setup)?;
         #[cfg(target_os = "linux")]
         // If the supervisor is killed, its children become children of this process, which can then kill them.
-        rustix::process::set_child_subreaper(Pid::from_raw(1)).map_err(|error| StartError::Setup(error.into()))?;
+        {
+            let this = rustix::process::Pid::from_raw(1);
+            rustix::process::set_child_subreaper(this).map_err(|error| StartError::Setup(error.into()))?;
+        }
     }
     let (started_at, started) = (Timestamp::now(), Instant::now());
     if options.supervisor.is_none() && !supervision::is_entered() {

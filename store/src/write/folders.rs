@@ -10,6 +10,7 @@ use camino::Utf8Path;
 use super::WriteError;
 #[cfg(unix)]
 use super::atomic_file::OWN_PREFIX;
+use super::files::{sync_file, sync_file_system};
 
 /// Creates a folder and its missing parents. The entries of the new folders are on disk when this returns; without that,
 /// a power loss could take files that were synced inside them.
@@ -55,6 +56,24 @@ pub(super) fn rename_folder(from: &Utf8Path, to: &Utf8Path) -> Result<(), WriteE
 /// Syncs the entries of a folder.
 pub fn sync(folder: &Utf8Path) -> Result<(), WriteError> {
     sync_folder(folder).map_err(WriteError::at(folder))
+}
+
+/// Makes everything in a folder durable.
+pub fn sync_tree(folder: &Utf8Path) -> Result<(), WriteError> {
+    // One call for the whole file system where the platform has it: a tree can have many small files.
+    if sync_file_system(folder)? {
+        return Ok(());
+    }
+    for entry in folder.read_dir_utf8().map_err(WriteError::at(folder))? {
+        let entry = entry.map_err(WriteError::at(folder))?;
+        let kind = entry.file_type().map_err(WriteError::at(entry.path()))?;
+        if kind.is_dir() {
+            sync_tree(entry.path())?;
+        } else if kind.is_file() {
+            sync_file(entry.path())?;
+        }
+    }
+    sync(folder)
 }
 
 /// The folder that holds `path`; the current folder for a bare name.

@@ -13,11 +13,12 @@ mod folder_replacement;
 mod folders;
 mod leftovers;
 mod new_file;
+#[cfg(unix)]
+mod put;
 mod repeatable_error;
 mod shared_folder;
 mod site;
 mod staged_folder;
-mod tree;
 
 pub use atomic_file::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
 pub use files::{append, copy, create_new, write, write_json, write_json_shared};
@@ -25,15 +26,14 @@ pub(crate) use files::{create_log, remove, sync_file, sync_file_system};
 pub use folder_replacement::{FolderReplacement, ReplaceError};
 #[cfg(unix)]
 pub use folders::create_public_folder;
-pub use folders::{create_folder, create_new_folder, sync};
+pub use folders::{create_folder, create_new_folder, sync, sync_tree};
 pub(crate) use folders::{parent_of, sync_folder};
 pub use leftovers::remove_leftovers_next_to;
 pub(crate) use leftovers::remove_temporary_files;
 pub use new_file::{copy_new, write_new};
+#[cfg(unix)]
+pub use put::{put_file, put_link};
 pub(crate) use repeatable_error::RepeatableError;
 pub use shared_folder::SharedFolder;
 pub use site::{INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind};
 pub use staged_folder::StagedFolder;
-pub use tree::sync_tree;
-#[cfg(unix)]
-pub use tree::{put_file, put_link};

@@ -1,22 +1,17 @@
 //! Writers for restoring a tree of files. Names may be any bytes that the system allows.
 //!
-//! A file or link replaces another one by a rename. Nothing is synced on its own: [`sync_tree`] makes a whole tree durable.
+//! A file or link replaces another one by a rename. Nothing is synced on its own: [`sync_tree`](super::sync_tree) makes a whole tree durable.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use camino::Utf8Path;
-
-use super::WriteError;
 use super::atomic_file::{OWN_PREFIX, create_temporary_in};
 
 /// Writes a file with a mode (Unix) and all bytes of a reader. It replaces a file or link with this name.
-#[cfg(unix)]
 pub fn put_file(path: &Path, mode: u32, content: &mut impl Read) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-
     // Private until it is complete: the content may be.
     let mut temporary = create_temporary_in(parent_of(path), 0o600)?;
     io::copy(content, temporary.as_file_mut())?;
@@ -26,29 +21,10 @@ pub fn put_file(path: &Path, mode: u32, content: &mut impl Read) -> io::Result<(
 }
 
 /// Creates a symbolic link. It replaces a file or link with this name.
-#[cfg(unix)]
 pub fn put_link(path: &Path, target: &OsStr) -> io::Result<()> {
     let create = |temporary: &Path| std::os::unix::fs::symlink(target, temporary);
     let temporary = tempfile::Builder::new().prefix(OWN_PREFIX).make_in(parent_of(path), create)?;
     temporary.persist(path).map(drop).map_err(|error| error.error)
-}
-
-/// Makes everything in a folder durable.
-pub fn sync_tree(folder: &Utf8Path) -> Result<(), WriteError> {
-    // One call for the whole file system where the platform has it: a tree can have many small files.
-    if super::sync_file_system(folder)? {
-        return Ok(());
-    }
-    for entry in folder.read_dir_utf8().map_err(WriteError::at(folder))? {
-        let entry = entry.map_err(WriteError::at(folder))?;
-        let kind = entry.file_type().map_err(WriteError::at(entry.path()))?;
-        if kind.is_dir() {
-            sync_tree(entry.path())?;
-        } else if kind.is_file() {
-            super::sync_file(entry.path())?;
-        }
-    }
-    super::sync(folder)
 }
 
 fn parent_of(path: &Path) -> &Path {
