@@ -193,7 +193,13 @@ fn change(editor: &mut Editor<'_>, id: &str, at: i64, to: State, evidence: Value
         _ => Actor::Agent("claude-code".to_owned()),
     };
     let key = ContractKey { id: id.parse().unwrap(), version: None };
-    let reason = "the work is done".to_owned();
+    let reason = match to {
+        State::Failed => "the verification failed",
+        State::RollingBack => "the work of a failed verification is undone",
+        State::RolledBack => "the work is undone",
+        _ => "next step",
+    };
+    let reason = reason.to_owned();
     let request = NewTransition { key, to, actor, reason, owner: None, details: details(evidence) };
     editor.transition(request, minute(at)).unwrap();
 }

@@ -1,23 +1,16 @@
 // What every report has to be in a browser, from disk and without a network. The folders come in `REPORTS`, one a line, and
 // those of histories in `HISTORIES`.
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import { createReadStream, existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { launch, watched } from "./browser.mjs";
+import { insideOf, JENKINS, launch, serve, STRICT, unfold, violations } from "./browser.mjs";
 import { addressOf, brokenLinks, evaluationOf, kindsOf, pagesOf } from "./report.mjs";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const AXE_RULES = { preload: false, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] };
 const REPORTS = (process.env.REPORTS ?? "").split("\n").filter(Boolean);
 const HISTORIES = (process.env.HISTORIES ?? "").split("\n").filter(Boolean);
-const STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'";
-/** What Jenkins sends with every file of a build: no scripts at all. */
-const JENKINS = "sandbox; default-src 'none'; img-src 'self'; style-src 'self';";
 
 let browser;
 before(async () => {
@@ -26,40 +19,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** Runs a body in a watched context, and fails for anything that went wrong in it. */
-async function inside(root, options, body) {
-  const { context, page, problems } = await watched(browser, root, options);
-  try {
-    const result = await body(page, context);
-    assert.deepEqual(problems, []);
-    return result;
-  } finally {
-    await context.close();
-  }
-}
-
-/** Opens everything that is folded, so that it is looked at too. */
-const unfold = (page) => page.evaluate(() => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
-
-/** What axe says of a page as it stands. */
-async function violations(page, name) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate((rules) => window.axe.run(document, rules), AXE_RULES);
-  return violations.map(({ id, nodes }) => `${name}: ${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("\n")}`);
-}
-
-/** Serves a folder on the loopback with one policy. */
-async function serve(root, policy) {
-  const types = { ".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".json": "application/json" };
-  const server = createServer((request, response) => {
-    const file = path.join(root, decodeURIComponent(new URL(request.url, "http://x").pathname));
-    if (!file.startsWith(root) || !existsSync(file)) return response.writeHead(404).end();
-    response.writeHead(200, { "content-type": types[path.extname(file)] ?? "text/plain", "content-security-policy": policy });
-    createReadStream(file).pipe(response);
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { address: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
-}
+const inside = (root, options, body) => insideOf(browser, root, options, body);
 
 for (const root of REPORTS) {
   describe(root, () => {

@@ -1,4 +1,4 @@
-//! Browser tests: writes reports and runs the suite in `tests/browser/` on them, from disk.
+//! Browser tests: writes reports and pages of contracts, and runs the suite in `tests/browser/` on them, from disk.
 //!
 //! A script installs the dependencies of the suite. Without node, a browser or a network, the task prints one line and is
 //! skipped. A failure of installed software fails the task.
@@ -13,7 +13,8 @@ use crate::step::{Failure, Step, progress, root};
 /// The file with the browser's path; written at the end of the installation.
 const INSTALLED: &str = "node_modules/.browser";
 
-/// Tests the demo's report, one of hostile answers, one with repeats, the history of all three, and the reports in `folders`.
+/// Tests the demo's report, one of hostile answers, one with repeats, the history of all three, the pages of contracts, and the
+/// reports in `folders`.
 pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let Some(browser) = install()? else { return Ok(()) };
     Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
@@ -27,10 +28,11 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     }
     let listed: Vec<_> = reports.iter().map(|report| report.as_str()).collect();
     let mut suite = Command::new("node");
-    suite.args(["--test", "--test-reporter=spec", "suite.test.mjs"]).current_dir(suite_folder());
+    suite.args(["--test", "--test-reporter=spec", "suite.test.mjs", "contracts.test.mjs"]).current_dir(suite_folder());
     suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
     suite.env("HISTORIES", scratch.join("history"));
-    finish(suite, "node --test tests/browser/suite.test.mjs")
+    suite.env("CONTRACTS", contract_pages(&scratch.join("contracts"))?.join("\n"));
+    finish(suite, "node --test tests/browser")
 }
 
 /// Installs the dependencies and returns the path of the browser. Returns `None` if the installation fails.
@@ -76,6 +78,15 @@ fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     let new = ["--new", "runs/new/run-0", "runs/new/run-1", "runs/new/run-2"];
     counterproof(&scratch.join("repeats"), "report", &[&compare[..], &repeats, &new].concat())?;
     Ok(["demo/report", "hostile/report", "repeats/report"].map(|report| scratch.join(report)).to_vec())
+}
+
+/// Writes control rooms and graphs of contracts and returns their folders.
+fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
+    let run =
+        ["run", "--quiet", "--package", "counterproof-contracts", "--example", "contract_pages", "--locked", "--"];
+    Step::cargo(run).with(&[folder.to_string()]).run()?;
+    let pages = ["demo/room", "demo/graph", "demo/part", "hostile/room", "hostile/graph", "large/graph"];
+    Ok(pages.into_iter().map(|page| folder.join(page).into_string()).collect())
 }
 
 /// Runs the program. Exit code 1 is accepted: a failed gate writes a report too.

@@ -16,6 +16,10 @@ const FOLDER: PageFolder = PageFolder {
     marker: "A control room of Counterproof. The next control room that is written here replaces it. Open index.html.\n",
 };
 
+/// Longest summary or reason, and longest name, in characters.
+const MAX_SENTENCE: usize = 240;
+const MAX_NAME: usize = 60;
+
 /// The width of the bar of all tiers, and the least width of a part.
 const BAR: u64 = 1000;
 const LEAST: u64 = 8;
@@ -58,7 +62,8 @@ struct TierView {
     omission: String,
     /// Whether each contract is shown with its reasons.
     is_detailed: bool,
-    has_work: bool,
+    is_finished: bool,
+    has_durations: bool,
     items: Vec<ItemView>,
 }
 
@@ -173,7 +178,8 @@ impl TierView {
             count: group_digits(list.count),
             omission: list.omission(list.items.len()),
             is_detailed: matches!(list.tier, Tier::NeedsDecision | Tier::Anomaly),
-            has_work: list.tier == Tier::Completed,
+            is_finished: list.tier == Tier::Completed,
+            has_durations: list.tier != Tier::Queued,
             items: list.items.iter().map(|item| ItemView::new(item, now)).collect(),
         }
     }
@@ -181,26 +187,31 @@ impl TierView {
 
 impl ItemView {
     fn new(item: &Item, now: Timestamp) -> Self {
-        let text = |text: &str| one_line(text, MAX_TEXT);
+        let text = |text: &str| one_line(text, MAX_SENTENCE);
+        let name = |text: &str| one_line(text, MAX_NAME);
         let rollback = item.rollback.as_ref();
         let outcome = |it: &super::RollbackSummary| match (&it.outcome, &it.message) {
-            (Some(outcome), Some(message)) => format!("{}: {}", text(outcome).replace('_', " "), text(message)),
+            (Some(outcome), Some(message)) => format!("{}: {}", name(outcome).replace('_', " "), text(message)),
             (one, other) => one.as_deref().or(other.as_deref()).map(text).unwrap_or_default(),
         };
         Self {
             key: format!("{}@{}", item.id, item.version),
-            project: text(&item.project),
+            project: name(&item.project),
             state: item.state.into(),
             summary: if item.summary == item.id.as_str() { String::new() } else { text(&item.summary) },
             attention: item.attention.as_ref().map(|it| text(&it.message)).unwrap_or_default(),
             verification: item.verification.as_ref().map(VerificationView::new),
             changes: item.changes.map(changes).unwrap_or_default(),
             duration: item.duration_ms.map(show).unwrap_or_default(),
-            owner: item.owner.as_deref().map(text).unwrap_or_default(),
+            owner: item.owner.as_deref().map(name).unwrap_or_default(),
             since: item.since.map(time).unwrap_or_default(),
             age: item.since.map(|since| show(millis_between(since, now))).unwrap_or_default(),
             rollback: rollback.map(outcome).unwrap_or_default(),
-            way_back: rollback.and_then(|it| it.way_back.as_deref()).map(text).unwrap_or_default(),
+            // Not shortened: a command must be whole.
+            way_back: rollback
+                .and_then(|it| it.way_back.as_deref())
+                .map(|text| one_line(text, MAX_TEXT))
+                .unwrap_or_default(),
             commands: item.commands.clone(),
         }
     }
@@ -213,7 +224,7 @@ impl VerificationView {
             VerificationResult::Failed => ("failed", "✗", "FAILED"),
             VerificationResult::Unknown => ("pending", "?", "unknown"),
         };
-        let reason = summary.reason.as_deref().map(|reason| one_line(reason, MAX_TEXT)).unwrap_or_default();
+        let reason = summary.reason.as_deref().map(|reason| one_line(reason, MAX_SENTENCE)).unwrap_or_default();
         Self { class, sign, word, reason }
     }
 }

@@ -28,9 +28,14 @@ const BASELINES: [i64; 2] = [20, 38];
 const BETWEEN: i64 = 64;
 const MARGIN: i64 = 4;
 
+/// The greatest width of a drawing that is made smaller to fit the page. A wider one would be too small to read.
+const SCALED_UP_TO: i64 = 1360;
+
 /// A drawing.
 #[derive(Debug)]
 pub(super) struct Drawing {
+    /// Whether it may be made smaller.
+    pub(super) is_scaled: bool,
     pub(super) width: i64,
     pub(super) height: i64,
     pub(super) boxes: Vec<BoxView>,
@@ -89,9 +94,9 @@ pub(super) fn draw(graph: &Graph) -> Option<Drawing> {
     }
     // The keyboard visits the boxes in the order of the graph.
     boxes.sort_unstable_by_key(|it| it.index);
-    let width = columns.last().map_or(0, |(x, width)| x + width);
+    let width = columns.last().map_or(0, |(x, width)| x + width) + MARGIN;
     let curves = layout.routes.iter().map(|route| curve(route, &layout, &columns)).collect();
-    Some(Drawing { width: width + MARGIN, height: bottom + MARGIN, boxes, curves })
+    Some(Drawing { is_scaled: width <= SCALED_UP_TO, width, height: bottom + MARGIN, boxes, curves })
 }
 
 /// Returns the left edge and the width of each layer.
