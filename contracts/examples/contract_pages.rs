@@ -115,7 +115,7 @@ fn demo(store: &Store) {
     add(store, &[contract("billing/vat-report/001", "Report the VAT", &[])]);
     let mut editor = store.edit(&LockOptions::default()).unwrap();
     work(&mut editor, "billing/vat-report/001", 560, State::Claimed);
-    let process = json!({"execution": {"process": {"pid": 4711, "host": "build-3"}}});
+    let process = json!({"execution": {"pid": 4711, "host": "build-3"}});
     change(&mut editor, "billing/vat-report/001", 561, State::Executing, process);
 }
 

@@ -100,11 +100,10 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Returns the process of the last execution, if it is recorded.
+/// Returns the process of the last execution, or of the claim before it, if it is recorded.
 pub(super) fn process(version: &VersionHistory) -> Option<WorkProcess> {
-    let start = version.transitions().rev().find(|it| it.to == State::Executing)?;
-    let execution = start.details.get("execution")?;
-    let process = execution.get("process").unwrap_or(execution);
+    let start = version.transitions().rev().find(|it| matches!(it.to, State::Claimed | State::Executing))?;
+    let process = start.details.get(if start.to == State::Claimed { "process" } else { "execution" })?;
     let pid = process.get("pid")?.as_u64().and_then(|pid| u32::try_from(pid).ok())?;
     Some(WorkProcess { pid, host: process.get("host").and_then(text) })
 }

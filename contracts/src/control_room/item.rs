@@ -123,13 +123,10 @@ pub(super) fn stalled(
         };
         return Ok(Some(Attention { code: AttentionCode::NoProgress, message }));
     }
-    if status.state == State::Claimed {
-        return Ok(None);
-    }
     let Some(process) = process_of()? else { return Ok(None) };
     Ok(((options.is_running)(&process) == Some(false)).then(|| Attention {
         code: AttentionCode::ProcessEnded,
-        message: format!("process {} executed the contract and does not run any more", process.pid),
+        message: format!("process {} worked on the contract and does not run any more", process.pid),
     }))
 }
 

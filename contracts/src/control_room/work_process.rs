@@ -17,7 +17,7 @@ impl WorkProcess {
         use rustix::io::Errno;
         use rustix::process::{Pid, test_kill_process};
 
-        if self.host.as_deref() != Some(host) {
+        if host.is_empty() || self.host.as_deref() != Some(host) {
             return None;
         }
         let pid = Pid::from_raw(i32::try_from(self.pid).ok()?)?;

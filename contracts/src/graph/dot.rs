@@ -17,7 +17,7 @@ impl Graph {
     /// Returns the graph in the DOT language, one statement a line.
     pub fn to_dot(&self) -> String {
         let mut dot = String::from(
-            "digraph contracts {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"];\n",
+            "digraph contracts {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\"];\n",
         );
         for node in self.nodes() {
             let state = StateView::from(node.state);
@@ -72,7 +72,7 @@ mod tests {
         insta::assert_snapshot!(graph.to_dot(), @r##"
 digraph contracts {
   rankdir=LR;
-  node [shape=box, style="rounded,filled", fontname="sans-serif"];
+  node [shape=box, style="rounded,filled", fontname="Helvetica"];
   "shop/c000" [label="shop/c000\nRefund \"twice\" &amp; \\N\n○ pending", class="pending", color="#5a6068", fillcolor="#f4f5f6"];
   "shop/c001" [label="shop/c001\nRefund \"twice\" &amp; \\N\n◔ ready", class="ready", color="#5a6068", fillcolor="#f4f5f6"];
   "shop/c000" -> "shop/c001";

@@ -239,27 +239,28 @@ fn the_same_is_a_json_document() {
 fn work_without_progress_or_without_its_process_is_an_anomaly() {
     let sandbox = Sandbox::new();
     let store = sandbox.store();
-    let names = ["claimed", "dead", "dead-verifying", "alive", "elsewhere", "agent"];
+    let names = ["claimed", "dead", "dead-claim", "dead-verifying", "alive", "elsewhere", "agent"];
     add(&store, &names.map(|name| contract(name, &[]))).unwrap();
     on(&store, "claimed").to(State::Claimed, 0, agent("ada"), "mine", json!({}));
-    let process = |pid: u32, host: &str| json!({"execution": {"process": {"pid": pid, "host": host}, "workdir": "/w"}});
+    let process = |pid: u32, host: &str| json!({"execution": {"pid": pid, "host": host, "workdir": "/w"}});
     on(&store, "dead").start(1, process(7, "here"));
-    // An older form of the evidence has the fields without an object around them.
-    on(&store, "dead-verifying").start(2, json!({"execution": {"pid": 7, "host": "here"}})).verify(2);
+    let claim = json!({"process": {"pid": 7, "host": "here"}});
+    on(&store, "dead-claim").to(State::Claimed, 1, agent("ada"), "work", claim);
+    on(&store, "dead-verifying").start(2, process(7, "here")).verify(2);
     on(&store, "alive").start(3, process(8, "here"));
     on(&store, "elsewhere").start(3, process(7, "there"));
     on(&store, "agent").start(3, json!({"execution": {"workdir": "/w"}}));
     let is_running = |process: &WorkProcess| (process.host.as_deref() == Some("here")).then_some(process.pid != 7);
     let read = |at| ControlRoom::read(&store, &ControlRoomOptions::new(minute(at), &is_running)).unwrap();
     let now = read(5);
-    assert_eq!(ids(&now, Tier::Anomaly), ["dead", "dead-verifying"]);
+    assert_eq!(ids(&now, Tier::Anomaly), ["dead", "dead-claim", "dead-verifying"]);
     assert_eq!(ids(&now, Tier::Running), ["agent", "alive", "elsewhere"]);
     assert_eq!(ids(&now, Tier::Queued), ["claimed"]);
     let attention = now.tier(Tier::Anomaly).unwrap().items[0].attention.clone().unwrap();
     assert_eq!(attention.code, AttentionCode::ProcessEnded);
-    assert_eq!(attention.message, "process 7 executed the contract and does not run any more");
+    assert_eq!(attention.message, "process 7 worked on the contract and does not run any more");
     let later = read(6);
-    assert_eq!(ids(&later, Tier::Anomaly), ["claimed", "dead", "dead-verifying"]);
+    assert_eq!(ids(&later, Tier::Anomaly), ["claimed", "dead", "dead-claim", "dead-verifying"]);
     let attention = later.tier(Tier::Anomaly).unwrap().items[0].attention.clone().unwrap();
     assert_eq!(
         (attention.code, attention.message.as_str()),
@@ -394,6 +395,8 @@ fn a_process_that_was_waited_for_does_not_run() {
     child.wait().unwrap();
     assert_eq!(process.is_running_on("here"), Some(false));
     assert_eq!(WorkProcess { host: None, ..process }.is_running_on("here"), None);
+    let nowhere = WorkProcess { pid: 1, host: Some(String::new()) };
+    assert_eq!(nowhere.is_running_on(""), None, "two machines without a name are not the same");
 }
 
 #[test]
