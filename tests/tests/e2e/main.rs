@@ -12,6 +12,7 @@ mod compare;
 #[cfg(unix)]
 mod conformance;
 mod contract_killed;
+mod contracts;
 mod contracts_docs;
 mod demo;
 mod docs;
