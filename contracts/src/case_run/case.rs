@@ -134,7 +134,8 @@ fn steps(execution: &Execution) -> Vec<Step> {
         steps.push(Step {
             call_id: "agent".to_owned(),
             tool: "agent",
-            args: json!({ "command": agent.command }),
+            // Not the command: it is a setting of the run, and usually differs between the compared versions.
+            args: json!({ "contract": execution.contract.id }),
             status: status(agent.exit_code == 0),
             duration_ms: agent.duration_ms,
             payload: json!({ "exit_code": agent.exit_code }),

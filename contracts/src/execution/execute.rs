@@ -14,7 +14,7 @@ use super::undo::undo;
 use super::{Environment, ExecutionError, RollbackMode, RunSettings, details, hold, undo};
 use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Details, State};
-use crate::process::EvidenceFolder;
+use crate::process::{EvidenceFolder, contract_variables};
 use crate::record::NoteKind;
 use crate::store::{Store, VersionHistory};
 use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
@@ -36,7 +36,8 @@ pub fn execute(store: &Store, key: &ContractKey, settings: &RunSettings) -> Resu
     }
     // Held until the end. Whatever a dead process left is ours to continue then.
     let held = hold::acquire(&contract, store, settings)?;
-    let environment = held.environment();
+    let mut environment = held.environment();
+    environment.extend(contract_variables(&contract));
     let run = Run::new(store, settings, &contract, (settings.clock)());
     let version = recover(store, &run.steps, key, settings)?;
     run.execute(&version, &plan, &environment)

@@ -303,7 +303,7 @@ fn a_person_approves_what_was_verified_and_the_status_shows_what_needs_a_decisio
     assert_eq!(run.code, Some(1), "{run}");
     assert!(run.stderr.contains("needs approval"), "{run}");
     let status = project.contract(&["status"]);
-    assert!(status.stdout.starts_with("Needs decision (1)\n"), "{status}");
+    assert!(status.stdout.starts_with("Needs a decision (1)\n"), "{status}");
     let page = project.contract(&["status", "--html", "room"]);
     assert_eq!(page.stdout, "control room: room/index.html\n");
     let html = std::fs::read_to_string(project.sandbox.path("room/index.html")).unwrap();
