@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::outcome::RollbackSummary;
+use crate::git::Changes;
 use crate::lifecycle::Details;
 use crate::verification::{
     ArtifactCheck, AssertionOutcome, AssertionResult, FoundArtifact, OutputCheck, VerificationReport,
@@ -12,26 +13,31 @@ use crate::verification::{
 const MAX_REASONS: usize = 50;
 
 /// Returns the evidence of a verification. `evidence` has the names of the files, relative to the files of the store.
-pub(super) fn verification(report: &VerificationReport, evidence: &[String]) -> Details {
+pub(super) fn verification(report: &VerificationReport, changes: Option<Changes>, evidence: &[String]) -> Details {
     let last = report.attempts.last();
+    let changes = changes.map_or_else(Map::new, |it| {
+        let counts = json!({"files": it.files, "insertions": it.insertions, "deletions": it.deletions});
+        Map::from_iter([("changes".to_owned(), counts)])
+    });
     let artifact = |it: &ArtifactCheck| match &it.found {
         FoundArtifact::Found { sha256, bytes } => json!({"path": it.path, "sha256": sha256, "bytes": bytes}),
         FoundArtifact::Problem { message, .. } => json!({"path": it.path, "problem": message}),
     };
-    Map::from_iter([(
-        "verification".to_owned(),
-        json!({
-            "passed": report.passed,
-            "exit_code": last.map(|attempt| attempt.exit_code),
-            "timed_out": last.is_some_and(|attempt| attempt.stopped == Some(crate::process::StopReason::TimedOut)),
-            "duration_ms": report.attempts.iter().map(|attempt| attempt.duration_ms).sum::<u64>(),
-            "attempts": report.attempts.len(),
-            "reasons": reasons(report),
-            "assertions": report.assertions.iter().map(assertion).collect::<Vec<Value>>(),
-            "artifacts": report.artifacts.iter().map(artifact).collect::<Vec<Value>>(),
-            "evidence": evidence,
-        }),
-    )])
+    let mut document = json!({
+        "passed": report.passed,
+        "exit_code": last.map(|attempt| attempt.exit_code),
+        "timed_out": last.is_some_and(|attempt| attempt.stopped == Some(crate::process::StopReason::TimedOut)),
+        "duration_ms": report.attempts.iter().map(|attempt| attempt.duration_ms).sum::<u64>(),
+        "attempts": report.attempts.len(),
+        "reasons": reasons(report),
+        "assertions": report.assertions.iter().map(assertion).collect::<Vec<Value>>(),
+        "artifacts": report.artifacts.iter().map(artifact).collect::<Vec<Value>>(),
+        "evidence": evidence,
+    });
+    if let Some(fields) = document.as_object_mut() {
+        fields.extend(changes);
+    }
+    Map::from_iter([("verification".to_owned(), document)])
 }
 
 /// Returns the evidence of a failure before the verification.

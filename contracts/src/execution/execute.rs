@@ -16,6 +16,7 @@ use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Details, State};
 use crate::process::{EvidenceFolder, contract_variables};
 use crate::record::NoteKind;
+use crate::rollback::Began;
 use crate::store::{Store, VersionHistory};
 use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
 
@@ -83,15 +84,16 @@ impl<'s> Run<'s> {
         }
         let mut evidence = Evidence::create(&self.store.files_folder(), self.contract)?;
         self.result.evidence = Some(evidence.folder());
-        if matches!(state, State::Pending | State::Ready) {
-            let process = ProcessName::of_this().into_details()?;
-            self.steps.by_owner(State::Claimed, "claimed by a run", process)?;
-        }
         let start = match state {
             // An agent that works on its own has begun already.
             State::Executing | State::Verifying => ExecutionStart::last(version),
             _ => {
+                // Before the claim: a contract whose rollback would be impossible stays as it is.
                 let start = undo::begin(self.contract, version, self.settings, &evidence)?;
+                if matches!(state, State::Pending | State::Ready) {
+                    let process = ProcessName::of_this().into_details()?;
+                    self.steps.by_owner(State::Claimed, "claimed by a run", process)?;
+                }
                 self.steps.by_owner(State::Executing, "the execution began", start.clone().into_details()?)?;
                 Some(start)
             }
@@ -174,7 +176,12 @@ impl<'s> Run<'s> {
         environment: &Environment,
         evidence: &mut Evidence,
     ) -> Result<Execution, ExecutionError> {
-        let mut found = details::verification(&report, evidence.names());
+        // Only for people, so a failure of git is no failure of the contract.
+        let changes = start.and_then(|start| match &start.rollback {
+            Began::GitReset(git) => git.changes(&start.workdir).ok(),
+            _ => None,
+        });
+        let mut found = details::verification(&report, changes, evidence.names());
         if report.cancelled {
             found.insert(INTERRUPTED.to_owned(), true.into());
         }

@@ -31,6 +31,8 @@ pub use execute::execute;
 pub(crate) use hold::unavailable;
 pub use outcome::{AgentRun, Execution, RollbackOutcome, RollbackSummary, Verdict};
 pub use settings::{OutputSource, RollbackMode, RunSettings};
+pub(crate) use undo::rollback_problem;
+pub use undo::start_details;
 
 /// Variables to set or to remove for the commands of an execution.
 type Environment = BTreeMap<OsString, Option<OsString>>;

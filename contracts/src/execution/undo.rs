@@ -1,14 +1,16 @@
 //! Undoes the work of a failed execution, as its contract says.
 
 use camino::Utf8Path;
+use jiff::Timestamp;
 
 use super::began::{ExecutionStart, ProcessName, was_interrupted};
 use super::evidence::Evidence;
 use super::outcome::{RollbackOutcome, RollbackSummary};
-use super::rollback_start::record;
+use super::rollback_start::StartRequest;
 use super::steps::Steps;
-use super::{Environment, ExecutionError, RunSettings, details};
+use super::{Environment, ExecutionError, RollbackMode, RunSettings, details};
 use crate::contract::{Contract, RollbackStrategy};
+use crate::git::Protected;
 use crate::lifecycle::{Details, State};
 use crate::process::EvidenceFolder;
 use crate::record::NoteKind;
@@ -35,8 +37,28 @@ pub(super) fn begin(
     {
         return Ok(ExecutionStart { process, started_at, ..before });
     }
-    let rollback = record(contract, settings, &evidence.folder().join(SNAPSHOT))?;
+    let rollback = StartRequest::new(settings).record(contract, &evidence.folder().join(SNAPSHOT))?;
     Ok(ExecutionStart { workdir: settings.workdir.clone(), process, started_at, rollback })
+}
+
+/// Returns the evidence of the start of an agent that works on its own, for its transition to [`State::Executing`].
+pub fn start_details(
+    store: &Store,
+    contract: &Contract,
+    workdir: &Utf8Path,
+    protected: &Protected,
+    now: Timestamp,
+) -> Result<Details, ExecutionError> {
+    let evidence = Evidence::create(&store.files_folder(), contract)?;
+    let request = StartRequest { folder: workdir, protected, is_work_ahead: true, mode: RollbackMode::Automatic };
+    let rollback = request.record(contract, &evidence.folder().join(SNAPSHOT))?;
+    let start = ExecutionStart { workdir: workdir.to_owned(), process: None, started_at: now, rollback };
+    Ok(start.into_details()?)
+}
+
+/// Returns why an execution could not be rolled back. Changes nothing.
+pub(crate) fn rollback_problem(contract: &Contract, settings: &RunSettings) -> Result<Option<String>, ExecutionError> {
+    StartRequest::new(settings).problem(contract)
 }
 
 /// Undoes failed work. Returns the state of the contract afterwards.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Selected;
 use crate::contract::{Contract, RollbackStrategy};
-use crate::execution::{OutputSource, RollbackMode, RunSettings, unavailable};
+use crate::execution::{OutputSource, RollbackMode, RunSettings, rollback_problem, unavailable};
 use crate::lifecycle::State;
 use crate::process::MAX_AGENT_OUTPUT_BYTES;
 use crate::store::{Store, StoreError};
@@ -60,6 +60,10 @@ pub fn preview(store: &Store, selected: &Selected, settings: &RunSettings) -> Re
         Err(error) => preview.problems.push(error.to_string()),
     }
     preview_rollback(contract, settings, &mut preview);
+    match rollback_problem(contract, settings) {
+        Ok(problem) => preview.problems.extend(problem),
+        Err(error) => preview.problems.push(error.to_string()),
+    }
     Ok(preview)
 }
 

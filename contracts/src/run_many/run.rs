@@ -7,7 +7,7 @@ use std::thread;
 use super::Selected;
 use super::queue::{Next, Queue};
 use crate::contract::{ContractId, ContractKey};
-use crate::execution::{Execution, ExecutionError, RunSettings, execute};
+use crate::execution::{Execution, ExecutionError, RunSettings, Verdict, execute};
 use crate::lifecycle::State;
 use crate::store::{Store, StoreError};
 
@@ -42,6 +42,10 @@ pub enum RunStep<'a> {
 pub type RunObserver<'o> = dyn Fn(&RunStep<'_>) + Sync + 'o;
 
 impl ContractEnd {
+    fn is_interrupted(&self) -> bool {
+        matches!(self, ContractEnd::Executed(execution) if execution.verdict == Verdict::Interrupted)
+    }
+
     /// True if the contract is met.
     pub fn is_met(&self) -> bool {
         matches!(self, ContractEnd::Executed(execution) if execution.verdict.is_met())
@@ -113,13 +117,14 @@ impl<'a> Shared<'a> {
     fn finish(&self, index: usize, end: ContractEnd) {
         let mut state = self.lock();
         let id = &self.selected[index].contract.id;
-        let is_met = end.is_met();
+        let (is_met, is_interrupted) = (end.is_met(), end.is_interrupted());
         self.end(&mut state, index, end);
         if is_met {
             state.0.met(id);
         } else {
             for (index, by) in state.0.not_met(id) {
-                self.end(&mut state, index, ContractEnd::Blocked { by, state: None });
+                let end = if is_interrupted { ContractEnd::NotBegun } else { ContractEnd::Blocked { by, state: None } };
+                self.end(&mut state, index, end);
             }
         }
         self.changed.notify_all();

@@ -1,6 +1,6 @@
 //! Contracts as a user works with them: the example of the contract schema, many contracts, refusals, and two nights.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use counterproof_store::write::{Durability, create_folder, write};
 use counterproof_tests::{Finished, Sandbox};
@@ -327,6 +327,64 @@ fn an_agent_that_works_on_its_own_is_verified_from_its_output_file() {
     assert!(foreign.code == Some(2) && foreign.stderr.contains("its owner is `claude`"), "{foreign}");
     let met = project.contract(&["run", "a", "--output", "out.json", "--owner", "claude"]);
     assert_eq!((met.code, project.state("a").as_str()), (Some(0), "completed"), "{met}");
+}
+
+#[test]
+fn the_work_of_an_agent_on_its_own_is_rolled_back_to_where_it_began() {
+    let project = Project::new();
+    let mut contract = simple("a", &[]);
+    contract["rollback"] = json!({"strategy": "git_reset"});
+    project.add(&contract);
+    project.put(".counterproof/out.json", "{\"ok\": false}");
+    assert_eq!(project.contract(&["claim", "a", "--owner", "claude"]).code, Some(0));
+    let start = ["transition", "a", "--to", "executing", "--actor", "agent:claude", "--reason", "go", "--workdir", "."];
+    assert_eq!(project.contract(&start).code, Some(0));
+    project.put("work.txt", "work");
+    let failed = project.contract(&["run", "a", "--output", ".counterproof/out.json", "--owner", "claude"]);
+    assert_eq!((failed.code, project.state("a").as_str()), (Some(1), "rolled_back"), "{failed}");
+    assert!(failed.stderr.contains("rolled back: discarded 1 new file"), "{failed}");
+    assert!(!project.sandbox.path("work.txt").exists());
+    let history = project.json(&["history", "a"]);
+    let failed = &history["versions"][0]["events"][4]["transition"]["details"]["verification"];
+    assert_eq!(failed["changes"]["files"], 1, "{failed}");
+}
+
+#[test]
+fn a_contract_that_could_not_be_rolled_back_is_not_run() {
+    let project = Project::new();
+    let mut contract = simple("a", &[]);
+    contract["rollback"] = json!({"strategy": "git_reset"});
+    project.add(&contract);
+    project.put(".gitignore", "changed, and not committed\n");
+    let plan = project.contract(&["run", "a", "--agent-cmd", GOOD, "--dry-run"]);
+    assert!(plan.code == Some(1) && plan.stdout.contains("commit or stash them"), "{plan}");
+    let refused = project.contract(&["run", "a", "--agent-cmd", "touch ran; echo '{}'"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("commit or stash them"), "{refused}");
+    assert!(!project.sandbox.path("ran").exists(), "the agent did not run");
+    assert_eq!(project.contract(&["run", "a", "--agent-cmd", GOOD, "--no-rollback"]).code, Some(0));
+}
+
+#[test]
+fn an_interrupted_run_ends_with_4_and_continues() {
+    let project = Project::new();
+    project.add(&simple("a", &[]));
+    project.add(&simple("b", &["a"]));
+    let mut run = project
+        .sandbox
+        .command(["contract", "run", "--all", "--agent-cmd", "touch started; sleep 300"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !project.sandbox.path("started").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(4));
+    assert_eq!(project.state("a"), "failed");
+    let finished = project.contract(&["run", "--all", "--agent-cmd", GOOD]);
+    assert_eq!((finished.code, project.state("b").as_str()), (Some(0), "completed"), "{finished}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use counterproof_artifact::Exit;
 use counterproof_contracts::StoreError;
+use counterproof_contracts::execution::ExecutionError;
 use serde_json::json;
 
 use crate::command_error::CommandError;
@@ -53,6 +54,13 @@ impl From<StoreError> for Failure {
         let (code, hint) = (error.code(), error.hint());
         let error = if error.is_io() { CommandError::io(error) } else { CommandError::usage(error) };
         Self { code, error: hint.into_iter().fold(error, CommandError::hint) }
+    }
+}
+
+impl From<ExecutionError> for Failure {
+    fn from(error: ExecutionError) -> Self {
+        let code = error.code();
+        Self { code, error: if error.is_io() { CommandError::io(error) } else { CommandError::usage(error) } }
     }
 }
 

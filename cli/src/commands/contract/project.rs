@@ -97,6 +97,19 @@ pub(super) fn agent_name(name: &str) -> Result<Actor, String> {
     format!("agent:{name}").parse().map_err(|_| "a name has 1 to 128 bytes and no control characters".to_owned())
 }
 
+/// Returns the absolute path of a working directory.
+pub(super) fn existing_folder(path: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
+    let folder = path.canonicalize_utf8().map_err(|error| {
+        Failure::refused("usage", format!("cannot use the working directory `{path}`: {error}"))
+            .hint("pass an existing folder with `--workdir`")
+    })?;
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let message = format!("the working directory `{folder}` is not a folder");
+    Err(Failure::refused("usage", message).hint("pass a folder with `--workdir`"))
+}
+
 /// Returns true for `-`, which means standard input.
 pub(super) fn is_standard_input(path: &Utf8Path) -> bool {
     path == "-"

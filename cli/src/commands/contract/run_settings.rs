@@ -10,7 +10,7 @@ use counterproof_contracts::process::Cancellation;
 use counterproof_redaction::{Redactor, SHORTEST};
 
 use super::failure::Failure;
-use super::project::now;
+use super::project::{existing_folder, now};
 use super::run::Args;
 
 /// The variable that names the folder in which executions register what they hold.
@@ -21,14 +21,7 @@ const DEFAULT_LOCKS: &str = "/tmp/counterproof-locks";
 
 /// Returns the settings.
 pub(super) fn settings(args: &Args, store: &Utf8Path) -> Result<RunSettings, Failure> {
-    let workdir = args.workdir.canonicalize_utf8().map_err(|error| {
-        Failure::refused("usage", format!("cannot use the working directory `{}`: {error}", args.workdir))
-            .hint("pass an existing folder with `--workdir`")
-    })?;
-    if !workdir.is_dir() {
-        let message = format!("the working directory `{workdir}` is not a folder");
-        return Err(Failure::refused("usage", message).hint("pass a folder with `--workdir`"));
-    }
+    let workdir = existing_folder(&args.workdir)?;
     let locks = env::var(LOCKS).ok().filter(|folder| !folder.is_empty()).unwrap_or_else(|| DEFAULT_LOCKS.to_owned());
     let mut protected = Protected::default();
     protected.file_and_siblings(store);

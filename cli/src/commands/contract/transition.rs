@@ -1,11 +1,14 @@
 //! `counterproof contract transition`: changes the state of a contract.
 
+use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
+use counterproof_contracts::execution::start_details;
+use counterproof_contracts::git::Protected;
 use counterproof_contracts::store::NewTransition;
 use counterproof_contracts::{Actor, ContractKey, Details, State};
 
 use super::failure::Failure;
-use super::project::{Project, edit, now};
+use super::project::{Project, edit, existing_folder, now};
 use super::text;
 use crate::streams::Streams;
 
@@ -30,6 +33,10 @@ pub(crate) struct Args {
     /// Why, in one sentence
     #[arg(long, value_name = "TEXT")]
     reason: String,
+
+    /// Folder in which the agent works, for `--to executing`: records what a rollback returns to
+    #[arg(long, value_name = "DIR")]
+    workdir: Option<Utf8PathBuf>,
 }
 
 /// Runs the command.
@@ -38,15 +45,28 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         let message = "`system` is the program itself and cannot be passed";
         return Err(Failure::refused("not_allowed", message).hint("pass `agent:NAME` or `human:NAME`"));
     }
+    if args.workdir.is_some() && args.to != State::Executing {
+        return Err(Failure::refused("usage", "`--workdir` is only for `--to executing`"));
+    }
+    let store = project.open_for_changes()?;
+    let details = match &args.workdir {
+        Some(workdir) => {
+            let workdir = existing_folder(workdir)?;
+            let mut protected = Protected::default();
+            protected.file_and_siblings(store.path());
+            let contract = store.contract(&args.contract)?;
+            start_details(&store, &contract, &workdir, &protected, now())?
+        }
+        None => Details::new(),
+    };
     let request = NewTransition {
         key: args.contract.clone(),
         to: args.to,
         actor: args.actor.clone(),
         reason: args.reason.clone(),
         owner: None,
-        details: Details::new(),
+        details,
     };
-    let store = project.open_for_changes()?;
     let made = edit(&store, streams)?.transition(request, now())?;
     project.print(streams, &made, || format!("{}@{}  {}", made.id, made.version, text::transition(&made)))?;
     Ok(Exit::Done)
