@@ -64,7 +64,7 @@ pub use side::Side;
 pub use sides::Sides;
 pub use usage::Usage;
 pub use visible_text::{
-    escape_invisible, harmless, into_visible, is_invisible, one_line, visible, without_inline_commands,
+    escape_invisible, harmless, into_visible, is_invisible, one_line, visible, with_causes, without_inline_commands,
 };
 
 /// Unknown fields of a document: preserved, and written back after the known ones.

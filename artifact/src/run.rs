@@ -108,6 +108,43 @@ pub struct Run {
 }
 
 impl Run {
+    /// Creates the document of a run below `<out>/<side>/<run_id>/`, with its required fields only.
+    pub fn new(run_id: RunId, side: Side, generated_at: String, runner_version: String) -> Self {
+        Self {
+            schema_version: RunSchema::V1,
+            run_id,
+            version: side,
+            generated_at,
+            base_url: String::new(),
+            cases_path: String::new(),
+            out_dir: "../..".to_owned(),
+            selected_case_ids: Vec::new(),
+            runner_version,
+            repo_commit: None,
+            dirty: None,
+            node_version: None,
+            timeout_ms: None,
+            retries: None,
+            concurrency: None,
+            retry_policy: None,
+            limits: None,
+            case_digests: None,
+            cases_digest: None,
+            shard: None,
+            group_id: None,
+            repeat: None,
+            repeats: None,
+            until_decided: None,
+            confirmation: None,
+            deterministic: None,
+            accepted: None,
+            stats: None,
+            extra: Extra::new(),
+        }
+    }
+}
+
+impl Run {
     /// The group of repeats; a run that was not repeated is a group of its own.
     pub fn group(&self) -> &RunId {
         self.group_id.as_ref().unwrap_or(&self.run_id)

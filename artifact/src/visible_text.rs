@@ -113,6 +113,17 @@ fn printable_prefix(text: &str) -> usize {
     blocks + rest.iter().position(|byte| !is_printable(byte)).unwrap_or(rest.len())
 }
 
+/// Returns an error with all its causes in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

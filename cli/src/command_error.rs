@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::{Display, Write as _};
 
-use counterproof_artifact::Exit;
+use counterproof_artifact::{Exit, with_causes};
 
 use crate::streams::{OutputError, Streams};
 
@@ -61,13 +61,7 @@ impl CommandError {
 
     /// Returns the error with its causes in one line.
     pub(crate) fn message(&self) -> String {
-        let mut text = self.error.to_string();
-        let mut cause = self.error.source();
-        while let Some(error) = cause {
-            let _ = write!(text, ": {error}");
-            cause = error.source();
-        }
-        text
+        with_causes(&*self.error)
     }
 
     /// Returns the remedies.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{AssetKind, CaseId, Extra, Run, RunId, RunSchema, Side, Stats};
+use counterproof_artifact::{AssetKind, CaseId, Extra, Run, RunId, Side, Stats};
 use counterproof_store::write::WriteError;
 use counterproof_store::{CreateError, RunWriter, read_file};
 use jiff::Timestamp;
@@ -120,33 +120,9 @@ impl CaseRun {
         writer.write_manifest(&started_at)?;
         let total = cases.len() as u64;
         let run = Run {
-            schema_version: RunSchema::V1,
-            run_id: identity.run_id,
-            version: identity.side,
-            generated_at: started_at,
             base_url: WORKFLOW.to_owned(),
             cases_path: identity.cases_path,
-            out_dir: "../..".to_owned(),
             selected_case_ids: cases.into_iter().collect(),
-            runner_version: identity.writer,
-            repo_commit: None,
-            dirty: None,
-            node_version: None,
-            timeout_ms: None,
-            retries: None,
-            concurrency: None,
-            retry_policy: None,
-            limits: None,
-            case_digests: None,
-            cases_digest: None,
-            shard: None,
-            group_id: None,
-            repeat: None,
-            repeats: None,
-            until_decided: None,
-            confirmation: None,
-            deterministic: None,
-            accepted: None,
             stats: Some(Stats {
                 cases_total: Some(total.into()),
                 cases_completed: Some((total - failed).into()),
@@ -154,7 +130,7 @@ impl CaseRun {
                 duration_ms: None,
                 extra: Extra::new(),
             }),
-            extra: Extra::new(),
+            ..Run::new(identity.run_id, identity.side, started_at, identity.writer)
         };
         writer.write_run(&run)?;
         Ok(writer.folder().to_owned())

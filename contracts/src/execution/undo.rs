@@ -1,6 +1,7 @@
 //! Undoes the work of a failed execution, as its contract says.
 
 use camino::Utf8Path;
+use counterproof_artifact::with_causes;
 use jiff::Timestamp;
 
 use super::began::{ExecutionStart, ProcessName, was_interrupted};
@@ -125,7 +126,7 @@ fn refusal(
     match rollback.plan(&rollback_settings(contract, start, settings, &Environment::new(), &folder)) {
         Ok(RollbackPlan::Steps(_)) => None,
         Ok(RollbackPlan::Refused(refusal)) => Some(refusal.reason),
-        Err(error) => Some(text(&error)),
+        Err(error) => Some(with_causes(&error)),
     }
 }
 
@@ -166,7 +167,7 @@ fn perform(
     let folder = evidence.folder();
     let ended = began(contract, start).and_then(|rollback| {
         let settings_of = rollback_settings(contract, start, settings, environment, &folder);
-        rollback.roll_back(&settings_of, &settings.cancellation).map_err(|error| text(&error))
+        rollback.roll_back(&settings_of, &settings.cancellation).map_err(|error| with_causes(&error))
     });
     match ended {
         Ok(RollbackEnd::RolledBack { done, way_back, evidence: record }) => {
@@ -205,15 +206,4 @@ fn summary(
         RollbackStrategy::Custom => "custom",
     };
     RollbackSummary { strategy, outcome, message, way_back }
-}
-
-/// Returns an error with its causes in one line.
-fn text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

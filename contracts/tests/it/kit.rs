@@ -10,34 +10,7 @@ use tempfile::TempDir;
 
 /// The example of the contract schema.
 pub(crate) fn example() -> Value {
-    json!({
-        "id": "qwer-q/fix-memory-leak/001", "version": 1, "created_at": "2026-02-02T14:30:00Z",
-        "input": {
-            "type": "codebase_context",
-            "data": {
-                "files": ["src/memory/*.rs"], "issue": "Memory grows unbounded when processing large datasets"
-            },
-            "constraints": {"no_new_dependencies": true, "preserve_public_api": true}
-        },
-        "output": {
-            "type": "code_change",
-            "schema": {"modified_files": "string[]", "test_coverage": "boolean"},
-            "artifacts": ["src/memory/pool.rs", "src/memory/pool_test.rs"]
-        },
-        "verification": {
-            "command": "cargo test -p memory", "timeout_ms": 30000,
-            "assertions": ["output.test_coverage == true", "output.modified_files.len() > 0"]
-        },
-        "rollback": {"strategy": "git_reset"},
-        "dependencies": ["qwer-q/setup-test-env/001"],
-        "resources": [
-            {"type": "port", "spec": {"range": [3200, 3299]}},
-            {"type": "file_lock", "spec": {"paths": ["src/memory/*"]}}
-        ],
-        "metadata": {
-            "project": "qwer-q", "agent": "claude-code", "human_summary": "Fix memory leak in dataset processing"
-        }
-    })
+    serde_json::from_str(include_str!("../example.json")).unwrap()
 }
 
 /// A store in a temporary folder.

@@ -1,6 +1,6 @@
 //! The run document of an export.
 
-use counterproof_artifact::{Extra, Run, RunSchema, Stats};
+use counterproof_artifact::{Extra, Run, Stats};
 use jiff::Timestamp;
 
 use super::artifact::TOOL;
@@ -18,34 +18,11 @@ pub(super) fn run(
     let record = sources.first().and_then(|source| source.record.file_name()).unwrap_or_default();
     let total = Some(cases.len().into());
     let failed = Some(0_u64.into());
+    let generated_at = started.to_string();
     Run {
-        schema_version: RunSchema::V1,
-        run_id: destination.run_id.clone(),
-        version: destination.side,
-        generated_at: started.to_string(),
         base_url: TOOL.to_owned(),
         cases_path: record.to_owned(),
-        out_dir: "../..".to_owned(),
         selected_case_ids: cases.iter().map(|case| case.case_id.clone()).collect(),
-        runner_version: destination.writer.clone(),
-        repo_commit: None,
-        dirty: None,
-        node_version: None,
-        timeout_ms: None,
-        retries: None,
-        concurrency: None,
-        retry_policy: None,
-        limits: None,
-        case_digests: None,
-        cases_digest: None,
-        shard: None,
-        group_id: None,
-        repeat: None,
-        repeats: None,
-        until_decided: None,
-        confirmation: None,
-        deterministic: None,
-        accepted: None,
         stats: Some(Stats {
             cases_total: total,
             cases_completed: total,
@@ -53,6 +30,6 @@ pub(super) fn run(
             duration_ms: None,
             extra: Extra::new(),
         }),
-        extra: Extra::new(),
+        ..Run::new(destination.run_id.clone(), destination.side, generated_at, destination.writer.clone())
     }
 }

@@ -1,5 +1,6 @@
 //! The result of a run of contracts, as text and as JSON.
 
+use counterproof_artifact::with_causes;
 use counterproof_contracts::execution::{RollbackOutcome, Verdict};
 use counterproof_contracts::run_many::{ContractEnd, Selected};
 use counterproof_evaluator::text;
@@ -49,21 +50,11 @@ pub(super) fn reasons(end: &ContractEnd) -> Vec<String> {
             lines.extend(execution.evidence.iter().filter(|_| shows_evidence).map(|path| format!("evidence: {path}")));
             lines
         }
-        ContractEnd::Refused(error) => vec![error_text(error)],
+        ContractEnd::Refused(error) => vec![with_causes(error)],
         ContractEnd::Blocked { by, state: None } => vec![format!("its dependency `{by}` is not met")],
         ContractEnd::Blocked { by, state: Some(state) } => vec![format!("its dependency `{by}` is {state}")],
         ContractEnd::NotBegun => Vec::new(),
     }
-}
-
-fn error_text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// Prints the result.
