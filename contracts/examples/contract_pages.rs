@@ -96,7 +96,7 @@ fn demo(store: &Store) {
         "message": "`prices.csv` was changed before the execution began; its changes would be lost",
     }});
     let refused = "the rollback would remove work that is not of this contract";
-    note(&mut editor, "website/prices/001", 150, NoteKind::RollbackRefused, refused, rollback);
+    note(&mut editor, "website/prices/001", 150, NoteKind::NotRolledBack, refused, rollback);
     work(&mut editor, "shop/fix-memory-leak/001", 200, State::Verifying);
     let reason = "verification: the command ended with exit code 101 in the last of 3 attempts";
     change(&mut editor, "shop/fix-memory-leak/001", 231, State::Failed, failed(reason));

@@ -4,6 +4,7 @@ use counterproof_artifact::{
     Answer, Attempt, AttemptOutcome, Case, CaseId, Content, ContentType, Count, Event, EventBody, Extra, FailureClass,
     FinalOutput, FinalOutputEvent, Millis, Outcome, RunnerFailure, Side, ToolCall, ToolResult, ToolStatus,
 };
+use counterproof_redaction::{Applied, Redactor};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,17 @@ const TAIL_CHARS: usize = 4_000;
 pub(super) struct CaseContext<'a> {
     pub(super) case_id: &'a CaseId,
     pub(super) side: Side,
+    /// Masks secrets in what the contract says, such as its command.
+    pub(super) redactor: &'a Redactor,
+}
+
+impl CaseContext<'_> {
+    /// Returns the fields of an object, without secrets.
+    fn object(&self, value: Value) -> Map<String, Value> {
+        let mut fields = object(value);
+        self.redactor.object(&mut fields, &mut Applied::default());
+        fields
+    }
 }
 
 /// A step of an execution, as a tool call and its result.
@@ -42,7 +54,7 @@ pub(super) fn executed(execution: &Execution, context: CaseContext<'_>) -> Case 
             call_id: step.call_id.clone(),
             action_id: None,
             tool: step.tool.to_owned(),
-            args: object(step.args),
+            args: context.object(step.args),
             risk_level: None,
             risk_tags: None,
             extra: Extra::new(),
@@ -54,14 +66,14 @@ pub(super) fn executed(execution: &Execution, context: CaseContext<'_>) -> Case 
             action_id: None,
             status: step.status,
             latency_ms: Millis::from(step.duration_ms),
-            payload_summary: Some(Content::Json(object(step.payload))),
+            payload_summary: Some(Content::Json(context.object(step.payload))),
             payload_asset_href: None,
             payload_asset_sha256: None,
             extra: Extra::new(),
         };
         events.push(Event { ts: at.into(), body: EventBody::ToolResult(result) });
     }
-    let output = Content::Json(object(final_output(execution)));
+    let output = Content::Json(context.object(final_output(execution)));
     events.push(Event {
         ts: at.into(),
         body: EventBody::FinalOutput(FinalOutputEvent {
@@ -93,7 +105,7 @@ pub(super) fn not_executed(reason: &str, code: &str, at: Timestamp, title: &str,
         status: None,
         status_text: None,
         error_name: Some(code.to_owned()),
-        error_message: Some(reason.to_owned()),
+        error_message: Some(context.redactor.text(reason, &mut Applied::default())),
         body_snippet: None,
         full_body_saved_to: None,
         full_body_meta_saved_to: counterproof_artifact::Nullable::Absent,
@@ -124,7 +136,7 @@ fn case(context: CaseContext<'_>, started_at: Timestamp, latency: u64, outcome: 
         attempts: Some(vec![attempt]),
         usage: None,
         outcome,
-        extra: object(json!({ "title": title })),
+        extra: context.object(json!({ "title": title })),
     }
 }
 

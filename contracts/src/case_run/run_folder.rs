@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{AssetKind, CaseId, Extra, Run, RunId, Side, Stats};
+use counterproof_redaction::Redactor;
 use counterproof_store::write::WriteError;
 use counterproof_store::{CreateError, RunWriter, read_file};
 use jiff::Timestamp;
@@ -48,6 +49,8 @@ pub struct RunIdentity {
     pub cases_path: String,
     /// The time of the start.
     pub started_at: Timestamp,
+    /// Masks secrets in the cases.
+    pub redactor: Redactor,
 }
 
 /// A run folder under construction. Threads can share it.
@@ -90,7 +93,7 @@ impl CaseRun {
                 self.writer.write_asset(&name, AssetKind::Other, Some(&case_id), &bytes)?;
             }
         }
-        let context = CaseContext { case_id: &case_id, side: self.identity.side };
+        let context = CaseContext { case_id: &case_id, side: self.identity.side, redactor: &self.identity.redactor };
         self.writer.write_case(&executed(execution, context))?;
         self.finish_case(case_id, 0);
         Ok(())
@@ -99,7 +102,7 @@ impl CaseRun {
     /// Writes the case of a contract that could not be executed.
     pub fn add_not_executed(&self, contract: &Contract, code: &str, reason: &str) -> Result<(), CaseRunError> {
         let case_id = contract.id.case_id()?;
-        let context = CaseContext { case_id: &case_id, side: self.identity.side };
+        let context = CaseContext { case_id: &case_id, side: self.identity.side, redactor: &self.identity.redactor };
         let case = not_executed(reason, code, self.identity.started_at, contract.summary(), context);
         self.writer.write_case(&case)?;
         self.finish_case(case_id, 1);

@@ -142,7 +142,7 @@ fn attention(
         |kind: NoteKind| version.open_notes().filter(|note| note.kind == kind).last().map(|it| shorten(&it.reason));
     let (code, message) = match (tier, status.state) {
         (Tier::NeedsDecision, _) if status.rollback_refused => {
-            (AttentionCode::RollbackRefused, note(NoteKind::RollbackRefused))
+            (AttentionCode::RollbackRefused, note(NoteKind::NotRolledBack))
         }
         (Tier::NeedsDecision, _) => (AttentionCode::ApprovalRequested, note(NoteKind::ApprovalRequested)),
         (Tier::Anomaly, State::Failed) => (AttentionCode::Failed, None),

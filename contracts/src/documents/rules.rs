@@ -8,14 +8,20 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::contract::{ContractId, Resource};
+use crate::execution::REQUIRES_APPROVAL;
 use crate::resources::ResourceRequest;
 use crate::verification::{ArtifactCheck, OutputSchema, VARIABLES};
+
+/// Letters of names that were meant as [`REQUIRES_APPROVAL`].
+const MISSPELT_APPROVAL: [&str; 5] =
+    ["requiresapproval", "requireapproval", "requiredapproval", "requirsapproval", "needsapproval"];
 
 /// Checks a document that is JSON. Values of a wrong type are left to the schema.
 pub(super) fn rules(document: &Value) -> Vec<RuleFinding> {
     let mut findings = Vec::new();
     check_id(document, &mut findings);
     check_time(document, &mut findings);
+    check_constraints(document, &mut findings);
     check_assertions(document, &mut findings);
     check_output_schema(document, &mut findings);
     check_resources(document, &mut findings);
@@ -45,6 +51,29 @@ fn check_time(document: &Value, findings: &mut Vec<RuleFinding>) {
     if text.parse::<Timestamp>().is_err() {
         let message = "the value is not a time with a time zone";
         findings.push(RuleFinding::new(Code::BadTimestamp, "/created_at", message, "a time in ISO 8601"));
+    }
+}
+
+/// Checks the one constraint that the program itself reads. A mistake would skip the approval of a person.
+fn check_constraints(document: &Value, findings: &mut Vec<RuleFinding>) {
+    let Some(constraints) = document.pointer("/input/constraints").and_then(Value::as_object) else { return };
+    for (name, value) in constraints {
+        let pointer = counterproof_artifact::pointer::child("/input/constraints", name);
+        let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+        if name == REQUIRES_APPROVAL && !value.is_boolean() {
+            let message = "the value is not true or false, so no approval would be required";
+            findings.push(RuleFinding::new(Code::WrongType, pointer, message, "true or false"));
+        } else if name != REQUIRES_APPROVAL && MISSPELT_APPROVAL.contains(&letters.as_str()) {
+            findings.push(RuleFinding {
+                remedy: Some(format!("rename the field to `{REQUIRES_APPROVAL}`")),
+                ..RuleFinding::new(
+                    Code::UnexpectedField,
+                    pointer,
+                    "no approval would be required",
+                    format!("`{REQUIRES_APPROVAL}`"),
+                )
+            });
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use super::steps::EXECUTION;
+use crate::git::GitStart;
 use crate::lifecycle::{Details, State, Transition};
 use crate::record::NoteKind;
 use crate::rollback::Began;
@@ -14,6 +15,9 @@ use crate::store::VersionHistory;
 
 /// The field of the evidence of a transition that an interruption or a dead process caused.
 pub const INTERRUPTED: &str = "interrupted";
+
+/// The field of the evidence of an interruption that describes the repository at that time.
+pub(super) const LEFT: &str = "left";
 
 /// The field of the evidence of a claim that names the process which made it.
 pub(super) const PROCESS: &str = "process";
@@ -72,7 +76,7 @@ pub(super) fn interruption() -> Details {
 /// True if the last execution of a version was interrupted or killed, and nothing has undone its work.
 pub fn was_interrupted(version: &VersionHistory) -> bool {
     let mut since = version.transitions().rev().take_while(|it| it.to != State::Executing);
-    let is_refused = version.open_notes().any(|note| note.kind == NoteKind::RollbackRefused);
+    let is_refused = version.open_notes().any(|note| note.kind == NoteKind::NotRolledBack);
     !is_refused && since.any(|it| it.details.get(INTERRUPTED).is_some_and(|value| value == true))
 }
 
@@ -84,6 +88,12 @@ impl ExecutionStart {
 
     fn of(transition: &Transition) -> Option<Self> {
         serde_json::from_value(transition.details.get(EXECUTION)?.clone()).ok()
+    }
+
+    /// Returns the repository as the last interruption of a version left it. `None` if the execution was killed.
+    pub(super) fn left(version: &VersionHistory) -> Option<GitStart> {
+        let mut since = version.transitions().rev().take_while(|it| it.to != State::Executing);
+        since.find_map(|it| serde_json::from_value(it.details.get(LEFT)?.clone()).ok())
     }
 
     /// Returns the start of the last execution of a version, if it recorded one.

@@ -62,6 +62,38 @@ pub enum ExecutionError {
         /// The reason.
         reason: String,
     },
+    /// The execution began in another folder.
+    #[error("the execution of `{id}` began in `{workdir}`; pass `--workdir {workdir}`")]
+    OtherWorkdir {
+        /// The contract.
+        id: ContractId,
+        /// The folder.
+        workdir: Utf8PathBuf,
+    },
+    /// A process of another machine executes the contract, and may be alive.
+    #[error("`{id}` is {state} by a process of the machine `{host}`; run it there, or cancel it")]
+    OtherMachine {
+        /// The contract.
+        id: ContractId,
+        /// Its state.
+        state: State,
+        /// The name of the machine.
+        host: String,
+    },
+    /// The rollback of the contract was refused or failed, so a person must decide.
+    #[error("`{id}` was not rolled back, and needs a decision: approve another attempt, or reject it")]
+    NeedsDecision {
+        /// The contract.
+        id: ContractId,
+    },
+    /// The output file cannot be used.
+    #[error("the output `{path}` {problem}")]
+    Output {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The problem.
+        problem: String,
+    },
     /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -106,6 +138,10 @@ impl ExecutionError {
             ExecutionError::Invalid { .. } | ExecutionError::Resources { .. } => "invalid_contract",
             ExecutionError::Acquire(error) => error.code(),
             ExecutionError::RollbackImpossible { .. } => "rollback_impossible",
+            ExecutionError::OtherWorkdir { .. } => "other_workdir",
+            ExecutionError::OtherMachine { .. } => "other_machine",
+            ExecutionError::NeedsDecision { .. } => "needs_decision",
+            ExecutionError::Output { .. } => "invalid_output",
             ExecutionError::Process(error) => error.code(),
             ExecutionError::Evidence(error) => error.code(),
             ExecutionError::Git(_)
@@ -113,6 +149,14 @@ impl ExecutionError {
             | ExecutionError::Read { .. }
             | ExecutionError::Json(_) => "storage_error",
         }
+    }
+
+    /// True if the execution was interrupted. The next one continues it.
+    pub const fn is_interruption(&self) -> bool {
+        matches!(
+            self,
+            ExecutionError::Acquire(AcquireError::Cancelled) | ExecutionError::Process(ProcessError::Cancelled)
+        )
     }
 
     /// True if a file could not be read or written, in contrast to a refused request.
@@ -124,6 +168,10 @@ impl ExecutionError {
             | ExecutionError::Invalid { .. }
             | ExecutionError::Resources { .. }
             | ExecutionError::RollbackImpossible { .. }
+            | ExecutionError::OtherWorkdir { .. }
+            | ExecutionError::OtherMachine { .. }
+            | ExecutionError::NeedsDecision { .. }
+            | ExecutionError::Output { .. }
             | ExecutionError::Acquire(
                 AcquireError::Conflict(_)
                 | AcquireError::NotSet(_)

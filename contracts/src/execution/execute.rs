@@ -1,5 +1,6 @@
 //! One execution of one contract, from its claim to its end.
 
+use counterproof_artifact::one_line;
 use counterproof_redaction::Applied;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -7,10 +8,10 @@ use serde_json::{Value, json};
 use super::began::{ExecutionStart, INTERRUPTED, ProcessName};
 use super::evidence::Evidence;
 use super::outcome::{Execution, RollbackSummary, Verdict};
-use super::output::{Obtained, obtain};
-use super::recovery::recover;
-use super::steps::Steps;
-use super::undo::undo;
+use super::output::{Obtained, obtain, read_output};
+use super::recovery::{Recovered, recover};
+use super::steps::{FailedBy, Steps};
+use super::undo::Failure;
 use super::{Environment, ExecutionError, RollbackMode, RunSettings, details, hold, undo};
 use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Details, State};
@@ -21,27 +22,39 @@ use crate::store::{Store, VersionHistory};
 use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
 
 /// The field of `input.constraints` that requires the approval of a person.
-const REQUIRES_APPROVAL: &str = "requires_approval";
+pub(crate) const REQUIRES_APPROVAL: &str = "requires_approval";
 
 /// The longest text of a stream in an [`Execution`], in characters.
 const STREAM_CHARS: usize = 20_000;
 
+/// The longest line of output in a reason, in characters.
+const REASON_CHARS: usize = 200;
+
 /// Executes the latest version of a contract. A contract that was completed before is not executed again.
 pub fn execute(store: &Store, key: &ContractKey, settings: &RunSettings) -> Result<Execution, ExecutionError> {
-    let contract = store.version(key)?.contract;
+    let version = store.version(key)?;
+    let state = version.state();
+    let contract = version.contract;
     let plan = VerificationPlan::new(&contract)
         .map_err(|errors| ExecutionError::Invalid { id: contract.id.clone(), errors })?;
-    if store.version(key)?.state() == State::Completed {
-        let now = (settings.clock)();
-        return Ok(Run::new(store, settings, &contract, now).finish(Verdict::AlreadyMet, State::Completed));
+    let run = Run::new(store, settings, &contract, (settings.clock)());
+    if state == State::Completed {
+        return Ok(run.finish(Verdict::AlreadyMet, State::Completed));
     }
-    // Held until the end. Whatever a dead process left is ours to continue then.
+    // Before anything begins: a misspelt name must not fail the contract and undo its work.
+    let output = match settings.source.file(&contract.id) {
+        Some(path) => Some(read_output(&path)?),
+        None => None,
+    };
+    // Held until the end. What a dead process did not finish belongs to this execution then.
     let held = hold::acquire(&contract, store, settings)?;
     let mut environment = held.environment();
     environment.extend(contract_variables(&contract));
-    let run = Run::new(store, settings, &contract, (settings.clock)());
-    let version = recover(store, &run.steps, key, settings)?;
-    run.execute(&version, &plan, &environment)
+    match recover(store, &run.steps, key, settings, &environment)? {
+        Recovered::Executable(version) => run.execute(&version, &plan, output, &environment),
+        Recovered::Completed => Ok(run.finish(Verdict::AlreadyMet, State::Completed)),
+        Recovered::RolledBack(state, summary) => Ok(run.rolled_back(state, summary)),
+    }
 }
 
 /// One execution in progress.
@@ -76,6 +89,7 @@ impl<'s> Run<'s> {
         mut self,
         version: &VersionHistory,
         plan: &VerificationPlan<'_>,
+        output: Option<Value>,
         environment: &Environment,
     ) -> Result<Execution, ExecutionError> {
         let state = version.state();
@@ -98,21 +112,16 @@ impl<'s> Run<'s> {
                 Some(start)
             }
         };
-        let obtained = obtain(self.contract, self.settings, environment, &mut evidence)?;
+        let obtained = match output {
+            Some(output) => Obtained::from_file(output),
+            None => obtain(self.contract, self.settings, environment, &mut evidence)?,
+        };
         let output = match self.accept(obtained, &mut evidence)? {
             Ok(output) => output,
             Err(interrupted) => {
-                let reason = self.result.reasons.first().cloned().unwrap_or_default();
-                let mut found = details::failure(&self.result.reasons, evidence.names());
-                if interrupted {
-                    found.insert(INTERRUPTED.to_owned(), true.into());
-                }
-                if state == State::Verifying {
-                    self.steps.by_system(State::Failed, &reason, found)?;
-                } else {
-                    self.steps.by_owner(State::Failed, &reason, found)?;
-                }
-                return self.end_failed(start.as_ref(), interrupted, environment, &mut evidence);
+                let details = details::failure(&self.result.reasons, evidence.names());
+                let by = if state == State::Verifying { FailedBy::System } else { FailedBy::Owner };
+                return self.fail(by, details, interrupted, start.as_ref(), environment, &mut evidence);
             }
         };
         if state != State::Verifying {
@@ -181,12 +190,14 @@ impl<'s> Run<'s> {
             Began::GitReset(git) => git.changes(&start.workdir).ok(),
             _ => None,
         });
-        let mut found = details::verification(&report, changes, evidence.names());
-        if report.cancelled {
-            found.insert(INTERRUPTED.to_owned(), true.into());
-        }
+        let found = details::verification(&report, changes, evidence.names());
         let (passed, cancelled) = (report.passed, report.cancelled);
-        self.result.reasons = self.redacted_all(&details::reasons(&report));
+        let mut reasons = details::reasons(&report);
+        let failed = report.attempts.last().is_some_and(|attempt| attempt.exit_code != 0 && !attempt.passed);
+        if let Some(line) = self.result.streams.as_ref().filter(|_| failed).and_then(|streams| last_line(&streams[1])) {
+            reasons.push(format!("last line of standard error: {line}"));
+        }
+        self.result.reasons = self.redacted_all(&reasons);
         self.result.verification = Some(report);
         if passed && self.requires_approval() {
             self.steps.note(NoteKind::ApprovalRequested, "the check passed; a person must approve the work", found)?;
@@ -196,28 +207,43 @@ impl<'s> Run<'s> {
             self.steps.by_system(State::Completed, "the check passed", found)?;
             return Ok(self.finish(Verdict::Met, State::Completed));
         }
-        let reason = self.result.reasons.first().map_or("the check did not pass", String::as_str).to_owned();
-        self.steps.by_system(State::Failed, &reason, found)?;
-        self.end_failed(start, cancelled, environment, evidence)
+        self.fail(FailedBy::System, found, cancelled, start, environment, evidence)
     }
 
-    /// Undoes failed work, unless the execution was interrupted: then a later one continues.
-    fn end_failed(
+    /// Fails the contract and undoes its work, unless the execution was interrupted: then a later one continues.
+    fn fail(
         mut self,
-        start: Option<&ExecutionStart>,
+        by: FailedBy,
+        mut details: Details,
         interrupted: bool,
+        start: Option<&ExecutionStart>,
         environment: &Environment,
         evidence: &mut Evidence,
     ) -> Result<Execution, ExecutionError> {
+        let reason = self.result.reasons.first().map_or("the check did not pass", String::as_str).to_owned();
+        // Decided once: the record and the result must not contradict each other.
         if interrupted || self.settings.cancellation.is_cancelled() {
+            details.insert(INTERRUPTED.to_owned(), true.into());
+            details.extend(undo::left(start));
+            self.steps.fail(by, &reason, details, None)?;
             return Ok(self.finish(Verdict::Interrupted, State::Failed));
         }
         if self.settings.rollback == RollbackMode::Never {
+            self.steps.fail(by, &reason, details, None)?;
             return Ok(self.finish(Verdict::NotMet, State::Failed));
         }
-        let (state, summary) = undo(self.contract, start, self.settings, &self.steps, environment, evidence)?;
+        let failure = Failure { by, reason: &reason, details };
+        let (state, summary) =
+            undo::fail_and_undo(failure, self.contract, start, self.settings, &self.steps, environment, evidence)?;
         self.result.rollback = Some(summary);
         Ok(self.finish(Verdict::NotMet, state))
+    }
+
+    /// Ends with the rollback of an earlier execution.
+    fn rolled_back(mut self, state: State, summary: RollbackSummary) -> Execution {
+        self.result.reasons = vec!["an earlier execution failed and was interrupted during its rollback".to_owned()];
+        self.result.rollback = Some(summary);
+        self.finish(Verdict::NotMet, state)
     }
 
     fn requires_approval(&self) -> bool {
@@ -247,4 +273,10 @@ impl<'s> Run<'s> {
             ended_at: (self.settings.clock)(),
         }
     }
+}
+
+/// Returns the last line of a text that is not blank, shortened.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(one_line(line.trim(), REASON_CHARS))
 }

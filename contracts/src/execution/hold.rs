@@ -1,41 +1,97 @@
-//! What an execution holds from its begin to its end.
+//! What an execution holds from its start to its end.
 
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
 
 use super::{Environment, ExecutionError, RollbackMode, RunSettings};
 use crate::contract::{Contract, RollbackStrategy};
-use crate::resources::{Access, AcquireError, AcquireRequest, Acquired, Claim, Registry, ResourceRequest};
+use crate::resources::{Access, AcquireError, AcquireRequest, Acquired, Claim, Conflict, Registry, ResourceRequest};
+use crate::rollback::declared_paths;
 use crate::store::Store;
 
-/// How long to wait for another contract of the same process before looking again. It ends on its own.
-const OWN_WAIT: Duration = Duration::from_secs(1);
+/// How long to wait before looking again.
+const POLL: Duration = Duration::from_millis(100);
 
 /// The resources of an execution. Dropping it gives them back.
 #[derive(Debug)]
-pub(super) struct Held(Acquired);
+pub(super) struct Held {
+    acquired: Acquired,
+    _own: OwnHolder,
+}
 
 impl Held {
     /// Returns the variables for the commands of the execution.
     pub(super) fn environment(&self) -> Environment {
         let mut environment = Environment::new();
-        self.0.export_to(&mut environment);
+        self.acquired.export_to(&mut environment);
         environment
     }
 }
 
 /// Acquires the resources of a contract, the contract itself and its working directory: all or none.
 pub(super) fn acquire(contract: &Contract, store: &Store, settings: &RunSettings) -> Result<Held, ExecutionError> {
-    let resources = parse(contract)?;
+    let resources = parse(contract, settings)?;
     let registry = Registry::open(&settings.locks).map_err(AcquireError::from)?;
-    let mut request = request(contract, &resources, store, settings);
+    let request = request(contract, &resources, store, settings);
+    let own = OwnHolder::register(&request);
+    let mut waiting_since = None;
     loop {
-        match registry.acquire(&request, |name| std::env::var_os(name), &settings.cancellation) {
-            Ok(acquired) => return Ok(Held(acquired)),
-            // Contracts of one run wait for each other, whatever the waiting time for other processes is.
-            Err(AcquireError::Conflict(conflicts)) if conflicts.iter().all(is_own) => request.wait = OWN_WAIT,
+        let conflicts = match registry.acquire(&request, |name| std::env::var_os(name), &settings.cancellation) {
+            Ok(acquired) => return Ok(Held { acquired, _own: own }),
+            Err(AcquireError::Conflict(conflicts)) => conflicts,
             Err(error) => return Err(error.into()),
+        };
+        // Contracts of one run wait for each other, whatever the waiting time for other processes is.
+        if !conflicts.iter().all(OwnHolder::has) {
+            let since = *waiting_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= settings.wait {
+                return Err(AcquireError::Conflict(conflicts).into());
+            }
+        }
+        if !settings.cancellation.wait(POLL) {
+            return Err(AcquireError::Cancelled.into());
         }
     }
+}
+
+/// The holders of this process, by contract and time. The number of a process means another one in another container.
+static OWN: Mutex<Vec<(String, Timestamp)>> = Mutex::new(Vec::new());
+
+/// A holder of this process. Dropping it removes it from the list.
+#[derive(Debug)]
+struct OwnHolder((String, Timestamp));
+
+impl OwnHolder {
+    /// Adds a holder before it holds anything, because other threads look at once.
+    fn register(request: &AcquireRequest<'_>) -> Self {
+        let key = (request.contract.to_string(), request.now);
+        own().push(key.clone());
+        Self(key)
+    }
+
+    /// True if this process holds the resource.
+    fn has(conflict: &Conflict) -> bool {
+        let holder = conflict.holder.as_ref();
+        holder.is_some_and(|holder| {
+            holder.pid == std::process::id()
+                && own().iter().any(|(contract, since)| *contract == holder.contract && *since == holder.since)
+        })
+    }
+}
+
+impl Drop for OwnHolder {
+    fn drop(&mut self) {
+        let mut own = own();
+        if let Some(index) = own.iter().position(|key| *key == self.0) {
+            own.swap_remove(index);
+        }
+    }
+}
+
+fn own() -> MutexGuard<'static, Vec<(String, Timestamp)>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns what others hold now of what a contract needs, one sentence each. Acquires nothing.
@@ -44,7 +100,7 @@ pub(crate) fn unavailable(
     store: &Store,
     settings: &RunSettings,
 ) -> Result<Vec<String>, ExecutionError> {
-    let resources = parse(contract)?;
+    let resources = parse(contract, settings)?;
     if !settings.locks.exists() {
         return Ok(Vec::new());
     }
@@ -54,9 +110,27 @@ pub(crate) fn unavailable(
     Ok(conflicts.into_iter().map(|conflict| conflict.message).collect())
 }
 
-fn parse(contract: &Contract) -> Result<Vec<ResourceRequest>, ExecutionError> {
-    ResourceRequest::parse_all(contract.resources())
-        .map_err(|errors| ExecutionError::Resources { id: contract.id.clone(), errors })
+fn parse(contract: &Contract, settings: &RunSettings) -> Result<Vec<ResourceRequest>, ExecutionError> {
+    let mut resources = ResourceRequest::parse_all(contract.resources())
+        .map_err(|errors| ExecutionError::Resources { id: contract.id.clone(), errors })?;
+    let restores = contract.rollback.strategy == RollbackStrategy::RestoreSnapshot;
+    if restores && settings.rollback == RollbackMode::Automatic {
+        // A restored path must not have the work of another contract in it.
+        let paths = declared_paths(contract, &resources);
+        let patterns = paths.iter().flat_map(|path| {
+            let path = escape(path.trim_end_matches('/'));
+            [format!("{path}/**"), path]
+        });
+        let patterns: Vec<String> = patterns.collect();
+        resources.push(ResourceRequest::FileLock { patterns });
+    }
+    Ok(resources)
+}
+
+/// Escapes the characters of a path that have a meaning in a pattern.
+fn escape(path: &str) -> String {
+    let special = |c: char| "*?[]{}\\".contains(c);
+    path.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 fn request<'a>(
@@ -81,11 +155,7 @@ fn request<'a>(
         folder: settings.folder(),
         resources,
         claims,
-        wait: settings.wait,
+        // The caller repeats the request, because it distinguishes the holders.
+        wait: Duration::ZERO,
     }
-}
-
-/// True if this process holds the resource.
-fn is_own(conflict: &crate::resources::Conflict) -> bool {
-    conflict.holder.as_ref().is_some_and(|holder| holder.pid == std::process::id())
 }

@@ -27,6 +27,7 @@ use std::ffi::OsString;
 pub use began::{ExecutionStart, INTERRUPTED, ProcessName, host_name, was_interrupted};
 pub use details::reasons;
 pub use error::ExecutionError;
+pub(crate) use execute::REQUIRES_APPROVAL;
 pub use execute::execute;
 pub(crate) use hold::unavailable;
 pub use outcome::{AgentRun, Execution, RollbackOutcome, RollbackSummary, Verdict};

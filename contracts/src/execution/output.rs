@@ -1,5 +1,6 @@
 //! Obtains the output of a contract: from a file, or from an agent command.
 
+use camino::Utf8Path;
 use counterproof_redaction::Applied;
 use counterproof_store::read_file;
 use counterproof_validation::DocumentText;
@@ -25,41 +26,39 @@ pub(super) struct Obtained {
 }
 
 impl Obtained {
-    fn failed(reason: String) -> Self {
-        Self { output: Err(vec![reason]), agent: None, interrupted: false }
+    /// Takes the output of a file.
+    pub(super) fn from_file(output: Value) -> Self {
+        Self { output: Ok(output), agent: None, interrupted: false }
     }
 }
 
-/// Obtains the output of a contract. `environment` has the variables of its resources.
+/// Reads the output file of a contract.
+pub(super) fn read_output(path: &Utf8Path) -> Result<Value, ExecutionError> {
+    let invalid = |problem: String| ExecutionError::Output { path: path.to_owned(), problem };
+    let bytes = read_file::read_argument(path, MAX_AGENT_OUTPUT_BYTES)
+        .map_err(|error| invalid(format!("cannot be read: {error}")))?;
+    let parsed = DocumentText { file: path, bytes: &bytes, first_line: 1 }.parse_json();
+    match (parsed.value, parsed.findings.first()) {
+        (Some(value), None) => Ok(value),
+        (_, Some(finding)) => {
+            let place = finding.position.map_or_else(String::new, |it| format!("{}:{}: ", it.line, it.column));
+            Err(invalid(format!("is not one JSON value: {place}{}", finding.message)))
+        }
+        (None, None) => Err(invalid("is not JSON".to_owned())),
+    }
+}
+
+/// Obtains the output of a contract from the agent command. `environment` has the variables of its resources.
 pub(super) fn obtain(
     contract: &Contract,
     settings: &RunSettings,
     environment: &super::Environment,
     evidence: &mut Evidence,
 ) -> Result<Obtained, ExecutionError> {
-    match (&settings.source, settings.source.file(&contract.id)) {
-        (OutputSource::Command(line), _) => from_agent(contract, line, settings, environment, evidence),
-        (_, Some(path)) => Ok(from_file(&path)),
-        // Only a command has no file.
-        (_, None) => Ok(Obtained::failed("there is no output".to_owned())),
-    }
-}
-
-fn from_file(path: &camino::Utf8Path) -> Obtained {
-    let bytes = match read_file::read_argument(path, MAX_AGENT_OUTPUT_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) => return Obtained::failed(format!("the output `{path}` cannot be read: {error}")),
+    let OutputSource::Command(line) = &settings.source else {
+        return Ok(Obtained { output: Err(vec!["there is no output".to_owned()]), agent: None, interrupted: false });
     };
-    let parsed = DocumentText { file: path, bytes: &bytes, first_line: 1 }.parse_json();
-    let output = match (parsed.value, parsed.findings.first()) {
-        (Some(value), None) => Ok(value),
-        (_, Some(finding)) => {
-            let place = finding.position.map_or_else(String::new, |it| format!("{}:{}: ", it.line, it.column));
-            Err(vec![format!("the output `{path}` is not one JSON value: {place}{}", finding.message)])
-        }
-        (None, None) => Err(vec![format!("the output `{path}` is not JSON")]),
-    };
-    Obtained { output, agent: None, interrupted: false }
+    from_agent(contract, line, settings, environment, evidence)
 }
 
 fn from_agent(

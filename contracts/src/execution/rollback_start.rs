@@ -9,6 +9,10 @@ use crate::resources::ResourceRequest;
 use crate::rollback::snapshot::SnapshotLimits;
 use crate::rollback::{Began, declared_paths};
 
+/// Why work whose start was not recorded is not rolled back.
+const DONE_BEFORE: &str = "the work was done before the run began; record its start with \
+                           `contract transition ID --to executing --workdir DIR`";
+
 /// Where an execution begins, and what its rollback may rely on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartRequest<'a> {
@@ -16,7 +20,7 @@ pub(super) struct StartRequest<'a> {
     pub(super) folder: &'a Utf8Path,
     /// Paths that a rollback leaves as they are.
     pub(super) protected: &'a Protected,
-    /// Whether the work begins now. If it was done before, its changes are there already, and only a rollback is refused.
+    /// Whether the work begins now. If it was done before, its changes are there already.
     pub(super) is_work_ahead: bool,
     /// Whether the execution must not begin without a rollback.
     pub(super) mode: RollbackMode,
@@ -34,6 +38,10 @@ impl<'a> StartRequest<'a> {
 
     /// Records what a rollback returns to. `snapshot` is the folder for a snapshot, and does not exist.
     pub(super) fn record(self, contract: &Contract, snapshot: &Utf8Path) -> Result<Began, ExecutionError> {
+        if !self.is_work_ahead && contract.rollback.strategy != RollbackStrategy::Custom {
+            // What the work changed cannot be told from what was there before. A rollback is refused, and a person decides.
+            return Ok(Began::Unavailable { reason: DONE_BEFORE.to_owned() });
+        }
         let recorded = match contract.rollback.strategy {
             RollbackStrategy::Custom => Ok(Began::Custom),
             RollbackStrategy::GitReset => self.git_start()?.map(Began::GitReset),
@@ -52,6 +60,7 @@ impl<'a> StartRequest<'a> {
     pub(super) fn problem(self, contract: &Contract) -> Result<Option<String>, ExecutionError> {
         Ok(match (self.mode, contract.rollback.strategy) {
             (RollbackMode::Never, _) | (_, RollbackStrategy::Custom) => None,
+            _ if !self.is_work_ahead => None,
             (_, RollbackStrategy::GitReset) => self.git_start()?.err(),
             (_, RollbackStrategy::RestoreSnapshot) => snapshot_paths(contract)?.err(),
         })
@@ -63,7 +72,7 @@ impl<'a> StartRequest<'a> {
             Err(refusal) => return Ok(Err(refusal.to_string())),
         };
         let changed = start.changed_without(self.protected);
-        if self.is_work_ahead && !changed.is_empty() {
+        if !changed.is_empty() {
             return Ok(Err(format!("{}; commit or stash them", Refusal::ChangedBefore(changed))));
         }
         Ok(Ok(start))

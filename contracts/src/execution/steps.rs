@@ -4,14 +4,24 @@ use counterproof_redaction::Applied;
 use counterproof_store::line_log::LockOptions;
 use jiff::Timestamp;
 
+use super::began::LEFT;
 use super::{ExecutionError, RunSettings};
 use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Actor, Details, State};
 use crate::record::{Note, NoteKind};
-use crate::store::{NewTransition, Store, StoreError};
+use crate::store::{NewTransition, Store, StoreError, Then};
 
 /// The field of the evidence that describes how an execution began.
 pub(super) const EXECUTION: &str = "execution";
+
+/// Who finds that a contract has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailedBy {
+    /// The owner: the work itself failed.
+    Owner,
+    /// The program: the check failed.
+    System,
+}
 
 /// Records the transitions of one version of a contract.
 #[derive(Debug)]
@@ -42,6 +52,38 @@ impl<'s> Steps<'s> {
     }
 
     fn make(&self, to: State, actor: Actor, reason: &str, details: Details) -> Result<(), StoreError> {
+        self.make_then(to, actor, reason, details, None)
+    }
+
+    /// Fails the contract, as the owner or as the program, and adds what follows in the same change.
+    pub(super) fn fail(
+        &self,
+        by: FailedBy,
+        reason: &str,
+        details: Details,
+        then: Option<Then>,
+    ) -> Result<(), StoreError> {
+        let actor = match by {
+            FailedBy::Owner => Actor::Agent(self.settings.owner.clone()),
+            FailedBy::System => Actor::System,
+        };
+        let then = then.map(|then| match then {
+            Then::Note { kind, reason, details } => {
+                Then::Note { kind, reason: self.redacted(&reason), details: self.redacted_details(details) }
+            }
+            other @ Then::Transition { .. } => other,
+        });
+        self.make_then(State::Failed, actor, reason, details, then)
+    }
+
+    fn make_then(
+        &self,
+        to: State,
+        actor: Actor,
+        reason: &str,
+        details: Details,
+        then: Option<Then>,
+    ) -> Result<(), StoreError> {
         let request = NewTransition {
             key: self.key.clone(),
             to,
@@ -50,7 +92,7 @@ impl<'s> Steps<'s> {
             owner: None,
             details: self.redacted_details(details),
         };
-        self.store.edit(&LockOptions::default())?.transition(request, self.now()).map(drop)
+        self.store.edit(&LockOptions::default())?.transition_then(request, then, self.now()).map(drop)
     }
 
     /// Adds a note.
@@ -74,9 +116,9 @@ impl<'s> Steps<'s> {
 
     /// Masks secrets in evidence. What a rollback reads later stays as it is.
     fn redacted_details(&self, mut details: Details) -> Details {
-        let began = details.remove(EXECUTION);
+        let kept = [EXECUTION, LEFT].map(|name| details.remove(name).map(|value| (name.to_owned(), value)));
         self.settings.redactor.object(&mut details, &mut Applied::default());
-        details.extend(began.map(|began| (EXECUTION.to_owned(), began)));
+        details.extend(kept.into_iter().flatten());
         details
     }
 }

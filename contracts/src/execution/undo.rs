@@ -3,20 +3,21 @@
 use camino::Utf8Path;
 use counterproof_artifact::with_causes;
 use jiff::Timestamp;
+use serde_json::Value;
 
-use super::began::{ExecutionStart, ProcessName, was_interrupted};
+use super::began::{ExecutionStart, LEFT, ProcessName, was_interrupted};
 use super::evidence::Evidence;
 use super::outcome::{RollbackOutcome, RollbackSummary};
 use super::rollback_start::StartRequest;
-use super::steps::Steps;
+use super::steps::{FailedBy, Steps};
 use super::{Environment, ExecutionError, RollbackMode, RunSettings, details};
 use crate::contract::{Contract, RollbackStrategy};
-use crate::git::Protected;
+use crate::git::{GitStart, Protected};
 use crate::lifecycle::{Details, State};
-use crate::process::EvidenceFolder;
+use crate::process::{EvidenceFolder, ProcessError};
 use crate::record::NoteKind;
 use crate::rollback::{Began, RollbackEnd, RollbackPlan, RollbackSettings};
-use crate::store::{Store, VersionHistory};
+use crate::store::{Store, Then, VersionHistory};
 
 /// Number of steps of a rollback that a message lists.
 const LISTED_STEPS: usize = 3;
@@ -33,9 +34,8 @@ pub(super) fn begin(
 ) -> Result<ExecutionStart, ExecutionError> {
     let process = Some(ProcessName::of_this());
     let started_at = (settings.clock)();
-    if let Some(before) = ExecutionStart::last(version).filter(|_| was_interrupted(version))
-        && before.workdir == settings.workdir
-    {
+    if let Some(before) = ExecutionStart::last(version).filter(|_| was_interrupted(version)) {
+        check_untouched(contract, &before, version, settings)?;
         return Ok(ExecutionStart { process, started_at, ..before });
     }
     let rollback = StartRequest::new(settings).record(contract, &evidence.folder().join(SNAPSHOT))?;
@@ -62,8 +62,44 @@ pub(crate) fn rollback_problem(contract: &Contract, settings: &RunSettings) -> R
     StartRequest::new(settings).problem(contract)
 }
 
-/// Undoes failed work. Returns the state of the contract afterwards.
-pub(super) fn undo(
+/// Checks that nobody has worked in the repository since the interruption: a rollback would discard that work too.
+fn check_untouched(
+    contract: &Contract,
+    before: &ExecutionStart,
+    version: &VersionHistory,
+    settings: &RunSettings,
+) -> Result<(), ExecutionError> {
+    let Began::GitReset(start) = &before.rollback else { return Ok(()) };
+    if settings.rollback == RollbackMode::Never {
+        return Ok(());
+    }
+    let untouched = match (GitStart::record(&before.workdir)?, ExecutionStart::left(version)) {
+        (Ok(now), Some(left)) => now.is_same_state(&left, &settings.protected),
+        // A kill leaves no record. Commits may be of others; other changes are taken for those of the killed execution.
+        (Ok(now), None) => now.commit == start.commit && now.branch == start.branch,
+        (Err(_), _) => false,
+    };
+    if untouched {
+        return Ok(());
+    }
+    let reason = format!(
+        "the repository has changed since the interrupted execution, which began at {}; pass `--no-rollback`, or reset it",
+        start.commit
+    );
+    Err(ExecutionError::RollbackImpossible { id: contract.id.clone(), reason })
+}
+
+/// Returns the evidence of an interruption: the repository as it is now.
+pub(super) fn left(start: Option<&ExecutionStart>) -> Option<(String, Value)> {
+    let start = start?;
+    let Began::GitReset(_) = &start.rollback else { return None };
+    let now = GitStart::record(&start.workdir).ok()?.ok()?;
+    Some((LEFT.to_owned(), serde_json::to_value(now).ok()?))
+}
+
+/// Fails a contract and undoes its work. Returns its state afterwards.
+pub(super) fn fail_and_undo(
+    failure: Failure<'_>,
     contract: &Contract,
     start: Option<&ExecutionStart>,
     settings: &RunSettings,
@@ -71,13 +107,26 @@ pub(super) fn undo(
     environment: &Environment,
     evidence: &mut Evidence,
 ) -> Result<(State, RollbackSummary), ExecutionError> {
-    if let Some(reason) = refusal(contract, start, settings, evidence) {
-        let summary = summary(contract, RollbackOutcome::Refused, reason, None);
-        steps.note(NoteKind::RollbackRefused, &summary.message, details::rollback(&summary))?;
+    let Failure { by, reason, details: found } = failure;
+    if let Some(refusal) = refusal(contract, start, settings, evidence) {
+        let summary = summary(contract, RollbackOutcome::Refused, refusal, None);
+        let (kind, reason_of_note) = (NoteKind::NotRolledBack, format!("rollback refused: {}", summary.message));
+        let note = Then::Note { kind, reason: reason_of_note, details: details::rollback(&summary) };
+        steps.fail(by, reason, found, Some(note))?;
         return Ok((State::Failed, summary));
     }
-    steps.by_system(State::RollingBack, "the work of the failed execution is undone", Details::new())?;
+    let undone = "the work of the failed execution is undone".to_owned();
+    // One change: a crash in between would leave failed work that no later execution undoes.
+    steps.fail(by, reason, found, Some(Then::Transition { to: State::RollingBack, reason: undone }))?;
     finish(contract, start, settings, steps, environment, evidence)
+}
+
+/// A failure that is recorded with what follows from it.
+#[derive(Debug)]
+pub(super) struct Failure<'a> {
+    pub(super) by: FailedBy,
+    pub(super) reason: &'a str,
+    pub(super) details: Details,
 }
 
 /// Completes a rollback that a killed process began.
@@ -86,11 +135,12 @@ pub(super) fn resume_rollback(
     settings: &RunSettings,
     steps: &Steps<'_>,
     store: &Store,
-) -> Result<(), ExecutionError> {
+    environment: &Environment,
+) -> Result<(State, RollbackSummary), ExecutionError> {
     let contract = &version.contract;
     let start = ExecutionStart::last(version);
     let mut evidence = Evidence::create(&store.files_folder(), contract)?;
-    finish(contract, start.as_ref(), settings, steps, &Environment::new(), &mut evidence).map(drop)
+    finish(contract, start.as_ref(), settings, steps, environment, &mut evidence)
 }
 
 /// Performs the rollback of a contract in the state `rolling_back`.
@@ -103,12 +153,19 @@ fn finish(
     evidence: &mut Evidence,
 ) -> Result<(State, RollbackSummary), ExecutionError> {
     let summary = perform(contract, start, settings, environment, evidence);
-    let state = match summary.outcome {
-        RollbackOutcome::RolledBack => State::RolledBack,
-        RollbackOutcome::Refused | RollbackOutcome::Failed => State::Failed,
-    };
-    steps.by_system(state, &summary.message, details::rollback(&summary))?;
-    Ok((state, summary))
+    if summary.outcome == RollbackOutcome::RolledBack {
+        steps.by_system(State::RolledBack, &summary.message, details::rollback(&summary))?;
+        return Ok((State::RolledBack, summary));
+    }
+    if settings.cancellation.is_cancelled() {
+        // The contract stays `rolling_back`, and the next run completes the rollback.
+        return Err(ProcessError::Cancelled.into());
+    }
+    let reason = format!("rollback {}: {}", summary.outcome.as_str(), summary.message);
+    let note =
+        Then::Note { kind: NoteKind::NotRolledBack, reason: reason.clone(), details: details::rollback(&summary) };
+    steps.fail(FailedBy::System, &reason, details::rollback(&summary), Some(note))?;
+    Ok((State::Failed, summary))
 }
 
 /// Returns why a rollback is refused, without changing anything.

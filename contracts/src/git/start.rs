@@ -40,6 +40,17 @@ impl GitStart {
         self.changed.iter().filter(|path| !is_protected(path, &protected)).cloned().collect()
     }
 
+    /// True if another record describes the same state, apart from protected files.
+    pub fn is_same_state(&self, other: &Self, protected: &Protected) -> bool {
+        let within = protected.within(&self.root);
+        let files = |paths: &[String]| -> Vec<String> {
+            paths.iter().filter(|path| !is_protected(path, &within)).cloned().collect()
+        };
+        (&self.root, &self.commit, &self.branch) == (&other.root, &other.commit, &other.branch)
+            && files(&self.changed) == files(&other.changed)
+            && files(&self.untracked) == files(&other.untracked)
+    }
+
     /// Counts how much the work tree of a folder differs now.
     pub fn changes(&self, folder: &Utf8Path) -> Result<Changes, GitError> {
         let Some(repository) = Repository::of(folder)? else { return Ok(Changes::default()) };

@@ -104,7 +104,7 @@ fn add_note(connection: &Connection, note: &Note, before: &Status) -> Result<i64
     if note.version == before.version {
         let text = match note.kind {
             NoteKind::ApprovalRequested => "UPDATE contract SET awaits_approval = 1 WHERE number = ?1",
-            NoteKind::RollbackRefused => "UPDATE contract SET rollback_refused = 1 WHERE number = ?1",
+            NoteKind::NotRolledBack => "UPDATE contract SET rollback_refused = 1 WHERE number = ?1",
         };
         connection.prepare_cached(text)?.execute([before.number])?;
     }

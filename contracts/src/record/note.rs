@@ -35,6 +35,6 @@ pub struct Note {
 pub enum NoteKind {
     /// The check passed, and a person must approve the work.
     ApprovalRequested,
-    /// The work cannot be undone without losing work of others, so a person must decide.
-    RollbackRefused,
+    /// The rollback was refused or failed, so a person must decide.
+    NotRolledBack,
 }

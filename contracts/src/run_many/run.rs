@@ -1,6 +1,7 @@
 //! The workers of a run.
 
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -27,6 +28,8 @@ pub enum ContractEnd {
     },
     /// The run was interrupted before it began.
     NotBegun,
+    /// The run was interrupted between two of its steps. The next run continues there.
+    Interrupted,
 }
 
 /// A step of a run.
@@ -43,7 +46,11 @@ pub type RunObserver<'o> = dyn Fn(&RunStep<'_>) + Sync + 'o;
 
 impl ContractEnd {
     fn is_interrupted(&self) -> bool {
-        matches!(self, ContractEnd::Executed(execution) if execution.verdict == Verdict::Interrupted)
+        match self {
+            ContractEnd::Executed(execution) => execution.verdict == Verdict::Interrupted,
+            ContractEnd::Interrupted => true,
+            ContractEnd::Refused(_) | ContractEnd::Blocked { .. } | ContractEnd::NotBegun => false,
+        }
     }
 
     /// True if the contract is met.
@@ -134,11 +141,18 @@ impl<'a> Shared<'a> {
 fn work(store: &Store, settings: &RunSettings, shared: &Shared<'_>) {
     while let Some(index) = shared.next(settings) {
         let selected = &shared.selected[index];
-        let end = match selected.open.first() {
+        let executed = catch_unwind(AssertUnwindSafe(|| match selected.open.first() {
             Some((by, state)) => ContractEnd::Blocked { by: by.clone(), state: Some(*state) },
             None => execute_selected(store, settings, selected, shared.observer),
-        };
-        shared.finish(index, end);
+        }));
+        match executed {
+            Ok(end) => shared.finish(index, end),
+            Err(panic) => {
+                // The other workers must not wait for this contract forever.
+                shared.finish(index, ContractEnd::Interrupted);
+                resume_unwind(panic);
+            }
+        }
     }
 }
 
@@ -152,6 +166,7 @@ fn execute_selected(
     let key = ContractKey { id: selected.contract.id.clone(), version: Some(selected.contract.version) };
     match execute(store, &key, settings) {
         Ok(execution) => ContractEnd::Executed(Box::new(execution)),
+        Err(error) if error.is_interruption() => ContractEnd::Interrupted,
         Err(error) => ContractEnd::Refused(error),
     }
 }

@@ -7,7 +7,7 @@ use counterproof_store::line_log::{LineWriter, LockOptions, Repair};
 use jiff::Timestamp;
 
 use super::cycle::find_cycle;
-use super::{Note, Record, Status, Store, StoreError};
+use super::{Note, NoteKind, Record, Status, Store, StoreError};
 use crate::contract::{Contract, ContractId, ContractKey};
 use crate::index::Appended;
 use crate::lifecycle::{Actor, Details, State, StateChange, Transition};
@@ -50,6 +50,46 @@ pub struct NewTransition {
     pub owner: Option<String>,
     /// The evidence.
     pub details: Details,
+}
+
+/// What the program adds to a transition in the same change.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Then {
+    /// A further transition.
+    Transition {
+        /// The state after.
+        to: State,
+        /// Why it is made.
+        reason: String,
+    },
+    /// A note.
+    Note {
+        /// What happened.
+        kind: NoteKind,
+        /// The details, in one sentence.
+        reason: String,
+        /// The evidence.
+        details: Details,
+    },
+}
+
+impl Then {
+    fn into_record(self, after: &Transition) -> Result<Record, StoreError> {
+        let (id, version, at, actor) = (after.id.clone(), after.version, after.at, Actor::System);
+        match self {
+            Then::Transition { to, reason } => {
+                let from = after.to;
+                let refused = |reason| StoreError::Transition { id: id.clone(), reason };
+                StateChange { from, to }.check(&actor, None).map_err(refused)?;
+                let (owner, details) = (None, Details::new());
+                let transition = Transition { id, version, from, to, at, actor, reason, owner, details };
+                Ok(Record::Transition(Box::new(transition)))
+            }
+            Then::Note { kind, reason, details } => {
+                Ok(Record::Note(Note { id, version, at, actor, kind, reason, details }))
+            }
+        }
+    }
 }
 
 impl Store {
@@ -101,6 +141,16 @@ impl Editor<'_> {
 
     /// Changes the state of the latest version of a contract, and makes the contracts ready whose last open dependency it is.
     pub fn transition(&mut self, request: NewTransition, at: Timestamp) -> Result<Transition, StoreError> {
+        self.transition_then(request, None, at)
+    }
+
+    /// Makes a transition and what follows from it as one change: a crash leaves both or, in a torn file, only the first.
+    pub fn transition_then(
+        &mut self,
+        request: NewTransition,
+        then: Option<Then>,
+        at: Timestamp,
+    ) -> Result<Transition, StoreError> {
         let NewTransition { key, to, actor, reason, owner, details } = request;
         let status = self.status(&key)?;
         let mut records = Vec::new();
@@ -132,6 +182,9 @@ impl Editor<'_> {
         records.push(Record::Transition(Box::new(transition.clone())));
         if to == State::Completed {
             records.extend(self.freed_by(&transition.id, at)?);
+        }
+        if let Some(then) = then {
+            records.push(then.into_record(&transition)?);
         }
         self.commit(records)?;
         Ok(transition)

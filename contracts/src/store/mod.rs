@@ -20,7 +20,7 @@ pub(crate) use error::path as path_of_ids;
 pub use crate::index::{Contradiction, IndexError, Status};
 pub use crate::record::{Note, NoteKind, Record, RecordError};
 pub use compact::{Compacted, CompactionPlan};
-pub use editor::{Added, Editor, NewTransition};
+pub use editor::{Added, Editor, NewTransition, Then};
 pub use error::StoreError;
 pub use history::{History, VersionHistory};
 

@@ -128,7 +128,7 @@ fn all_kinds() -> Sandbox {
         "strategy": "git_reset", "outcome": "refused", "message": "`tax.csv` was changed before the execution",
         "way_back": "git stash pop",
     }});
-    refused.note(NoteKind::RollbackRefused, 4, "the rollback would remove work of others", rollback);
+    refused.note(NoteKind::NotRolledBack, 4, "the rollback would remove work of others", rollback);
     on(&store, "shop/failed").start(1, json!({})).verify(2).fail(5, failed());
     let undone = on(&store, "docs/undone");
     undone.start(1, json!({})).fail(2, failed());

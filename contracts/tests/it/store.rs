@@ -178,7 +178,7 @@ fn the_status_has_the_project_and_a_refused_rollback_until_the_next_transition()
         version: std::num::NonZeroU32::MIN,
         at: now(),
         actor: Actor::System,
-        kind: NoteKind::RollbackRefused,
+        kind: NoteKind::NotRolledBack,
         reason: "other work would be lost".to_owned(),
         details: serde_json::Map::new(),
     };

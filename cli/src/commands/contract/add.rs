@@ -46,6 +46,8 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     if contracts.is_empty() {
         return Err(Failure::refused("usage", "the files contain no contract"));
     }
+    // Versions follow each other, in whatever order their files are named.
+    contracts.sort_by(|a, b| (&a.id, a.version).cmp(&(&b.id, b.version)));
     let store = project.open_for_changes()?;
     let added = edit(&store, streams)?.add(&contracts, now())?;
     let rows =

@@ -1,6 +1,6 @@
 //! `counterproof contract list`: lists the latest versions of contracts.
 
-use counterproof_artifact::Exit;
+use counterproof_artifact::{Exit, one_line};
 use counterproof_contracts::State;
 use serde_json::json;
 
@@ -8,6 +8,9 @@ use super::failure::Failure;
 use super::project::Project;
 use crate::json_text::to_json_line;
 use crate::streams::Streams;
+
+/// The longest summary in a list, in characters.
+const SUMMARY_CHARS: usize = 160;
 
 /// List the contracts with their states, in the order of their ids.
 #[derive(Debug, clap::Args)]
@@ -46,7 +49,10 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
             let owner = status.owner.as_deref().map_or_else(String::new, |owner| format!("  [{owner}]"));
             let waits = if status.awaits_approval { "  (needs approval)" } else { "" };
             let (state, id, version) = (status.state.as_str(), &status.id, status.version);
-            streams.print_line(format_args!("{state:<12} {id}@{version}{owner}{waits}  {}", contract.summary()))
+            streams.print_line(format_args!(
+                "{state:<12} {id}@{version}{owner}{waits}  {}",
+                one_line(contract.summary(), SUMMARY_CHARS)
+            ))
         };
         Ok(())
     })?;

@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Exit, RunId, Side};
+use counterproof_contracts::execution::OutputSource;
 use counterproof_contracts::run_many::{ContractEnd, Selection, SelectionError, run_many, select};
-use counterproof_contracts::{Actor, ContractId};
+use counterproof_contracts::{Actor, ContractId, State, Store};
 
 use super::failure::Failure;
 use super::project::{Project, agent_name};
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     pub(super) workdir: Utf8PathBuf,
 
     /// Output of the contract as a JSON file; or a folder with one file for each contract, named after its case: `shop~refund~001.json`
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["agent_cmd", "dry_run"])]
+    #[arg(long, value_name = "FILE")]
     pub(super) output: Option<Utf8PathBuf>,
 
     /// Command line that prints the output of a contract as JSON
@@ -96,14 +97,17 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
+    if args.output.is_none() && args.agent_cmd.is_none() && !args.dry_run {
+        let hint = "pass `--agent-cmd CMD` for an agent, or `--output FILE` for work that is done";
+        return Err(Failure::refused("usage", "there is no output to verify").hint(hint));
+    }
     let settings = settings(args, &project.store)?;
     let store = project.open(streams)?;
     let selection =
         if args.all { Selection::All { owner: settings.owner.clone() } } else { Selection::Ids(args.ids.clone()) };
     let selected = select(&store, &selection)?;
     if selected.is_empty() {
-        let message = "no contract is pending or ready";
-        return Err(Failure::refused("nothing_to_run", message).hint("add contracts, or name those to run again"));
+        return nothing_to_run(&store, project, streams);
     }
     if args.dry_run {
         return run_plan::print(&store, &selected, &settings, project, streams);
@@ -113,16 +117,36 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     let cancellation = settings.cancellation.clone();
     on_signal(move || cancellation.cancel()).map_err(Failure::io)?;
     let contracts = selected.iter().map(|it| &it.contract);
-    let folder = RunFolder::create(&args.out, args.side, args.run_id.clone(), contracts)?;
+    if selected.len() > 1 && matches!(settings.source, OutputSource::File(_)) {
+        let message = "one output file cannot be the output of several contracts";
+        return Err(Failure::refused("usage", message).hint("pass a folder with one file for each contract"));
+    }
+    let folder = RunFolder::create(&args.out, args.side, args.run_id.clone(), &settings.redactor, contracts)?;
     let reporter = RunReporter::new(selected.len(), project.is_json);
     let ends = run_many(&store, &selected, &settings, args.jobs, &|step| {
         folder.observe(step);
         reporter.observe(step);
     })?;
     reporter.finish();
-    let written = folder.finish()?;
-    run_summary::print(&selected, &ends, &written, project, streams)?;
+    // The results are printed first: they are true, whether or not the run folder could be written.
+    run_summary::print(&selected, &ends, &folder.planned(), project, streams)?;
+    folder.finish()?;
     Ok(exit(&ends))
+}
+
+/// Ends a run of all contracts if none of them can be run. That is no failure if all of them are met.
+fn nothing_to_run(store: &Store, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
+    let counts = store.counts()?;
+    let open = counts.iter().filter(|(state, _)| !matches!(state, State::Completed | State::Cancelled));
+    let (open, all): (u64, u64) = (open.map(|(_, count)| count).sum(), counts.values().sum());
+    if open == 0 && all > 0 {
+        let document = serde_json::json!({ "met": all, "contracts": [] });
+        project.print(streams, &document, || "nothing to run: all contracts are completed or cancelled".to_owned())?;
+        return Ok(Exit::Done);
+    }
+    let message = "no contract is pending or ready";
+    Err(Failure::refused("nothing_to_run", message)
+        .hint("see `counterproof contract status`; name failed contracts to run them again"))
 }
 
 /// Returns the exit code: the most severe of all contracts.
@@ -138,7 +162,7 @@ fn exit(ends: &[ContractEnd]) -> Exit {
         ContractEnd::Blocked { .. } => Exit::Findings,
         ContractEnd::Refused(error) if error.is_io() => Exit::Io,
         ContractEnd::Refused(_) => Exit::Usage,
-        ContractEnd::NotBegun => Exit::Interrupted,
+        ContractEnd::NotBegun | ContractEnd::Interrupted => Exit::Interrupted,
     };
     ends.iter().map(code).max_by_key(|exit| exit.code()).unwrap_or(Exit::Done)
 }

@@ -3,11 +3,12 @@
 use std::sync::Mutex;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{RunId, Side};
+use counterproof_artifact::{RunId, Side, with_causes};
 use counterproof_contracts::Contract;
 use counterproof_contracts::case_run::{CASES_FILE, CaseRun, CaseRunError, RunIdentity, write_cases};
 use counterproof_contracts::execution::Verdict;
 use counterproof_contracts::run_many::{ContractEnd, RunStep};
+use counterproof_redaction::Redactor;
 
 use super::failure::Failure;
 use super::project::now;
@@ -32,20 +33,25 @@ impl RunFolder {
         out: &Utf8Path,
         side: Side,
         run_id: Option<RunId>,
+        redactor: &Redactor,
         contracts: impl Iterator<Item = &'c Contract>,
     ) -> Result<Self, Failure> {
         let started_at = now();
-        let run_id = match run_id {
-            Some(id) => id,
-            None => started_at.strftime("%Y%m%dT%H%M%S%3fZ").to_string().parse().map_err(Failure::io)?,
+        let run_id = if let Some(id) = run_id {
+            id
+        } else {
+            // With the process, because two runs may start in the same millisecond.
+            let time = started_at.strftime("%Y%m%dT%H%M%S%3fZ");
+            format!("{time}-{}", std::process::id()).parse().map_err(Failure::io)?
         };
-        write_cases(out, contracts).map_err(Failure::io)?;
+        write_cases(out, redactor, contracts).map_err(Failure::io)?;
         let identity = RunIdentity {
             side,
             run_id,
             writer: format!("counterproof {}", env!("CARGO_PKG_VERSION")),
             cases_path: format!("../../{CASES_FILE}"),
             started_at,
+            redactor: redactor.clone(),
         };
         let run = CaseRun::create(out, identity).map_err(|error| match error {
             CaseRunError::Create(counterproof_store::CreateError::Exists(_)) => {
@@ -64,21 +70,25 @@ impl RunFolder {
             // A contract that was met before was not executed: there is nothing new to compare.
             ContractEnd::Executed(execution) if execution.verdict == Verdict::AlreadyMet => Ok(()),
             ContractEnd::Executed(execution) => self.run.add(execution),
-            ContractEnd::Refused(error) => not_executed(error.code(), &error.to_string()),
+            ContractEnd::Refused(error) => not_executed(error.code(), &with_causes(error)),
             ContractEnd::Blocked { by, .. } => not_executed("blocked", &format!("its dependency `{by}` is not met")),
-            ContractEnd::NotBegun => not_executed("interrupted", "the run was interrupted"),
+            ContractEnd::NotBegun | ContractEnd::Interrupted => not_executed("interrupted", "the run was interrupted"),
         };
         if let Err(error) = added {
             self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
         }
     }
 
+    /// Returns where the run folder and the cases file are.
+    pub(super) fn planned(&self) -> WrittenRun {
+        WrittenRun { folder: self.run.folder().to_owned(), cases: self.cases.clone() }
+    }
+
     /// Completes the run folder.
-    pub(super) fn finish(self) -> Result<WrittenRun, Failure> {
+    pub(super) fn finish(self) -> Result<(), Failure> {
         if let Some(error) = self.error.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             return Err(Failure::io(error));
         }
-        let folder = self.run.finish().map_err(Failure::io)?;
-        Ok(WrittenRun { folder, cases: self.cases })
+        self.run.finish().map(drop).map_err(Failure::io)
     }
 }

@@ -4,28 +4,29 @@ use std::env;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Side;
+use counterproof_contracts::case_run::CASES_FILE;
 use counterproof_contracts::execution::{OutputSource, RollbackMode, RunSettings};
 use counterproof_contracts::git::Protected;
 use counterproof_contracts::process::Cancellation;
+use counterproof_contracts::resources::{LOCKS_FOLDER, LOCKS_VARIABLE};
 use counterproof_redaction::{Redactor, SHORTEST};
 
 use super::failure::Failure;
 use super::project::{existing_folder, now};
 use super::run::Args;
 
-/// The variable that names the folder in which executions register what they hold.
-const LOCKS: &str = "COUNTERPROOF_LOCKS";
-
-/// The default of [`LOCKS`]: the same for all users and all temporary folders of a machine.
-const DEFAULT_LOCKS: &str = "/tmp/counterproof-locks";
-
 /// Returns the settings.
 pub(super) fn settings(args: &Args, store: &Utf8Path) -> Result<RunSettings, Failure> {
     let workdir = existing_folder(&args.workdir)?;
-    let locks = env::var(LOCKS).ok().filter(|folder| !folder.is_empty()).unwrap_or_else(|| DEFAULT_LOCKS.to_owned());
+    let locks =
+        env::var(LOCKS_VARIABLE).ok().filter(|folder| !folder.is_empty()).unwrap_or_else(|| LOCKS_FOLDER.to_owned());
     let mut protected = Protected::default();
     protected.file_and_siblings(store);
-    protected.folder(&args.out);
+    for side in [Side::Baseline, Side::New] {
+        protected.folder(&args.out.join(side.as_str()));
+    }
+    protected.file_and_siblings(&args.out.join(CASES_FILE));
     Ok(RunSettings {
         workdir,
         source: source(args),

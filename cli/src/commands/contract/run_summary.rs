@@ -25,6 +25,7 @@ pub(super) fn end_word(end: &ContractEnd) -> &'static str {
         ContractEnd::Refused(_) => "not run",
         ContractEnd::Blocked { .. } => "blocked",
         ContractEnd::NotBegun => "not begun",
+        ContractEnd::Interrupted => "interrupted",
     }
 }
 
@@ -54,6 +55,7 @@ pub(super) fn reasons(end: &ContractEnd) -> Vec<String> {
         ContractEnd::Blocked { by, state: None } => vec![format!("its dependency `{by}` is not met")],
         ContractEnd::Blocked { by, state: Some(state) } => vec![format!("its dependency `{by}` is {state}")],
         ContractEnd::NotBegun => Vec::new(),
+        ContractEnd::Interrupted => vec!["the next run continues it".to_owned()],
     }
 }
 
@@ -77,7 +79,7 @@ pub(super) fn print(
                 row["evidence"] = json!(execution.evidence);
             }
             ContractEnd::Refused(error) => row["code"] = json!(error.code()),
-            ContractEnd::Blocked { .. } | ContractEnd::NotBegun => {}
+            ContractEnd::Blocked { .. } | ContractEnd::NotBegun | ContractEnd::Interrupted => {}
         }
         row
     });

@@ -15,7 +15,7 @@ pub(super) fn transition(transition: &Transition) -> String {
 pub(super) fn note(note: &Note) -> String {
     let kind = match note.kind {
         NoteKind::ApprovalRequested => "approval requested",
-        NoteKind::RollbackRefused => "rollback refused",
+        NoteKind::NotRolledBack => "not rolled back",
     };
     format!("{}  {kind}  by {}: {}", note.at, note.actor, note.reason)
 }
