@@ -44,8 +44,27 @@ fn sandbox() -> Sandbox {
         .with_file("config.toml", &format!("[agent]\n\"{}\" = 1\n", HOSTILE.escape_unicode()))
         .with_file("evaluation.json", &hostile.to_string())
         .with_file("case.json", &hostile.to_string())
+        .with_variable("COUNTERPROOF_LOCKS", "locks")
+        .with_file("contract.json", &contract().to_string())
+        .with_file("contract-2.json", &contract().to_string().replace("\"version\":1", "\"version\":2"))
+        .with_file("invalid.json", &json!({"id": HOSTILE, HOSTILE: 1, "created_at": HOSTILE}).to_string())
+        .with_file("output.json", &json!({"ok": HOSTILE}).to_string())
         .with_file(&run("run"), &hostile.to_string())
         .with_file(&format!("{}/c1.json", "odd\u{9b}\u{202e}\n::error::x"), &hostile.to_string())
+}
+
+/// A contract that says hostile text wherever it can.
+fn contract() -> serde_json::Value {
+    json!({
+        "id": "c", "version": 1, "created_at": "2026-01-31T12:00:00Z",
+        "input": {"type": HOSTILE, "data": HOSTILE, "constraints": {HOSTILE: 1}},
+        "output": {"type": HOSTILE, "schema": {"ok": "string"}, "artifacts": [format!("a{HOSTILE}")]},
+        "verification": {
+            "command": format!("printf '{HOSTILE}' >&2; exit 3 # {HOSTILE}"), "assertions": [format!("output.ok == {HOSTILE:?}")]
+        },
+        "rollback": {"strategy": "custom", "custom": format!("exit 4 # {HOSTILE}")},
+        "metadata": {"project": HOSTILE, "agent": HOSTILE, "human_summary": HOSTILE}
+    })
 }
 
 /// Arguments of each subcommand that make it print names from outside.
@@ -80,6 +99,31 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["demo", "--out", "cases.json"],
         vec!["demo", HOSTILE],
         vec!["demo-agent", "--port", HOSTILE],
+        vec!["contract", "validate", "invalid.json"],
+        vec!["contract", "validate", HOSTILE, "--json"],
+        vec!["contract", "validate", "contract.json"],
+        vec!["contract", "add", "contract.json"],
+        vec!["contract", "list"],
+        vec!["contract", "list", "--json"],
+        vec!["contract", "show", "c"],
+        vec!["contract", "show", HOSTILE],
+        vec!["contract", "run", "c", "--dry-run", "--agent-cmd", HOSTILE, "--owner", HOSTILE],
+        vec!["contract", "run", "c", "--dry-run", "--agent-cmd", HOSTILE],
+        vec!["contract", "run", "c", "--output", HOSTILE],
+        vec!["contract", "run", "c", "--output", "output.json"],
+        vec!["contract", "status"],
+        vec!["contract", "status", "--json"],
+        vec!["contract", "status", "--html", HOSTILE],
+        vec!["contract", "reject", "c", "--reason", HOSTILE, "--actor", "human:a"],
+        vec!["contract", "add", "contract-2.json"],
+        vec!["contract", "diff", "c@1", "c@2"],
+        vec!["contract", "history", "c"],
+        vec!["contract", "history", "c", "--json"],
+        vec!["contract", "graph"],
+        vec!["contract", "graph", "--format", "mermaid"],
+        vec!["contract", "claim", "c", "--owner", HOSTILE],
+        vec!["contract", "transition", "c", "--to", HOSTILE, "--actor", HOSTILE, "--reason", HOSTILE],
+        vec!["contract", "list", "--store", HOSTILE],
         vec![HOSTILE],
     ]
 }
