@@ -173,8 +173,11 @@ fn a_damaged_snapshot_changes_nothing() {
         let start = kit.take(&["d"]).unwrap();
         put(&kit.path("d/a"), b"after");
         put(start.folder.join(name).as_std_path(), b"damaged");
+        fs::set_permissions(kit.path("d"), Permissions::from_mode(0o500)).unwrap();
+        let before = tree(&kit.path("d"));
         assert_eq!(restore(&start, SnapshotLimits::default()).unwrap_err().code(), "snapshot_damaged", "{name}");
-        assert_eq!(fs::read(kit.path("d/a")).unwrap(), b"after");
+        assert_eq!(tree(&kit.path("d")), before);
+        fs::set_permissions(kit.path("d"), Permissions::from_mode(0o700)).unwrap();
     }
 }
 
@@ -203,8 +206,11 @@ fn limits_and_invalid_paths_are_errors() {
     put(&kit.path("d/large"), &[b'x'; 1000]);
     let start = kit.take(&["d/a"]).unwrap();
     put(&kit.path("d/a"), &[b'y'; 1000]);
+    fs::set_permissions(kit.path("d/a"), Permissions::from_mode(0o200)).unwrap();
+    let before = tree(kit.work.path().as_std_path());
     let limits = SnapshotLimits { bytes: 500, entries: 10 };
     assert_eq!(restore(&start, limits).unwrap().unwrap_err().code(), "snapshot_too_large");
+    assert!(tree(kit.work.path().as_std_path()) == before, "a refused restore changes nothing");
 }
 
 #[test]

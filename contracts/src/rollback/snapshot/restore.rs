@@ -63,22 +63,48 @@ pub fn restore(
         return Ok(Err(SnapshotRefusal::ParentReplaced(parent.to_string())));
     }
     remove_leftovers(root, &manifest.declared);
-    make_accessible(root, &manifest.declared)?;
-    let now = match present(start, &manifest, limits)? {
-        Ok(now) => now,
-        Err(refusal) => return Ok(Err(refusal)),
+    let mut opened = Vec::new();
+    let Prepared { now, differences, restored } = match prepare(start, &manifest, limits, &mut opened) {
+        Ok(Ok(prepared)) => prepared,
+        not_possible => {
+            close(root, &opened);
+            return not_possible.map(|refusal| refusal.map(|prepared| prepared.restored));
+        }
     };
-    let differences = Differences::new(root, &manifest, &now)?;
-    let mut restored = describe(&differences, &now);
-    if differences.has_content() {
-        // Before anything is changed, so that a damaged snapshot changes nothing.
-        check_copies(start, &manifest, &differences)?;
-        let folder = free_name(&start.folder);
-        restored.saved = Some(store(&start.root, manifest.declared.clone(), &now, &folder)?.folder);
-    }
     apply(start, &manifest, &differences, &now)?;
     write::sync_tree(&start.root)?;
     Ok(Ok(restored))
+}
+
+/// A restore that is possible.
+struct Prepared {
+    now: BTreeMap<RawPath, Found>,
+    differences: Differences,
+    restored: Restored,
+}
+
+/// Gets access, checks limits and copies, and saves what the restore changes. Adds the modes that it changes to `opened`.
+fn prepare(
+    start: &SnapshotStart,
+    manifest: &Manifest,
+    limits: SnapshotLimits,
+    opened: &mut Vec<(RawPath, u32)>,
+) -> Result<Result<Prepared, SnapshotRefusal>, SnapshotError> {
+    let root = start.root.as_std_path();
+    make_accessible(root, &manifest.declared, opened)?;
+    let now = match present(start, manifest, limits)? {
+        Ok(now) => now,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let differences = Differences::new(root, manifest, &now)?;
+    let mut restored = describe(&differences, &now);
+    if differences.has_content() {
+        // Before anything is changed, so that a damaged snapshot changes nothing.
+        check_copies(start, manifest, &differences)?;
+        let folder = free_name(&start.folder);
+        restored.saved = Some(store(&start.root, manifest.declared.clone(), &now, &folder)?.folder);
+    }
+    Ok(Ok(Prepared { now, differences, restored }))
 }
 
 fn present(
@@ -116,8 +142,9 @@ fn remove_leftovers(root: &Path, declared: &[RawPath]) {
     }
 }
 
-/// Gives this process access to everything at and below the declared paths. Modes are restored at the end.
-fn make_accessible(root: &Path, declared: &[RawPath]) -> Result<(), SnapshotError> {
+/// Gives this process access to everything at and below the declared paths. Adds each path with its earlier mode to `opened`,
+/// parents before their children.
+fn make_accessible(root: &Path, declared: &[RawPath], opened: &mut Vec<(RawPath, u32)>) -> Result<(), SnapshotError> {
     let mut open = declared.to_vec();
     while let Some(path) = open.pop() {
         let found = scan::at(root, &path)?;
@@ -128,12 +155,20 @@ fn make_accessible(root: &Path, declared: &[RawPath]) -> Result<(), SnapshotErro
         };
         if mode & needed != needed {
             set_mode(&path.below(root), mode | needed).map_err(SnapshotError::io("get access to", &path))?;
+            opened.push((path.clone(), mode));
         }
         if needed == ACCESS.0 {
             open.extend(scan::children(root, &path)?);
         }
     }
     Ok(())
+}
+
+/// Gives paths their earlier modes back after a restore that is not possible. The reason for that is the error to report.
+fn close(root: &Path, opened: &[(RawPath, u32)]) {
+    for (path, mode) in opened.iter().rev() {
+        let _ = set_mode(&path.below(root), *mode);
+    }
 }
 
 /// Checks that the copies of all files to restore are as they were taken.
