@@ -9,6 +9,7 @@ mod protected;
 mod refusal;
 mod repository;
 mod reset;
+mod save;
 mod start;
 mod status;
 

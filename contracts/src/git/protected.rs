@@ -5,31 +5,82 @@ use camino::{Utf8Path, Utf8PathBuf};
 /// Paths that a reset neither changes nor removes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Protected {
-    /// The starts of absolute paths.
-    prefixes: Vec<String>,
+    /// Rules with absolute paths.
+    rules: Vec<Rule>,
+}
+
+/// What one rule protects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// This file alone.
+    File(Utf8PathBuf),
+    /// A store and the files that the program writes next to it.
+    Store(Utf8PathBuf),
+    /// Everything in this folder.
+    Folder(Utf8PathBuf),
 }
 
 impl Protected {
-    /// Protects a file, and the files next to it whose names start with its name.
+    /// Protects a file.
+    pub fn file(&mut self, path: &Utf8Path) {
+        self.rules.extend(absolute(path).map(Rule::File));
+    }
+
+    /// Protects a store, and what the program writes next to it: the index, the evidence, torn lines, and copies before a
+    /// compaction.
     pub fn file_and_siblings(&mut self, path: &Utf8Path) {
-        self.prefixes.extend(absolute(path).map(Utf8PathBuf::into_string));
+        self.rules.extend(absolute(path).map(Rule::Store));
     }
 
     /// Protects everything in a folder.
     pub fn folder(&mut self, path: &Utf8Path) {
-        self.prefixes.extend(absolute(path).map(|path| format!("{path}/")));
+        self.rules.extend(absolute(path).map(Rule::Folder));
     }
 
-    /// Returns the prefixes of the paths within a repository, relative to it.
-    pub(super) fn within(&self, root: &Utf8Path) -> Vec<String> {
-        let root = format!("{root}/");
-        self.prefixes.iter().filter_map(|prefix| prefix.strip_prefix(&root).map(str::to_owned)).collect()
+    /// Returns a protected folder that contains a whole repository, in which a reset could restore nothing.
+    pub(super) fn folder_around(&self, root: &Utf8Path) -> Option<&Utf8Path> {
+        self.rules.iter().find_map(|rule| match rule {
+            Rule::Folder(folder) if root.starts_with(folder) => Some(folder.as_path()),
+            _ => None,
+        })
+    }
+
+    /// Returns the rules for paths within a repository, relative to it.
+    pub(super) fn within(&self, root: &Utf8Path) -> Vec<Rule> {
+        self.rules.iter().filter_map(|rule| rule.within(root)).collect()
     }
 }
 
-/// True if a path of a repository begins with one of the prefixes.
-pub(super) fn is_protected(path: &str, protected: &[String]) -> bool {
-    protected.iter().any(|prefix| path.starts_with(prefix.as_str()))
+impl Rule {
+    fn within(&self, root: &Utf8Path) -> Option<Self> {
+        let relative = |path: &Utf8PathBuf| {
+            path.strip_prefix(root).ok().filter(|path| !path.as_str().is_empty()).map(Utf8Path::to_owned)
+        };
+        match self {
+            Rule::File(path) => relative(path).map(Rule::File),
+            Rule::Store(path) => relative(path).map(Rule::Store),
+            Rule::Folder(path) => relative(path).map(Rule::Folder),
+        }
+    }
+
+    fn includes(&self, path: &str) -> bool {
+        match self {
+            Rule::File(file) => path == file.as_str(),
+            Rule::Store(store) => path.strip_prefix(store.as_str()).is_some_and(is_end_of_store),
+            Rule::Folder(folder) => path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')),
+        }
+    }
+}
+
+/// True if a path of a repository is protected by one of the rules.
+pub(super) fn is_protected(path: &str, rules: &[Rule]) -> bool {
+    rules.iter().any(|rule| rule.includes(path))
+}
+
+/// True for what may follow the path of a store: nothing, or the end of the name of a file that belongs to it.
+fn is_end_of_store(rest: &str) -> bool {
+    let is_sibling = || [".index", ".torn-", ".before-"].iter().any(|end| rest.starts_with(end)) && !rest.contains('/');
+    rest.is_empty() || rest.starts_with(".files/") || is_sibling()
 }
 
 /// Returns the absolute path without symbolic links. Its last part need not exist.

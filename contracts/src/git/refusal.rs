@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use camino::Utf8PathBuf;
+
 /// Number of paths that a reason lists.
 const LISTED: usize = 5;
 
@@ -38,6 +40,12 @@ pub enum Refusal {
     Submodules(Vec<String>),
     /// New folders are repositories of their own, which cannot be saved.
     NestedRepositories(Vec<String>),
+    /// Files with ignore rules have changed: new files cannot be distinguished from files that were ignored at the start.
+    IgnoreRulesChanged(Vec<String>),
+    /// A protected folder contains the whole repository.
+    AllProtected(Utf8PathBuf),
+    /// Another process made a commit or switched the branch during the reset.
+    ChangedMeanwhile,
     /// Only a part of the files is checked out.
     Sparse,
 }
@@ -57,6 +65,9 @@ impl Refusal {
             Refusal::OutsideChanges(_) => "outside_changes",
             Refusal::Submodules(_) => "submodules",
             Refusal::NestedRepositories(_) => "nested_repositories",
+            Refusal::IgnoreRulesChanged(_) => "ignore_rules_changed",
+            Refusal::AllProtected(_) => "all_protected",
+            Refusal::ChangedMeanwhile => "changed_meanwhile",
             Refusal::Sparse => "sparse_checkout",
         }
     }
@@ -94,6 +105,18 @@ impl fmt::Display for Refusal {
             Refusal::Submodules(paths) => write!(f, "submodules have changes: {}", list(paths)),
             Refusal::NestedRepositories(paths) => {
                 write!(f, "new folders are repositories of their own: {}", list(paths))
+            }
+            Refusal::IgnoreRulesChanged(paths) => write!(
+                f,
+                "the ignore rules have changed, and new files cannot be distinguished from ignored ones; review the \
+                 changes and undo them by hand: {}",
+                list(paths)
+            ),
+            Refusal::AllProtected(folder) => {
+                write!(f, "the folder `{folder}` is protected and contains the whole repository; use another folder")
+            }
+            Refusal::ChangedMeanwhile => {
+                f.write_str("another process made a commit or switched the branch during the reset; try again")
             }
             Refusal::Sparse => f.write_str("the repository has a sparse checkout"),
         }

@@ -6,16 +6,14 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::protected::is_protected;
+use super::protected::{Rule, is_protected};
 use super::repository::Repository;
+use super::save::{branch_name, save};
 use super::status::Status;
 use super::{GitError, GitStart, Protected, Refusal};
 
-/// Where the discarded work is saved.
-const REFS: &str = "refs/counterproof/rollback";
-
-/// The largest number of saved states of one name.
-const MAX_SAVED: u32 = 100_000;
+/// The name of files with ignore rules.
+const IGNORE_RULES: &str = ".gitignore";
 
 /// Number of commits that a plan lists.
 const LISTED_COMMITS: &str = "20";
@@ -35,8 +33,10 @@ pub struct Discarded {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResetPlan {
     repository: Repository,
-    /// The starts of the paths that stay as they are, relative to the repository.
-    protected: Vec<String>,
+    /// The commit that is checked out.
+    head: String,
+    /// The paths that differ from that commit, without protected ones and those that were not tracked at the start.
+    uncommitted: Vec<String>,
     /// What it would discard.
     pub discarded: Discarded,
 }
@@ -48,6 +48,14 @@ pub struct Reset {
     pub discarded: Discarded,
     /// The reference that has all of it. `None` if nothing was discarded.
     pub saved: Option<String>,
+}
+
+impl Reset {
+    /// Returns the command that gets everything back as a new branch. `root` is the top folder of the repository.
+    pub fn way_back(&self, root: &Utf8Path) -> Option<String> {
+        let saved = self.saved.as_deref()?;
+        Some(format!("git -C {root} switch --create {} {saved}", branch_name(saved)))
+    }
 }
 
 impl Discarded {
@@ -86,6 +94,9 @@ pub fn plan(
     if let Some(operation) = repository.operation()? {
         return Ok(Err(Refusal::InProgress(operation)));
     }
+    if let Some(folder) = protected.folder_around(&repository.root) {
+        return Ok(Err(Refusal::AllProtected(folder.to_owned())));
+    }
     if repository.is_sparse()? {
         return Ok(Err(Refusal::Sparse));
     }
@@ -99,25 +110,30 @@ pub fn plan(
         return Ok(Err(Refusal::OtherBranch { before: start.branch.clone(), now }));
     }
     let commit = start.commit.as_str();
-    let is_ancestor = repository.git(&["merge-base", "--is-ancestor", commit, "HEAD"]).answer();
-    // A commit that no longer exists is no ancestor either.
-    if !matches!(is_ancestor, Ok(true)) {
+    let is_descendant = |head: &String| {
+        // A commit that no longer exists is no ancestor either.
+        matches!(repository.git(&["merge-base", "--is-ancestor", commit, head]).answer(), Ok(true))
+    };
+    let Some(head) = repository.head()?.filter(is_descendant) else {
         return Ok(Err(Refusal::NotADescendant { commit: commit.to_owned() }));
-    }
+    };
     let status = Status::read(&repository)?;
     if !status.submodules.is_empty() {
         return Ok(Err(Refusal::Submodules(status.submodules)));
     }
+    let mut uncommitted = status.changed.clone();
+    uncommitted.retain(|path| !is_protected(path, &protected));
     let discarded = discarded(&repository, start, status, &protected)?;
+    uncommitted.extend_from_slice(&discarded.removed);
     let refusal = check_discarded(&repository, start, &discarded);
-    Ok(refusal.map_or(Ok(ResetPlan { repository, protected, discarded }), Err))
+    Ok(refusal.map_or(Ok(ResetPlan { repository, head, uncommitted, discarded }), Err))
 }
 
 fn discarded(
     repository: &Repository,
     start: &GitStart,
     status: Status,
-    protected: &[String],
+    protected: &[Rule],
 ) -> Result<Discarded, GitError> {
     let commit = start.commit.as_str();
     let range = format!("{commit}..HEAD");
@@ -133,17 +149,12 @@ fn discarded(
     changed.dedup();
     changed.retain(|path| !is_protected(path, protected));
     let before: HashSet<&String> = start.untracked.iter().collect();
+    let is_new = |path: &String| !before.contains(path) && !is_protected(path, protected);
     Ok(Discarded {
         commits: commits.lines().map(str::to_owned).collect(),
         changed,
-        removed: new_files(status, &before, protected),
+        removed: status.untracked.into_iter().filter(is_new).collect(),
     })
-}
-
-/// Returns the files that are not tracked and did not exist at the start.
-fn new_files(status: Status, before: &HashSet<&String>, protected: &[String]) -> Vec<String> {
-    let is_new = |path: &String| !before.contains(path) && !is_protected(path, protected);
-    status.untracked.into_iter().filter(is_new).collect()
 }
 
 fn check_discarded(repository: &Repository, start: &GitStart, discarded: &Discarded) -> Option<Refusal> {
@@ -156,9 +167,15 @@ fn check_discarded(repository: &Repository, start: &GitStart, discarded: &Discar
     if !tracked.is_empty() {
         return Some(Refusal::TrackedSince(tracked));
     }
-    let all = discarded.changed.iter().chain(&discarded.removed);
-    let outside: Vec<String> = all.filter(|path| !path.starts_with(&repository.prefix)).cloned().collect();
-    (!outside.is_empty()).then_some(Refusal::OutsideChanges(outside))
+    let all = || discarded.changed.iter().chain(&discarded.removed);
+    let outside: Vec<String> = all().filter(|path| !path.starts_with(&repository.prefix)).cloned().collect();
+    if !outside.is_empty() {
+        return Some(Refusal::OutsideChanges(outside));
+    }
+    // With other rules, a file that was ignored at the start looks new, and a new file looks ignored.
+    let has_rules = |path: &&String| Utf8Path::new(path).file_name() == Some(IGNORE_RULES);
+    let rules: Vec<String> = all().filter(has_rules).cloned().collect();
+    (!rules.is_empty()).then_some(Refusal::IgnoreRulesChanged(rules))
 }
 
 /// Resets a folder to a start, if nothing of others would be lost. Saves the discarded work under `name` first.
@@ -170,61 +187,33 @@ pub fn reset(
     protected: &Protected,
     name: &str,
 ) -> Result<Result<Reset, Refusal>, GitError> {
-    let ResetPlan { repository, protected, discarded } = match plan(start, folder, protected)? {
+    let ResetPlan { repository, head, uncommitted, discarded } = match plan(start, folder, protected)? {
         Ok(plan) => plan,
         Err(refusal) => return Ok(Err(refusal)),
     };
     if discarded.is_empty() {
         return Ok(Ok(Reset { discarded, saved: None }));
     }
-    let saved = save(&repository, &protected, name)?;
+    let saved = save(&repository, &head, &uncommitted, name)?;
+    // Other commits are not in what was saved.
+    if repository.head()?.as_ref() != Some(&head) || repository.branch()? != start.branch {
+        return Ok(Err(Refusal::ChangedMeanwhile));
+    }
     // Not `--hard`, which would also change protected files.
     repository.git(&["reset", "--mixed", "--quiet", &start.commit]).output()?;
+    // What has changed since the plan is not saved, and stays.
+    let saved_paths: HashSet<&String> = discarded.changed.iter().chain(&discarded.removed).collect();
     // New files first: one may be in the place of a folder that is restored then.
-    let before: HashSet<&String> = start.untracked.iter().collect();
-    for path in new_files(Status::read(&repository)?, &before, &protected) {
-        remove(&repository.root, &path)?;
+    for path in Status::read(&repository)?.untracked.iter().filter(|path| saved_paths.contains(path)) {
+        remove(&repository.root, path)?;
     }
     let changed = repository.git(&["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]).paths()?;
-    let restored: Vec<String> = changed.into_iter().filter(|path| !is_protected(path, &protected)).collect();
+    let restored: Vec<String> = changed.into_iter().filter(|path| saved_paths.contains(path)).collect();
     if !restored.is_empty() {
         let arguments = ["restore", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
         repository.git(&arguments).literal().with_paths(&restored).output()?;
     }
     Ok(Ok(Reset { discarded, saved: Some(saved) }))
-}
-
-/// Saves the checked out commit and the whole work tree, untracked files included, as a commit. Returns its reference.
-fn save(repository: &Repository, protected: &[String], name: &str) -> Result<String, GitError> {
-    let folder = tempfile::Builder::new().prefix("counterproof-index-").tempdir().map_err(GitError::Start)?;
-    let index = folder.path().join("index");
-    let git = |arguments: &[&str]| repository.git(arguments).with_index(&index).with_author();
-    git(&["read-tree", "HEAD"]).output()?;
-    let Status { changed, untracked, .. } = Status::read(repository)?;
-    let mut paths: Vec<String> = changed.into_iter().chain(untracked).collect();
-    paths.retain(|path| !is_protected(path, protected));
-    git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).with_paths(&paths).output()?;
-    let tree = git(&["write-tree"]).text()?;
-    let message = format!("Work of `{name}` before its rollback");
-    let commit = git(&["commit-tree", &tree, "-p", "HEAD", "-m", &message]).text()?;
-    let encoded = encode(name);
-    for number in 1..=MAX_SAVED {
-        let reference = format!("{REFS}/{encoded}/{number}");
-        if repository.git(&["show-ref", "--verify", "--quiet", &reference]).answer()? {
-            continue;
-        }
-        // The empty old value: the reference must not exist.
-        repository.git(&["update-ref", &reference, &commit, ""]).output()?;
-        return Ok(reference);
-    }
-    Err(GitError::Output(format!("show-ref {REFS}/{name}")))
-}
-
-/// Encodes a name as one segment of a reference: letters, digits, `_` and `-`, and everything else as `%` and its byte.
-fn encode(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    let part = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    name.bytes().map(part).collect()
 }
 
 /// Removes a file, and the folders above it that are empty then.

@@ -160,7 +160,7 @@ impl Began {
             }),
             Began::GitReset(start) => {
                 Ok(match git::reset(start, settings.folder, &settings.protected, settings.name)? {
-                    Ok(reset) => RollbackEnd::from_reset(reset, &start.root),
+                    Ok(reset) => RollbackEnd::from_reset(&reset, &start.root),
                     Err(refusal) => RollbackEnd::Refused(refusal.into()),
                 })
             }

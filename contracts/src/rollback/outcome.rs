@@ -60,11 +60,10 @@ impl RollbackRefusal {
 
 impl RollbackEnd {
     /// Returns the end for a repository that was reset. `root` is its top folder.
-    pub(super) fn from_reset(reset: Reset, root: &Utf8Path) -> Self {
-        let way_back = reset.saved.map(|saved| format!("git -C {root} checkout {saved} -- ."));
+    pub(super) fn from_reset(reset: &Reset, root: &Utf8Path) -> Self {
         RollbackEnd::RolledBack {
             done: vec![format!("discarded {}", reset.discarded.summary())],
-            way_back,
+            way_back: reset.way_back(root),
             evidence: None,
         }
     }

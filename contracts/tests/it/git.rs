@@ -135,7 +135,8 @@ fn a_reset_undoes_all_work_keeps_everything_else_and_saves_what_it_discards() {
         .split_terminator('\0')
         .map(str::to_owned)
         .collect();
-    restored.push("debug.log".to_owned());
+    // Ignored files, and files that were not tracked at the start, are not the contract's.
+    restored.extend(["debug.log".to_owned(), "mine.txt".to_owned()]);
     restored.sort();
     assert_eq!(restored, after.keys().cloned().collect::<Vec<_>>());
     let content = repository.git_output(&["show", &format!("{saved}:deep/er/new.txt")]);
@@ -180,11 +181,104 @@ fn protected_files_stay_as_they_are_even_if_they_are_tracked() {
 }
 
 #[test]
+fn only_the_store_its_own_siblings_and_the_exact_paths_are_protected() {
+    let repository = Repository::new();
+    let start = repository.start();
+    let own = ["c", "c.index", "c.index-wal", "c.files/a/log", "c.torn-1", "c.before-1", "out/new/x", "out/cases.json"];
+    let work = ["code.rs", "c.rs", "c.files.rs", "c-new/c", "out/news/x", "out/cases.json.rs", "deep/c"];
+    for name in own.iter().chain(&work) {
+        repository.put(name, "new\n");
+    }
+    let (root, mut protected) = (repository.root(), Protected::default());
+    protected.file_and_siblings(&root.join("c"));
+    protected.folder(&root.join("out/new"));
+    protected.file(&root.join("out/cases.json"));
+    reset(&start, &root, &protected, "c").unwrap().unwrap();
+    let files = repository.files();
+    for name in own {
+        assert!(files.contains_key(name), "{name}");
+    }
+    for name in work {
+        assert!(!files.contains_key(name), "{name}");
+    }
+}
+
+#[test]
+fn a_protected_folder_that_contains_the_repository_is_refused() {
+    let repository = Repository::new();
+    let (start, root) = (repository.start(), repository.root());
+    repository.put("edited.txt", "work\n");
+    for folder in [root.clone(), root.join("."), root.parent().unwrap().to_owned()] {
+        let mut protected = Protected::default();
+        protected.folder(&folder);
+        let refusal = plan(&start, &root, &protected).unwrap().unwrap_err();
+        assert_eq!(refusal.code(), "all_protected", "{folder}");
+    }
+}
+
+/// Runs a shell script while the work is saved: git runs it to filter `raced.txt`.
+fn race(repository: &Repository, script: &str) {
+    let when_saved = "case $GIT_INDEX_FILE in *counterproof-index-*) unset GIT_INDEX_FILE;";
+    repository.put(".gitattributes", "raced.txt filter=race\n").put("raced.txt", "before\n");
+    repository.git(&["add", ".gitattributes", "raced.txt"]).commit("raced");
+    repository.git(&["config", "filter.race.clean", &format!("cat; {when_saved} {script};; esac")]);
+}
+
+#[test]
+fn files_that_appear_after_the_work_is_saved_are_left_alone() {
+    let repository = Repository::new();
+    race(&repository, "echo late >late.txt; echo late >kept.txt");
+    let start = repository.start();
+    repository.put("raced.txt", "after\n").put("new.txt", "new\n");
+    let done = undo(&repository, &start).unwrap();
+    assert_eq!((done.discarded.changed, done.discarded.removed), (vec!["raced.txt".into()], vec!["new.txt".into()]));
+    let files = repository.files();
+    let text = |name: &str| files.get(name).map(|(_, text)| text.as_str());
+    assert_eq!((text("raced.txt"), text("new.txt")), (Some("before\n"), None));
+    assert_eq!((text("late.txt"), text("kept.txt")), (Some("late\n"), Some("late\n")));
+}
+
+#[test]
+fn a_commit_that_is_made_after_the_work_is_saved_is_not_discarded() {
+    let repository = Repository::new();
+    race(&repository, "git -c user.name=x -c user.email=x@localhost commit --quiet --allow-empty --message late");
+    let start = repository.start();
+    repository.put("raced.txt", "after\n");
+    let refusal = undo(&repository, &start).unwrap_err();
+    assert_eq!(refusal.code(), "changed_meanwhile", "{refusal}");
+    assert_eq!(repository.git_output(&["log", "-n", "1", "--format=%s"]), "late\n");
+    assert_eq!(repository.files()["raced.txt"].1, "after\n");
+}
+
+#[test]
+fn ignored_files_that_were_committed_since_are_left_alone() {
+    let repository = Repository::new();
+    let start = repository.start();
+    repository.git(&["add", "--force", "debug.log"]).commit("log");
+    undo(&repository, &start).unwrap();
+    assert_eq!(repository.files()["debug.log"].1, "ignored\n");
+}
+
+#[test]
+fn the_way_back_restores_commits_new_files_and_deletions() {
+    let repository = Repository::new();
+    let start = repository.start();
+    repository.work();
+    let after = repository.files();
+    let reset = undo(&repository, &start).unwrap();
+    let way_back = reset.way_back(&start.root).unwrap();
+    assert!(way_back.ends_with("switch --create rolled-back-shop-refund-1 refs/counterproof/rollback/shop%2Frefund/1"));
+    assert!(Command::new("sh").args(["-c", &way_back]).stderr(Stdio::null()).status().unwrap().success());
+    assert_eq!(repository.files(), after);
+    assert_eq!(repository.git_output(&["log", "--format=%s"]).lines().nth(1), Some("first step"));
+}
+
+#[test]
 fn a_reset_that_would_lose_work_of_others_is_refused_and_changes_nothing() {
     type Change = fn(&Repository);
     let before_start: [(&str, Change); 1] =
         [("changed_before", |it| drop(it.put("edited.txt", "mine, not committed\n").root()))];
-    let after_start: [(&str, Change); 8] = [
+    let after_start: [(&str, Change); 11] = [
         ("other_branch", |it| drop(it.git(&["switch", "--quiet", "--create", "side"]).root())),
         ("other_branch", |it| drop(it.git(&["switch", "--quiet", "--detach"]).root())),
         ("not_a_descendant", |it| {
@@ -202,6 +296,11 @@ fn a_reset_that_would_lose_work_of_others_is_refused_and_changes_nothing() {
             assert!(git(&it.root().join("nested"), &["init", "--quiet"]).status.success());
             assert!(git(&it.root().join("nested"), &["add", "--all"]).status.success());
             assert!(git(&it.root().join("nested"), &["commit", "--quiet", "-m", "x"]).status.success());
+        }),
+        ("ignore_rules_changed", |it| drop(it.put(".gitignore", "*.log\n*.txt\n").root())),
+        ("ignore_rules_changed", |it| drop(it.put(".gitignore", "").root())),
+        ("ignore_rules_changed", |it| {
+            it.put("folder/.gitignore", "*.txt\n").git(&["add", "folder"]).commit("rules");
         }),
         ("sparse_checkout", |it| drop(it.git(&["config", "core.sparseCheckout", "true"]).root())),
         ("no_repository", |it| std::fs::remove_dir_all(it.root().join(".git")).unwrap()),
