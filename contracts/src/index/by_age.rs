@@ -1,8 +1,6 @@
 //! Lists and counts contracts by the time since which they are in their state.
 
-use std::result::Result as StdResult;
-
-use rusqlite::{Result, params};
+use rusqlite::params;
 
 use super::status::{COLUMNS, Status};
 use super::{Index, IndexError};
@@ -33,11 +31,11 @@ impl AgeQuery<'_> {
 
 impl Index {
     /// Returns the number of contracts of a query.
-    pub(crate) fn count_by_age(&self, query: &AgeQuery<'_>) -> StdResult<u64, IndexError> {
+    pub(crate) fn count_by_age(&self, query: &AgeQuery<'_>) -> Result<u64, IndexError> {
         let text = format!("SELECT count(*) FROM contract {}", query.condition());
-        let count =
-            || self.connection.prepare_cached(&text)?.query_row(params![query.needs_decision], |row| row.get(0));
-        count().map_err(self.error())
+        self.query(|connection| {
+            connection.prepare_cached(&text)?.query_row(params![query.needs_decision], |row| row.get(0))
+        })
     }
 
     /// Returns the first contracts of a query. Those of the same time are in the order of their projects and ids.
@@ -46,7 +44,7 @@ impl Index {
         query: &AgeQuery<'_>,
         order: AgeOrder,
         limit: usize,
-    ) -> StdResult<Vec<Status>, IndexError> {
+    ) -> Result<Vec<Status>, IndexError> {
         let direction = match order {
             AgeOrder::OldestFirst => "ASC",
             AgeOrder::NewestFirst => "DESC",
@@ -57,12 +55,9 @@ impl Index {
             query.condition()
         );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let list = || -> Result<Vec<Status>> {
-            self.connection
-                .prepare_cached(&text)?
-                .query_map(params![query.needs_decision, limit], Status::from_row)?
-                .collect()
-        };
-        list().map_err(self.error())
+        self.query(|connection| {
+            let values = params![query.needs_decision, limit];
+            connection.prepare_cached(&text)?.query_map(values, Status::from_row)?.collect()
+        })
     }
 }

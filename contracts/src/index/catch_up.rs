@@ -19,10 +19,19 @@ pub(crate) struct Appended<'a> {
 
 impl Index {
     /// Adds the lines that the index does not cover yet. Builds the index anew where the file was not only appended to.
-    pub(crate) fn catch_up(&self, log: &LineLog) -> Result<(), IndexError> {
+    pub(crate) fn catch_up(&self) -> Result<(), IndexError> {
+        match self.update() {
+            Err(error) if error.is_damage() => self.rebuild(),
+            other => other,
+        }
+    }
+
+    /// Does the work of [`Index::catch_up`]. Fails if the index is damaged.
+    pub(super) fn update(&self) -> Result<(), IndexError> {
+        let log = &self.log;
         let Some(reader) = log.read_from(0)? else { return self.in_transaction(clear) };
         let io = |source| IndexError::Log(LogError::Read { path: log.path().to_owned(), source });
-        let coverage = Coverage::load(&self.connection).map_err(self.error())?;
+        let coverage = Coverage::load(&self.connection.borrow()).map_err(self.error())?;
         // Without a transaction first: most of the time nothing is to be done.
         if let Some(coverage) = &coverage
             && coverage.freshness(reader.file()).map_err(io)? == Freshness::Current
@@ -42,14 +51,14 @@ impl Index {
                 }
             };
             let Some(mut lines) = log.read_from(start)? else { return Ok(()) };
-            add_lines(connection, log, &mut lines, self)?;
+            self.add_lines(connection, &mut lines)?;
             let covered = Coverage::of(lines.file(), lines.offset()).map_err(io)?;
             covered.save(connection).map_err(self.error())
         })
     }
 
     /// Adds the lines that this process has just appended under the lock of the log.
-    pub(crate) fn extend(&self, log: &LineLog, file: &File, appended: &Appended<'_>) -> Result<(), IndexError> {
+    pub(crate) fn extend(&self, file: &File, appended: &Appended<'_>) -> Result<(), IndexError> {
         let Some((_, start)) = appended.records.first() else { return Ok(()) };
         let is_next = self.in_transaction(|connection| {
             let coverage = Coverage::load(connection).map_err(self.error())?;
@@ -57,29 +66,52 @@ impl Index {
                 return Ok(false);
             }
             for (record, offset) in appended.records {
-                apply(connection, record, *offset).map_err(|error| self.apply_error(log, *offset, error))?;
+                apply(connection, record, *offset).map_err(|error| self.apply_error(*offset, error))?;
             }
-            let io = |source| IndexError::Log(LogError::Read { path: log.path().to_owned(), source });
+            let io = |source| IndexError::Log(LogError::Read { path: self.log.path().to_owned(), source });
             let covered = Coverage::of(file, appended.end).map_err(io)?;
             covered.save(connection).map_err(self.error()).map(|()| true)
-        })?;
-        // A reader may have covered the new lines already, before it could be told.
-        if is_next { Ok(()) } else { self.catch_up(log) }
+        });
+        match is_next {
+            Ok(true) => Ok(()),
+            // A reader has covered the new lines already.
+            Ok(false) => self.catch_up(),
+            Err(error) if error.is_damage() => self.rebuild(),
+            Err(error) => Err(error),
+        }
     }
 
     fn in_transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T, IndexError>) -> Result<T, IndexError> {
-        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(self.error())?;
-        let result = work(&self.connection);
-        let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        self.connection.execute_batch(end).map_err(self.error())?;
-        result
+        let connection = self.connection.borrow();
+        connection.execute_batch("BEGIN IMMEDIATE").map_err(self.error())?;
+        match work(&connection) {
+            Ok(value) => connection.execute_batch("COMMIT").map_err(self.error()).map(|()| value),
+            Err(error) => {
+                // The database may have ended the transaction itself. The error of the work is the one to report.
+                let _ = connection.execute_batch("ROLLBACK");
+                Err(error)
+            }
+        }
     }
 
-    fn apply_error(&self, log: &LineLog, offset: u64, error: ApplyError) -> IndexError {
+    fn add_lines(&self, connection: &Connection, lines: &mut LineReader) -> Result<(), IndexError> {
+        while let Some(line) = lines.next_line()? {
+            let record = Record::parse(&line.bytes).map_err(|reason| IndexError::Line {
+                path: self.log.path().to_owned(),
+                line: line_number(&self.log, line.offset),
+                reason,
+            })?;
+            apply(connection, &record, line.offset).map_err(|error| self.apply_error(line.offset, error))?;
+        }
+        Ok(())
+    }
+
+    fn apply_error(&self, offset: u64, error: ApplyError) -> IndexError {
         match error {
             ApplyError::Database(source) => IndexError::database(&self.path)(source),
             ApplyError::Contradiction(reason) => {
-                IndexError::Contradiction { path: log.path().to_owned(), line: line_number(log, offset), reason }
+                let (path, line) = (self.log.path().to_owned(), line_number(&self.log, offset));
+                IndexError::Contradiction { path, line, reason }
             }
         }
     }
@@ -89,18 +121,6 @@ fn clear(connection: &Connection) -> Result<(), IndexError> {
     connection
         .execute_batch("DELETE FROM coverage; DELETE FROM contract; DELETE FROM line; DELETE FROM dependency;")
         .map_err(IndexError::database(camino::Utf8Path::new(connection.path().unwrap_or_default())))
-}
-
-fn add_lines(connection: &Connection, log: &LineLog, lines: &mut LineReader, index: &Index) -> Result<(), IndexError> {
-    while let Some(line) = lines.next_line()? {
-        let record = Record::parse(&line.bytes).map_err(|reason| IndexError::Line {
-            path: log.path().to_owned(),
-            line: line_number(log, line.offset),
-            reason,
-        })?;
-        apply(connection, &record, line.offset).map_err(|error| index.apply_error(log, line.offset, error))?;
-    }
-    Ok(())
 }
 
 /// Returns the number of the line that starts at an offset, counted from 1. Only errors need it, so it is counted.

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Result};
+
+use super::error::is_damage;
 
 /// Changes with the tables and with the meaning of their columns. An index of another format is built anew.
 const FORMAT: i64 = 3;
@@ -30,29 +33,45 @@ CREATE TABLE IF NOT EXISTS dependency (
 CREATE INDEX IF NOT EXISTS dependency_by_contract ON dependency (contract);
 ";
 
-/// Opens the index file. `is_needed` is false if there are no lines to index, and then no file is created.
-pub(super) fn open(path: &Utf8Path, is_needed: bool) -> Result<Connection> {
-    if is_needed || path.exists() {
-        let opened = open_file(path);
-        // A file that is no database, or one that is damaged, is replaced: it contains nothing that the lines do not.
-        if let Err(rusqlite::Error::SqliteFailure(failure, _)) = &opened
-            && matches!(failure.code, rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
-        {
-            remove(path);
-            if let Ok(connection) = open_file(path) {
-                return Ok(connection);
-            }
-        } else if let Ok(connection) = opened {
-            return Ok(connection);
-        }
+/// Opens the index file of a log. If there are no lines to index, no file is created.
+pub(super) fn open(path: &Utf8Path, log: &Utf8Path) -> Result<Connection> {
+    if !log.exists() && !path.exists() {
+        return in_memory();
     }
+    match open_file(path) {
+        // A file that is no database, or one that is damaged, is emptied: it contains nothing that the lines do not.
+        Err(error) if is_damage(&error) => reset(path, log),
+        Err(_) => in_memory(),
+        opened => opened,
+    }
+}
+
+/// Empties a damaged index file and opens it.
+pub(super) fn reset(path: &Utf8Path, _log: &Utf8Path) -> Result<Connection> {
+    // In place where possible, because other processes may use the file at this time.
+    if empty(path).and_then(|()| open_file(path)).is_err() {
+        remove(path);
+    }
+    open_file(path).or_else(|_| in_memory())
+}
+
+fn in_memory() -> Result<Connection> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(TABLES)?;
     Ok(connection)
 }
 
+/// Makes an empty database of a file with any content, under the locks of the database.
+fn empty(path: &Utf8Path) -> Result<()> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+    connection.execute_batch("VACUUM")?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false).map(drop)
+}
+
 /// Removes the index file and the files that SQLite keeps next to it.
-pub(super) fn remove(path: &Utf8Path) {
+fn remove(path: &Utf8Path) {
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{path}{suffix}"));
     }

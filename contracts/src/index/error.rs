@@ -96,7 +96,27 @@ pub enum Contradiction {
     Changed,
 }
 
+/// True if the content of an index file cannot be right.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, SqliteFailure, Utf8Error,
+    };
+    use rusqlite::ErrorCode::{ConstraintViolation, DatabaseCorrupt, NotADatabase};
+
+    match error {
+        SqliteFailure(failure, _) => matches!(failure.code, DatabaseCorrupt | NotADatabase | ConstraintViolation),
+        // The program writes no such values.
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..) => true,
+        _ => false,
+    }
+}
+
 impl IndexError {
+    /// True if the index file is damaged.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, IndexError::Database { source, .. } if is_damage(source))
+    }
+
     pub(super) fn database(path: &Utf8Path) -> impl FnOnce(rusqlite::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| IndexError::Database { path, source }

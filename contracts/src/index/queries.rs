@@ -2,7 +2,7 @@
 
 use std::result::Result as StdResult;
 
-use rusqlite::{Connection, OptionalExtension as _, Result, params};
+use rusqlite::{Connection, OptionalExtension as _, Result, ToSql, params};
 
 use super::coverage::Coverage;
 use super::status::{COLUMNS, Status};
@@ -26,22 +26,22 @@ fn select(condition: &str) -> String {
 impl Index {
     /// Returns the length of the covered part of the file.
     pub(crate) fn covered(&self) -> StdResult<u64, IndexError> {
-        Ok(Coverage::load(&self.connection).map_err(self.error())?.map_or(0, |coverage| coverage.bytes))
+        Ok(self.query(Coverage::load)?.map_or(0, |coverage| coverage.bytes))
     }
 
     /// Returns the status of a contract.
     pub(crate) fn status(&self, id: &ContractId) -> StdResult<Option<Status>, IndexError> {
-        status(&self.connection, id).map_err(self.error())
+        self.query(|connection| status(connection, id))
     }
 
     /// Returns the offsets of all lines of a contract, in the order of the file.
     pub(crate) fn lines(&self, status: &Status) -> StdResult<Vec<u64>, IndexError> {
-        let query = || -> Result<Vec<u64>> {
-            let text = "SELECT offset FROM line WHERE contract = ?1 ORDER BY offset";
-            let mut statement = self.connection.prepare_cached(text)?;
-            statement.query_map([status.number], |row| row.get(0))?.collect()
-        };
-        query().map_err(self.error())
+        // By the id: the number is another one if the index was rebuilt in the meantime.
+        let text =
+            "SELECT offset FROM line WHERE contract = (SELECT number FROM contract WHERE id = ?1) ORDER BY offset";
+        self.query(|connection| {
+            connection.prepare_cached(text)?.query_map([status.id.as_str()], |row| row.get(0))?.collect()
+        })
     }
 
     /// Returns the contracts that depend on this one, in the order of their ids.
@@ -52,22 +52,20 @@ impl Index {
 
     /// Returns the dependencies of a contract.
     pub(crate) fn dependencies(&self, status: &Status) -> StdResult<Vec<ContractId>, IndexError> {
-        let query = || -> Result<Vec<String>> {
-            let text = "SELECT dependency FROM dependency WHERE contract = ?1 ORDER BY dependency";
-            let mut statement = self.connection.prepare_cached(text)?;
-            statement.query_map([status.number], |row| row.get(0))?.collect()
-        };
-        let ids = query().map_err(self.error())?;
+        let text = "SELECT dependency FROM dependency WHERE contract = (SELECT number FROM contract WHERE id = ?1) \
+                    ORDER BY dependency";
+        let ids: Vec<String> = self.query(|connection| {
+            connection.prepare_cached(text)?.query_map([status.id.as_str()], |row| row.get(0))?.collect()
+        })?;
         Ok(ids.into_iter().filter_map(|id| id.parse().ok()).collect())
     }
 
     /// Returns the number of contracts in each state that occurs.
     pub(crate) fn counts(&self) -> StdResult<Vec<(State, u64)>, IndexError> {
-        let query = || -> Result<Vec<(String, u64)>> {
-            let text = "SELECT state, count(*) FROM contract GROUP BY state";
-            self.connection.prepare_cached(text)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        };
-        let counts = query().map_err(self.error())?;
+        let text = "SELECT state, count(*) FROM contract GROUP BY state";
+        let counts: Vec<(String, u64)> = self.query(|connection| {
+            connection.prepare_cached(text)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })?;
         Ok(counts.into_iter().filter_map(|(state, count)| Some((state.parse().ok()?, count))).collect())
     }
 
@@ -85,10 +83,7 @@ impl Index {
         }
     }
 
-    fn statuses_of(&self, text: &str, values: impl rusqlite::Params) -> StdResult<Vec<Status>, IndexError> {
-        let query = || -> Result<Vec<Status>> {
-            self.connection.prepare_cached(text)?.query_map(values, Status::from_row)?.collect()
-        };
-        query().map_err(self.error())
+    fn statuses_of(&self, text: &str, values: &[&dyn ToSql]) -> StdResult<Vec<Status>, IndexError> {
+        self.query(|connection| connection.prepare_cached(text)?.query_map(values, Status::from_row)?.collect())
     }
 }

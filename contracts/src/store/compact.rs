@@ -30,7 +30,7 @@ pub struct Compacted {
 impl Store {
     /// Returns what a compaction would remove now.
     pub fn compaction_plan(&self) -> Result<CompactionPlan, StoreError> {
-        self.index.catch_up(&self.log)?;
+        self.index.catch_up()?;
         self.each_line(&mut |_| Ok(()))
     }
 
@@ -82,7 +82,7 @@ impl Editor<'_> {
             return Err(error);
         }
         replaced?;
-        store.index.catch_up(&store.log)?;
+        store.index.catch_up()?;
         Ok(Compacted { plan, archive })
     }
 }

@@ -96,7 +96,7 @@ impl Store {
     /// Locks the store for changes, repairs a torn last line, and brings the index up to date.
     pub fn edit(&self, options: &LockOptions) -> Result<Editor<'_>, StoreError> {
         let writer = self.log.lock(options, |line| Record::parse(line).is_ok())?;
-        self.index.catch_up(&self.log)?;
+        self.index.catch_up()?;
         Ok(Editor { store: self, writer })
     }
 }
@@ -109,7 +109,7 @@ impl Editor<'_> {
 
     /// Adds versions of contracts, all of them or none. A contract without open dependencies becomes ready.
     pub fn add(&mut self, contracts: &[Contract], at: Timestamp) -> Result<Vec<Added>, StoreError> {
-        self.store.index.catch_up(&self.store.log)?;
+        self.store.index.catch_up()?;
         let mut batch: HashMap<ContractId, &Contract> = HashMap::new();
         let mut new = Vec::new();
         let mut added = Vec::new();
@@ -198,7 +198,7 @@ impl Editor<'_> {
 
     /// Returns the status of the latest version. Fails for older ones.
     fn status(&self, key: &ContractKey) -> Result<Status, StoreError> {
-        self.store.index.catch_up(&self.store.log)?;
+        self.store.index.catch_up()?;
         let status = self.store.index.status(&key.id)?.ok_or_else(|| StoreError::NotFound(key.clone()))?;
         match key.version {
             Some(version) if version > status.version => Err(StoreError::NotFound(key.clone())),
@@ -306,7 +306,7 @@ impl Editor<'_> {
         let appended = Appended { records: &placed, end: self.writer.length() };
         // The lines are durable, so the change has succeeded. An index that could not be updated is brought up to date by the
         // next change or reader.
-        let _ = self.store.index.extend(&self.store.log, self.writer.file(), &appended);
+        let _ = self.store.index.extend(self.writer.file(), &appended);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::lifecycle::State;
 impl Store {
     /// Brings the index up to date. Returns the length of a torn last line, which the next writer repairs; 0 if there is none.
     pub fn refresh(&self) -> Result<u64, StoreError> {
-        self.index.catch_up(&self.log)?;
+        self.index.catch_up()?;
         let Some(mut reader) = self.log.read_from(self.index.covered()?)? else { return Ok(0) };
         while reader.next_line()?.is_some() {}
         Ok(reader.torn_bytes())
@@ -20,7 +20,7 @@ impl Store {
 
     /// Returns the status of a contract, if it exists.
     pub fn status(&self, id: &ContractId) -> Result<Option<Status>, StoreError> {
-        self.index.catch_up(&self.log)?;
+        self.index.catch_up()?;
         Ok(self.index.status(id)?)
     }
 
@@ -66,7 +66,7 @@ impl Store {
 
     /// Returns the number of contracts in each state that occurs.
     pub fn counts(&self) -> Result<BTreeMap<State, u64>, StoreError> {
-        self.index.catch_up(&self.log)?;
+        self.index.catch_up()?;
         Ok(self.index.counts()?.into_iter().collect())
     }
 
@@ -76,7 +76,7 @@ impl Store {
         state: Option<State>,
         mut visit: impl FnMut(&Status) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.index.catch_up(&self.log)?;
+        self.index.catch_up()?;
         let mut last = String::new();
         loop {
             let page = self.index.page(&last, state)?;
@@ -121,6 +121,7 @@ impl Store {
 
     /// Returns the contracts that depend on this one.
     pub fn dependents(&self, id: &ContractId) -> Result<Vec<Status>, StoreError> {
+        self.index.catch_up()?;
         Ok(self.index.dependents(id)?)
     }
 
@@ -131,7 +132,7 @@ impl Store {
         order: AgeOrder,
         limit: usize,
     ) -> Result<(u64, Vec<Status>), StoreError> {
-        self.index.catch_up(&self.log)?;
+        self.index.catch_up()?;
         Ok((self.index.count_by_age(query)?, self.index.by_age(query, order, limit)?))
     }
 

@@ -10,6 +10,9 @@ use proptest::prelude::*;
 
 use crate::kit::{Sandbox, add, agent, change, complete, contract, id, state};
 
+/// The size of a page of SQLite.
+const PAGE: usize = 4096;
+
 fn index(sandbox: &Sandbox) -> Utf8PathBuf {
     format!("{}.index", sandbox.path()).into()
 }
@@ -47,6 +50,50 @@ fn a_missing_damaged_or_foreign_index_is_rebuilt() {
     }
     fs::remove_file(index(&sandbox)).unwrap();
     assert_eq!(ids(&sandbox.store()), expected);
+}
+
+#[test]
+fn an_index_with_a_damaged_page_is_rebuilt_by_every_read_and_write() {
+    let sandbox = Sandbox::new();
+    let number = |it: usize| format!("project/with/a/long/name/{it:04}");
+    let first = number(0);
+    let needed = [first.as_str()];
+    let chain: Vec<_> =
+        (0..400).map(|it| contract(&number(it), if it == 0 { &[] } else { needed.as_slice() })).collect();
+    add(&sandbox.store(), &chain).unwrap();
+    let expected = ids(&sandbox.store());
+    let (good, lines) = (fs::read(index(&sandbox)).unwrap(), sandbox.text());
+    let pages = good.len() / PAGE;
+    assert!(pages > 12, "{pages}");
+    let (middle, last) = (id(&number(200)), id(&number(399)));
+    let reads: [&dyn Fn(&Store); 6] = [
+        &|store| assert_eq!(ids(store), expected),
+        &|store| assert_eq!(store.status(&middle).unwrap().unwrap().state, State::Pending),
+        &|store| assert_eq!(store.history(&last).unwrap().versions.len(), 1),
+        &|store| assert_eq!(store.dependents(&id(&first)).unwrap().len(), 399),
+        &|store| assert_eq!(store.counts().unwrap().into_values().sum::<u64>(), 400),
+        &|store| add(store, &[contract("new", &[&first])]).map(drop).unwrap(),
+    ];
+    for page in (0..pages).step_by((pages / 8).max(1)) {
+        for (number, read) in reads.iter().enumerate() {
+            // Closed first, so that the whole index is in its file.
+            write(&sandbox.path(), lines.as_bytes(), Durability::Cached).unwrap();
+            drop(sandbox.store().counts().unwrap());
+            let mut damaged = fs::read(index(&sandbox)).unwrap();
+            let start = page.min(damaged.len() / PAGE - 1) * PAGE;
+            // The first page keeps its header, so that the file can be opened.
+            damaged[start + if page == 0 { 100 } else { 0 }..start + PAGE].fill(0xa5);
+            write(&index(&sandbox), &damaged, Durability::Cached).unwrap();
+            let store = sandbox.store();
+            read(&store);
+            assert!(
+                ids(&store).iter().filter(|it| !it.starts_with("new@")).eq(&expected),
+                "page {page}, read {number}"
+            );
+            complete(&store, &first);
+            assert_eq!(state(&sandbox.store(), last.as_str()), State::Ready, "page {page}, read {number}");
+        }
+    }
 }
 
 #[test]
