@@ -38,7 +38,7 @@ pub(super) fn open(path: &Utf8Path, log: &Utf8Path) -> Result<Connection> {
     if !log.exists() && !path.exists() {
         return in_memory();
     }
-    match open_file(path) {
+    match open_file(path, log) {
         // A file that is no database, or one that is damaged, is emptied: it contains nothing that the lines do not.
         Err(error) if is_damage(&error) => reset(path, log),
         Err(_) => in_memory(),
@@ -47,12 +47,12 @@ pub(super) fn open(path: &Utf8Path, log: &Utf8Path) -> Result<Connection> {
 }
 
 /// Empties a damaged index file and opens it.
-pub(super) fn reset(path: &Utf8Path, _log: &Utf8Path) -> Result<Connection> {
+pub(super) fn reset(path: &Utf8Path, log: &Utf8Path) -> Result<Connection> {
     // In place where possible, because other processes may use the file at this time.
-    if empty(path).and_then(|()| open_file(path)).is_err() {
+    if empty(path).and_then(|()| open_file(path, log)).is_err() {
         remove(path);
     }
-    open_file(path).or_else(|_| in_memory())
+    open_file(path, log).or_else(|_| in_memory())
 }
 
 fn in_memory() -> Result<Connection> {
@@ -77,8 +77,9 @@ fn remove(path: &Utf8Path) {
     }
 }
 
-fn open_file(path: &Utf8Path) -> Result<Connection> {
+fn open_file(path: &Utf8Path, log: &Utf8Path) -> Result<Connection> {
     let connection = Connection::open(path)?;
+    copy_mode(log, path);
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // A power failure can lose the last updates, which are made again from the lines. It cannot damage the file.
@@ -94,3 +95,20 @@ fn open_file(path: &Utf8Path) -> Result<Connection> {
     }
     Ok(connection)
 }
+
+/// Gives the index the mode of its log, because it contains parts of the lines. SQLite gives it to its other files.
+#[cfg(unix)]
+fn copy_mode(log: &Utf8Path, index: &Utf8Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (Ok(log), Ok(now)) = (log.metadata(), index.metadata()) else { return };
+    // The owner of a log that is read-only can still update the index.
+    let mode = log.permissions().mode() & 0o666 | 0o600;
+    if now.permissions().mode() & 0o777 != mode {
+        // Fails for a file of another user, who decides about its mode.
+        let _ = std::fs::set_permissions(index, std::fs::Permissions::from_mode(mode));
+    }
+}
+
+#[cfg(not(unix))]
+fn copy_mode(_log: &Utf8Path, _index: &Utf8Path) {}

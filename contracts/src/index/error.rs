@@ -32,6 +32,12 @@ pub enum IndexError {
         /// The reason.
         reason: Contradiction,
     },
+    /// Another program replaced the file while it was read.
+    #[error("another program changed `{path}` while it was read")]
+    Changed {
+        /// The file.
+        path: Utf8PathBuf,
+    },
     /// The file of lines cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -91,9 +97,6 @@ pub enum Contradiction {
         /// The state after.
         to: State,
     },
-    /// The line is not where the index found it.
-    #[error("another program changed the file while it was read; try again")]
-    Changed,
 }
 
 /// True if the content of an index file cannot be right.

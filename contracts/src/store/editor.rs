@@ -1,6 +1,6 @@
 //! Changes a store: adds versions of contracts, transitions and notes, under the lock of the file.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 
 use counterproof_store::line_log::{LineWriter, LockOptions, Repair};
@@ -124,12 +124,9 @@ impl Editor<'_> {
         self.check_dependencies(&new, &batch)?;
         let mut records: Vec<Record> =
             new.iter().map(|&contract| Record::Contract(Box::new(contract.clone()))).collect();
-        for contract in &new {
-            // Only the last version of a batch has a state.
-            let is_latest = batch.get(&contract.id).is_some_and(|latest| latest.version == contract.version);
-            if is_latest && self.open_dependency(contract.dependencies(), &batch)?.is_none() {
-                records.push(ready(&contract.id, contract.version, at));
-            }
+        let mut seen = HashSet::new();
+        for contract in contracts.iter().filter(|contract| seen.insert(&contract.id)) {
+            records.extend(self.readiness(&contract.id, &batch, at)?);
         }
         self.commit(records)?;
         for item in &mut added {
@@ -166,8 +163,14 @@ impl Editor<'_> {
             }
             if from == State::Pending && to == State::Claimed {
                 // The program that completed the last dependency died before it could do this.
-                records.push(ready(&status.id, status.version, at));
+                records.push(line(ready(&status.id, status.version, at)));
                 from = State::Ready;
+            }
+            if from == State::Pending && matches!(actor, Actor::Human(_)) {
+                // The program does at the request of a person what it could not do then.
+                let transition = ready(&status.id, status.version, at);
+                self.commit(vec![line(transition.clone())])?;
+                return Ok(transition);
             }
         }
         let change = StateChange { from, to };
@@ -179,7 +182,7 @@ impl Editor<'_> {
         let owner = (to == State::Claimed).then(|| owner.or_else(|| actor.name().map(str::to_owned))).flatten();
         let transition =
             Transition { id: key.id, version: status.version, from, to, at, actor, reason, owner, details };
-        records.push(Record::Transition(Box::new(transition.clone())));
+        records.push(line(transition.clone()));
         if to == State::Completed {
             records.extend(self.freed_by(&transition.id, at)?);
         }
@@ -254,6 +257,25 @@ impl Editor<'_> {
         cycle.map_or(Ok(()), |cycle| Err(StoreError::CircularDependency(cycle)))
     }
 
+    /// Returns the transition that makes the latest version of a contract ready, if nothing else is missing. A stored contract can
+    /// be in this position too: a crash can tear the lines of one change apart.
+    fn readiness(
+        &self,
+        id: &ContractId,
+        batch: &HashMap<ContractId, &Contract>,
+        at: Timestamp,
+    ) -> Result<Option<Record>, StoreError> {
+        let (version, dependencies) = match (batch.get(id), self.store.index.status(id)?) {
+            (Some(contract), _) => (contract.version, contract.dependencies().to_vec()),
+            (None, Some(status)) if status.state == State::Pending => {
+                (status.version, self.store.index.dependencies(&status)?)
+            }
+            (None, _) => return Ok(None),
+        };
+        let is_ready = self.open_dependency(&dependencies, batch)?.is_none();
+        Ok(is_ready.then(|| line(ready(id, version, at))))
+    }
+
     /// Returns the first dependency that is not completed, with its state. A contract of the batch is not completed.
     fn open_dependency(
         &self,
@@ -283,7 +305,7 @@ impl Editor<'_> {
             let mut others = self.store.index.dependencies(&dependent)?;
             others.retain(|other| other != id);
             if self.open_dependency(&others, &HashMap::new())?.is_none() {
-                records.push(ready(&dependent.id, dependent.version, at));
+                records.push(line(ready(&dependent.id, dependent.version, at)));
             }
         }
         Ok(records)
@@ -311,9 +333,9 @@ impl Editor<'_> {
     }
 }
 
-/// Makes a contract ready.
-fn ready(id: &ContractId, version: NonZeroU32, at: Timestamp) -> Record {
-    Record::Transition(Box::new(Transition {
+/// Returns the transition that makes a contract ready.
+fn ready(id: &ContractId, version: NonZeroU32, at: Timestamp) -> Transition {
+    Transition {
         id: id.clone(),
         version,
         from: State::Pending,
@@ -323,5 +345,9 @@ fn ready(id: &ContractId, version: NonZeroU32, at: Timestamp) -> Record {
         reason: DEPENDENCIES_MET.to_owned(),
         owner: None,
         details: Details::new(),
-    }))
+    }
+}
+
+fn line(transition: Transition) -> Record {
+    Record::Transition(Box::new(transition))
 }

@@ -103,7 +103,10 @@ impl StoreError {
             StoreError::VersionConflict { .. } => "version_conflict",
             StoreError::InUse { .. } => "in_use",
             StoreError::Superseded { .. } => "superseded",
-            StoreError::Index(IndexError::Line { .. } | IndexError::Contradiction { .. }) => "store_corrupt",
+            StoreError::Index(
+                IndexError::Line { .. } | IndexError::Contradiction { .. } | IndexError::Log(LogError::TooLong { .. }),
+            )
+            | StoreError::Log(LogError::TooLong { .. }) => "store_corrupt",
             StoreError::Log(LogError::Locked { .. }) | StoreError::Index(IndexError::Log(LogError::Locked { .. })) => {
                 "locked"
             }
@@ -123,8 +126,18 @@ impl StoreError {
             StoreError::CircularDependency(_) => "remove one of these dependencies",
             StoreError::VersionConflict { .. } => "a stored version never changes: change the version and add it again",
             StoreError::InUse { .. } => "wait until the execution ends, or cancel it",
-            StoreError::Index(IndexError::Line { .. } | IndexError::Contradiction { .. }) => {
+            StoreError::Index(
+                IndexError::Line { .. } | IndexError::Contradiction { .. } | IndexError::Log(LogError::TooLong { .. }),
+            )
+            | StoreError::Log(LogError::TooLong { .. }) => {
                 "restore the line from a backup, or remove it; the index is rebuilt automatically"
+            }
+            StoreError::Index(IndexError::Changed { .. }) => "try again",
+            StoreError::Log(LogError::NoLocks { .. }) => {
+                "keep the store on a local file system, and name it with `--store FILE`"
+            }
+            StoreError::Log(LogError::NewLineTooLong { .. }) => {
+                "keep large data in files, and name the files in the contract"
             }
             StoreError::Log(LogError::Locked { .. }) => "wait for the other process, or end it if it hangs",
             _ => return None,

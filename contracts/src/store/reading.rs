@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use counterproof_store::line_log::LineReader;
 
-use super::{Contradiction, History, IndexError, Record, Status, Store, StoreError, VersionHistory};
+use super::{History, IndexError, Record, Status, Store, StoreError, VersionHistory};
 use crate::contract::{Contract, ContractId, ContractKey};
 use crate::index::{AgeOrder, AgeQuery, line_number};
 use crate::lifecycle::State;
@@ -36,10 +36,7 @@ impl Store {
 
     /// Returns the latest version of the contract with this status.
     pub fn latest(&self, status: &Status) -> Result<Contract, StoreError> {
-        match self.record_at(&mut self.reader()?, status.offset)? {
-            Record::Contract(contract) => Ok(*contract),
-            Record::Transition(_) | Record::Note(_) => Err(self.changed(status.offset)),
-        }
+        self.latest_with(&mut None, status)
     }
 
     /// Returns a version of a contract, or the latest one, with what happened to it.
@@ -54,14 +51,26 @@ impl Store {
 
     /// Returns everything that is stored about a contract.
     pub fn history(&self, id: &ContractId) -> Result<History, StoreError> {
+        match self.read_history(id) {
+            Err(error) if may_be_replaced(&error) => self.read_history(id),
+            read => read,
+        }
+    }
+
+    fn read_history(&self, id: &ContractId) -> Result<History, StoreError> {
         let not_found = || StoreError::NotFound(ContractKey { id: id.clone(), version: None });
         let status = self.status(id)?.ok_or_else(not_found)?;
         let mut reader = self.reader()?;
         let mut history = History::default();
         for offset in self.index.lines(&status)? {
-            history.push(self.record_at(&mut reader, offset)?);
+            let record = self.record_at(&mut reader, offset)?;
+            if record.id() != id {
+                return Err(self.changed());
+            }
+            history.push(record);
         }
-        Ok(history)
+        let is_complete = history.latest().is_some_and(|latest| latest.contract.version == status.version);
+        if is_complete { Ok(history) } else { Err(self.changed()) }
     }
 
     /// Returns the number of contracts in each state that occurs.
@@ -96,14 +105,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut reader = None;
         self.for_each(state, |status| {
-            let reader = match &mut reader {
-                Some(reader) => reader,
-                none => none.insert(self.reader()?),
-            };
-            match self.record_at(reader, status.offset)? {
-                Record::Contract(contract) => visit(status, &contract),
-                Record::Transition(_) | Record::Note(_) => Err(self.changed(status.offset)),
-            }
+            let contract = self.latest_with(&mut reader, status)?;
+            visit(status, &contract)
         })
     }
 
@@ -136,22 +139,52 @@ impl Store {
         Ok((self.index.count_by_age(query)?, self.index.by_age(query, order, limit)?))
     }
 
-    pub(super) fn reader(&self) -> Result<LineReader, StoreError> {
-        self.log.read_from(0)?.ok_or_else(|| self.changed(0))
+    /// Reads the version of a status with an open reader, or opens one. If another process has replaced the file, the line is
+    /// looked up once more in the new file.
+    fn latest_with(&self, reader: &mut Option<LineReader>, status: &Status) -> Result<Contract, StoreError> {
+        let open = match reader.take() {
+            Some(open) => open,
+            None => self.reader()?,
+        };
+        match self.contract_at(reader.insert(open), status) {
+            Err(error) if may_be_replaced(&error) => {
+                let now = self.status(&status.id)?.filter(|now| now.version == status.version);
+                let now = now.ok_or_else(|| self.changed())?;
+                self.contract_at(reader.insert(self.reader()?), &now)
+            }
+            read => read,
+        }
+    }
+
+    fn contract_at(&self, reader: &mut LineReader, status: &Status) -> Result<Contract, StoreError> {
+        match self.record_at(reader, status.offset)? {
+            Record::Contract(contract) if (&contract.id, contract.version) == (&status.id, status.version) => {
+                Ok(*contract)
+            }
+            _ => Err(self.changed()),
+        }
+    }
+
+    fn reader(&self) -> Result<LineReader, StoreError> {
+        self.log.read_from(0)?.ok_or_else(|| self.changed())
     }
 
     /// Reads the record at an offset that the index names.
-    pub(super) fn record_at(&self, reader: &mut LineReader, offset: u64) -> Result<Record, StoreError> {
-        let line = reader.line_at(offset)?.ok_or_else(|| self.changed(offset))?;
+    fn record_at(&self, reader: &mut LineReader, offset: u64) -> Result<Record, StoreError> {
+        let line = reader.line_at(offset)?.ok_or_else(|| self.changed())?;
         Record::parse(&line.bytes).map_err(|reason| {
             let (path, line) = (self.path().to_owned(), line_number(&self.log, offset));
             StoreError::Index(IndexError::Line { path, line, reason })
         })
     }
 
-    /// Returns the error for a line that is no longer where the index says.
-    fn changed(&self, offset: u64) -> StoreError {
-        let (path, line) = (self.path().to_owned(), line_number(&self.log, offset));
-        StoreError::Index(IndexError::Contradiction { path, line, reason: Contradiction::Changed })
+    /// Returns the error for a line that is not where the index says.
+    fn changed(&self) -> StoreError {
+        StoreError::Index(IndexError::Changed { path: self.path().to_owned() })
     }
+}
+
+/// True if a line was read at an offset that may belong to the file before a compaction.
+const fn may_be_replaced(error: &StoreError) -> bool {
+    matches!(error, StoreError::Index(IndexError::Changed { .. } | IndexError::Line { .. }))
 }

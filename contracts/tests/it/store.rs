@@ -188,3 +188,30 @@ fn the_status_has_the_project_and_a_refused_rollback_until_the_next_transition()
     change(&store, "shop/a", State::Ready, &human()).unwrap();
     assert!(!status().rollback_refused);
 }
+
+#[test]
+fn a_contract_that_a_crash_left_pending_becomes_ready_by_adding_it_again_or_by_a_person() {
+    for is_added in [true, false] {
+        let sandbox = Sandbox::new();
+        let batch = [contract("a", &[]), contract("b", &["a"]), contract("a", &[])];
+        add(&sandbox.store(), &batch).unwrap();
+        let text = sandbox.text();
+        // The lines of the contracts have reached the disk, and the line that `a` is ready has not.
+        let cut = text.trim_end().rfind('\n').unwrap() + 1;
+        let lines = &text.as_bytes()[..cut];
+        counterproof_store::write::write(&sandbox.path(), lines, counterproof_store::write::Durability::Cached)
+            .unwrap();
+        let store = sandbox.store();
+        assert_eq!((state(&store, "a"), state(&store, "b")), (State::Pending, State::Pending));
+        assert_eq!(code(change(&store, "a", State::Ready, &agent("x"))).0, "not_allowed");
+        assert_eq!(code(change(&store, "b", State::Ready, &human())).0, "dependency_not_met");
+        if is_added {
+            let added = add(&store, &batch).unwrap();
+            assert_eq!((added[0].is_new, added[0].state), (false, State::Ready));
+        } else {
+            assert_eq!(change(&store, "a", State::Ready, &human()).unwrap().actor, Actor::System);
+        }
+        assert_eq!(sandbox.text(), text);
+        assert_eq!(code(change(&store, "a", State::Ready, &human())).0, "invalid_transition");
+    }
+}

@@ -3,12 +3,12 @@
 use std::fs;
 
 use camino::Utf8PathBuf;
-use counterproof_contracts::{State, Store};
+use counterproof_contracts::{Actor, State, Store};
 use counterproof_store::line_log::LockOptions;
 use counterproof_store::write::{Durability, write};
 use proptest::prelude::*;
 
-use crate::kit::{Sandbox, add, agent, change, complete, contract, id, state};
+use crate::kit::{Sandbox, add, agent, change, complete, contract, human, id, state};
 
 /// The size of a page of SQLite.
 const PAGE: usize = 4096;
@@ -173,6 +173,49 @@ fn a_file_that_is_cut_at_any_byte_keeps_every_whole_line() {
 }
 
 #[test]
+fn a_change_that_is_cut_at_any_byte_leaves_a_whole_store_and_can_be_made_again() {
+    let sandbox = Sandbox::new();
+    let batch = [contract("c", &["a", "b"]), contract("a", &[]), contract("b", &["a"])];
+    let steps: [&dyn Fn(&Store); 2] = [
+        // Three contracts, and a line that `a` is ready.
+        &|store| add(store, &batch).map(drop).unwrap(),
+        // A line that `a` is completed, and a line that `b` is ready.
+        &|store| {
+            if state(store, "a") != State::Completed {
+                change(store, "a", State::Completed, &Actor::System).unwrap();
+            }
+            if state(store, "b") != State::Ready {
+                change(store, "b", State::Ready, &human()).unwrap();
+            }
+        },
+    ];
+    for step in steps {
+        let before = if sandbox.path().exists() { sandbox.text() } else { String::new() };
+        step(&sandbox.store());
+        let (text, expected) = (sandbox.text(), ids(&sandbox.store()));
+        for cut in before.len()..text.len() {
+            write(&sandbox.path(), &text.as_bytes()[..cut], Durability::Cached).unwrap();
+            let store = sandbox.store();
+            let whole = text[..cut].rfind('\n').map_or(0, |it| it + 1);
+            assert_eq!(store.refresh().unwrap(), (cut - whole) as u64, "{cut}");
+            // A torn line that lacks only its newline is completed, and then counts.
+            drop(store.edit(&LockOptions::default()).unwrap());
+            step(&store);
+            assert!(sandbox.text().starts_with(&text[..whole]), "{cut}");
+            assert_eq!(ids(&sandbox.store()), expected, "{cut}");
+            // A store keeps at most 1,000 torn lines.
+            let _ = fs::remove_file(format!("{}.torn-1", sandbox.path()));
+        }
+        write(&sandbox.path(), text.as_bytes(), Durability::Cached).unwrap();
+        if state(&sandbox.store(), "a") == State::Ready {
+            for to in [State::Claimed, State::Executing, State::Verifying] {
+                change(&sandbox.store(), "a", to, &agent("x")).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
 fn compaction_keeps_the_latest_versions_and_the_whole_old_store() {
     let sandbox = Sandbox::new();
     let store = sandbox.store();
@@ -196,6 +239,62 @@ fn compaction_keeps_the_latest_versions_and_the_whole_old_store() {
     add(&store, &[contract("a@3", &[])]).unwrap();
 }
 
+#[test]
+fn a_reader_finds_its_lines_after_another_process_has_compacted_the_store() {
+    let sandbox = Sandbox::new();
+    let store = sandbox.store();
+    add(&store, &[contract("a", &[]), contract("b", &[])]).unwrap();
+    add(&store, &[contract("a@2", &[])]).unwrap();
+    let many: Vec<_> = (0..600).map(|it| contract(&format!("c{it:03}"), &[])).collect();
+    add(&store, &many).unwrap();
+    let compact = |name: &str| {
+        let archive = Utf8PathBuf::from(format!("{}.{name}", sandbox.path()));
+        sandbox.store().edit(&LockOptions::default()).unwrap().compact(archive).unwrap();
+    };
+    let mut is_first = true;
+    // More contracts than are read from the index at once.
+    store
+        .for_each_latest(None, |status, contract| {
+            if std::mem::take(&mut is_first) {
+                compact("one");
+            }
+            assert_eq!((&contract.id, contract.version), (&status.id, status.version));
+            Ok(())
+        })
+        .unwrap();
+    add(&store, &[contract("a@3", &[])]).unwrap();
+    let status = store.status(&id("c007")).unwrap().unwrap();
+    let superseded = store.status(&id("b")).unwrap().unwrap();
+    add(&store, &[contract("b@2", &[])]).unwrap();
+    compact("two");
+    assert_eq!(store.latest(&status).unwrap().id, id("c007"));
+    let error = store.latest(&superseded).unwrap_err();
+    assert_eq!((error.code(), error.hint()), ("storage_error", Some("try again")), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_index_has_the_mode_of_the_store() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let sandbox = Sandbox::new();
+    add(&sandbox.store(), &[contract("a", &[])]).unwrap();
+    for mode in [0o600, 0o666, 0o640] {
+        fs::set_permissions(sandbox.path(), fs::Permissions::from_mode(mode)).unwrap();
+        for is_new in [false, true] {
+            if is_new {
+                fs::remove_file(index(&sandbox)).unwrap();
+            }
+            let store = sandbox.store();
+            add(&store, &[contract(&format!("{mode}/{is_new}"), &[])]).unwrap();
+            for suffix in ["", "-wal", "-shm"] {
+                let path = format!("{}{suffix}", index(&sandbox));
+                assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{path}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -208,7 +307,7 @@ proptest! {
         let open = sandbox.store();
         add(&open, &[contract("c0", &[]), contract("c1", &["c0"]), contract("c2", &["c0", "c1"]), contract("c3", &[])]).unwrap();
         for (which, to, is_system) in steps {
-            let actor = if is_system { counterproof_contracts::Actor::System } else { agent("x") };
+            let actor = if is_system { Actor::System } else { agent("x") };
             let _ = change(&sandbox.store(), &format!("c{which}"), State::ALL[to], &actor);
         }
         let indexed = ids(&open);

@@ -34,7 +34,21 @@ pub enum LogError {
         /// The time that the caller allowed.
         waited: Duration,
     },
-    /// A line is longer than [`MAX_LINE_BYTES`].
+    /// The file system has no working locks.
+    #[error("`{path}` cannot be locked: its file system has no working file locks")]
+    NoLocks {
+        /// The file.
+        path: Utf8PathBuf,
+    },
+    /// A line that was to be added is longer than [`MAX_LINE_BYTES`].
+    #[error("a line of {bytes} bytes cannot be added to `{path}`: a line has at most {MAX_LINE_BYTES} bytes")]
+    NewLineTooLong {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The length of the line.
+        bytes: u64,
+    },
+    /// The file has a line that is longer than [`MAX_LINE_BYTES`].
     #[error("`{path}` has a line of more than {MAX_LINE_BYTES} bytes at byte {offset}")]
     TooLong {
         /// The file.

@@ -42,13 +42,24 @@ impl LineWriter {
         options: &LockOptions,
         is_whole: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Self, LogError> {
+        Self::lock_with(path, options, is_whole, &lock)
+    }
+
+    /// Locks with a function that tries to lock an open file.
+    fn lock_with(
+        path: &Utf8Path,
+        options: &LockOptions,
+        is_whole: &dyn Fn(&[u8]) -> bool,
+        lock: &dyn Fn(&File, &Utf8Path) -> io::Result<Attempt>,
+    ) -> Result<Self, LogError> {
         let started = Instant::now();
         let mut pause = PAUSES[0];
         loop {
             let mut file = open(path).map_err(LogError::write(path))?;
             match lock(&file, path).map_err(LogError::write(path))? {
-                // `Failed`: some network file systems have no locks, and refusing to work would be worse than no protection.
-                Attempt::Locked | Attempt::Failed => {
+                // Two writers without a lock would mix their lines.
+                Attempt::Failed => return Err(LogError::NoLocks { path: path.to_owned() }),
+                Attempt::Locked => {
                     let repair = repair(path, &mut file, is_whole)?;
                     let length = file.metadata().map_err(LogError::read(path))?.len();
                     if length == 0 {
@@ -88,8 +99,9 @@ impl LineWriter {
     /// Appends whole lines, each with its newline, and syncs them. Returns the offset of the first one. After an error the log
     /// has the same lines as before, unless the disk fails again.
     pub fn append(&mut self, lines: &[u8]) -> Result<u64, LogError> {
-        if lines.split(|byte| *byte == b'\n').any(|line| line.len() as u64 > MAX_LINE_BYTES) {
-            return Err(LogError::TooLong { path: self.path.clone(), offset: self.length });
+        let longest = lines.split(|byte| *byte == b'\n').map(|line| line.len() as u64).max().unwrap_or(0);
+        if longest > MAX_LINE_BYTES {
+            return Err(LogError::NewLineTooLong { path: self.path.clone(), bytes: longest });
         }
         let offset = self.length;
         // One call, so that a crash tears at most the last of the lines that reach the disk.
@@ -103,7 +115,7 @@ impl LineWriter {
         Ok(offset)
     }
 
-    /// Replaces the content of the log by the lines that `fill` writes. Keeps the old content in the file `archive`, which must not exist.
+    /// Replaces the content of the log by the lines that `fill` writes. The file mode stays. Keeps the old content in the file `archive`, which must not exist.
     pub fn replace(
         self,
         archive: &Utf8Path,
@@ -111,6 +123,9 @@ impl LineWriter {
     ) -> Result<(), LogError> {
         let write_error = |error: crate::write::WriteError| LogError::Write { path: error.path, source: error.source };
         let mut new = AtomicFile::create(&self.path).map_err(write_error)?;
+        let mode = self.file.metadata().map_err(LogError::read(&self.path))?.permissions();
+        // Before the first line is written, which others may not be allowed to read.
+        new.set_permissions(mode).map_err(write_error)?;
         fill(&mut new)?;
         std::fs::hard_link(&self.path, archive).map_err(LogError::write(archive))?;
         // Other processes that wait for the lock of the old file see that it was replaced.
@@ -237,11 +252,43 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_cannot_be_locked_is_not_written() {
+        let (_folder, log) = log();
+        write::write(log.path(), b"1\n2", Durability::Cached).unwrap();
+        let locked = LineWriter::lock_with(log.path(), &LockOptions::default(), &is_json, &|_, _| Ok(Attempt::Failed));
+        let error = locked.unwrap_err();
+        assert!(matches!(error, LogError::NoLocks { .. }), "{error}");
+        assert_eq!(std::fs::read(log.path()).unwrap(), b"1\n2");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_replaced_log_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        for mode in [0o600, 0o640, 0o666] {
+            let (folder, log) = log();
+            let archive = Utf8Path::from_path(folder.path()).unwrap().join("old");
+            log.lock(&LockOptions::default(), is_json).unwrap().append(b"1\n").unwrap();
+            std::fs::set_permissions(log.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            let writer = log.lock(&LockOptions::default(), is_json).unwrap();
+            writer.replace(&archive, |file| file.write_all(b"2\n").map_err(LogError::write(log.path()))).unwrap();
+            assert_eq!(log.path().metadata().unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
+
+    #[test]
     fn a_line_beyond_the_limit_is_refused_and_the_log_is_unchanged() {
         let (_folder, log) = log();
         let mut writer = log.lock(&LockOptions::default(), is_json).unwrap();
-        let oversized = vec![b'x'; usize::try_from(MAX_LINE_BYTES).unwrap() + 1];
-        assert!(matches!(writer.append(&oversized), Err(LogError::TooLong { .. })));
+        let mut oversized = vec![b'x'; usize::try_from(MAX_LINE_BYTES).unwrap() + 1];
+        let error = writer.append(&oversized).unwrap_err();
+        assert!(matches!(error, LogError::NewLineTooLong { bytes, .. } if bytes == MAX_LINE_BYTES + 1), "{error}");
         assert_eq!(writer.length(), 0);
+        drop(writer);
+        oversized.push(b'\n');
+        write::write(log.path(), &oversized, Durability::Cached).unwrap();
+        let error = log.read_from(0).unwrap().unwrap().next_line().unwrap_err();
+        assert!(matches!(error, LogError::TooLong { offset: 0, .. }), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! A file under construction that is renamed into place.
 
+use std::fs::Permissions;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -67,6 +68,11 @@ impl AtomicFile {
     #[must_use]
     pub(crate) fn with_path(self, path: &Utf8Path) -> Self {
         Self { path: path.to_owned(), ..self }
+    }
+
+    /// Sets the permissions that the target gets, instead of those of a new file.
+    pub fn set_permissions(&mut self, permissions: Permissions) -> Result<(), WriteError> {
+        self.temporary.get_ref().as_file().set_permissions(permissions).map_err(WriteError::at(&self.path))
     }
 
     /// Renames the file to its target, replacing a file that is there.
