@@ -26,7 +26,7 @@ pub(super) fn settings(args: &Args, store: &Utf8Path) -> Result<RunSettings, Fai
     for side in [Side::Baseline, Side::New] {
         protected.folder(&args.out.join(side.as_str()));
     }
-    protected.file_and_siblings(&args.out.join(CASES_FILE));
+    protected.file(&args.out.join(CASES_FILE));
     Ok(RunSettings {
         workdir,
         source: source(args),
