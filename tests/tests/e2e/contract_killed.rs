@@ -1,13 +1,13 @@
 //! `kill -9` at every step of `contract run` leaves a whole store, and the next run continues.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use counterproof_contracts::store::Record;
 use counterproof_contracts::{ContractKey, State, Store};
 use counterproof_tests::Sandbox;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// How long one step may take before the test fails.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -15,14 +15,23 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// An agent and a check that take long enough to be killed in between.
 const SLOW: &str = "sleep 0.2";
 
-fn sandbox(check: &str, undo: &str) -> Sandbox {
+fn sandbox(check: &str, rollback: &Value) -> Sandbox {
     let contract = json!({
         "id": "a", "version": 1, "created_at": "2026-01-31T12:00:00Z",
         "input": {"type": "task", "data": {}}, "output": {"type": "result", "schema": {"ok": "boolean"}},
         "verification": {"command": format!("{SLOW}; {check}")},
-        "rollback": {"strategy": "custom", "custom": format!("{SLOW}; {undo}")}
+        "rollback": rollback
     });
-    let sandbox = Sandbox::new().with_file("a.json", &contract.to_string());
+    let sandbox = Sandbox::new().with_file("a.json", &contract.to_string()).with_file("tracked.txt", "before");
+    let sandbox = sandbox.with_file(".gitignore", ".counterproof/\nlocks/\nruns/\n");
+    for arguments in [&["init", "--quiet"][..], &["add", "--all"], &["commit", "--quiet", "--message", "start"]] {
+        let mut git = Command::new("git");
+        git.args(arguments).current_dir(sandbox.root()).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        for role in ["AUTHOR", "COMMITTER"] {
+            git.env(format!("GIT_{role}_NAME"), "Test").env(format!("GIT_{role}_EMAIL"), "test@localhost");
+        }
+        assert!(git.status().unwrap().success(), "{arguments:?}");
+    }
     let locks = sandbox.path("locks").to_string();
     let sandbox = sandbox.with_variable("COUNTERPROOF_LOCKS", &locks);
     let added = sandbox.run(["contract", "add", "a.json"]);
@@ -30,8 +39,12 @@ fn sandbox(check: &str, undo: &str) -> Sandbox {
     sandbox
 }
 
+fn custom() -> Value {
+    json!({"strategy": "custom", "custom": SLOW})
+}
+
 fn start(sandbox: &Sandbox) -> Child {
-    let agent = format!("{SLOW}; echo '{{\"ok\": true}}'");
+    let agent = format!("echo work > tracked.txt; echo work > new.txt; {SLOW}; echo '{{\"ok\": true}}'");
     sandbox
         .command(["contract", "run", "a", "--agent-cmd", &agent])
         .stdout(Stdio::null())
@@ -66,10 +79,10 @@ fn state(path: &Utf8Path) -> State {
 }
 
 /// Kills a run after each of its lines, and continues until the contract has ended.
-fn kill_after_every_line(check: &str, undo: &str, ended: State) {
+fn kill_after_every_line(check: &str, rollback: &Value, ended: State) {
     let mut killed = 0;
     for line in 3.. {
-        let sandbox = sandbox(check, undo);
+        let sandbox = sandbox(check, rollback);
         let path = sandbox.path(".counterproof/contracts.jsonl");
         assert_eq!(lines(&path), 2, "the contract, and that it is ready");
         let mut run = start(&sandbox);
@@ -88,23 +101,32 @@ fn kill_after_every_line(check: &str, undo: &str, ended: State) {
             }
         }
         assert_eq!(state(&path), ended, "killed after line {line}");
+        let is_undone = rollback["strategy"] == "git_reset" && ended == State::RolledBack;
+        let tracked = std::fs::read_to_string(sandbox.path("tracked.txt")).unwrap();
+        assert_eq!(tracked, if is_undone { "before" } else { "work\n" }, "killed after line {line}");
+        assert_eq!(sandbox.path("new.txt").exists(), !is_undone, "killed after line {line}");
     }
     assert!(killed >= 4, "{killed}");
 }
 
 #[test]
 fn a_run_that_is_killed_at_any_step_is_completed_by_the_next() {
-    kill_after_every_line("true", "true", State::Completed);
+    kill_after_every_line("true", &custom(), State::Completed);
 }
 
 #[test]
 fn a_failing_run_that_is_killed_at_any_step_ends_rolled_back() {
-    kill_after_every_line("exit 3", "true", State::RolledBack);
+    kill_after_every_line("exit 3", &custom(), State::RolledBack);
+}
+
+#[test]
+fn the_work_of_a_failing_run_that_is_killed_at_any_step_is_undone() {
+    kill_after_every_line("exit 3", &json!({"strategy": "git_reset"}), State::RolledBack);
 }
 
 #[test]
 fn the_commands_of_a_killed_run_end_with_it() {
-    let sandbox = sandbox("touch checked", "true");
+    let sandbox = sandbox("touch checked", &custom());
     let path = sandbox.path(".counterproof/contracts.jsonl");
     let agent = format!("echo $$ > agent.pid; sleep 300; {SLOW}");
     let mut run = sandbox
