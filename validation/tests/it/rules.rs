@@ -265,7 +265,9 @@ fn most_breaks_have_exactly_one_finding() {
 
 #[test]
 fn every_rule_is_broken_by_some_fixture() {
-    let broken: BTreeSet<Code> = breaks().iter().map(|it| it.code).chain(IN_PLACES).collect();
+    // Documents of the contract have no expressions; those that have some pass their own rules.
+    let elsewhere = [Code::InvalidExpression];
+    let broken: BTreeSet<Code> = breaks().iter().map(|it| it.code).chain(IN_PLACES).chain(elsewhere).collect();
     let missing: Vec<_> = Code::ALL.iter().filter(|code| !broken.contains(code)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
