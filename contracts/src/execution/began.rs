@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::read_file;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::steps::EXECUTION;
 use crate::git::GitStart;
@@ -14,7 +14,7 @@ use crate::rollback::Began;
 use crate::store::VersionHistory;
 
 /// The field of the evidence of a transition that an interruption or a dead process caused.
-pub const INTERRUPTED: &str = "interrupted";
+pub(super) const INTERRUPTED: &str = "interrupted";
 
 /// The field of the evidence of an interruption that describes the repository at that time.
 pub(super) const LEFT: &str = "left";
@@ -71,6 +71,14 @@ pub fn host_name() -> String {
 /// Returns the evidence of an interruption.
 pub(super) fn interruption() -> Details {
     Map::from_iter([(INTERRUPTED.to_owned(), true.into())])
+}
+
+/// Returns the evidence of an interruption: the repository as it is now.
+pub(super) fn left_repository(start: Option<&ExecutionStart>) -> Option<(String, Value)> {
+    let start = start?;
+    let Began::GitReset(_) = &start.rollback else { return None };
+    let now = GitStart::record(&start.workdir).ok()?.ok()?;
+    Some((LEFT.to_owned(), serde_json::to_value(now).ok()?))
 }
 
 /// True if the last execution of a version was interrupted or killed, and nothing has undone its work.

@@ -15,10 +15,6 @@ const MAX_REASONS: usize = 50;
 /// Returns the evidence of a verification. `evidence` has the names of the files, relative to the files of the store.
 pub(super) fn verification(report: &VerificationReport, changes: Option<Changes>, evidence: &[String]) -> Details {
     let last = report.attempts.last();
-    let changes = changes.map_or_else(Map::new, |it| {
-        let counts = json!({"files": it.files, "insertions": it.insertions, "deletions": it.deletions});
-        Map::from_iter([("changes".to_owned(), counts)])
-    });
     let artifact = |it: &ArtifactCheck| match &it.found {
         FoundArtifact::Found { sha256, bytes } => json!({"path": it.path, "sha256": sha256, "bytes": bytes}),
         FoundArtifact::Problem { message, .. } => json!({"path": it.path, "problem": message}),
@@ -34,8 +30,8 @@ pub(super) fn verification(report: &VerificationReport, changes: Option<Changes>
         "artifacts": report.artifacts.iter().map(artifact).collect::<Vec<Value>>(),
         "evidence": evidence,
     });
-    if let Some(fields) = document.as_object_mut() {
-        fields.extend(changes);
+    if let Some(changes) = changes {
+        document["changes"] = json!(changes);
     }
     Map::from_iter([("verification".to_owned(), document)])
 }
@@ -68,7 +64,7 @@ fn assertion(result: &AssertionResult) -> Value {
 }
 
 /// Returns why a verification did not pass, one sentence each. Empty if it passed.
-pub fn reasons(report: &VerificationReport) -> Vec<String> {
+pub(super) fn reasons(report: &VerificationReport) -> Vec<String> {
     let mut reasons = Vec::new();
     match &report.output {
         OutputCheck::Valid => {}

@@ -106,14 +106,6 @@ pub enum ExecutionError {
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A file could not be read.
-    #[error("cannot read `{path}`")]
-    Read {
-        /// The file.
-        path: Utf8PathBuf,
-        /// The error of the operating system.
-        source: std::io::Error,
-    },
     /// A value could not be written as JSON.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
@@ -144,10 +136,7 @@ impl ExecutionError {
             ExecutionError::Output { .. } => "invalid_output",
             ExecutionError::Process(error) => error.code(),
             ExecutionError::Evidence(error) => error.code(),
-            ExecutionError::Git(_)
-            | ExecutionError::Write(_)
-            | ExecutionError::Read { .. }
-            | ExecutionError::Json(_) => "storage_error",
+            ExecutionError::Git(_) | ExecutionError::Write(_) | ExecutionError::Json(_) => "storage_error",
         }
     }
 
@@ -183,7 +172,6 @@ impl ExecutionError {
             | ExecutionError::Process(_)
             | ExecutionError::Evidence(_)
             | ExecutionError::Write(_)
-            | ExecutionError::Read { .. }
             | ExecutionError::Json(_) => true,
         }
     }

@@ -5,14 +5,15 @@ use counterproof_redaction::Applied;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::began::{ExecutionStart, INTERRUPTED, ProcessName};
+use super::began::{ExecutionStart, INTERRUPTED, ProcessName, left_repository};
 use super::evidence::Evidence;
 use super::outcome::{Execution, RollbackSummary, Verdict};
-use super::output::{Obtained, obtain, read_output};
+use super::output::{Obtained, OutputOf};
 use super::recovery::{Recovered, recover};
+use super::rollback_start::begin;
 use super::steps::{FailedBy, Steps};
-use super::undo::Failure;
-use super::{Environment, ExecutionError, RollbackMode, RunSettings, details, hold, undo};
+use super::undo::Undo;
+use super::{Environment, ExecutionError, RollbackMode, RunSettings, details, hold};
 use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Details, State};
 use crate::process::{EvidenceFolder, contract_variables};
@@ -42,10 +43,7 @@ pub fn execute(store: &Store, key: &ContractKey, settings: &RunSettings) -> Resu
         return Ok(run.finish(Verdict::AlreadyMet, State::Completed));
     }
     // Before anything begins: a misspelt name must not fail the contract and undo its work.
-    let output = match settings.source.file(&contract.id) {
-        Some(path) => Some(read_output(&path)?),
-        None => None,
-    };
+    let output = OutputOf::prepare(&settings.source, &contract.id)?;
     // Held until the end. What a dead process did not finish belongs to this execution then.
     let held = hold::acquire(&contract, store, settings)?;
     let mut environment = held.environment();
@@ -89,7 +87,7 @@ impl<'s> Run<'s> {
         mut self,
         version: &VersionHistory,
         plan: &VerificationPlan<'_>,
-        output: Option<Value>,
+        output: OutputOf<'_>,
         environment: &Environment,
     ) -> Result<Execution, ExecutionError> {
         let state = version.state();
@@ -103,7 +101,7 @@ impl<'s> Run<'s> {
             State::Executing | State::Verifying => ExecutionStart::last(version),
             _ => {
                 // Before the claim: a contract whose rollback would be impossible stays as it is.
-                let start = undo::begin(self.contract, version, self.settings, &evidence)?;
+                let start = begin(self.contract, version, self.settings, &evidence)?;
                 if matches!(state, State::Pending | State::Ready) {
                     let process = ProcessName::of_this().into_details()?;
                     self.steps.by_owner(State::Claimed, "claimed by a run", process)?;
@@ -112,10 +110,7 @@ impl<'s> Run<'s> {
                 Some(start)
             }
         };
-        let obtained = match output {
-            Some(output) => Obtained::from_file(output),
-            None => obtain(self.contract, self.settings, environment, &mut evidence)?,
-        };
+        let obtained = output.obtain(self.contract, self.settings, environment, &mut evidence)?;
         let output = match self.accept(obtained, &mut evidence)? {
             Ok(output) => output,
             Err(interrupted) => {
@@ -157,7 +152,7 @@ impl<'s> Run<'s> {
     ) -> Result<VerificationReport, ExecutionError> {
         let folder = evidence.folder();
         let records = EvidenceFolder { path: &folder, redactor: &self.settings.redactor };
-        let mut verify = VerifySettings::new(self.settings.folder(), records);
+        let mut verify = VerifySettings::new(&self.settings.workdir, records);
         verify.environment.clone_from(environment);
         verify.supervisor.clone_from(&self.settings.supervisor);
         let Verified { report, stdout, stderr } = plan.verify(output, &verify, &self.settings.cancellation)?;
@@ -224,7 +219,7 @@ impl<'s> Run<'s> {
         // Decided once: the record and the result must not contradict each other.
         if interrupted || self.settings.cancellation.is_cancelled() {
             details.insert(INTERRUPTED.to_owned(), true.into());
-            details.extend(undo::left(start));
+            details.extend(left_repository(start));
             self.steps.fail(by, &reason, details, None)?;
             return Ok(self.finish(Verdict::Interrupted, State::Failed));
         }
@@ -232,9 +227,9 @@ impl<'s> Run<'s> {
             self.steps.fail(by, &reason, details, None)?;
             return Ok(self.finish(Verdict::NotMet, State::Failed));
         }
-        let failure = Failure { by, reason: &reason, details };
-        let (state, summary) =
-            undo::fail_and_undo(failure, self.contract, start, self.settings, &self.steps, environment, evidence)?;
+        let (contract, settings, steps) = (self.contract, self.settings, &self.steps);
+        let undo = Undo { contract, start, settings, steps, environment, evidence };
+        let (state, summary) = undo.fail_and_undo(by, &reason, details)?;
         self.result.rollback = Some(summary);
         Ok(self.finish(Verdict::NotMet, state))
     }

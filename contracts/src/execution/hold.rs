@@ -116,21 +116,9 @@ fn parse(contract: &Contract, settings: &RunSettings) -> Result<Vec<ResourceRequ
     let restores = contract.rollback.strategy == RollbackStrategy::RestoreSnapshot;
     if restores && settings.rollback == RollbackMode::Automatic {
         // A restored path must not have the work of another contract in it.
-        let paths = declared_paths(contract, &resources);
-        let patterns = paths.iter().flat_map(|path| {
-            let path = escape(path.trim_end_matches('/'));
-            [format!("{path}/**"), path]
-        });
-        let patterns: Vec<String> = patterns.collect();
-        resources.push(ResourceRequest::FileLock { patterns });
+        resources.push(ResourceRequest::lock_of(&declared_paths(contract, &resources)));
     }
     Ok(resources)
-}
-
-/// Escapes the characters of a path that have a meaning in a pattern.
-fn escape(path: &str) -> String {
-    let special = |c: char| "*?[]{}\\".contains(c);
-    path.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 fn request<'a>(
@@ -152,7 +140,7 @@ fn request<'a>(
         contract: &contract.id,
         owner: &settings.owner,
         now: (settings.clock)(),
-        folder: settings.folder(),
+        folder: &settings.workdir,
         resources,
         claims,
         // The caller repeats the request, because it distinguishes the holders.

@@ -24,16 +24,15 @@ mod undo;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-pub use began::{ExecutionStart, INTERRUPTED, ProcessName, host_name, was_interrupted};
-pub use details::reasons;
+pub use began::{ExecutionStart, ProcessName, host_name, was_interrupted};
 pub use error::ExecutionError;
 pub(crate) use execute::REQUIRES_APPROVAL;
 pub use execute::execute;
 pub(crate) use hold::unavailable;
 pub use outcome::{AgentRun, Execution, RollbackOutcome, RollbackSummary, Verdict};
+pub(crate) use rollback_start::rollback_problem;
+pub use rollback_start::start_details;
 pub use settings::{OutputSource, RollbackMode, RunSettings};
-pub(crate) use undo::rollback_problem;
-pub use undo::start_details;
 
 /// Variables to set or to remove for the commands of an execution.
 type Environment = BTreeMap<OsString, Option<OsString>>;

@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::contract::Contract;
+use crate::contract::{Contract, RollbackStrategy};
 use crate::lifecycle::State;
 use crate::process::EvidenceFiles;
 use crate::verification::VerificationReport;
@@ -89,8 +89,8 @@ pub struct AgentRun {
 /// What was done to undo the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollbackSummary {
-    /// The strategy, as the contract has it.
-    pub strategy: &'static str,
+    /// The strategy of the contract.
+    pub strategy: RollbackStrategy,
     /// The outcome.
     pub outcome: RollbackOutcome,
     /// What was done, or why not.

@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use super::evidence::Evidence;
 use super::outcome::AgentRun;
-use super::{ExecutionError, OutputSource, RunSettings};
-use crate::contract::Contract;
+use super::settings::output_in;
+use super::{Environment, ExecutionError, OutputSource, RunSettings};
+use crate::contract::{Contract, ContractId};
 use crate::process::{
     EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason, agent_command, agent_output, run,
 };
 
-/// An output, or why there is none.
+/// The output of a contract, or the reasons why it is missing.
 #[derive(Debug)]
 pub(super) struct Obtained {
     /// The output, or the reasons why the contract fails without one.
@@ -25,15 +26,42 @@ pub(super) struct Obtained {
     pub(super) interrupted: bool,
 }
 
-impl Obtained {
-    /// Takes the output of a file.
-    pub(super) fn from_file(output: Value) -> Self {
-        Self { output: Ok(output), agent: None, interrupted: false }
+/// Where the output of one contract comes from.
+#[derive(Debug)]
+pub(super) enum OutputOf<'a> {
+    /// It was read from a file.
+    File(Value),
+    /// An agent command will print it.
+    Agent(&'a str),
+}
+
+impl<'a> OutputOf<'a> {
+    /// Reads the output file of a contract, unless an agent command makes the output.
+    pub(super) fn prepare(source: &'a OutputSource, id: &ContractId) -> Result<Self, ExecutionError> {
+        match source {
+            OutputSource::File(path) => Ok(OutputOf::File(read_output(path)?)),
+            OutputSource::Folder(folder) => Ok(OutputOf::File(read_output(&output_in(folder, id))?)),
+            OutputSource::Command(line) => Ok(OutputOf::Agent(line)),
+        }
+    }
+
+    /// Obtains the output. `environment` has the variables for an agent command.
+    pub(super) fn obtain(
+        self,
+        contract: &Contract,
+        settings: &RunSettings,
+        environment: &Environment,
+        evidence: &mut Evidence,
+    ) -> Result<Obtained, ExecutionError> {
+        match self {
+            OutputOf::File(output) => Ok(Obtained { output: Ok(output), agent: None, interrupted: false }),
+            OutputOf::Agent(line) => from_agent(contract, line, settings, environment, evidence),
+        }
     }
 }
 
 /// Reads the output file of a contract.
-pub(super) fn read_output(path: &Utf8Path) -> Result<Value, ExecutionError> {
+fn read_output(path: &Utf8Path) -> Result<Value, ExecutionError> {
     let invalid = |problem: String| ExecutionError::Output { path: path.to_owned(), problem };
     let bytes = read_file::read_argument(path, MAX_AGENT_OUTPUT_BYTES)
         .map_err(|error| invalid(format!("cannot be read: {error}")))?;
@@ -48,27 +76,14 @@ pub(super) fn read_output(path: &Utf8Path) -> Result<Value, ExecutionError> {
     }
 }
 
-/// Obtains the output of a contract from the agent command. `environment` has the variables of its resources.
-pub(super) fn obtain(
-    contract: &Contract,
-    settings: &RunSettings,
-    environment: &super::Environment,
-    evidence: &mut Evidence,
-) -> Result<Obtained, ExecutionError> {
-    let OutputSource::Command(line) = &settings.source else {
-        return Ok(Obtained { output: Err(vec!["there is no output".to_owned()]), agent: None, interrupted: false });
-    };
-    from_agent(contract, line, settings, environment, evidence)
-}
-
 fn from_agent(
     contract: &Contract,
     line: &str,
     settings: &RunSettings,
-    environment: &super::Environment,
+    environment: &Environment,
     evidence: &mut Evidence,
 ) -> Result<Obtained, ExecutionError> {
-    let mut command: ShellCommand = agent_command(contract, line, settings.folder())?;
+    let mut command: ShellCommand = agent_command(contract, line, &settings.workdir)?;
     command.environment.extend(environment.clone());
     command.timeout = settings.agent_timeout;
     command.supervisor.clone_from(&settings.supervisor);

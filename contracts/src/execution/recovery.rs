@@ -9,7 +9,7 @@ use crate::lifecycle::{Details, State};
 use crate::record::NoteKind;
 use crate::store::{Store, VersionHistory};
 
-/// The reason of transitions away from a step that nobody will finish.
+/// The reason of the transitions after the death of a process.
 const DIED: &str = "the process that executed the contract died";
 
 /// What an execution begins with.

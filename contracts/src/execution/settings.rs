@@ -67,15 +67,13 @@ impl OutputSource {
     pub fn file(&self, id: &ContractId) -> Option<Utf8PathBuf> {
         match self {
             OutputSource::File(path) => Some(path.clone()),
-            OutputSource::Folder(folder) => Some(folder.join(format!("{}.json", id.file_stem()))),
+            OutputSource::Folder(folder) => Some(output_in(folder, id)),
             OutputSource::Command(_) => None,
         }
     }
 }
 
-impl RunSettings {
-    /// Returns the working directory.
-    pub fn folder(&self) -> &Utf8Path {
-        &self.workdir
-    }
+/// Returns the output file of a contract in a folder of outputs.
+pub(super) fn output_in(folder: &Utf8Path, id: &ContractId) -> Utf8PathBuf {
+    folder.join(format!("{}.json", id.file_stem()))
 }

@@ -2,17 +2,13 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::with_causes;
-use jiff::Timestamp;
-use serde_json::Value;
 
-use super::began::{ExecutionStart, LEFT, ProcessName, was_interrupted};
+use super::began::ExecutionStart;
 use super::evidence::Evidence;
 use super::outcome::{RollbackOutcome, RollbackSummary};
-use super::rollback_start::StartRequest;
 use super::steps::{FailedBy, Steps};
-use super::{Environment, ExecutionError, RollbackMode, RunSettings, details};
+use super::{Environment, ExecutionError, RunSettings, details};
 use crate::contract::{Contract, RollbackStrategy};
-use crate::git::{GitStart, Protected};
 use crate::lifecycle::{Details, State};
 use crate::process::{EvidenceFolder, ProcessError};
 use crate::record::NoteKind;
@@ -22,111 +18,17 @@ use crate::store::{Store, Then, VersionHistory};
 /// Number of steps of a rollback that a message lists.
 const LISTED_STEPS: usize = 3;
 
-/// The name of the folder of a snapshot, in that of the evidence.
-const SNAPSHOT: &str = "snapshot";
-
-/// Records how an execution begins. After an interruption, it begins where the interrupted one did.
-pub(super) fn begin(
-    contract: &Contract,
-    version: &VersionHistory,
-    settings: &RunSettings,
-    evidence: &Evidence,
-) -> Result<ExecutionStart, ExecutionError> {
-    let process = Some(ProcessName::of_this());
-    let started_at = (settings.clock)();
-    if let Some(before) = ExecutionStart::last(version).filter(|_| was_interrupted(version)) {
-        check_untouched(contract, &before, version, settings)?;
-        return Ok(ExecutionStart { process, started_at, ..before });
-    }
-    let rollback = StartRequest::new(settings).record(contract, &evidence.folder().join(SNAPSHOT))?;
-    Ok(ExecutionStart { workdir: settings.workdir.clone(), process, started_at, rollback })
-}
-
-/// Returns the evidence of the start of an agent that works on its own, for its transition to [`State::Executing`].
-pub fn start_details(
-    store: &Store,
-    contract: &Contract,
-    workdir: &Utf8Path,
-    protected: &Protected,
-    now: Timestamp,
-) -> Result<Details, ExecutionError> {
-    let evidence = Evidence::create(&store.files_folder(), contract)?;
-    let request = StartRequest { folder: workdir, protected, is_work_ahead: true, mode: RollbackMode::Automatic };
-    let rollback = request.record(contract, &evidence.folder().join(SNAPSHOT))?;
-    let start = ExecutionStart { workdir: workdir.to_owned(), process: None, started_at: now, rollback };
-    Ok(start.into_details()?)
-}
-
-/// Returns why an execution could not be rolled back. Changes nothing.
-pub(crate) fn rollback_problem(contract: &Contract, settings: &RunSettings) -> Result<Option<String>, ExecutionError> {
-    StartRequest::new(settings).problem(contract)
-}
-
-/// Checks that nobody has worked in the repository since the interruption: a rollback would discard that work too.
-fn check_untouched(
-    contract: &Contract,
-    before: &ExecutionStart,
-    version: &VersionHistory,
-    settings: &RunSettings,
-) -> Result<(), ExecutionError> {
-    let Began::GitReset(start) = &before.rollback else { return Ok(()) };
-    if settings.rollback == RollbackMode::Never {
-        return Ok(());
-    }
-    let untouched = match (GitStart::record(&before.workdir)?, ExecutionStart::left(version)) {
-        (Ok(now), Some(left)) => now.is_same_state(&left, &settings.protected),
-        // A kill leaves no record. Commits may be of others; other changes are taken for those of the killed execution.
-        (Ok(now), None) => now.commit == start.commit && now.branch == start.branch,
-        (Err(_), _) => false,
-    };
-    if untouched {
-        return Ok(());
-    }
-    let reason = format!(
-        "the repository has changed since the interrupted execution, which began at {}; pass `--no-rollback`, or reset it",
-        start.commit
-    );
-    Err(ExecutionError::RollbackImpossible { id: contract.id.clone(), reason })
-}
-
-/// Returns the evidence of an interruption: the repository as it is now.
-pub(super) fn left(start: Option<&ExecutionStart>) -> Option<(String, Value)> {
-    let start = start?;
-    let Began::GitReset(_) = &start.rollback else { return None };
-    let now = GitStart::record(&start.workdir).ok()?.ok()?;
-    Some((LEFT.to_owned(), serde_json::to_value(now).ok()?))
-}
-
-/// Fails a contract and undoes its work. Returns its state afterwards.
-pub(super) fn fail_and_undo(
-    failure: Failure<'_>,
-    contract: &Contract,
-    start: Option<&ExecutionStart>,
-    settings: &RunSettings,
-    steps: &Steps<'_>,
-    environment: &Environment,
-    evidence: &mut Evidence,
-) -> Result<(State, RollbackSummary), ExecutionError> {
-    let Failure { by, reason, details: found } = failure;
-    if let Some(refusal) = refusal(contract, start, settings, evidence) {
-        let summary = summary(contract, RollbackOutcome::Refused, refusal, None);
-        let (kind, reason_of_note) = (NoteKind::NotRolledBack, format!("rollback refused: {}", summary.message));
-        let note = Then::Note { kind, reason: reason_of_note, details: details::rollback(&summary) };
-        steps.fail(by, reason, found, Some(note))?;
-        return Ok((State::Failed, summary));
-    }
-    let undone = "the work of the failed execution is undone".to_owned();
-    // One change: a crash in between would leave failed work that no later execution undoes.
-    steps.fail(by, reason, found, Some(Then::Transition { to: State::RollingBack, reason: undone }))?;
-    finish(contract, start, settings, steps, environment, evidence)
-}
-
-/// A failure that is recorded with what follows from it.
+/// The rollback of one execution.
 #[derive(Debug)]
-pub(super) struct Failure<'a> {
-    pub(super) by: FailedBy,
-    pub(super) reason: &'a str,
-    pub(super) details: Details,
+pub(super) struct Undo<'a> {
+    pub(super) contract: &'a Contract,
+    /// How the execution began, if that is recorded.
+    pub(super) start: Option<&'a ExecutionStart>,
+    pub(super) settings: &'a RunSettings,
+    pub(super) steps: &'a Steps<'a>,
+    /// The variables for the command of a custom rollback.
+    pub(super) environment: &'a Environment,
+    pub(super) evidence: &'a mut Evidence,
 }
 
 /// Completes a rollback that a killed process began.
@@ -140,106 +42,115 @@ pub(super) fn resume_rollback(
     let contract = &version.contract;
     let start = ExecutionStart::last(version);
     let mut evidence = Evidence::create(&store.files_folder(), contract)?;
-    finish(contract, start.as_ref(), settings, steps, environment, &mut evidence)
+    Undo { contract, start: start.as_ref(), settings, steps, environment, evidence: &mut evidence }.finish()
 }
 
-/// Performs the rollback of a contract in the state `rolling_back`.
-fn finish(
-    contract: &Contract,
-    start: Option<&ExecutionStart>,
-    settings: &RunSettings,
-    steps: &Steps<'_>,
-    environment: &Environment,
-    evidence: &mut Evidence,
-) -> Result<(State, RollbackSummary), ExecutionError> {
-    let summary = perform(contract, start, settings, environment, evidence);
-    if summary.outcome == RollbackOutcome::RolledBack {
-        steps.by_system(State::RolledBack, &summary.message, details::rollback(&summary))?;
-        return Ok((State::RolledBack, summary));
+impl Undo<'_> {
+    /// Fails the contract and undoes its work. Returns its state afterwards.
+    pub(super) fn fail_and_undo(
+        self,
+        by: FailedBy,
+        reason: &str,
+        details: Details,
+    ) -> Result<(State, RollbackSummary), ExecutionError> {
+        if let Some(refusal) = self.refusal() {
+            let summary = self.summary(RollbackOutcome::Refused, refusal, None);
+            self.steps.fail(by, reason, details, Some(not_rolled_back(&summary)))?;
+            return Ok((State::Failed, summary));
+        }
+        let undone = "the work of the failed execution is undone".to_owned();
+        // One change: a crash in between would leave failed work that no later execution undoes.
+        self.steps.fail(by, reason, details, Some(Then::Transition { to: State::RollingBack, reason: undone }))?;
+        self.finish()
     }
-    if settings.cancellation.is_cancelled() {
-        // The contract stays `rolling_back`, and the next run completes the rollback.
-        return Err(ProcessError::Cancelled.into());
+
+    /// Performs the rollback of a contract in the state `rolling_back`.
+    fn finish(mut self) -> Result<(State, RollbackSummary), ExecutionError> {
+        let summary = self.perform();
+        let found = details::rollback(&summary);
+        if summary.outcome == RollbackOutcome::RolledBack {
+            self.steps.by_system(State::RolledBack, &summary.message, found)?;
+            return Ok((State::RolledBack, summary));
+        }
+        if self.settings.cancellation.is_cancelled() {
+            // The contract stays `rolling_back`, and the next run completes the rollback.
+            return Err(ProcessError::Cancelled.into());
+        }
+        self.steps.fail(FailedBy::System, &sentence_of(&summary), found, Some(not_rolled_back(&summary)))?;
+        Ok((State::Failed, summary))
     }
-    let reason = format!("rollback {}: {}", summary.outcome.as_str(), summary.message);
-    let note =
-        Then::Note { kind: NoteKind::NotRolledBack, reason: reason.clone(), details: details::rollback(&summary) };
-    steps.fail(FailedBy::System, &reason, details::rollback(&summary), Some(note))?;
-    Ok((State::Failed, summary))
-}
 
-/// Returns why a rollback is refused, without changing anything.
-fn refusal(
-    contract: &Contract,
-    start: Option<&ExecutionStart>,
-    settings: &RunSettings,
-    evidence: &Evidence,
-) -> Option<String> {
-    let folder = evidence.folder();
-    let rollback = match began(contract, start) {
-        Ok(rollback) => rollback,
-        Err(reason) => return Some(reason),
-    };
-    match rollback.plan(&rollback_settings(contract, start, settings, &Environment::new(), &folder)) {
-        Ok(RollbackPlan::Steps(_)) => None,
-        Ok(RollbackPlan::Refused(refusal)) => Some(refusal.reason),
-        Err(error) => Some(with_causes(&error)),
+    /// Returns why the rollback is refused, without changing anything.
+    fn refusal(&self) -> Option<String> {
+        let folder = self.evidence.folder();
+        let rollback = match self.began() {
+            Ok(rollback) => rollback,
+            Err(reason) => return Some(reason),
+        };
+        match rollback.plan(&self.rollback_settings(&folder)) {
+            Ok(RollbackPlan::Steps(_)) => None,
+            Ok(RollbackPlan::Refused(refusal)) => Some(refusal.reason),
+            Err(error) => Some(with_causes(&error)),
+        }
     }
-}
 
-/// Returns what a rollback returns to. Without a record of the start, only a command can undo the work.
-fn began(contract: &Contract, start: Option<&ExecutionStart>) -> Result<Began, String> {
-    match (start, contract.rollback.strategy) {
-        (Some(start), _) => Ok(start.rollback.clone()),
-        (None, RollbackStrategy::Custom) => Ok(Began::Custom),
-        (None, _) => Err("it is not recorded how the execution began".to_owned()),
+    /// Returns what the rollback returns to. Without a record of the start, only a command can undo the work.
+    fn began(&self) -> Result<Began, String> {
+        match (self.start, self.contract.rollback.strategy) {
+            (Some(start), _) => Ok(start.rollback.clone()),
+            (None, RollbackStrategy::Custom) => Ok(Began::Custom),
+            (None, _) => Err("it is not recorded how the execution began".to_owned()),
+        }
     }
-}
 
-fn rollback_settings<'a>(
-    contract: &'a Contract,
-    start: Option<&'a ExecutionStart>,
-    settings: &'a RunSettings,
-    environment: &Environment,
-    folder: &'a Utf8Path,
-) -> RollbackSettings<'a> {
-    let workdir = start.map_or(settings.folder(), |start| &start.workdir);
-    let evidence = EvidenceFolder { path: folder, redactor: &settings.redactor };
-    let mut rollback = RollbackSettings::new(workdir, evidence);
-    rollback.command = contract.rollback.custom.as_deref();
-    rollback.protected.clone_from(&settings.protected);
-    rollback.name = contract.id.as_str();
-    rollback.environment.clone_from(environment);
-    rollback.supervisor.clone_from(&settings.supervisor);
-    rollback
-}
+    fn rollback_settings<'s>(&'s self, folder: &'s Utf8Path) -> RollbackSettings<'s> {
+        let workdir = self.start.map_or(&self.settings.workdir, |start| &start.workdir);
+        let evidence = EvidenceFolder { path: folder, redactor: &self.settings.redactor };
+        let mut rollback = RollbackSettings::new(workdir, evidence);
+        rollback.command = self.contract.rollback.custom.as_deref();
+        rollback.protected.clone_from(&self.settings.protected);
+        rollback.name = self.contract.id.as_str();
+        rollback.environment.clone_from(self.environment);
+        rollback.supervisor.clone_from(&self.settings.supervisor);
+        rollback
+    }
 
-fn perform(
-    contract: &Contract,
-    start: Option<&ExecutionStart>,
-    settings: &RunSettings,
-    environment: &Environment,
-    evidence: &mut Evidence,
-) -> RollbackSummary {
-    let folder = evidence.folder();
-    let ended = began(contract, start).and_then(|rollback| {
-        let settings_of = rollback_settings(contract, start, settings, environment, &folder);
-        rollback.roll_back(&settings_of, &settings.cancellation).map_err(|error| with_causes(&error))
-    });
-    match ended {
-        Ok(RollbackEnd::RolledBack { done, way_back, evidence: record }) => {
-            if let Some(files) = &record {
-                evidence.add_record(files);
+    fn perform(&mut self) -> RollbackSummary {
+        let folder = self.evidence.folder();
+        let ended = self.began().and_then(|rollback| {
+            let ended = rollback.roll_back(&self.rollback_settings(&folder), &self.settings.cancellation);
+            ended.map_err(|error| with_causes(&error))
+        });
+        match ended {
+            Ok(RollbackEnd::RolledBack { done, way_back, evidence }) => {
+                if let Some(files) = &evidence {
+                    self.evidence.add_record(files);
+                }
+                self.summary(RollbackOutcome::RolledBack, sentence(&done), way_back)
             }
-            summary(contract, RollbackOutcome::RolledBack, sentence(&done), way_back)
+            Ok(RollbackEnd::Refused(refusal)) => self.summary(RollbackOutcome::Refused, refusal.reason, None),
+            Ok(RollbackEnd::Failed { reason, evidence }) => {
+                self.evidence.add_record(&evidence);
+                self.summary(RollbackOutcome::Failed, reason, None)
+            }
+            Err(reason) => self.summary(RollbackOutcome::Failed, reason, None),
         }
-        Ok(RollbackEnd::Refused(refusal)) => summary(contract, RollbackOutcome::Refused, refusal.reason, None),
-        Ok(RollbackEnd::Failed { reason, evidence: files }) => {
-            evidence.add_record(&files);
-            summary(contract, RollbackOutcome::Failed, reason, None)
-        }
-        Err(reason) => summary(contract, RollbackOutcome::Failed, reason, None),
     }
+
+    fn summary(&self, outcome: RollbackOutcome, message: String, way_back: Option<String>) -> RollbackSummary {
+        RollbackSummary { strategy: self.contract.rollback.strategy, outcome, message, way_back }
+    }
+}
+
+/// Returns the note that a person must decide.
+fn not_rolled_back(summary: &RollbackSummary) -> Then {
+    let (kind, reason) = (NoteKind::NotRolledBack, sentence_of(summary));
+    Then::Note { kind, reason, details: details::rollback(summary) }
+}
+
+/// Returns the outcome of a rollback with its reason.
+fn sentence_of(summary: &RollbackSummary) -> String {
+    format!("rollback {}: {}", summary.outcome.as_str(), summary.message)
 }
 
 /// Joins what was done. A long list is shortened.
@@ -249,18 +160,4 @@ fn sentence(done: &[String]) -> String {
         _ if done.len() <= LISTED_STEPS => done.join(", "),
         _ => format!("{} and {} more", done[..LISTED_STEPS].join(", "), done.len() - LISTED_STEPS),
     }
-}
-
-fn summary(
-    contract: &Contract,
-    outcome: RollbackOutcome,
-    message: String,
-    way_back: Option<String>,
-) -> RollbackSummary {
-    let strategy = match contract.rollback.strategy {
-        RollbackStrategy::GitReset => "git_reset",
-        RollbackStrategy::RestoreSnapshot => "restore_snapshot",
-        RollbackStrategy::Custom => "custom",
-    };
-    RollbackSummary { strategy, outcome, message, way_back }
 }

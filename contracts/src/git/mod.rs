@@ -1,4 +1,4 @@
-//! A git repository as it was when an execution began, and the way back to it.
+//! Records a git repository when an execution begins, and resets it to that state.
 //!
 //! The module runs the `git` program, without hooks. It refuses a reset that would throw away work of others, and it saves
 //! everything that a reset discards as a commit under `refs/counterproof/rollback/`.

@@ -28,7 +28,7 @@ impl Protected {
 
     /// Protects a store, and what the program writes next to it: the index, the evidence, torn lines, and copies before a
     /// compaction.
-    pub fn file_and_siblings(&mut self, path: &Utf8Path) {
+    pub fn store(&mut self, path: &Utf8Path) {
         self.rules.extend(absolute(path).map(Rule::Store));
     }
 

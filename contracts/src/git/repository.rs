@@ -56,7 +56,7 @@ impl Repository {
         }
     }
 
-    /// Returns the full name of the branch that is checked out. `None` if there is none.
+    /// Returns the full name of the branch that is checked out. `None` for a detached HEAD.
     pub(super) fn branch(&self) -> Result<Option<String>, GitError> {
         match self.git(&["symbolic-ref", "--quiet", "HEAD"]).text() {
             Ok(branch) => Ok(Some(branch)),

@@ -32,7 +32,7 @@ impl Index {
         let Some(reader) = log.read_from(0)? else { return self.in_transaction(clear) };
         let io = |source| IndexError::Log(LogError::Read { path: log.path().to_owned(), source });
         let coverage = Coverage::load(&self.connection.borrow()).map_err(self.error())?;
-        // Without a transaction first: most of the time nothing is to be done.
+        // Without a transaction first: usually the index is current.
         if let Some(coverage) = &coverage
             && coverage.freshness(reader.file()).map_err(io)? == Freshness::Current
         {

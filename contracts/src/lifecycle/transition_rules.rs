@@ -91,7 +91,7 @@ impl StateChange {
         }
     }
 
-    /// Returns who may make the change. `None` if nobody may.
+    /// Returns who may make the change. `None` if the table does not have it.
     const fn permission(self) -> Option<Permission> {
         use State::{
             Cancelled, Claimed, Completed, Executing, Failed, Pending, Ready, RolledBack, RollingBack, Verifying,

@@ -6,7 +6,7 @@ use counterproof_artifact::pointer::child;
 use counterproof_validation::nearest;
 use serde_json::{Map, Value};
 
-use super::glob::PathPattern;
+use super::glob::{PathPattern, escape};
 use super::path_lock::literal_start;
 use crate::contract::{Resource, ResourceType};
 
@@ -95,6 +95,12 @@ impl ResourceRequest {
             ResourceRequest::FileLock { patterns } => patterns.iter().map(|text| literal_start(text)).collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns the lock of these files and folders, with everything below them.
+    pub fn lock_of(paths: &[String]) -> Self {
+        let patterns = paths.iter().map(|path| escape(path.trim_end_matches('/')));
+        ResourceRequest::FileLock { patterns: patterns.flat_map(|path| [format!("{path}/**"), path]).collect() }
     }
 
     /// The variable that the resource sets.

@@ -54,7 +54,7 @@ pub fn preview(store: &Store, selected: &Selected, settings: &RunSettings) -> Re
     if assertions > 0 {
         preview.steps.push(format!("checks {assertions} assertions"));
     }
-    preview.problems.extend(command_problem(command, settings.folder()));
+    preview.problems.extend(command_problem(command, &settings.workdir));
     match unavailable(contract, store, settings) {
         Ok(conflicts) => preview.problems.extend(conflicts),
         Err(error) => preview.problems.push(error.to_string()),
@@ -93,7 +93,7 @@ fn preview_output(contract: &Contract, settings: &RunSettings, preview: &mut Pre
     match (&settings.source, settings.source.file(&contract.id)) {
         (OutputSource::Command(line), _) => {
             preview.steps.push(format!("runs the agent `{}`", one_line(line)));
-            preview.problems.extend(command_problem(line, settings.folder()));
+            preview.problems.extend(command_problem(line, &settings.workdir));
         }
         (_, Some(path)) if path.as_str().is_empty() => {
             preview.problems.push("no output: pass `--output` or `--agent-cmd`".to_owned());
@@ -133,7 +133,7 @@ fn preview_rollback(contract: &Contract, settings: &RunSettings, preview: &mut P
         (_, RollbackStrategy::RestoreSnapshot) => "on failure: restores the declared paths".to_owned(),
         (_, RollbackStrategy::Custom) => {
             let command = contract.rollback.custom.as_deref().unwrap_or_default();
-            preview.problems.extend(command_problem(command, settings.folder()));
+            preview.problems.extend(command_problem(command, &settings.workdir));
             format!("on failure: runs `{}`", one_line(command))
         }
     };

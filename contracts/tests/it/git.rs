@@ -170,7 +170,7 @@ fn protected_files_stay_as_they_are_even_if_they_are_tracked() {
         .git(&["add", "--all", ":!mine.txt"])
         .commit("all");
     let mut protected = Protected::default();
-    protected.file_and_siblings(&repository.root().join(".store/contracts.jsonl"));
+    protected.store(&repository.root().join(".store/contracts.jsonl"));
     protected.folder(&repository.root().join("runs"));
     let done = reset(&start, &repository.root(), &protected, "c").unwrap().unwrap();
     assert_eq!(done.discarded.changed, ["edited.txt"]);
@@ -190,7 +190,7 @@ fn only_the_store_its_own_siblings_and_the_exact_paths_are_protected() {
         repository.put(name, "new\n");
     }
     let (root, mut protected) = (repository.root(), Protected::default());
-    protected.file_and_siblings(&root.join("c"));
+    protected.store(&root.join("c"));
     protected.folder(&root.join("out/new"));
     protected.file(&root.join("out/cases.json"));
     reset(&start, &root, &protected, "c").unwrap().unwrap();

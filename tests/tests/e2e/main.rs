@@ -12,6 +12,8 @@ mod compare;
 #[cfg(unix)]
 mod conformance;
 mod contract_killed;
+mod contract_kit;
+mod contract_rollback;
 mod contracts;
 mod contracts_docs;
 mod demo;

@@ -22,7 +22,7 @@ pub(super) fn settings(args: &Args, store: &Utf8Path) -> Result<RunSettings, Fai
     let locks =
         env::var(LOCKS_VARIABLE).ok().filter(|folder| !folder.is_empty()).unwrap_or_else(|| LOCKS_FOLDER.to_owned());
     let mut protected = Protected::default();
-    protected.file_and_siblings(store);
+    protected.store(store);
     for side in [Side::Baseline, Side::New] {
         protected.folder(&args.out.join(side.as_str()));
     }

@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         Some(workdir) => {
             let workdir = existing_folder(workdir)?;
             let mut protected = Protected::default();
-            protected.file_and_siblings(store.path());
+            protected.store(store.path());
             let contract = store.contract(&args.contract)?;
             start_details(&store, &contract, &workdir, &protected, now())?
         }
