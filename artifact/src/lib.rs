@@ -16,6 +16,7 @@
 //! ```
 
 pub mod canonical;
+pub mod canonical_json;
 pub mod evaluation;
 pub mod exit;
 pub mod pointer;

@@ -1,0 +1,13 @@
+//! The guard of tool calls: inspects each call, decides about it by a policy, and records it.
+//!
+//! ```text
+//! adapter (MCP over stdio, MCP over HTTP) ─▶ session ─▶ policy: decision
+//!          ▲                                   │
+//!          └── forward or refuse ◀─────────────┴─▶ events ─▶ ledger
+//! ```
+//!
+//! The core (`session`, [`policy`]) knows no protocol: an adapter gives it the names, the arguments and the sizes of a call,
+//! and translates its decisions into messages.
+
+pub mod identity;
+pub mod policy;

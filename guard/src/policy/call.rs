@@ -1,0 +1,42 @@
+//! What a policy knows about a call.
+
+use counterproof_artifact::Sha256Digest;
+use counterproof_ledger::event::Transport;
+use serde_json::Value;
+
+/// A call, as a policy sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct CallFacts<'a> {
+    /// The name of the server.
+    pub server_name: &'a str,
+    /// The name of the tool.
+    pub tool_name: &'a str,
+    /// The arguments.
+    pub args: Args<'a>,
+    /// The hash of the arguments.
+    pub args_hash: &'a Sha256Digest,
+    /// The size of the request in bytes.
+    pub bytes_in: u64,
+    /// The protocol by which the call arrived.
+    pub transport: Transport,
+}
+
+/// The arguments of a call.
+#[derive(Debug, Clone, Copy)]
+pub enum Args<'a> {
+    /// The arguments; a call without arguments has an empty object.
+    Inspected(&'a Value),
+    /// The arguments are too large to be inspected. Conditions on them cannot be decided.
+    TooLarge,
+}
+
+/// How a forwarded call ended, for breakers that count errors.
+#[derive(Debug, Clone, Copy)]
+pub struct CallOutcome<'a> {
+    /// The name of the server.
+    pub server_name: &'a str,
+    /// The name of the tool.
+    pub tool_name: &'a str,
+    /// True if the call ended with an error, a time-out, or not at all.
+    pub is_error: bool,
+}

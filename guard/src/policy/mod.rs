@@ -1,0 +1,7 @@
+//! Policies: which calls are allowed, throttled, refused, and which end the run.
+
+mod call;
+mod decision;
+
+pub use call::{Args, CallFacts, CallOutcome};
+pub use decision::Decision;

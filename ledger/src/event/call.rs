@@ -1,0 +1,184 @@
+//! The start and the end of a tool call.
+
+use std::fmt;
+
+use counterproof_artifact::Sha256Digest;
+use serde::{Deserialize, Serialize};
+
+/// The id of a call, unique in all runs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(String);
+
+impl CallId {
+    /// Creates a new id, a UUID of version 7.
+    pub fn new_random() -> Self {
+        Self(uuid::Uuid::now_v7().to_string())
+    }
+
+    /// The text of the id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The fields by which every event about a call names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRef {
+    /// The id of the call.
+    pub call_id: CallId,
+    /// The name of the server, as configured in the client.
+    pub server_name: String,
+    /// The name of the tool, as the server names it.
+    pub tool_name: String,
+    /// SHA-256 of the canonical arguments.
+    pub args_hash: Sha256Digest,
+}
+
+/// The field `call` of `tool_call_start`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallStart {
+    /// The call.
+    #[serde(flatten)]
+    pub call: CallRef,
+    /// The protocol by which the call arrived.
+    pub transport: Transport,
+    /// The size of the request in bytes.
+    pub bytes_in: u64,
+    /// The arguments, redacted and cut.
+    pub preview: ArgsPreview,
+    /// The number of the call within its source, from 1.
+    pub seq: u64,
+    /// Risk classes that tag rules have added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// The time limit of the call, if the client states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// SHA-256 of the bytes of the arguments, if they are too large to be inspected. `args_hash` is the same value then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_stream_hash: Option<Sha256Digest>,
+}
+
+/// The protocol by which a call arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// MCP over standard input and output.
+    McpStdio,
+    /// MCP over HTTP.
+    McpHttp,
+    /// The API of a model.
+    MessagesApi,
+    /// HTTP.
+    Http,
+    /// A value that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// The arguments of a call, redacted and cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArgsPreview {
+    /// True if the preview is not the whole text.
+    pub truncated: bool,
+    /// JSON text. `[TRUNCATED]` if the arguments are too large to be inspected; missing if the preview was dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_preview: Option<String>,
+}
+
+/// The result of a call, redacted and cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultPreview {
+    /// True if the preview is not the whole text.
+    pub truncated: bool,
+    /// JSON text; see [`ArgsPreview::args_preview`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_preview: Option<String>,
+}
+
+/// The fields of `tool_call_end` next to the envelope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallEnd {
+    /// The call.
+    pub call: CallRef,
+    /// How the call ended.
+    pub status: CallStatus,
+    /// Time from the request to the end of the response in milliseconds, rounded up.
+    pub latency_ms: u64,
+    /// Size of the response in bytes.
+    pub bytes_out: u64,
+    /// The result, redacted and cut.
+    pub preview: ResultPreview,
+    /// The error, unless the status is `OK`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<CallError>,
+    /// SHA-256 of the bytes of the response, if it is too large to be inspected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_stream_hash: Option<Sha256Digest>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum CallStatus {
+    /// With a result.
+    Ok,
+    /// With an error, or refused by a rule.
+    Error,
+    /// The time limit passed.
+    Timeout,
+    /// The client cancelled it.
+    Cancelled,
+}
+
+/// The error of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallError {
+    /// The origin of the error.
+    pub class: ErrorClass,
+    /// One line without stack traces, redacted.
+    pub message: String,
+    /// The code of the protocol, such as the number of a JSON-RPC error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// True if the same call may succeed later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+}
+
+/// The origin of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The server answered with an error.
+    UpstreamError,
+    /// A rule refused the call.
+    PolicyBlock,
+    /// The time limit passed.
+    Timeout,
+    /// The server was gone, or its answer was no message of the protocol.
+    Transport,
+    /// Anything else.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A breaker that refused a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerTrip {
+    /// The rule.
+    pub rule_id: String,
+    /// `repeat` or `error`.
+    pub trigger: String,
+    /// The number of calls within the window.
+    pub count: u64,
+    /// The length of the window in milliseconds.
+    pub window_ms: u64,
+}

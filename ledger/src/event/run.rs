@@ -1,0 +1,85 @@
+//! The start and the end of a run.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The content of `run_start`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// The time of the start.
+    pub started_at: Timestamp,
+    /// The mode of the policy.
+    pub mode: Mode,
+    /// The policy.
+    pub policy: PolicyRef,
+    /// Facts about the run, such as the name of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// The mode of a policy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Every call is allowed; the events state what the rules would have decided.
+    #[default]
+    Observe,
+    /// Rules block calls.
+    Guardrails,
+    /// Rules block calls, and the agent receives a hint instead of a plain refusal.
+    Control,
+}
+
+/// A policy, by name, version and content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyRef {
+    /// The id of the policy.
+    pub policy_id: String,
+    /// Its version.
+    pub policy_version: String,
+    /// SHA-256 of its canonical content, or `none` without a policy.
+    pub policy_hash: String,
+}
+
+/// The content of `run_end`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// The time of the end.
+    pub ended_at: Timestamp,
+    /// How the run ended.
+    pub status: RunStatus,
+    /// Its counts.
+    pub summary: RunSummary,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RunStatus {
+    /// The client ended it.
+    Succeeded,
+    /// The upstream server crashed or could not be reached.
+    Failed,
+    /// A rule ended it.
+    Terminated,
+    /// A signal ended it.
+    Cancelled,
+}
+
+/// The counts of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Number of calls that ended.
+    pub calls_total: u64,
+    /// Number of calls that were forwarded.
+    pub calls_allowed: u64,
+    /// Number of calls that a rule refused, except throttled ones.
+    pub calls_blocked: u64,
+    /// Number of calls that were throttled.
+    pub calls_throttled: u64,
+    /// Number of calls that did not end with `OK`, refused ones included.
+    pub errors_total: u64,
+    /// Time from start to end, in milliseconds.
+    pub duration_ms: u64,
+}
