@@ -60,10 +60,10 @@ pub use record::{
     EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, OutputHead, Record, StartError,
 };
 #[cfg(unix)]
-pub use session::{Input, Io, Observer, Signals, record};
+pub use session::{CommandSignals, Input, Io, Observer, Signals, SupervisedCommand, record};
 pub use signal_actions::{keep_exit_statuses, report_file_size_limit};
 #[cfg(unix)]
-pub use supervision::enter;
+pub use supervision::{CommandStreams, enter};
 
 /// The version of the conformance contract that defines logs, exit codes and file names.
 pub const CONTRACT: &str = "M0-v0.1.0";

@@ -25,6 +25,7 @@
 pub mod confined_path;
 pub mod line_log;
 pub mod read_file;
+pub mod spill_buffer;
 pub mod write;
 
 mod file_lock;

@@ -6,7 +6,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::time::Duration;
 
-use super::spill_buffer::{SpillBuffer, SpillReader};
+use counterproof_store::spill_buffer::{SpillBuffer, SpillReader};
 
 /// One of the two streams of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ use base64::write::EncoderWriter;
 use memchr::memchr_iter;
 
 use super::chunks::{Capture, Stream};
-use super::spill_buffer::SpillBuffer;
+use counterproof_store::spill_buffer::SpillBuffer;
 
 /// The longest line that is held in memory, in bytes.
 const MEMORY_LIMIT: usize = 1024 * 1024;

@@ -2,10 +2,8 @@
 
 mod chunks;
 mod lines;
-mod spill_buffer;
 
 pub use chunks::Stream;
 pub(crate) use chunks::{Capture, Chunk};
 pub(crate) use lines::for_each_line;
 pub use lines::{Line, LineEnd};
-pub(crate) use spill_buffer::{SpillBuffer, SpillReader};

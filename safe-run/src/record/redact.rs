@@ -8,7 +8,9 @@ use counterproof_redaction::{Applied, RedactingStream, Redactor};
 use memchr::memchr_iter;
 
 use super::Record;
-use crate::capture::{Capture, Chunk, SpillBuffer, SpillReader, Stream};
+use counterproof_store::spill_buffer::{SpillBuffer, SpillReader};
+
+use crate::capture::{Capture, Chunk, Stream};
 
 impl Record {
     /// Replaces every secret in the command and in its output. The number of lines and their order do not change. For a line

@@ -13,8 +13,10 @@ mod ready;
 mod signals;
 mod start;
 mod state;
+mod supervised_command;
 mod terminal;
 
 pub use io::{Input, Io, Observer};
 pub use signals::Signals;
 pub use start::record;
+pub use supervised_command::{CommandSignals, SupervisedCommand};

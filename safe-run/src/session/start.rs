@@ -20,7 +20,7 @@ use super::terminal::Terminal;
 use crate::capture::{Capture, Stream};
 use crate::options::{Options, OutputMode};
 use crate::record::{Ending, Record, StartError};
-use crate::supervision::{self, Placement, ProcessSetup, Streams, Supervised};
+use crate::supervision::{self, CommandStreams, Placement, ProcessSetup, Supervised};
 
 /// Runs a command to its end and returns its record. Signals that are sent through `io` are forwarded to the command; see also
 /// [`Options::owns_process`].
@@ -35,20 +35,10 @@ pub fn record(
     let mut blocked = SigSet::empty();
     if options.owns_process {
         blocked = signals.take_from_process().map_err(StartError::Setup)?;
-        #[cfg(target_os = "linux")]
-        // If the supervisor is killed, its children become children of this process, which can then kill them.
-        {
-            let this = rustix::process::Pid::from_raw(1);
-            rustix::process::set_child_subreaper(this).map_err(|error| StartError::Setup(error.into()))?;
-        }
+        supervision::adopt_orphans().map_err(StartError::Setup)?;
     }
     let (started_at, started) = (Timestamp::now(), Instant::now());
-    if options.supervisor.is_none() && !supervision::is_entered() {
-        return Err(StartError::NotEntered);
-    }
-    if !supervision::is_possible() {
-        return Err(StartError::NoProc);
-    }
+    supervision::check_possible(options)?;
     let StartedCommand { supervised, sources, relay } =
         start(command, options, input, blocked).map_err(|error| setup_error(options, error))?;
     // Dropped at the end of this function, which restores the terminal on every path.
@@ -89,7 +79,7 @@ pub fn record(
 
 /// Returns the error of a supervisor that was not started. The system reports the same error for the program and for the working
 /// directory, so the directory is checked again.
-fn setup_error(options: &Options, error: io::Error) -> StartError {
+pub(super) fn setup_error(options: &Options, error: io::Error) -> StartError {
     let Some(folder) = &options.working_directory else { return StartError::Setup(error) };
     // The slash makes the check fail for a file.
     match rustix::fs::access(folder.join(""), Access::EXEC_OK) {
@@ -137,7 +127,7 @@ fn start(command: &[OsString], options: &Options, input: Input, blocked: SigSet)
     };
     if options.terminal {
         let pty = Pty::open()?;
-        let streams = Streams {
+        let streams = CommandStreams {
             stdin: pty.slave.as_fd(),
             stdout: pty.slave.try_clone()?.into(),
             stderr: pty.slave.try_clone()?.into(),
@@ -149,7 +139,7 @@ fn start(command: &[OsString], options: &Options, input: Input, blocked: SigSet)
         return Ok(StartedCommand { supervised, sources: [Some(pty.master), None], relay: Some(relay) });
     }
     let (stdout, stderr) = (io::pipe()?, io::pipe()?);
-    let streams = Streams { stdin: input.as_fd(), stdout: stdout.1.into(), stderr: stderr.1.into() };
+    let streams = CommandStreams { stdin: input.as_fd(), stdout: stdout.1.into(), stderr: stderr.1.into() };
     let supervised = supervise(Placement::NewGroup, streams)?;
     Ok(StartedCommand { supervised, sources: [Some(stdout.0.into()), Some(stderr.0.into())], relay: None })
 }

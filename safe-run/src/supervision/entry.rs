@@ -4,7 +4,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::reexec::{LAUNCHER, SUPERVISOR};
-use super::{launcher, supervisor};
+use super::{launcher, reexec, supervisor};
+use crate::options::Options;
+use crate::record::StartError;
 
 /// Whether this program has called [`enter`]. A program that has not would run its own `main` as the supervisor.
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -26,7 +28,10 @@ pub fn enter() -> Option<ExitCode> {
     }
 }
 
-/// Returns true if this program can be started again as supervisor or launcher.
-pub(crate) fn is_entered() -> bool {
-    ENTERED.load(Ordering::Relaxed)
+/// Fails if no supervisor can be started.
+pub(crate) fn check_possible(options: &Options) -> Result<(), StartError> {
+    if options.supervisor.is_none() && !ENTERED.load(Ordering::Relaxed) {
+        return Err(StartError::NotEntered);
+    }
+    if reexec::is_possible() { Ok(()) } else { Err(StartError::NoProc) }
 }

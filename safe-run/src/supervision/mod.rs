@@ -12,6 +12,7 @@
 //!
 //! A program that uses this library gets both as soon as it calls [`enter`] at the start of `main`.
 
+mod adoption;
 mod connection;
 mod descendants;
 mod entry;
@@ -22,12 +23,13 @@ mod reexec;
 mod status;
 mod supervisor;
 
+pub(crate) use adoption::adopt_orphans;
 pub(crate) use connection::Connection;
 pub(crate) use descendants::kill_descendants;
+pub(crate) use entry::check_possible;
 pub use entry::enter;
-pub(crate) use entry::is_entered;
 pub(crate) use forwarded_signals::{ENDING, NOTIFYING};
 pub(crate) use process_setup::{Placement, ProcessSetup};
-pub(crate) use reexec::is_possible;
 pub(crate) use status::Status;
-pub(crate) use supervisor::{Streams, Supervised, supervise};
+pub use supervisor::CommandStreams;
+pub(crate) use supervisor::{Supervised, supervise};

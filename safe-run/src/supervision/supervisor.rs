@@ -29,10 +29,13 @@ pub(crate) struct Supervised {
 
 /// The standard streams of a command.
 #[derive(Debug)]
-pub(crate) struct Streams<'a> {
-    pub(crate) stdin: BorrowedFd<'a>,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
+pub struct CommandStreams<'a> {
+    /// Standard input. The command receives a duplicate, so the caller should close its own.
+    pub stdin: BorrowedFd<'a>,
+    /// Standard output.
+    pub stdout: OwnedFd,
+    /// Standard error.
+    pub stderr: OwnedFd,
 }
 
 /// Starts a supervisor, which starts the command. The supervisor has the working directory and the environment of the options,
@@ -41,7 +44,7 @@ pub(crate) fn supervise(
     options: &Options,
     setup: &ProcessSetup,
     command: &[OsString],
-    streams: Streams<'_>,
+    streams: CommandStreams<'_>,
 ) -> io::Result<Supervised> {
     let (connection, there) = Connection::pair()?;
     connection.send_descriptor(streams.stdin)?;

@@ -1,10 +1,14 @@
 //! The library as a program uses it that runs several commands: each with its working directory, its environment and its output.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use counterproof_safe_run::{Ending, Input, Io, Options, OutputHead, Record, Signals, StartError, Stream, record};
+use counterproof_safe_run::{
+    CommandStreams, Ending, Input, Io, Options, OutputHead, Record, Signals, StartError, Stream, SupervisedCommand,
+    record,
+};
 use tempfile::TempDir;
 
 fn options() -> Options {
@@ -95,4 +99,57 @@ fn the_start_of_a_stream_is_returned_up_to_a_limit() {
     let all = (1..=200_000).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
     assert_eq!(head(Stream::Stderr, u64::MAX), OutputHead { bytes: all.clone().into(), is_cut: false });
     assert_eq!(head(Stream::Stderr, 1_000_000), OutputHead { bytes: all[..1_000_000].into(), is_cut: true });
+}
+
+/// A command with pipes of the caller: its standard input and output.
+fn piped(script: &str) -> (SupervisedCommand, std::io::PipeWriter, std::io::PipeReader) {
+    let (input, to_command) = std::io::pipe().unwrap();
+    let (from_command, output) = std::io::pipe().unwrap();
+    let streams = CommandStreams {
+        stdin: std::os::fd::AsFd::as_fd(&input),
+        stdout: output.into(),
+        stderr: fs::File::create("/dev/null").unwrap().into(),
+    };
+    let command = ["sh".into(), "-c".into(), script.into()];
+    let command = SupervisedCommand::start(&command, &options(), streams, None).unwrap();
+    (command, to_command, from_command)
+}
+
+#[test]
+fn a_supervised_command_reads_and_writes_the_pipes_of_the_caller() {
+    let (command, mut input, mut output) = piped("cat; exit 7");
+    input.write_all(b"through").unwrap();
+    drop(input);
+    let mut text = String::new();
+    output.read_to_string(&mut text).unwrap();
+    assert_eq!((&*text, command.wait(), command.finish()), ("through", Ending::Exited(7), 0));
+}
+
+#[test]
+fn a_supervised_command_ends_by_a_signal_and_its_processes_are_killed() {
+    let (command, input, mut output) = piped("trap 'exit 3' TERM; setsid sh -c 'echo ready; exec sleep 60' & wait");
+    let mut ready = [0; 6];
+    output.read_exact(&mut ready).unwrap();
+    command.signals().send(15);
+    assert_eq!(command.wait(), Ending::Exited(3));
+    assert_eq!(command.finish(), 1, "the process in another session is killed");
+    drop(input);
+    // Only the end of all processes closes the pipe.
+    assert_eq!(output.read(&mut ready).unwrap(), 0);
+}
+
+#[test]
+fn a_supervised_command_is_killed_when_it_is_dropped() {
+    let (command, _input, mut output) = piped("trap '' TERM INT HUP; setsid sleep 60 & sleep 60");
+    drop(command);
+    assert_eq!(output.read(&mut [0; 6]).unwrap(), 0);
+}
+
+#[test]
+fn a_supervised_command_that_does_not_exist_is_an_error_with_its_name() {
+    let (input, _writer) = std::io::pipe().unwrap();
+    let null = || fs::File::create("/dev/null").unwrap().into();
+    let streams = CommandStreams { stdin: std::os::fd::AsFd::as_fd(&input), stdout: null(), stderr: null() };
+    let error = SupervisedCommand::start(&["no-such-program".into()], &options(), streams, None).unwrap_err();
+    assert!(matches!(&error, StartError::Command { program, .. } if program == "no-such-program"), "{error}");
 }

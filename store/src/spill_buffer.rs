@@ -8,7 +8,7 @@ const MEMORY_LIMIT: usize = 256 * 1024;
 
 /// Bytes that are appended once and can be read from any offset.
 #[derive(Debug, Default)]
-pub(crate) struct SpillBuffer {
+pub struct SpillBuffer {
     file: Option<File>,
     /// Length of the file, in bytes.
     file_len: u64,
@@ -18,8 +18,13 @@ pub(crate) struct SpillBuffer {
 
 impl SpillBuffer {
     /// Length in bytes.
-    pub(crate) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.file_len + self.tail.len() as u64
+    }
+
+    /// True if no byte was written.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     fn spill(&mut self) -> io::Result<&mut File> {
@@ -35,7 +40,7 @@ impl SpillBuffer {
     }
 
     /// Reads at an offset; returns 0 at the end.
-    pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match &self.file {
             // A read at the border returns only the bytes of the file; callers read on at the next offset.
             Some(file) if offset < self.file_len => read_at(file, offset, buffer),
@@ -47,12 +52,12 @@ impl SpillBuffer {
     }
 
     /// Returns a reader that starts at `offset`.
-    pub(crate) fn reader(&self, offset: u64) -> SpillReader<'_> {
+    pub fn reader(&self, offset: u64) -> SpillReader<'_> {
         SpillReader { buffer: self, offset }
     }
 
     /// Copies the bytes from `from` to `to` (exclusive). A buffer that ends earlier is an `UnexpectedEof` error.
-    pub(crate) fn copy(&self, from: u64, to: u64, out: &mut impl Write) -> io::Result<()> {
+    pub fn copy(&self, from: u64, to: u64, out: &mut impl Write) -> io::Result<()> {
         let copied = io::copy(&mut self.reader(from).take(to - from), out)?;
         if copied == to - from { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
@@ -77,7 +82,7 @@ impl Write for SpillBuffer {
 
 /// See [`SpillBuffer::reader`].
 #[derive(Debug)]
-pub(crate) struct SpillReader<'a> {
+pub struct SpillReader<'a> {
     buffer: &'a SpillBuffer,
     offset: u64,
 }
@@ -121,6 +126,7 @@ mod tests {
                 prop_assert!(buffer.tail.len() <= MEMORY_LIMIT);
             }
             prop_assert_eq!(buffer.len(), all.len() as u64);
+            prop_assert_eq!(buffer.is_empty(), all.is_empty());
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an offset within the bytes")]
             let from = (from * all.len() as f64) as usize;
             let mut read = Vec::new();
