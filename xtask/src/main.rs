@@ -94,8 +94,9 @@ enum Command {
     Cross,
     /// Regenerate `docs/cli.md` from the help of the program.
     Docs,
-    /// Test against third-party software, which is installed into `target/interop/`: both OpenAI protocols against litellm, and
-    /// expressions against the conformance tests of CEL and another implementation. A part that cannot be installed is skipped.
+    /// Test against third-party software, which is installed into `target/interop/`: both OpenAI protocols against litellm,
+    /// expressions against the conformance tests of CEL and another implementation, and the guard between clients and servers
+    /// of the Model Context Protocol. A part that cannot be installed is skipped.
     Interop(interop::Options),
     /// Regenerate `sample-runs/`.
     Samples {

@@ -14,7 +14,7 @@ const PROGRAMS: &str = "expression/examples";
 /// Runs the conformance tests. The differences from CEL must be the ones of a list.
 pub(super) fn conformance() -> Result<(), Failure> {
     let folder = root().join("target/interop/cel-spec");
-    let Some(modules) = install::npm(&folder, SPECIFICATION)? else { return Ok(()) };
+    let Some(modules) = install::npm(&folder, &[SPECIFICATION])? else { return Ok(()) };
     let programs = root().join(PROGRAMS).join("conformance");
     let script = programs.join("convert.mjs");
     let line = format!("node {script} {modules}");
@@ -34,7 +34,7 @@ pub(super) fn conformance() -> Result<(), Failure> {
 /// Compares the results of random expressions.
 pub(super) fn differential(expressions: u32, seed: u64) -> Result<(), Failure> {
     let folder = root().join("target/interop/cel-expr-python");
-    let Some(programs) = install::python(&folder, IMPLEMENTATION)? else { return Ok(()) };
+    let Some(programs) = install::python(&folder, &[IMPLEMENTATION])? else { return Ok(()) };
     let python = programs.join("python").into_string();
     example("differential", &[python, expressions.to_string(), seed.to_string()])
 }

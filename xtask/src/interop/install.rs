@@ -16,14 +16,14 @@ use crate::step::{Failure, progress, root};
 const INSTALL_WITHIN: Duration = Duration::from_mins(8);
 const CREATE_WITHIN: Duration = Duration::from_mins(3);
 
-/// Names the installed package. Written at the end of an installation.
+/// Names the installed packages. Written at the end of an installation.
 const MARKER: &str = "installed.txt";
 
-/// Installs a package of Python into an environment of its own, and returns the folder of its programs. Returns `None` if the
-/// machine cannot install it.
-pub(super) fn python(folder: &Utf8Path, package: &str) -> Result<Option<Utf8PathBuf>, Failure> {
+/// Installs packages of Python into an environment of its own, and returns the folder of its programs. Returns `None` if the
+/// machine cannot install them.
+pub(super) fn python(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
     let programs = folder.join("bin");
-    if is_installed(folder, package) {
+    if is_installed(folder, packages) {
         return Ok(Some(programs));
     }
     create(folder)?;
@@ -35,29 +35,30 @@ pub(super) fn python(folder: &Utf8Path, package: &str) -> Result<Option<Utf8Path
     }
     let mut pip = Command::new(programs.join("python"));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]);
-    pip.args(["--retries", "1", "--timeout", "20", package]);
-    Ok(install(folder, package, pip, "pip")?.then_some(programs))
+    pip.args(["--retries", "1", "--timeout", "20"]).args(packages);
+    Ok(install(folder, packages, pip, "pip")?.then_some(programs))
 }
 
-/// Installs a package of npm, and returns the folder `node_modules`. Returns `None` if the machine cannot install it.
-pub(super) fn npm(folder: &Utf8Path, package: &str) -> Result<Option<Utf8PathBuf>, Failure> {
+/// Installs packages of npm, and returns the folder `node_modules`. Returns `None` if the machine cannot install them.
+pub(super) fn npm(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
     let modules = folder.join("node_modules");
-    if is_installed(folder, package) {
+    if is_installed(folder, packages) {
         return Ok(Some(modules));
     }
     create(folder)?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--prefix", folder.as_str(), "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"]);
-    npm.args(["--loglevel", "error", package]);
-    Ok(install(folder, package, npm, "npm")?.then_some(modules))
+    npm.args(["--loglevel", "error"]).args(packages);
+    Ok(install(folder, packages, npm, "npm")?.then_some(modules))
 }
 
-fn is_installed(folder: &Utf8Path, package: &str) -> bool {
-    std::fs::read_to_string(folder.join(MARKER)).is_ok_and(|installed| installed == package)
+fn is_installed(folder: &Utf8Path, packages: &[&str]) -> bool {
+    std::fs::read_to_string(folder.join(MARKER)).is_ok_and(|installed| installed == packages.join(" "))
 }
 
 /// Runs an installation, and returns whether it succeeds.
-fn install(folder: &Utf8Path, package: &str, command: Command, installer: &str) -> Result<bool, Failure> {
+fn install(folder: &Utf8Path, packages: &[&str], command: Command, installer: &str) -> Result<bool, Failure> {
+    let package = packages.join(" ");
     progress(&format!("==> {installer} install {package} into {folder}"));
     let start = Instant::now();
     if !succeeds(command, INSTALL_WITHIN) {

@@ -5,10 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use super::install::{self, write};
-use super::process::{stop, succeeds};
+use super::process::{counterproof_program, stop, succeeds};
 use crate::step::{Failure, Step, progress, root};
 
 /// The tested version. An update is a commit of its own.
@@ -45,7 +45,7 @@ const CONFIG: &str = "[agent]\nsystem_prompt = \"Be brief.\"\n\n[risk]\n\"issue_
 /// Runs both OpenAI protocols against litellm's mock server.
 pub(super) fn run() -> Result<(), Failure> {
     let folder = root().join("target/interop");
-    let Some(programs) = install::python(&folder.join("venv"), LITELLM)? else { return Ok(()) };
+    let Some(programs) = install::python(&folder.join("venv"), &[LITELLM])? else { return Ok(()) };
     let litellm = programs.join("litellm");
     for (name, text) in [("models.yaml", MODELS), ("cases.json", CASES), ("counterproof.toml", CONFIG)] {
         write(&folder.join(name), text)?;
@@ -83,9 +83,7 @@ fn counterproof<'a>(folder: &Utf8Path, arguments: impl IntoIterator<Item = &'a s
     let arguments: Vec<_> = arguments.into_iter().collect();
     let line = format!("counterproof {}", arguments.join(" "));
     progress(&format!("==> {line}"));
-    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Utf8PathBuf::from);
-    let program = target.join("debug").join(format!("counterproof{}", std::env::consts::EXE_SUFFIX));
-    let mut command = Command::new(program);
+    let mut command = Command::new(counterproof_program());
     command.args(arguments).current_dir(folder).env("AUTHORIZATION", format!("Bearer {KEY}"));
     if succeeds(command, RUN_WITHIN) { Ok(()) } else { Err(Failure::Step(line)) }
 }

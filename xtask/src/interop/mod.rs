@@ -6,6 +6,7 @@
 mod cel;
 mod install;
 mod litellm;
+mod mcp;
 mod options;
 mod process;
 

@@ -1,6 +1,6 @@
 //! The parts of the task, and their options.
 
-use super::{cel, litellm};
+use super::{cel, litellm, mcp};
 use crate::step::Failure;
 
 /// Options of `cargo xtask interop`.
@@ -26,6 +26,8 @@ enum Part {
     Conformance,
     /// Random expressions, compared with Google's implementation of CEL.
     Differential,
+    /// Clients and servers of the Model Context Protocol, with the guard between them and without it.
+    Mcp,
 }
 
 impl Default for Options {
@@ -45,6 +47,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if wanted(Part::Litellm) {
         litellm::run()?;
+    }
+    if wanted(Part::Mcp) {
+        mcp::run()?;
     }
     Ok(())
 }
