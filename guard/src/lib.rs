@@ -11,3 +11,4 @@
 
 pub mod identity;
 pub mod policy;
+pub mod secrets;

@@ -32,6 +32,6 @@ mod value_search;
 mod tests;
 
 pub use key_finder::{KeyFinder, KeyMatch};
-pub use patterns::{KEY_PATTERNS, KeyPattern};
+pub use patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST};
 pub use stream::RedactingStream;

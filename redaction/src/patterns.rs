@@ -96,3 +96,26 @@ pub const KEY_PATTERNS: [KeyPattern; 13] = [
         truncated: Some(r"[a-z][a-z0-9+.-]{1,15}://[^\s/:@\x22'<>\\]{0,100}:([^\s/:@\x22'<>\\]+)"),
     },
 ];
+
+/// Patterns that are less specific: they match short keys, and also some ordinary text, such as `password_reset`. For text that
+/// only people read, such as previews, where masking too much does no harm.
+pub const BROAD_PATTERNS: [KeyPattern; 3] = [
+    KeyPattern {
+        name: "short_secret_key",
+        looks_like: "`sk-…` with at least 6 characters after it",
+        regex: r"(?:[^A-Za-z0-9]|\\[bfnrt]|^)(sk-[A-Za-z0-9_-]{6,})",
+        truncated: Some(r"(?:[^A-Za-z0-9]|\\[bfnrt]|^)(sk-[A-Za-z0-9_-]+)"),
+    },
+    KeyPattern {
+        name: "short_github_token",
+        looks_like: "`ghp_…` with at least 6 characters after it",
+        regex: r"ghp_[A-Za-z0-9_]{6,}",
+        truncated: Some(r"ghp_[A-Za-z0-9_]+"),
+    },
+    KeyPattern {
+        name: "password_word",
+        looks_like: "`password…` in any case, as one word",
+        regex: r"(?i:password)[A-Za-z0-9_-]+",
+        truncated: None,
+    },
+];

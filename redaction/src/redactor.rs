@@ -7,7 +7,7 @@ use std::ops::Range;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use crate::patterns::KEY_PATTERNS;
+use crate::patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 use crate::value_search::ValueSearch;
 
 /// Replacement for a secret.
@@ -65,6 +65,8 @@ pub struct Redactor {
     keys: Vec<KeyRule>,
     /// Matches wherever a key is, and wherever a value may start: one pass finds all candidates.
     any: Regex,
+    /// The replacement for a secret.
+    mask: &'static str,
     /// True where a mask is followed by the line breaks of the secret.
     preserves_lines: bool,
 }
@@ -104,6 +106,15 @@ impl std::fmt::Debug for Redactor {
 impl Redactor {
     /// Compiles a redactor for these secrets and all [`KEY_PATTERNS`]. Ignores values shorter than [`SHORTEST`].
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Self, RedactError> {
+        Self::compile(values, &KEY_PATTERNS.iter().collect::<Vec<_>>())
+    }
+
+    /// Compiles a redactor as [`Redactor::new`] does, which masks all [`BROAD_PATTERNS`] as well.
+    pub fn broad<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Self, RedactError> {
+        Self::compile(values, &KEY_PATTERNS.iter().chain(&BROAD_PATTERNS).collect::<Vec<_>>())
+    }
+
+    fn compile<'a>(values: impl IntoIterator<Item = &'a str>, patterns: &[&KeyPattern]) -> Result<Self, RedactError> {
         let values: BTreeSet<&str> = values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
         let values: Vec<&str> = values.into_iter().collect();
         let bytes = values.iter().map(|value| value.len()).sum();
@@ -113,7 +124,7 @@ impl Redactor {
             builder.unicode(false).size_limit(COMPILED_LIMIT).dfa_size_limit(SEARCH_MEMORY);
             builder.build().map_err(|_| RedactError { bytes })
         };
-        let keys = KEY_PATTERNS.iter().map(|pattern| {
+        let keys = patterns.iter().map(|pattern| {
             let truncated = pattern.truncated.map(|source| compile(&format!("(?:{source})\\z"))).transpose()?;
             Ok(KeyRule { name: pattern.name, regex: compile(pattern.regex)?, truncated })
         });
@@ -121,15 +132,21 @@ impl Redactor {
         let values = ValueSearch::new(&values);
         let candidates = values.candidates();
         // Keys first: a candidate for a value must not hide a key that starts at the same place.
-        let sources = KEY_PATTERNS.iter().map(|pattern| pattern.regex).chain(candidates.iter().map(String::as_str));
+        let sources = patterns.iter().map(|pattern| pattern.regex).chain(candidates.iter().map(String::as_str));
         let any = sources.map(|source| format!("(?:{source})")).collect::<Vec<_>>().join("|");
-        Ok(Self { any: compile(&any)?, keys, values, preserves_lines: false })
+        Ok(Self { any: compile(&any)?, keys, values, mask: MASK, preserves_lines: false })
     }
 
     /// Preserves the number of lines: a mask is followed by the line breaks of the secret.
     #[must_use]
     pub fn with_line_breaks(self) -> Self {
         Self { preserves_lines: true, ..self }
+    }
+
+    /// Replaces secrets with another text than [`MASK`].
+    #[must_use]
+    pub fn with_mask(self, mask: &'static str) -> Self {
+        Self { mask, ..self }
     }
 
     /// Masks every secret in a text.
@@ -172,7 +189,7 @@ impl Redactor {
         }
         masked.extend_from_slice(&bytes[done.min(limit)..limit]);
         if let Some((start, name)) = partial {
-            Self::mask_partial(bytes.len() - start.max(done).min(bytes.len()), name, &mut masked, applied);
+            self.mask_partial(bytes.len() - start.max(done).min(bytes.len()), name, &mut masked, applied);
         }
         Cow::Owned(masked)
     }
@@ -250,10 +267,10 @@ impl Redactor {
     }
 
     /// Writes the mask for the first `length` bytes of a secret, if they are long enough.
-    fn mask_partial(length: usize, name: &'static str, masked: &mut Vec<u8>, applied: &mut Applied) {
+    fn mask_partial(&self, length: usize, name: &'static str, masked: &mut Vec<u8>, applied: &mut Applied) {
         if length >= SHORTEST {
             applied.0.insert(name);
-            masked.extend_from_slice(MASK.as_bytes());
+            masked.extend_from_slice(self.mask.as_bytes());
         }
     }
 
@@ -305,7 +322,7 @@ impl Redactor {
     }
 
     pub(crate) fn mask_bytes(&self, secret: &[u8], masked: &mut Vec<u8>) {
-        masked.extend_from_slice(MASK.as_bytes());
+        masked.extend_from_slice(self.mask.as_bytes());
         self.push_line_breaks(secret, masked);
     }
 

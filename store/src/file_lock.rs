@@ -3,12 +3,17 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+/// Time between two attempts to lock a file.
+const RETRY: Duration = Duration::from_millis(10);
+
 /// A lock that is held until it is dropped. The lock file of a killed process does not block.
 #[derive(Debug)]
-pub(crate) struct FileLock {
+pub struct FileLock {
     path: Utf8PathBuf,
     /// `None` where the file could not be locked.
     file: Option<File>,
@@ -22,7 +27,7 @@ impl FileLock {
     ///
     /// Some network file systems have no locks. There the lock protects nothing, because refusing to work would be worse than
     /// working unprotected.
-    pub(crate) fn try_acquire(path: &Utf8Path) -> io::Result<Option<Self>> {
+    pub fn try_acquire(path: &Utf8Path) -> io::Result<Option<Self>> {
         loop {
             #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
             let file = OpenOptions::new().create(true).truncate(false).write(true).read(true).open(path)?;
@@ -32,6 +37,19 @@ impl FileLock {
                 Attempt::Failed => return Ok(Some(Self::shared(path, None))),
                 Attempt::Removed => {}
             }
+        }
+    }
+
+    /// Locks the file as [`FileLock::try_acquire`] does, and waits for another process that holds the lock. Returns `None` where
+    /// it still holds the lock at the end of the time.
+    pub fn acquire_within(path: &Utf8Path, time: Duration) -> io::Result<Option<Self>> {
+        let start = Instant::now();
+        loop {
+            let lock = Self::try_acquire(path)?;
+            if lock.is_some() || start.elapsed() >= time {
+                return Ok(lock);
+            }
+            thread::sleep(RETRY);
         }
     }
 
@@ -153,6 +171,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("lock");
         assert!(matches!(lock(&without_lock(&path), &path), Ok(Attempt::Failed)));
+    }
+
+    #[test]
+    fn a_lock_is_acquired_once_its_holder_drops_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("lock");
+        let held = FileLock::try_acquire(&path).unwrap().unwrap();
+        assert!(FileLock::acquire_within(&path, Duration::from_millis(30)).unwrap().is_none());
+        let other = path.clone();
+        let waiting = thread::spawn(move || FileLock::acquire_within(&other, Duration::from_mins(1)).unwrap());
+        drop(held);
+        assert!(waiting.join().unwrap().is_some());
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod file_lock;
 pub mod lock_registry;
 mod run_folder;
 
+pub use file_lock::FileLock;
 pub use run_folder::{
     ASSETS_FOLDER, AssetWriter, CreateError, EVALUATION_FILE, JOURNAL_FILE, JournalRecord, LABELS_FILE, LOCK_FILE,
     Latest, LockError, MANIFEST_FILE, OnCommitted, RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter,

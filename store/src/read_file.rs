@@ -72,8 +72,8 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
 }
 
-/// Reads a file of this length, which may be wrong, and fails if it has more than `limit` bytes.
-pub(crate) fn read_to_limit(file: File, length: u64, limit: u64) -> io::Result<Vec<u8>> {
+/// Reads an open file of this length, which may be wrong, and fails if it has more than `limit` bytes.
+pub fn read_to_limit(file: File, length: u64, limit: u64) -> io::Result<Vec<u8>> {
     let large = |found: String| {
         let message = format!("{found} is more than the limit of {limit} bytes");
         io::Error::new(io::ErrorKind::FileTooLarge, message)

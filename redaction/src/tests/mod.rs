@@ -45,6 +45,30 @@ fn a_value_is_found_in_base64_at_any_alignment() {
 }
 
 #[test]
+fn broad_patterns_find_short_keys_that_specific_ones_leave() {
+    let text = r#"{"key":"sk-secret-key-12345","token":"ghp_github_token_abc","login":"Password123"}"#;
+    assert_eq!(mask(SECRET, text), text);
+    let broad = Redactor::broad([]).unwrap().with_mask("[REDACTED]");
+    let masked = r#"{"key":"[REDACTED]","token":"[REDACTED]","login":"[REDACTED]"}"#;
+    let mut applied = Applied::default();
+    assert_eq!(broad.text(text, &mut applied), masked);
+    assert_eq!(applied.names(), ["password_word", "short_github_token", "short_secret_key"]);
+    for ordinary in ["a task-management tool", "sk-abc", "ghp_abc", "the password is long"] {
+        assert_eq!(broad.text(ordinary, &mut applied), ordinary);
+    }
+    // A specific key keeps its name, and a key that is cut off is masked.
+    let mut applied = Applied::default();
+    assert_eq!(broad.text(&format!("ghp_{}", "a1".repeat(20)), &mut applied), "[REDACTED]");
+    assert_eq!(applied.names(), ["github_token"]);
+    let cut = broad.truncated_bytes(b"token: ghp_abc", &mut applied);
+    assert_eq!(cut.as_ref(), b"token: [REDACTED]");
+    let mut stream = RedactingStream::new(broad);
+    let mut out: Vec<u8> = text.as_bytes().chunks(7).flat_map(|piece| stream.push(piece)).collect();
+    out.extend(stream.finish().0);
+    assert_eq!(String::from_utf8(out).unwrap(), masked);
+}
+
+#[test]
 fn keys_of_known_formats_are_masked_and_their_surroundings_are_not() {
     let redactor = Redactor::new([]).unwrap();
     let long = "Ab1".repeat(20);

@@ -47,6 +47,11 @@ impl DocumentText<'_> {
         self.parse(|_, _| {})
     }
 
+    /// Parses any JSON value, and checks it against rules without a schema.
+    pub fn check(self, rules: impl FnOnce(&Value) -> Vec<RuleFinding>) -> CheckedDocument {
+        self.parse(|value, findings| rules(value).into_iter().for_each(|finding| findings.add_rule(finding)))
+    }
+
     fn parse(self, check: impl FnOnce(&Value, &mut Findings)) -> CheckedDocument {
         let mut findings = Findings::new(self.file);
         let value = parse::parse(self.bytes, &mut findings);

@@ -1,0 +1,194 @@
+//! The keychain of the system, read by the system's own program: `secret-tool` (Linux) or `security` (macOS).
+//!
+//! The program is started directly and never by a shell, under supervision and with a time limit: a locked keychain may wait for
+//! a person forever.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{InvalidSecret, SecretRef, SecretValue};
+
+/// The service under which secrets are stored in the keychain.
+const SERVICE: &str = "counterproof";
+
+/// Time limit of a look-up. It includes the time in which a person unlocks the keychain.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A program that looks up a secret: it prints the value of the secret that its last argument names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keychain {
+    /// The program, with the arguments before the name of the secret. `None` without a keychain.
+    command: Option<Vec<OsString>>,
+    /// The time limit of a look-up.
+    limit: Duration,
+    /// The program that supervises the look-up; see the options of safe-run.
+    supervisor: Option<PathBuf>,
+}
+
+/// A look-up that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum KeychainError {
+    /// The system has no keychain that this program can read.
+    #[error("this system has no keychain that can be read")]
+    Unsupported,
+    /// The program could not be started.
+    #[error("cannot read the keychain with `{program}`")]
+    Start {
+        /// The program.
+        program: String,
+        /// The error of its start.
+        source: counterproof_safe_run::StartError,
+    },
+    /// The program did not end within the time limit.
+    #[error("`{program}` did not answer within {} seconds; is the keychain locked?", .limit.as_secs())]
+    TimedOut {
+        /// The program.
+        program: String,
+        /// The time limit.
+        limit: Duration,
+    },
+    /// The program failed.
+    #[error("`{program}` failed with {ending}: {message}")]
+    Failed {
+        /// The program.
+        program: String,
+        /// How it ended.
+        ending: counterproof_safe_run::Ending,
+        /// The first line of its messages.
+        message: String,
+    },
+    /// The value cannot be a secret.
+    #[error(transparent)]
+    Invalid(#[from] InvalidSecret),
+}
+
+impl Keychain {
+    /// The keychain of this system.
+    pub fn of_system() -> Self {
+        let command: Option<&[&str]> = if cfg!(target_os = "linux") {
+            Some(&["secret-tool", "lookup", "service", SERVICE, "secret"])
+        } else if cfg!(target_os = "macos") {
+            Some(&["security", "find-generic-password", "-w", "-s", SERVICE, "-a"])
+        } else {
+            None
+        };
+        let command = command.map(|words| words.iter().map(OsString::from).collect());
+        Self { command, limit: LIMIT, supervisor: None }
+    }
+
+    /// Uses another program, which must be a command with its first arguments.
+    #[must_use]
+    pub fn with_command(self, command: Vec<OsString>) -> Self {
+        Self { command: Some(command), ..self }
+    }
+
+    /// Sets the time limit of a look-up.
+    #[must_use]
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Sets the program that supervises a look-up, for a caller that is not a program with safe-run's entry point.
+    #[must_use]
+    pub fn with_supervisor(self, supervisor: PathBuf) -> Self {
+        Self { supervisor: Some(supervisor), ..self }
+    }
+
+    /// Looks up a secret; `None` if the keychain does not have it.
+    #[cfg(unix)]
+    pub fn lookup(&self, name: &SecretRef) -> Result<Option<SecretValue>, KeychainError> {
+        let mut command = self.command.clone().ok_or(KeychainError::Unsupported)?;
+        command.push(name.as_str().into());
+        let options = counterproof_safe_run::Options { supervisor: self.supervisor.clone(), ..Default::default() };
+        look_up::run(&command, options, self.limit)
+    }
+
+    /// Fails: secrets in the keychain cannot be read here.
+    #[cfg(not(unix))]
+    pub fn lookup(&self, _name: &SecretRef) -> Result<Option<SecretValue>, KeychainError> {
+        Err(KeychainError::Unsupported)
+    }
+}
+
+#[cfg(unix)]
+mod look_up {
+    use std::ffi::OsString;
+    use std::io::Read as _;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use counterproof_artifact::one_line;
+    use counterproof_safe_run::{Ending, Input, Io, Options, OutputMode, Signals, StartError, Stream, record};
+
+    use super::{KeychainError, SecretValue};
+
+    /// Exit code of `security` for a secret that does not exist.
+    const NOT_FOUND_ON_MACOS: i32 = 44;
+
+    /// Largest output in bytes; further bytes are ignored.
+    const MAX_OUTPUT_BYTES: usize = 1 << 20;
+
+    /// Longest message of the program in an error, in characters.
+    const MESSAGE_CHARS: usize = 200;
+
+    /// KILL, which ends every process of the command.
+    const KILL: u8 = 9;
+
+    pub(super) fn run(
+        command: &[OsString],
+        options: Options,
+        limit: Duration,
+    ) -> Result<Option<SecretValue>, KeychainError> {
+        let program = command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let is_late = AtomicBool::new(false);
+        let start_error = |source| KeychainError::Start { program: program.clone(), source };
+        let (signals, received) = Signals::pipe().map_err(|error| start_error(StartError::Setup(error)))?;
+        // A pipe that is at its end: the program must not read the input of this process.
+        let (input, _) = std::io::pipe().map_err(|error| start_error(StartError::Setup(error)))?;
+        let io = Io { input: Input::Descriptor(input.into()), signals: signals.clone(), received };
+        // Observed and not captured: a capture could write the value to a temporary file.
+        let options = Options { output: OutputMode::ObserveOnly, ..options };
+        let (ended, end) = mpsc::channel::<()>();
+        let recorded = thread::scope(|scope| {
+            let (is_late, signals) = (&is_late, &signals);
+            scope.spawn(move || {
+                if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    is_late.store(true, Ordering::Relaxed);
+                    signals.send(KILL);
+                }
+            });
+            let recorded = record(command, &options, io, &mut |stream, _, mut bytes| {
+                let buffer = if stream == Stream::Stdout { &mut stdout } else { &mut stderr };
+                let room = MAX_OUTPUT_BYTES.saturating_sub(buffer.len());
+                let _ = bytes.by_ref().take(room as u64).read_to_end(buffer);
+            });
+            drop(ended);
+            recorded
+        });
+        let ending = recorded.map_err(start_error)?.ending;
+        if is_late.load(Ordering::Relaxed) {
+            return Err(KeychainError::TimedOut { program, limit });
+        }
+        let message = String::from_utf8_lossy(&stderr);
+        let message = one_line(message.trim().lines().next().unwrap_or_default(), MESSAGE_CHARS);
+        match ending {
+            Ending::Exited(0) if !stdout.is_empty() => Ok(Some(SecretValue::from_bytes(without_line_end(stdout))?)),
+            // Without the secret, `secret-tool` prints nothing. It fails or succeeds then, depending on its version.
+            Ending::Exited(0) => Ok(None),
+            Ending::Exited(code) if code == NOT_FOUND_ON_MACOS || code == 1 && message.is_empty() => Ok(None),
+            _ => Err(KeychainError::Failed { program, ending, message }),
+        }
+    }
+
+    /// Removes the line end that `security` prints after the value.
+    fn without_line_end(mut bytes: Vec<u8>) -> Vec<u8> {
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        bytes
+    }
+}

@@ -1,0 +1,159 @@
+//! Looks up the secrets of a server, and derives the changes of its environment.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use counterproof_ledger::event::{SecretInjection, SecretSource};
+
+use super::load_bindings::{BINDINGS, BINDINGS_FILE};
+use super::lookup::{Environment, find_variable};
+use super::secret_store::STORE_PATH;
+use super::{
+    Binding, Bindings, InvalidSecret, Keychain, KeychainError, SecretRef, SecretStore, SecretStoreError, SecretValue,
+    VariableName,
+};
+
+/// The start of the names of variables that only contain secrets.
+const SECRET_PREFIX: &str = "SUB_SECRET_";
+
+/// Where secrets are looked up.
+#[derive(Debug)]
+pub struct SecretSources<'a> {
+    /// The environment of this process.
+    pub environment: &'a Environment,
+    /// The file of secrets; `None` where this system has no place for it.
+    pub store: Option<&'a SecretStore>,
+    /// The keychain.
+    pub keychain: &'a Keychain,
+}
+
+/// The secrets of one server.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// Changes of the server's environment: variables to set, and to remove (`None`).
+    pub variables: BTreeMap<OsString, Option<SecretValue>>,
+    /// The values to mask in everything that leaves.
+    pub redact: Vec<SecretValue>,
+    /// One fact for each binding, for the events.
+    pub injections: Vec<SecretInjection>,
+    /// Secrets without which the server must not start.
+    pub errors: Vec<InjectionError>,
+    /// Optional secrets that were not found.
+    pub warnings: Vec<InjectionError>,
+}
+
+/// A secret that was not injected.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot inject the secret `{secret_ref}` as `{inject_as}`")]
+pub struct InjectionError {
+    /// The environment variable of the server.
+    pub inject_as: VariableName,
+    /// The name of the secret.
+    pub secret_ref: SecretRef,
+    /// The reason.
+    pub source: LookupError,
+}
+
+/// Why a secret has no value.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    /// No variable is set.
+    #[error("none of these variables is set: {}", .0.join(", "))]
+    NoVariable(Vec<String>),
+    /// The store does not have it.
+    #[error("it is not in `{0}`")]
+    NotStored(camino::Utf8PathBuf),
+    /// There is no place for a store.
+    #[error("no home folder is known, so there is no file of secrets")]
+    NoStore,
+    /// The keychain does not have it.
+    #[error("it is not in the keychain")]
+    NotInKeychain,
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] SecretStoreError),
+    /// The keychain cannot be read.
+    #[error(transparent)]
+    Keychain(#[from] KeychainError),
+    /// The value cannot be injected.
+    #[error(transparent)]
+    Invalid(#[from] InvalidSecret),
+}
+
+impl LookupError {
+    /// True if the secret does not exist. An optional secret may be missing, but not invalid or unreadable.
+    fn is_missing(&self) -> bool {
+        matches!(self, Self::NoVariable(_) | Self::NotStored(_) | Self::NoStore | Self::NotInKeychain)
+            || matches!(self, Self::Keychain(KeychainError::Unsupported))
+    }
+}
+
+impl Resolved {
+    /// The changes of the server's environment in the form that processes are started with. They contain the values: only the
+    /// start of the server may use them.
+    pub fn environment(&self) -> BTreeMap<OsString, Option<OsString>> {
+        let plain = |value: &SecretValue| OsString::from(value.expose());
+        self.variables.iter().map(|(name, value)| (name.clone(), value.as_ref().map(plain))).collect()
+    }
+}
+
+/// Looks up the secrets of `server`.
+///
+/// A server receives only the secrets that are bound to it: the variables that state bindings, all variables `SUB_SECRET_*`, and the
+/// variables from which a binding of any server reads, are removed from its environment.
+pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -> Resolved {
+    let mut resolved = Resolved { variables: removed_variables(bindings, sources.environment), ..Resolved::default() };
+    for binding in bindings.of_server(server) {
+        let value = look_up(binding, sources).and_then(|value| {
+            if binding.redact {
+                value.check_redactable()?;
+            }
+            Ok(value)
+        });
+        resolved.injections.push(SecretInjection {
+            inject_as: binding.inject_as.to_string(),
+            secret_ref: binding.secret_ref.to_string(),
+            source: binding.source,
+            success: value.is_ok(),
+        });
+        match value {
+            Ok(value) => {
+                if binding.redact {
+                    resolved.redact.push(value.clone());
+                }
+                resolved.variables.insert(binding.inject_as.as_str().into(), Some(value));
+            }
+            Err(source) => {
+                let list =
+                    if binding.optional && source.is_missing() { &mut resolved.warnings } else { &mut resolved.errors };
+                let (inject_as, secret_ref) = (binding.inject_as.clone(), binding.secret_ref.clone());
+                list.push(InjectionError { inject_as, secret_ref, source });
+            }
+        }
+    }
+    resolved
+}
+
+fn look_up(binding: &Binding, sources: &SecretSources<'_>) -> Result<SecretValue, LookupError> {
+    let name = &binding.secret_ref;
+    match binding.source {
+        SecretSource::Env => match find_variable(sources.environment, name) {
+            Some((_, value)) => Ok(value?),
+            None => Err(LookupError::NoVariable(name.variables().to_vec())),
+        },
+        SecretSource::File => {
+            let store = sources.store.ok_or(LookupError::NoStore)?;
+            store.value(name)?.ok_or_else(|| LookupError::NotStored(store.path().to_owned()))
+        }
+        SecretSource::Keychain => sources.keychain.lookup(name)?.ok_or(LookupError::NotInKeychain),
+    }
+}
+
+/// The variables that no server receives, unless a binding sets them.
+fn removed_variables(bindings: &Bindings, environment: &Environment) -> BTreeMap<OsString, Option<SecretValue>> {
+    let stated = [BINDINGS, BINDINGS_FILE, STORE_PATH].map(OsString::from);
+    let prefixed = environment.keys().filter(|name| name.to_string_lossy().starts_with(SECRET_PREFIX)).cloned();
+    let from_environment = bindings.all().filter(|binding| binding.source == SecretSource::Env);
+    let read = from_environment.filter_map(|binding| Some(find_variable(environment, &binding.secret_ref)?.0));
+    stated.into_iter().chain(prefixed).chain(read).map(|name| (name, None)).collect()
+}
