@@ -9,8 +9,8 @@ use crate::matcher::{Encoders, Matcher, is_base64_digit};
 use crate::needle::{self, Content, Digits, Escaped, Needle};
 use crate::redactor::SHORTEST;
 
-/// Longest form of one byte of a value, in bytes: each of the eight characters of `&#x0068;` as an escape like `\U00000026`.
-const LONGEST: usize = 80;
+/// Upper bound of the length of a form of one byte of a value: each character of `&amp;amp;#x000000068;` as `\U00000026`, rounded up.
+const LONGEST: usize = 256;
 
 /// A search for values. Cheap to clone.
 #[derive(Clone)]
