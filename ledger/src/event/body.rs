@@ -21,6 +21,7 @@ pub struct Event {
 /// The fields that the type of an event adds. The field `type` names the variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "an event exists until it is written; boxes would only cost allocations")]
 pub enum EventBody {
     /// The run starts.
     RunStart {

@@ -47,4 +47,10 @@ impl LineLog {
     pub fn lock(&self, options: &LockOptions, is_whole: impl Fn(&[u8]) -> bool) -> Result<LineWriter, LogError> {
         LineWriter::lock(&self.path, options, &is_whole)
     }
+
+    /// Locks a log that a process has left behind, and repairs a torn last line. Returns `None` if the file does not exist or a
+    /// living process has locked it.
+    pub fn take_over(&self, is_whole: impl Fn(&[u8]) -> bool) -> Result<Option<LineWriter>, LogError> {
+        LineWriter::take_over(&self.path, &is_whole)
+    }
 }

@@ -45,6 +45,18 @@ impl LineWriter {
         Self::lock_with(path, options, is_whole, &lock)
     }
 
+    pub(super) fn take_over(path: &Utf8Path, is_whole: &dyn Fn(&[u8]) -> bool) -> Result<Option<Self>, LogError> {
+        // Checked first, because the lock below would create the file.
+        if !path.is_file() {
+            return Ok(None);
+        }
+        match Self::lock(path, &LockOptions { wait: Duration::ZERO }, is_whole) {
+            Ok(writer) => Ok(Some(writer)),
+            Err(LogError::Locked { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Locks with a function that tries to lock an open file.
     fn lock_with(
         path: &Utf8Path,
@@ -113,6 +125,34 @@ impl LineWriter {
         }
         self.length += lines.len() as u64;
         Ok(offset)
+    }
+
+    /// Appends whole lines, each with its newline, with one write and without a sync: they survive the end of the process, and not
+    /// a power failure. After an error the log has the same lines as before.
+    pub fn append_unsynced(&mut self, lines: &[u8]) -> Result<(), LogError> {
+        let longest = lines.len() as u64;
+        if longest > MAX_LINE_BYTES {
+            return Err(LogError::NewLineTooLong { path: self.path.clone(), bytes: longest });
+        }
+        if let Err(error) = self.file.write_all(lines) {
+            // A disk that is full takes a part of a line. The next line must not continue it.
+            self.file.set_len(self.length).map_err(LogError::write(&self.path))?;
+            return Err(LogError::write(&self.path)(error));
+        }
+        self.length += lines.len() as u64;
+        Ok(())
+    }
+
+    /// Removes all lines. The log stays locked.
+    pub fn clear(&mut self) -> Result<(), LogError> {
+        self.file.set_len(0).map_err(LogError::write(&self.path))?;
+        self.length = 0;
+        Ok(())
+    }
+
+    /// Removes the file while it is locked, so that no other writer adds lines to it.
+    pub fn remove(self) -> Result<(), LogError> {
+        std::fs::remove_file(&self.path).map_err(LogError::write(&self.path))
     }
 
     /// Replaces the content of the log by the lines that `fill` writes. The file mode stays. Keeps the old content in the file `archive`, which must not exist.
@@ -290,5 +330,23 @@ mod tests {
         write::write(log.path(), &oversized, Durability::Cached).unwrap();
         let error = log.read_from(0).unwrap().unwrap().next_line().unwrap_err();
         assert!(matches!(error, LogError::TooLong { offset: 0, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_log_is_taken_over_after_its_owner_and_not_before() {
+        let (_folder, log) = log();
+        assert!(log.take_over(is_json).unwrap().is_none() && !log.path().exists(), "there is no file");
+        let mut owner = log.lock(&LockOptions::default(), is_json).unwrap();
+        owner.append_unsynced(b"1\n").unwrap();
+        owner.append_unsynced(b"2\n").unwrap();
+        assert!(log.take_over(is_json).unwrap().is_none(), "the owner lives");
+        drop(owner);
+        let mut heir = log.take_over(is_json).unwrap().unwrap();
+        assert_eq!((lines(&log), heir.length()), (vec!["1".to_owned(), "2".to_owned()], 4));
+        heir.clear().unwrap();
+        heir.append_unsynced(b"3\n").unwrap();
+        assert_eq!((lines(&log), heir.length()), (vec!["3".to_owned()], 2));
+        heir.remove().unwrap();
+        assert!(!log.path().exists());
     }
 }

@@ -64,6 +64,13 @@ impl AtomicFile {
         Ok(Self { path: path.to_owned(), temporary: BufWriter::with_capacity(BUFFER, temporary) })
     }
 
+    /// Starts a file that only its owner may read (Unix).
+    pub(super) fn create_private(path: &Utf8Path) -> Result<Self, WriteError> {
+        let folder = parent_of(path).as_std_path();
+        let temporary = create_temporary_in(folder, 0o600).map_err(WriteError::at(path))?;
+        Ok(Self { path: path.to_owned(), temporary: BufWriter::with_capacity(BUFFER, temporary) })
+    }
+
     /// Changes the target to another path in the same folder.
     #[must_use]
     pub(crate) fn with_path(self, path: &Utf8Path) -> Self {

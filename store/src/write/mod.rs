@@ -13,6 +13,7 @@ mod folder_replacement;
 mod folders;
 mod leftovers;
 mod new_file;
+mod private;
 #[cfg(unix)]
 mod put;
 mod repeatable_error;
@@ -31,6 +32,7 @@ pub(crate) use folders::{parent_of, sync_folder};
 pub use leftovers::remove_leftovers_next_to;
 pub(crate) use leftovers::remove_temporary_files;
 pub use new_file::{copy_new, write_new};
+pub use private::{create_private_file, create_private_folder};
 #[cfg(unix)]
 pub use put::{put_file, put_link};
 pub(crate) use repeatable_error::RepeatableError;

@@ -1,0 +1,36 @@
+//! Lines that are no events.
+
+use super::texts::MAX_ID_BYTES;
+
+/// A line that is no event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// Bytes that are no text.
+    #[error("not UTF-8: invalid byte at column {column}")]
+    NotText {
+        /// The column, counted from 1.
+        column: usize,
+    },
+    /// Text that is no JSON object with the fields that identify an event.
+    #[error("{message} at column {column}")]
+    NotAnEvent {
+        /// What is wrong.
+        message: String,
+        /// The column, counted from 1.
+        column: usize,
+    },
+    /// A field that is no time.
+    #[error("field `{field}`: `{value}` is not an RFC 3339 time")]
+    Time {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// An id that is empty or too long.
+    #[error("field `{field}`: it must have 1 to {MAX_ID_BYTES} bytes and no NUL character")]
+    Id {
+        /// The field.
+        field: &'static str,
+    },
+}

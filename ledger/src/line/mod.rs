@@ -1,0 +1,16 @@
+//! A line of events, as any producer writes it: what identifies the event, and the rows that follow from it.
+//!
+//! Lines are read leniently. Only the fields that identify an event are required; an event whose other fields have an unexpected
+//! shape is stored as a line, without rows.
+
+mod error;
+mod event_line;
+mod fields;
+mod identity;
+mod rows;
+mod texts;
+
+pub use error::LineError;
+pub use event_line::EventLine;
+pub(crate) use rows::EventRows;
+pub(crate) use texts::is_id;

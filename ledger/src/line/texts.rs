@@ -1,0 +1,39 @@
+//! Texts as columns store them. A database limits what an index and a text can contain.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Longest id of a run, a shim or a call in bytes.
+pub(super) const MAX_ID_BYTES: usize = 256;
+
+/// Longest name or code in bytes. PostgreSQL indexes at most 2,704 bytes, and an index has up to three columns.
+const MAX_NAME_BYTES: usize = 512;
+
+/// Returns true if a text can be a key.
+pub(crate) fn is_id(text: &str) -> bool {
+    (1..=MAX_ID_BYTES).contains(&text.len()) && !text.contains('\0')
+}
+
+/// Cuts a name that is too long, and replaces characters that a database cannot store.
+pub(super) fn name(text: String) -> String {
+    if text.len() > MAX_NAME_BYTES {
+        let end = text.floor_char_boundary(MAX_NAME_BYTES);
+        return storable(format!("{}…", &text[..end]));
+    }
+    storable(text)
+}
+
+/// Replaces NUL characters, which PostgreSQL cannot store in a text.
+pub(super) fn storable(text: String) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+}
+
+/// Returns a time as a text whose order is that of the times.
+pub(super) fn sortable_time(text: &str) -> Option<String> {
+    text.parse::<Timestamp>().ok().map(|time| format!("{time:.9}"))
+}
+
+/// Returns a JSON value as text, and no text for `null`.
+pub(super) fn json_text(value: Option<Value>) -> Option<String> {
+    value.filter(|value| !value.is_null()).map(|value| value.to_string())
+}

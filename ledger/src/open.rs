@@ -1,0 +1,21 @@
+//! Opens the store of a location.
+
+use crate::location::LedgerLocation;
+use crate::sqlite::SqliteStore;
+use crate::store::{EventStore, StoreError};
+
+/// Opens a ledger, and creates it where it does not exist.
+pub fn open_or_create(location: &LedgerLocation) -> Result<Box<dyn EventStore>, StoreError> {
+    match location {
+        LedgerLocation::SqliteFile(path) => Ok(Box::new(SqliteStore::open_or_create(path)?)),
+        LedgerLocation::PostgreSql(url) => Err(StoreError::Unsupported { location: url.to_string() }),
+    }
+}
+
+/// Opens a ledger that exists.
+pub fn open(location: &LedgerLocation) -> Result<Box<dyn EventStore>, StoreError> {
+    match location {
+        LedgerLocation::SqliteFile(path) => Ok(Box::new(SqliteStore::open(path)?)),
+        LedgerLocation::PostgreSql(url) => Err(StoreError::Unsupported { location: url.to_string() }),
+    }
+}

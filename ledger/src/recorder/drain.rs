@@ -1,0 +1,189 @@
+//! The thread of a recorder: moves events from the spool to the store.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::with_causes;
+use counterproof_store::line_log::{LineLog, LineReader};
+
+use super::record::Shared;
+use super::signal::Pause;
+use crate::location::LedgerLocation;
+use crate::open::open_or_create;
+use crate::spool::{DeadSpool, SpoolBatch, SpoolError, SpoolFolder};
+use crate::store::{EventStore, SourceId};
+
+/// How long events are collected after the first one. One transaction for many events costs far less than one for each.
+const COLLECT: Duration = Duration::from_millis(25);
+
+/// First and longest pause after a failure.
+const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+
+/// Size from which on a spool that the store has completely is emptied, so that it does not grow with the life of the process.
+const CLEAR_AT: u64 = 16 << 20;
+
+/// Moves the events of a recorder to the store.
+pub(super) struct Drain {
+    shared: Arc<Shared>,
+    ledger: LedgerLocation,
+    folder: SpoolFolder,
+    source: SourceId,
+    log: LineLog,
+    reader: Option<LineReader>,
+    store: Option<Box<dyn EventStore>>,
+    /// The files that other processes have left behind. `None` before they are listed.
+    others: Option<VecDeque<LineLog>>,
+    dead: Option<DeadSpool>,
+    error: Option<String>,
+}
+
+/// How the thread has ended.
+#[derive(Debug, Default)]
+pub(super) struct Drained {
+    pub(super) is_complete: bool,
+    pub(super) spool: Option<Utf8PathBuf>,
+    pub(super) error: Option<String>,
+}
+
+impl Drain {
+    pub(super) fn new(shared: Arc<Shared>, ledger: LedgerLocation, folder: SpoolFolder, source: SourceId) -> Self {
+        let log = folder.file(&source);
+        let (reader, store, others, dead, error) = (None, None, None, None, None);
+        Self { shared, ledger, folder, source, log, reader, store, others, dead, error }
+    }
+
+    /// Works until the recorder finishes.
+    pub(super) fn run(mut self) -> Drained {
+        let mut backoff = BACKOFF[0];
+        loop {
+            match self.work() {
+                Ok(Next::Continue) => backoff = BACKOFF[0],
+                Ok(Next::Wait) => self.wait(),
+                Ok(Next::End) => return self.end(true),
+                Err(error) => {
+                    self.error = Some(with_causes(&error));
+                    // A connection that failed is opened again.
+                    self.store = None;
+                    self.dead = None;
+                    self.shared.signal.pause(backoff, Pause::UntilDeadline);
+                    backoff = (backoff * 2).min(BACKOFF[1]);
+                }
+            }
+            if self.shared.signal.is_over() {
+                return self.end(false);
+            }
+        }
+    }
+
+    /// Does one step. Events of this recorder go first.
+    fn work(&mut self) -> Result<Next, SpoolError> {
+        // Looked at before the backlog: nothing is recorded after the recorder finishes.
+        let is_finishing = self.shared.signal.deadline().is_some();
+        if self.shared.output().backlog() > 0 {
+            self.move_batch()?;
+            return Ok(Next::Continue);
+        }
+        if is_finishing {
+            self.close()?;
+            return Ok(Next::End);
+        }
+        self.clear()?;
+        if self.move_from_others()? { Ok(Next::Continue) } else { Ok(Next::Wait) }
+    }
+
+    fn wait(&self) {
+        if self.shared.output().backlog() == 0 && self.shared.signal.deadline().is_none() {
+            thread::park();
+        }
+        self.shared.signal.pause(COLLECT, Pause::UntilFinishing);
+    }
+
+    fn move_batch(&mut self) -> Result<(), SpoolError> {
+        let (start, end) = {
+            let output = self.shared.output();
+            (output.drained, output.drained + output.backlog())
+        };
+        if self.reader.as_ref().is_none_or(|reader| reader.offset() != start) {
+            self.reader = self.log.read_from(start)?;
+        }
+        let Some(reader) = &mut self.reader else { return Ok(()) };
+        let batch = SpoolBatch::read(reader, end)?;
+        // All lines are of this recorder, so all of them are events.
+        batch.append_to(open(&mut self.store, &self.ledger)?, |_, _| {})?;
+        self.shared.output().drained = batch.end;
+        Ok(())
+    }
+
+    /// Empties a large spool whose events the store has.
+    fn clear(&mut self) -> Result<(), SpoolError> {
+        let mut output = self.shared.output();
+        let is_large = output.drained >= CLEAR_AT && output.backlog() == 0;
+        if is_large && let Some(spool) = &mut output.spool {
+            spool.clear()?;
+            output.drained = 0;
+            self.reader = None;
+        }
+        Ok(())
+    }
+
+    /// Moves a batch of a process that has died. Returns false if there is none.
+    fn move_from_others(&mut self) -> Result<bool, SpoolError> {
+        if self.others.is_none() {
+            self.others = Some(self.folder.files()?.into());
+        }
+        let dead = if let Some(dead) = self.dead.take() {
+            dead
+        } else {
+            let Some(log) = self.others.as_mut().and_then(VecDeque::pop_front) else { return Ok(false) };
+            // A file that cannot be read stays for `ledger doctor`.
+            let Ok(Some(dead)) = DeadSpool::take(&self.folder, &log) else { return Ok(true) };
+            dead
+        };
+        let (rest, _) = dead.step(open(&mut self.store, &self.ledger)?)?;
+        self.dead = rest;
+        Ok(true)
+    }
+
+    /// States a missing end, and removes the spool file.
+    fn close(&mut self) -> Result<(), SpoolError> {
+        let (has_ended, seq) = {
+            let output = self.shared.output();
+            (output.has_ended, output.seq)
+        };
+        if seq > 0 && !has_ended {
+            open(&mut self.store, &self.ledger)?.mark_lost(&self.source)?;
+        }
+        if let Some(store) = self.store.take() {
+            store.close()?;
+        }
+        if let Some(spool) = self.shared.output().spool.take() {
+            spool.remove()?;
+        }
+        Ok(())
+    }
+
+    fn end(self, is_complete: bool) -> Drained {
+        Drained { is_complete, spool: Some(self.log.path().to_owned()), error: self.error }
+    }
+}
+
+/// What the thread does after a step.
+enum Next {
+    Continue,
+    Wait,
+    End,
+}
+
+fn open<'s>(
+    store: &'s mut Option<Box<dyn EventStore>>,
+    ledger: &LedgerLocation,
+) -> Result<&'s mut dyn EventStore, SpoolError> {
+    let opened = match store.take() {
+        Some(opened) => opened,
+        None => open_or_create(ledger)?,
+    };
+    Ok(store.insert(opened).as_mut())
+}

@@ -1,0 +1,138 @@
+//! A recorder.
+
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use super::drain::{Drain, Drained};
+use super::event_text::EventText;
+use super::events_file::EventsFile;
+use super::output::{Finished, Output};
+use super::signal::Signal;
+use super::{RecordError, RecorderOptions};
+use crate::event::EventBody;
+use crate::line::is_id;
+use crate::location::LedgerLocation;
+use crate::spool::SpoolFolder;
+use crate::store::SourceId;
+
+/// How much longer than its thread a recorder waits at the end.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// Records the events of one source. All methods can be called from several threads.
+///
+/// Dropping it without [`Recorder::finish`] leaves events in the spool file, from which another process moves them to the store.
+#[derive(Debug)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+    thread: Option<(Thread, Mutex<Receiver<Drained>>)>,
+}
+
+/// What a recorder shares with its thread.
+#[derive(Debug)]
+pub(super) struct Shared {
+    output: Mutex<Output>,
+    pub(super) signal: Signal,
+}
+
+impl Shared {
+    /// Locks the files. The lock is held during writes to them only, and never while the database is used.
+    pub(super) fn output(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorder {
+    /// Creates the files, and starts the thread that moves events to the store. Does not open the database.
+    pub fn start(options: RecorderOptions) -> Result<Self, RecordError> {
+        let RecorderOptions { ledger, state, events_file, origin, limits } = options;
+        let source = SourceId { run_id: origin.run_id.clone(), shim_id: origin.source.shim_id.clone() };
+        for (field, id) in [("run_id", &source.run_id), ("shim_id", &source.shim_id)] {
+            if !is_id(id) {
+                return Err(RecordError::Id { field });
+            }
+        }
+        let events = events_file.as_deref().map(EventsFile::open).transpose()?;
+        let mut output = Output {
+            text: EventText::new(&origin)?,
+            spool: None,
+            events,
+            limits,
+            drained: 0,
+            seq: 0,
+            has_ended: false,
+            drops_previews: false,
+            dropped_previews: 0,
+            events_file_error: None,
+        };
+        let Some(ledger) = ledger else {
+            return Ok(Self { shared: Arc::new(Shared::new(output)), thread: None });
+        };
+        let folder = SpoolFolder::new(ledger.spool_folder(&state));
+        output.spool = Some(folder.lock(&source)?);
+        Self::with_thread(output, ledger, folder, source)
+    }
+
+    fn with_thread(
+        output: Output,
+        ledger: LedgerLocation,
+        folder: SpoolFolder,
+        source: SourceId,
+    ) -> Result<Self, RecordError> {
+        let shared = Arc::new(Shared::new(output));
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let drain = Drain::new(Arc::clone(&shared), ledger, folder, source);
+        let thread = thread::Builder::new()
+            .name("ledger".to_owned())
+            // The recorder may have stopped waiting.
+            .spawn(move || drop(sender.send(drain.run())))
+            .map_err(RecordError::Thread)?;
+        Ok(Self { shared, thread: Some((thread.thread().clone(), Mutex::new(receiver))) })
+    }
+
+    /// Records an event. When this returns, the event survives the end of the process, whatever ends it.
+    pub fn record(&self, body: EventBody) -> Result<(), RecordError> {
+        self.shared.output().record(body)?;
+        if let Some((thread, _)) = &self.thread {
+            thread.unpark();
+        }
+        Ok(())
+    }
+
+    /// Moves all events to the store and removes the spool file. Gives up after the time limit; the events are then left in the
+    /// spool.
+    pub fn finish(mut self, limit: Duration) -> Result<Finished, RecordError> {
+        let drained = self.end_thread(limit).unwrap_or_default();
+        let mut output = self.shared.output();
+        let left_bytes = if drained.is_complete { 0 } else { output.backlog() };
+        Ok(Finished {
+            events: output.seq,
+            dropped_previews: output.dropped_previews,
+            left_bytes,
+            left_in: drained.spool.filter(|_| left_bytes > 0),
+            store_error: drained.error.filter(|_| left_bytes > 0),
+            events_file_error: output.events_file_error.take(),
+        })
+    }
+
+    fn end_thread(&mut self, limit: Duration) -> Option<Drained> {
+        let (thread, receiver) = self.thread.take()?;
+        self.shared.signal.finish(Instant::now() + limit, &thread);
+        receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(limit + GRACE).ok()
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if let Some((thread, _)) = &self.thread {
+            self.shared.signal.finish(Instant::now(), thread);
+        }
+    }
+}
+
+impl Shared {
+    fn new(output: Output) -> Self {
+        Self { output: Mutex::new(output), signal: Signal::default() }
+    }
+}

@@ -1,0 +1,69 @@
+//! A spool file that a process has left behind.
+
+use camino::Utf8PathBuf;
+use counterproof_store::line_log::{LineLog, LineReader, LineWriter};
+use counterproof_store::write;
+
+use super::folder::is_whole;
+use super::{SpoolBatch, SpoolError, SpoolFolder};
+use crate::store::{Appended, EventStore};
+
+/// A spool file whose process has died. This process holds its lock.
+#[derive(Debug)]
+pub(crate) struct DeadSpool {
+    folder: SpoolFolder,
+    log: LineLog,
+    writer: LineWriter,
+    reader: LineReader,
+    rejected: u64,
+}
+
+/// The outcome of a step.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Events were moved; others may follow.
+    Moved(Appended),
+    /// All events are in the store, and the file is removed.
+    Done {
+        /// Number of lines that are no events. They are in a file of their own.
+        rejected: u64,
+    },
+}
+
+impl DeadSpool {
+    /// Locks a spool file. Returns `None` if its process lives, or if another process has moved its events.
+    pub(crate) fn take(folder: &SpoolFolder, log: &LineLog) -> Result<Option<Self>, SpoolError> {
+        let Some(writer) = log.take_over(is_whole)? else { return Ok(None) };
+        let Some(reader) = log.read_from(0)? else { return Ok(None) };
+        Ok(Some(Self { folder: folder.clone(), log: log.clone(), writer, reader, rejected: 0 }))
+    }
+
+    /// Moves a batch of events to the store.
+    pub(crate) fn step(mut self, store: &mut dyn EventStore) -> Result<(Option<Self>, Step), SpoolError> {
+        let batch = SpoolBatch::read(&mut self.reader, self.writer.length())?;
+        if batch.is_empty() {
+            return self.finish(store).map(|step| (None, step));
+        }
+        let mut rejected = Vec::new();
+        let appended = batch.append_to(store, |line, _| {
+            rejected.extend_from_slice(&line.bytes);
+            rejected.push(b'\n');
+            self.rejected += 1;
+        })?;
+        if !rejected.is_empty() {
+            write::append(&Utf8PathBuf::from(format!("{}.rejected", self.log.path())), &rejected)?;
+        }
+        Ok((Some(self), Step::Moved(appended)))
+    }
+
+    fn finish(self, store: &mut dyn EventStore) -> Result<Step, SpoolError> {
+        // The process had one source, and has not stated its end. After its last batch, the file may have no event that names it.
+        for source in store.open_sources()? {
+            if self.folder.file(&source).path() == self.log.path() {
+                store.mark_lost(&source)?;
+            }
+        }
+        self.writer.remove()?;
+        Ok(Step::Done { rejected: self.rejected })
+    }
+}

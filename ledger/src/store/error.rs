@@ -1,0 +1,57 @@
+//! Errors of a store.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::write::WriteError;
+
+/// A store that cannot be opened, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no ledger yet.
+    #[error("there is no ledger at `{location}`")]
+    Missing {
+        /// The location.
+        location: String,
+    },
+    /// The database belongs to another program.
+    #[error("`{location}` is not a ledger: {reason}")]
+    NotALedger {
+        /// The location.
+        location: String,
+        /// What was found.
+        reason: String,
+    },
+    /// A newer version of this program has written the database.
+    #[error("the ledger `{location}` has schema version {found}; this program knows versions up to {known}")]
+    Newer {
+        /// The location.
+        location: String,
+        /// The version of the database.
+        found: i64,
+        /// The newest known version.
+        known: i64,
+    },
+    /// The file or its folder cannot be created.
+    #[error(transparent)]
+    Create(#[from] WriteError),
+    /// This version has no driver for the database.
+    #[error("`{location}`: ledgers in PostgreSQL are not supported yet")]
+    Unsupported {
+        /// The location.
+        location: String,
+    },
+    /// The SQLite database failed.
+    #[error("failed to use the ledger `{path}`")]
+    Sqlite {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The error of the database.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn sqlite(path: &Utf8Path) -> impl Fn(rusqlite::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| StoreError::Sqlite { path: path.clone(), source }
+    }
+}

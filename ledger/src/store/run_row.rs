@@ -1,0 +1,63 @@
+//! The row of a run: what its sources have in common.
+
+use crate::tables::{Cell, RUN_SOURCES, RUNS, Row};
+
+/// The status of a run whose process died.
+pub(crate) const LOST_STATUS: &str = "FAILED";
+
+/// Computes the row of a run from the rows of its sources. A run without sources has no row.
+///
+/// The run has ended when all sources have ended, and its status is their worst one. A source whose process died counts as failed
+/// and leaves the end of the run open. The identity of the run is that of the source whose first event is the earliest.
+pub(crate) fn run_row(sources: &[Row]) -> Option<Row> {
+    let first = sources.iter().min_by_key(|source| source.get(&RUN_SOURCES, "first_event"))?;
+    let known = |name: &'static str| {
+        sources.iter().map(move |source| source.get(&RUN_SOURCES, name)).filter(|it| **it != Cell::Null)
+    };
+    let is_closed = |source: &Row| has_ended(source) || is_lost(source);
+    let closed = sources.iter().all(is_closed);
+    let worst = sources.iter().map(status).max_by_key(|status| (severity(status), *status));
+    let ended_at = known("ended_at").max().filter(|_| sources.iter().all(has_ended));
+    let of_first = |name: &'static str| first.get(&RUN_SOURCES, name).clone();
+    Some(Row::new(
+        &RUNS,
+        [
+            of_first("run_id"),
+            of_first("agent_id"),
+            of_first("client"),
+            of_first("env"),
+            of_first("principal"),
+            of_first("workload_json"),
+            known("started_at").min().cloned().into(),
+            known("last_event_at").max().cloned().into(),
+            ended_at.cloned().into(),
+            worst.filter(|_| closed).into(),
+            of_first("metadata_json"),
+        ],
+    ))
+}
+
+fn has_ended(source: &Row) -> bool {
+    *source.get(&RUN_SOURCES, "ended_at") != Cell::Null
+}
+
+fn is_lost(source: &Row) -> bool {
+    source.get(&RUN_SOURCES, "is_lost").as_integer() == Some(1)
+}
+
+fn status(source: &Row) -> &str {
+    let stated = source.get(&RUN_SOURCES, "status").as_text();
+    if has_ended(source) { stated.unwrap_or_default() } else { LOST_STATUS }
+}
+
+/// Returns a number that is higher for a worse status.
+fn severity(status: &str) -> u8 {
+    match status {
+        "SUCCEEDED" => 0,
+        "CANCELLED" => 2,
+        "TERMINATED" => 3,
+        "FAILED" => 4,
+        // A status of a later version.
+        _ => 1,
+    }
+}

@@ -1,0 +1,151 @@
+//! The tables and indexes. docs/ledger.md describes them for people who query the database themselves.
+
+use super::table::Merge::{Bits, First, Key, Max, Min, Replace};
+use super::table::{Column, Index, Table};
+
+/// Changes with the tables and with the meaning of their columns.
+pub(crate) const SCHEMA_VERSION: i64 = 1;
+
+/// The processes that emitted events of a run.
+pub(crate) const RUN_SOURCES: Table = Table {
+    name: "run_sources",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("shim_id", Key),
+        Column::text("first_event", Min),
+        Column::text("last_event_at", Max),
+        Column::text("host_id", First),
+        Column::text("proc_id", First),
+        Column::text("agent_id", First),
+        Column::text("client", First),
+        Column::text("env", First),
+        Column::text("principal", First),
+        Column::text("workload_json", First),
+        Column::text("started_at", Min),
+        Column::text("ended_at", Max),
+        Column::text("status", Min),
+        Column::text("mode", Min),
+        Column::text("policy_id", Min),
+        Column::text("policy_version", Min),
+        Column::text("policy_hash", Min),
+        Column::text("metadata_json", Min),
+        Column::integer("calls_total", Max),
+        Column::integer("calls_allowed", Max),
+        Column::integer("calls_blocked", Max),
+        Column::integer("calls_throttled", Max),
+        Column::integer("errors_total", Max),
+        Column::integer("duration_ms", Max),
+        Column::integer("max_seq", Max),
+        Column::integer("is_lost", Max),
+    ],
+    key: 2,
+    order: 2,
+};
+
+/// The runs: what their sources have in common.
+pub(crate) const RUNS: Table = Table {
+    name: "runs",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("agent_id", Replace),
+        Column::text("client", Replace),
+        Column::text("env", Replace),
+        Column::text("principal", Replace),
+        Column::text("workload_json", Replace),
+        Column::text("started_at", Replace),
+        Column::text("last_event_at", Replace),
+        Column::text("ended_at", Replace),
+        Column::text("status", Replace),
+        Column::text("metadata_json", Replace),
+    ],
+    key: 1,
+    order: 0,
+};
+
+/// The tool calls.
+pub(crate) const TOOL_CALLS: Table = Table {
+    name: "tool_calls",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("call_id", Key),
+        Column::text("shim_id", Min),
+        Column::text("server_name", Min),
+        Column::text("tool_name", Min),
+        Column::text("args_hash", Min),
+        Column::text("transport", Min),
+        Column::text("decision", Min),
+        Column::text("rule_id", Min),
+        Column::text("reason_code", Min),
+        Column::text("observed_action", Min),
+        Column::text("status", Min),
+        Column::text("error_class", Min),
+        Column::integer("latency_ms", Min),
+        Column::integer("bytes_in", Min),
+        Column::integer("bytes_out", Min),
+        Column::integer("preview_truncated", Max),
+        Column::text("created_at", Min),
+    ],
+    key: 2,
+    order: 0,
+};
+
+/// The previews of arguments and results.
+pub(crate) const PREVIEWS: Table = Table {
+    name: "previews",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("call_id", Key),
+        Column::text("args_preview", Min),
+        Column::text("result_preview", Min),
+        Column::integer("redaction_flags", Bits),
+    ],
+    key: 2,
+    order: 0,
+};
+
+/// The hints that agents received.
+pub(crate) const HINTS: Table = Table {
+    name: "hints",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("call_id", Key),
+        Column::text("hint_text", Min),
+        Column::text("hint_kind", Min),
+        Column::text("suggested_args_json", Min),
+        Column::text("created_at", Min),
+    ],
+    key: 2,
+    order: 0,
+};
+
+/// The policies that decided.
+pub(crate) const POLICY_VERSIONS: Table = Table {
+    name: "policy_versions",
+    columns: &[
+        Column::text("policy_id", Key),
+        Column::text("version", Key),
+        Column::text("rules_hash", Key),
+        Column::text("mode", Min),
+        Column::text("rules_json", Min),
+        Column::text("created_at", Min),
+    ],
+    key: 3,
+    order: 0,
+};
+
+/// The tables that are filled by merging rows.
+pub(crate) const ALL: [&Table; 6] = [&RUN_SOURCES, &RUNS, &TOOL_CALLS, &PREVIEWS, &HINTS, &POLICY_VERSIONS];
+
+/// The indexes next to those of the keys.
+pub(crate) const INDEXES: [Index; 10] = [
+    Index { name: "idx_tool_calls_run_created", table: "tool_calls", columns: "run_id, created_at" },
+    Index { name: "idx_tool_calls_created", table: "tool_calls", columns: "created_at" },
+    Index { name: "idx_tool_calls_tool", table: "tool_calls", columns: "tool_name, created_at" },
+    Index { name: "idx_tool_calls_server", table: "tool_calls", columns: "server_name, created_at" },
+    Index { name: "idx_tool_calls_decision_status", table: "tool_calls", columns: "decision, status, created_at" },
+    Index { name: "idx_tool_calls_status", table: "tool_calls", columns: "status, created_at" },
+    Index { name: "idx_tool_calls_args_hash", table: "tool_calls", columns: "args_hash, created_at" },
+    Index { name: "idx_runs_started", table: "runs", columns: "started_at" },
+    Index { name: "idx_runs_last_event", table: "runs", columns: "last_event_at" },
+    Index { name: "idx_run_sources_open", table: "run_sources", columns: "ended_at, is_lost" },
+];
