@@ -29,6 +29,9 @@ const SEARCH_MEMORY: usize = 4 << 20;
 /// Longest match of the search for candidates, in bytes, apart from keys.
 const LONGEST_CANDIDATE: usize = 192;
 
+/// An expression that matches no text.
+const NOTHING: &str = r"[^\x00-\xff]";
+
 /// Secrets that are too many to compile into a search.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to compile the search for secrets of {bytes} bytes")]
@@ -114,6 +117,11 @@ impl Redactor {
         Self::compile(values, &KEY_PATTERNS.iter().chain(&BROAD_PATTERNS).collect::<Vec<_>>())
     }
 
+    /// Compiles a redactor for these secrets alone, without the patterns of keys. For text whose reader needs everything else.
+    pub fn of_values<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Self, RedactError> {
+        Self::compile(values, &[])
+    }
+
     fn compile<'a>(values: impl IntoIterator<Item = &'a str>, patterns: &[&KeyPattern]) -> Result<Self, RedactError> {
         let values: BTreeSet<&str> = values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
         let values: Vec<&str> = values.into_iter().collect();
@@ -133,7 +141,9 @@ impl Redactor {
         let candidates = values.candidates();
         // Keys first: a candidate for a value must not hide a key that starts at the same place.
         let sources = patterns.iter().map(|pattern| pattern.regex).chain(candidates.iter().map(String::as_str));
-        let any = sources.map(|source| format!("(?:{source})")).collect::<Vec<_>>().join("|");
+        // Without values and patterns, an empty expression would match everywhere.
+        let nothing = (patterns.is_empty() && candidates.is_empty()).then_some(NOTHING);
+        let any = sources.chain(nothing).map(|source| format!("(?:{source})")).collect::<Vec<_>>().join("|");
         Ok(Self { any: compile(&any)?, keys, values, mask: MASK, preserves_lines: false })
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod demo_agent;
 pub(crate) mod export_run;
+pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod merge;
 pub(crate) mod replay;

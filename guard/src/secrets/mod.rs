@@ -24,7 +24,7 @@ mod tests;
 pub use binding::{Binding, Bindings};
 pub use keychain::{Keychain, KeychainError};
 pub use load_bindings::{BindingsError, load_bindings};
-pub use redaction::{MASK, redactor};
+pub use redaction::{MASK, redactor, value_redactor};
 pub use resolve::{InjectionError, LookupError, Resolved, SecretSources, resolve};
 pub use secret_ref::{InvalidName, SecretRef, VariableName};
 pub use secret_store::{SecretStore, StoredSecret};

@@ -153,3 +153,19 @@ fn a_missing_secret_is_an_error_unless_it_is_optional() {
     assert_eq!(success, [("A", false), ("B", false), ("C", false), ("D", false), ("E", false), ("F", true)]);
     assert!(resolved.redact.is_empty());
 }
+
+#[test]
+fn the_page_on_secrets_has_valid_examples_and_all_formats_of_keys() {
+    let page = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guard-secrets.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let blocks = page.split("```json\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+    let examples: Vec<&str> = blocks.filter(|block| block.contains("inject_as")).collect();
+    assert_eq!(examples.len(), 4);
+    for example in examples {
+        let bindings = bindings(example);
+        assert_eq!(bindings.of_server("github").count(), 1, "{example}");
+    }
+    for pattern in counterproof_redaction::BROAD_PATTERNS {
+        assert!(page.contains(&format!("| {} |", pattern.looks_like)), "{}", pattern.looks_like);
+    }
+}

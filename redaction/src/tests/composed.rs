@@ -67,13 +67,15 @@ fn a_value_is_masked_after_any_two_encoders() {
 #[test]
 fn the_longest_form_of_a_value_is_masked_wherever_the_text_is_cut() {
     let redactor = Redactor::new(["aAaa0AAa"]).unwrap();
-    let escaped = |text: &str| text.chars().map(|it| format!("\\U{:08x}", u32::from(it))).collect::<String>();
+    let escaped = |text: &str| {
+        let escapes = text.chars().map(|it| format!("\\U{:08x}", u32::from(it)));
+        escapes.collect::<Vec<_>>().concat()
+    };
     for reference in ["&#0000097;", "&#x000000061;", "&amp;amp;#x000000061;"] {
         let of_value = |value: &str| {
-            let number = |it: char| {
-                reference.replace("97", &u32::from(it).to_string()).replace("61", &format!("{:02x}", u32::from(it)))
-            };
-            value.chars().map(number).collect::<String>()
+            let in_hex = |it: char| format!("{:02x}", u32::from(it));
+            let number = |it: char| reference.replace("97", &u32::from(it).to_string()).replace("61", &in_hex(it));
+            value.chars().map(number).collect::<Vec<_>>().concat()
         };
         let text = format!("<{}", escaped(&of_value("aAaa0AAa")));
         for (length, (masked, _)) in mask_truncated(&redactor, text.as_bytes()).into_iter().enumerate() {

@@ -45,6 +45,17 @@ fn a_value_is_found_in_base64_at_any_alignment() {
 }
 
 #[test]
+fn a_redactor_of_values_leaves_keys_of_known_formats() {
+    let key = format!("ghp_{}", "a1".repeat(20));
+    let of_values = Redactor::of_values([SECRET]).unwrap();
+    let text = format!("{SECRET} {key}");
+    assert_eq!(of_values.text(&text, &mut Applied::default()), format!("[redacted] {key}"));
+    let of_nothing = Redactor::of_values([]).unwrap();
+    assert_eq!(of_nothing.bytes(text.as_bytes(), &mut Applied::default()).as_ref(), text.as_bytes());
+    assert_eq!(of_nothing.truncated_bytes(text.as_bytes(), &mut Applied::default()).as_ref(), text.as_bytes());
+}
+
+#[test]
 fn broad_patterns_find_short_keys_that_specific_ones_leave() {
     let text = r#"{"key":"sk-secret-key-12345","token":"ghp_github_token_abc","login":"Password123"}"#;
     assert_eq!(mask(SECRET, text), text);

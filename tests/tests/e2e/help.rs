@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 33] = [
     "run",
     "merge",
     "compare",
@@ -33,6 +33,11 @@ const COMMANDS: [&str; 28] = [
     "contract status",
     "contract compact",
     "contract validate",
+    "guard",
+    "guard secrets",
+    "guard secrets add",
+    "guard secrets list",
+    "guard secrets remove",
     "conformance",
     "demo",
     "demo-agent",

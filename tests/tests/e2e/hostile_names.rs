@@ -49,6 +49,7 @@ fn sandbox() -> Sandbox {
         .with_file("contract-2.json", &contract().to_string().replace("\"version\":1", "\"version\":2"))
         .with_file("invalid.json", &json!({"id": HOSTILE, HOSTILE: 1, "created_at": HOSTILE}).to_string())
         .with_file("output.json", &json!({"ok": HOSTILE}).to_string())
+        .with_file("secrets.json", &json!({HOSTILE: {"value": HOSTILE, "source": HOSTILE}}).to_string())
         .with_file(&run("run"), &hostile.to_string())
         .with_file(&format!("{}/c1.json", "odd\u{9b}\u{202e}\n::error::x"), &hostile.to_string())
 }
@@ -124,6 +125,11 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["contract", "claim", "c", "--owner", HOSTILE],
         vec!["contract", "transition", "c", "--to", HOSTILE, "--actor", HOSTILE, "--reason", HOSTILE],
         vec!["contract", "list", "--store", HOSTILE],
+        vec!["guard", "secrets", "add", HOSTILE],
+        vec!["guard", "secrets", "add", "--from-env", HOSTILE, "a"],
+        vec!["guard", "secrets", "list", "--store", "secrets.json"],
+        vec!["guard", "secrets", "list", "--store", "secrets.json", "--json"],
+        vec!["guard", "secrets", "remove", "x::error::y", "--store", HOSTILE],
         vec![HOSTILE],
     ]
 }

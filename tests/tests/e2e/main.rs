@@ -22,6 +22,8 @@ mod docs;
 mod export_run;
 mod full_output;
 mod gate_situations;
+#[cfg(unix)]
+mod guard_secrets;
 mod help;
 mod history;
 #[cfg(unix)]

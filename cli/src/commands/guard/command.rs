@@ -1,0 +1,26 @@
+//! The subcommands, and the dispatch.
+
+use counterproof_artifact::Exit;
+
+use super::secrets;
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+
+/// Inspect, decide about and record the tool calls of agents.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Secrets(secrets::Args),
+}
+
+/// Runs the command.
+pub(crate) fn run_guard(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    match &args.command {
+        Command::Secrets(args) => secrets::run(args, streams),
+    }
+}
