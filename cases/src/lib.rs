@@ -25,7 +25,6 @@ mod expect;
 mod fields;
 mod interpret;
 mod load;
-mod positions;
 mod problem;
 mod spec;
 

@@ -235,7 +235,7 @@ fn syntax_errors_are_reported_with_line_and_column() {
     c.jsonl:3:1: invalid JSON: expected value (correct the JSON at this position)
     d.yaml:2:10: invalid YAML: unclosed bracket '{' (correct the YAML at this position)
     e.yaml:2:3: duplicate key "id" (keep one of the two)
-    f.yaml:3:1: a second YAML document starts here (write the cases as one list, without `---` between them)
+    f.yaml:3:1: a second YAML document starts here (write one document, without `---` between its parts)
     g.json:1:128: invalid JSON: recursion limit exceeded (correct the JSON at this position)
     h.json:1:1: found the number 7; expected a list of cases, or an object with a list named `cases` (write the cases as a list)
     i.yaml:1:8: found the number 7; expected a list of cases (write the cases as a list)

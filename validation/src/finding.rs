@@ -5,9 +5,11 @@ use std::ops::Range;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::Code;
+use crate::document_format::DocumentFormat;
 use crate::excerpt::Excerpt;
 use crate::locate::{self, Position};
 use crate::parse::BYTE_ORDER_MARK;
+use crate::yaml;
 
 /// Largest number of findings that are listed for one file; the others are counted. A file with a million invalid events
 /// usually has one cause.
@@ -142,6 +144,11 @@ impl Findings {
         self.push(RuleFinding::new(code, pointer, message, expected), span.map_or(Place::Value, Place::Bytes));
     }
 
+    /// Adds a finding with its remedy at a byte range.
+    pub(crate) fn add_rule_at(&mut self, finding: RuleFinding, span: Range<usize>) {
+        self.push(finding, Place::Bytes(span));
+    }
+
     /// Adds a finding of the caller's rules.
     pub(crate) fn add_rule(&mut self, mut finding: RuleFinding) {
         let place = finding.within.take().map_or(Place::Value, Place::Within);
@@ -185,7 +192,7 @@ impl Findings {
     }
 
     /// Returns the byte ranges of all findings. In invalid JSON every finding has its bytes already.
-    fn find_spans(&self, text: &[u8]) -> Vec<Option<Range<usize>>> {
+    fn find_spans(&self, format: DocumentFormat, text: &[u8]) -> Vec<Option<Range<usize>>> {
         // The locator expects JSON, which has no byte order mark; the spans count from the start of the file.
         let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let skipped = text.len() - body.len();
@@ -194,14 +201,24 @@ impl Findings {
         let pointers: Vec<&str> = pointers.map(|(finding, _)| finding.pointer.as_str()).collect();
         // One pass for all pointers. Text that is not UTF-8 was not parsed, so no finding has a pointer into it.
         let body = std::str::from_utf8(body).ok().filter(|_| !pointers.is_empty());
-        let mut found = body.map(|body| locate::spans(body, &pointers)).unwrap_or_default().into_iter();
+        let found = body.map(|body| match format {
+            DocumentFormat::Json => locate::spans(body, &pointers),
+            DocumentFormat::Yaml => {
+                let positions = yaml::Positions::parse(body);
+                pointers.iter().map(|pointer| positions.bytes(pointer)).collect()
+            }
+        });
+        let mut found = found.unwrap_or_default().into_iter();
         let span = |place: &Place| {
             if let Place::Bytes(span) = place {
                 return Some(span.clone());
             }
             let (body, value) = (body?, found.next().flatten()?);
             let part = match place {
-                Place::Within(part) => locate::within(&body[value.clone()], part),
+                Place::Within(part) => match format {
+                    DocumentFormat::Json => locate::within(&body[value.clone()], part),
+                    DocumentFormat::Yaml => yaml::within(&body[value.clone()], part),
+                },
                 Place::Value | Place::Bytes(_) => None,
             };
             let span = part.map_or(value.clone(), |part| value.start + part.start..value.start + part.end);
@@ -210,12 +227,17 @@ impl Findings {
         self.places.iter().map(span).collect()
     }
 
+    /// Returns the findings of a JSON text as [`Findings::into_located_as`] does.
+    pub(crate) fn into_located(self, text: &[u8]) -> Vec<Finding> {
+        self.into_located_as(DocumentFormat::Json, text)
+    }
+
     /// Returns the findings in the order of the text, with line, column and excerpt. An empty `text` yields no positions.
-    pub(crate) fn into_located(mut self, text: &[u8]) -> Vec<Finding> {
+    pub(crate) fn into_located_as(mut self, format: DocumentFormat, text: &[u8]) -> Vec<Finding> {
         if self.list.is_empty() || text.is_empty() {
             return self.into_list();
         }
-        let spans = self.find_spans(text);
+        let spans = self.find_spans(format, text);
         let starts: Vec<usize> = spans.iter().map(|span| span.as_ref().map_or(0, |span| span.start)).collect();
         // One pass again: counting lines from the start for each finding would be quadratic.
         let positions = locate::positions(text, &starts);

@@ -21,9 +21,11 @@
 
 pub mod json_schema;
 pub mod locate;
+pub mod yaml;
 
 mod compiled_schema;
 mod document;
+mod document_format;
 mod document_schema;
 mod excerpt;
 mod fast_parse;
@@ -38,6 +40,7 @@ mod validate_case;
 mod validate_path;
 mod validate_run;
 
+pub use document_format::DocumentFormat;
 pub use document_schema::{CheckedDocument, DocumentSchema, DocumentText, InvalidSchema};
 pub use excerpt::Excerpt;
 pub use finding::{Finding, MAX_FINDINGS, RuleFinding};

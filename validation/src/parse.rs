@@ -1,4 +1,4 @@
-//! Parses bytes into JSON, and reports encoding errors, syntax errors and duplicate keys.
+//! Parses bytes into JSON values, and reports encoding errors, syntax errors and duplicate keys.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -8,8 +8,9 @@ use serde_json::{Map, Number, Value};
 
 use crate::Code;
 use crate::excerpt::quote;
-use crate::finding::Findings;
+use crate::finding::{Findings, RuleFinding};
 use crate::locate;
+use crate::yaml::{self, YamlError};
 
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -20,25 +21,11 @@ pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
 
 /// Parses a document. Returns `None` after adding the reason to the findings.
 pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
-    let body = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let skipped = bytes.len() - body.len();
-    if skipped > 0 {
-        findings.add_at(Code::ByteOrderMark, 0..skipped, "the file starts with a byte order mark", "JSON without one");
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        let span = 0..BYTE_ORDER_MARK.len();
+        findings.add_at(Code::ByteOrderMark, span, "the file starts with a byte order mark", "JSON without one");
     }
-    // Reported on its own: the parser would call a file that was never written a syntax error.
-    if body.iter().all(u8::is_ascii_whitespace) {
-        findings.add(Code::EmptyFile, "", "the file is empty", "a JSON document");
-        return None;
-    }
-    let text = match std::str::from_utf8(body) {
-        Ok(text) => text,
-        Err(error) => {
-            let at = skipped + error.valid_up_to();
-            let message = format!("byte {at} (0x{:02x}) is not UTF-8", bytes.get(at).copied().unwrap_or_default());
-            findings.add_at(Code::NotUtf8, at..at + 1, message, "UTF-8 text");
-            return None;
-        }
-    };
+    let Text { body: text, skipped } = decode(bytes, "a JSON document", findings)?;
     let buffers = ParseBuffers::default();
     let mut reader = serde_json::Deserializer::from_str(text);
     let parsed = ValueSeed(&buffers).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
@@ -55,6 +42,47 @@ pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
             None
         }
     }
+}
+
+/// The text of a file after its byte order mark.
+struct Text<'a> {
+    body: &'a str,
+    /// The bytes of the byte order mark.
+    skipped: usize,
+}
+
+/// Decodes a file. Returns `None` after adding the reason to the findings.
+fn decode<'a>(bytes: &'a [u8], expected: &str, findings: &mut Findings) -> Option<Text<'a>> {
+    let body = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let skipped = bytes.len() - body.len();
+    // Reported on its own: the parser would call a file that was never written a syntax error.
+    if body.iter().all(u8::is_ascii_whitespace) {
+        findings.add(Code::EmptyFile, "", "the file is empty", expected);
+        return None;
+    }
+    match std::str::from_utf8(body) {
+        Ok(body) => Some(Text { body, skipped }),
+        Err(error) => {
+            let at = skipped + error.valid_up_to();
+            let message = format!("byte {at} (0x{:02x}) is not UTF-8", bytes.get(at).copied().unwrap_or_default());
+            findings.add_at(Code::NotUtf8, at..at + 1, message, "UTF-8 text");
+            None
+        }
+    }
+}
+
+/// Parses a YAML document. Returns `None` after adding the reason to the findings.
+pub(crate) fn parse_yaml(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
+    let text = decode(bytes, "a YAML document", findings)?;
+    yaml::parse(text.body).map_err(|error| report_yaml(&error, &text, findings)).ok()
+}
+
+fn report_yaml(error: &YamlError, text: &Text<'_>, findings: &mut Findings) {
+    let start = error.position.map_or(0, |position| locate::offset(text.body, position));
+    let end = text.body[start..].chars().next().map_or(start, |c| start + c.len_utf8());
+    let remedy = Some(error.remedy.to_owned());
+    let finding = RuleFinding::new(Code::YamlSyntax, "", error.message.clone(), "a YAML document");
+    findings.add_rule_at(RuleFinding { remedy, ..finding }, start + text.skipped..end + text.skipped);
 }
 
 fn report_duplicates(text: &str, skipped: usize, findings: &mut Findings) {

@@ -63,6 +63,23 @@ pub enum AgentClient {
     Unknown,
 }
 
+impl AgentClient {
+    /// All kinds of program.
+    pub const ALL: [AgentClient; 5] =
+        [AgentClient::Claude, AgentClient::Codex, AgentClient::Headless, AgentClient::Custom, AgentClient::Unknown];
+
+    /// The name in events and policies.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AgentClient::Claude => "claude",
+            AgentClient::Codex => "codex",
+            AgentClient::Headless => "headless",
+            AgentClient::Custom => "custom",
+            AgentClient::Unknown => "unknown",
+        }
+    }
+}
+
 /// The environment that an agent works in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -77,6 +94,22 @@ pub enum WorkingEnvironment {
     #[default]
     #[serde(other)]
     Unknown,
+}
+
+impl WorkingEnvironment {
+    /// All environments.
+    pub const ALL: [WorkingEnvironment; 4] =
+        [WorkingEnvironment::Dev, WorkingEnvironment::Ci, WorkingEnvironment::Prod, WorkingEnvironment::Unknown];
+
+    /// The name in events and policies.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WorkingEnvironment::Dev => "dev",
+            WorkingEnvironment::Ci => "ci",
+            WorkingEnvironment::Prod => "prod",
+            WorkingEnvironment::Unknown => "unknown",
+        }
+    }
 }
 
 /// The job that an agent runs in.

@@ -5,6 +5,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::violation;
+use crate::document_format::DocumentFormat;
 use crate::finding::{Finding, Findings, RuleFinding};
 use crate::parse;
 
@@ -35,7 +36,7 @@ pub struct DocumentText<'a> {
 /// A document that was parsed and checked.
 #[derive(Debug)]
 pub struct CheckedDocument {
-    /// The document; `None` if it is not JSON. It may violate the schema and the rules.
+    /// The document; `None` if it is not JSON or YAML. It may violate the schema and the rules.
     pub value: Option<Value>,
     /// All findings in the order of the text; empty if the document is valid.
     pub findings: Vec<Finding>,
@@ -44,21 +45,28 @@ pub struct CheckedDocument {
 impl DocumentText<'_> {
     /// Parses any JSON value. Duplicate keys and encoding errors are findings.
     pub fn parse_json(self) -> CheckedDocument {
-        self.parse(|_, _| {})
+        self.parse(DocumentFormat::Json, |_, _| {})
     }
 
     /// Parses any JSON value, and checks it against rules without a schema.
     pub fn check(self, rules: impl FnOnce(&Value) -> Vec<RuleFinding>) -> CheckedDocument {
-        self.parse(|value, findings| rules(value).into_iter().for_each(|finding| findings.add_rule(finding)))
+        self.parse(DocumentFormat::Json, |value, findings| {
+            for finding in rules(value) {
+                findings.add_rule(finding);
+            }
+        })
     }
 
-    fn parse(self, check: impl FnOnce(&Value, &mut Findings)) -> CheckedDocument {
+    fn parse(self, format: DocumentFormat, check: impl FnOnce(&Value, &mut Findings)) -> CheckedDocument {
         let mut findings = Findings::new(self.file);
-        let value = parse::parse(self.bytes, &mut findings);
+        let value = match format {
+            DocumentFormat::Json => parse::parse(self.bytes, &mut findings),
+            DocumentFormat::Yaml => parse::parse_yaml(self.bytes, &mut findings),
+        };
         if let Some(value) = &value {
             check(value, &mut findings);
         }
-        let mut findings = findings.into_located(self.bytes);
+        let mut findings = findings.into_located_as(format, self.bytes);
         for finding in &mut findings {
             finding.move_down(self.first_line.saturating_sub(1));
         }
@@ -76,7 +84,7 @@ impl DocumentSchema {
 
     /// Parses a document, and checks it against the schema and further rules.
     ///
-    /// `rules` receives every document that is JSON, also one that violates the schema, so that one wrong field hides no
+    /// `rules` receives every document that can be parsed, also one that violates the schema, so that one wrong field hides no
     /// other. It returns what it finds, in any order.
     ///
     /// ```
@@ -97,7 +105,17 @@ impl DocumentSchema {
     /// # Ok::<(), counterproof_validation::InvalidSchema>(())
     /// ```
     pub fn check(&self, text: DocumentText<'_>, rules: impl FnOnce(&Value) -> Vec<RuleFinding>) -> CheckedDocument {
-        text.parse(|value, findings| {
+        self.check_as(DocumentFormat::Json, text, rules)
+    }
+
+    /// Checks a document as [`DocumentSchema::check`] does, in another format.
+    pub fn check_as(
+        &self,
+        format: DocumentFormat,
+        text: DocumentText<'_>,
+        rules: impl FnOnce(&Value) -> Vec<RuleFinding>,
+    ) -> CheckedDocument {
+        text.parse(format, |value, findings| {
             self.add_findings(value, |_| false, findings);
             for finding in rules(value) {
                 findings.add_rule(finding);

@@ -63,6 +63,17 @@ pub(super) fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findi
         }
         ValidationErrorKind::Minimum { limit } => (Code::WrongValue, value(), format!("at least {limit}")),
         ValidationErrorKind::Maximum { limit } => (Code::WrongValue, value(), format!("at most {limit}")),
+        ValidationErrorKind::MinLength { limit: 1 } => (Code::WrongValue, value(), "at least one character".to_owned()),
+        ValidationErrorKind::MinItems { limit: 1 } => (Code::WrongValue, value(), "at least one element".to_owned()),
+        ValidationErrorKind::MaxItems { limit } => (Code::WrongValue, value(), format!("at most {limit} elements")),
+        ValidationErrorKind::MinProperties { limit: 1 } => {
+            (Code::WrongValue, "the object is empty".to_owned(), "at least one field".to_owned())
+        }
+        ValidationErrorKind::AnyOf { .. } if let Some(fields) = alternatives(schema, schema_path) => {
+            let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
+            let message = format!("one of the fields {} is missing", fields.join(", "));
+            (Code::MissingField, message, fields.join(" or "))
+        }
         ValidationErrorKind::PropertyNames { error } => {
             let message = format!("the key {} is not allowed", describe(error.instance()));
             (Code::WrongValue, message, "one of the keys that the schema lists".to_owned())
@@ -101,6 +112,12 @@ fn known_fields<'s>(schema: &'s Value, schema_path: &str) -> Vec<&'s str> {
     let parts = schema_path.match_indices('/').rev().map(|(end, _)| &schema_path[..end]);
     let mut listed = parts.filter_map(|part| schema.pointer(part)?.get("properties")?.as_object());
     listed.next().into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect()
+}
+
+/// Returns the fields of which a part of a schema requires one, if it requires nothing else.
+fn alternatives<'s>(schema: &'s Value, schema_path: &str) -> Option<Vec<&'s str>> {
+    let branches = schema.pointer(schema_path)?.as_array()?;
+    branches.iter().map(|branch| branch["required"][0].as_str()).collect()
 }
 
 /// Returns the description of a field in the violated part of the schema or the nearest part around it.

@@ -10,6 +10,7 @@ mod walk;
 mod within;
 
 pub use duplicate_keys::{DuplicateKey, DuplicateKeys, duplicate_keys};
+pub(crate) use position::offset;
 pub use position::{Position, positions};
 pub use spans::spans;
 pub(crate) use walk::decode;

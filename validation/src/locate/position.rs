@@ -30,3 +30,14 @@ pub fn positions(text: &[u8], offsets: &[usize]) -> Vec<Position> {
     }
     positions
 }
+
+/// Returns the byte offset of a position. A position after the end of its line or of the text is moved there.
+pub(crate) fn offset(text: &str, position: Position) -> usize {
+    let mut start = 0;
+    for _ in 1..position.line {
+        let Some(end) = text[start..].find('\n') else { return text.len() };
+        start += end + 1;
+    }
+    let line = text[start..].split('\n').next().unwrap_or_default();
+    start + line.char_indices().nth(position.column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
+}

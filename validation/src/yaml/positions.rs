@@ -4,21 +4,30 @@
 //! lookup never fails a load.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use counterproof_artifact::pointer;
-use counterproof_validation::Position;
 use serde_saphyr::granit_parser::{Event, Marker, Parser};
+
+use crate::locate::Position;
 
 /// Positions of the values of a document, by JSON Pointer.
 #[derive(Debug, Default)]
-pub(crate) struct Positions {
+pub struct Positions {
     nodes: HashMap<String, NodePosition>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct NodePosition {
     key: Option<Position>,
-    value: Position,
+    value: Place,
+}
+
+/// The start of a value, and its bytes. Those of a collection end where it starts.
+#[derive(Debug, Clone)]
+struct Place {
+    position: Position,
+    bytes: Range<usize>,
 }
 
 /// A collection that is not closed yet.
@@ -29,16 +38,16 @@ enum Open {
 
 impl Positions {
     /// Parses a text and records the positions of all values.
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut positions = Self::default();
         let mut open: Vec<Open> = Vec::new();
         for event in Parser::new_from_str(text) {
             let Ok((event, span)) = event else { break };
-            let at = position(span.start);
+            let at = Place { position: position(span.start), bytes: span.byte_range().unwrap_or_default() };
             match event {
                 Event::Scalar(text, ..) => {
                     if let Some(Open::Mapping { key: key @ None, .. }) = open.last_mut() {
-                        *key = Some((text.into_owned(), at));
+                        *key = Some((text.into_owned(), at.position));
                     } else {
                         positions.enter(&mut open, at);
                     }
@@ -66,7 +75,7 @@ impl Positions {
     }
 
     /// Records the position of the next value and returns its pointer.
-    fn enter(&mut self, open: &mut [Open], value: Position) -> String {
+    fn enter(&mut self, open: &mut [Open], value: Place) -> String {
         let (pointer, key) = match open.last_mut() {
             None => (String::new(), None),
             Some(Open::Sequence { pointer, next }) => {
@@ -85,19 +94,24 @@ impl Positions {
     }
 
     /// Returns the position of a value, or of its nearest parent.
-    pub(crate) fn value(&self, pointer: &str) -> Option<Position> {
-        self.nearest(pointer).map(|node| node.value)
+    pub fn value(&self, pointer: &str) -> Option<Position> {
+        self.nearest(pointer).map(|node| node.value.position)
     }
 
     /// Returns the position of the key of a value, or of the value if it has no key.
-    pub(crate) fn key(&self, pointer: &str) -> Option<Position> {
-        self.nearest(pointer).map(|node| node.key.unwrap_or(node.value))
+    pub fn key(&self, pointer: &str) -> Option<Position> {
+        self.nearest(pointer).map(|node| node.key.unwrap_or(node.value.position))
     }
 
-    fn nearest(&self, mut pointer: &str) -> Option<NodePosition> {
+    /// Returns the bytes of a value, or of its nearest parent. Those of a collection are empty, and name its start.
+    pub fn bytes(&self, pointer: &str) -> Option<Range<usize>> {
+        self.nearest(pointer).map(|node| node.value.bytes.clone())
+    }
+
+    fn nearest(&self, mut pointer: &str) -> Option<&NodePosition> {
         loop {
             if let Some(node) = self.nodes.get(pointer) {
-                return Some(*node);
+                return Some(node);
             }
             pointer = &pointer[..pointer.rfind('/')?];
         }

@@ -1,0 +1,8 @@
+//! Policy files: from the text to a [`Policy`](super::Policy), or to findings with line and column.
+
+mod compile;
+mod parse;
+mod rule;
+mod types;
+
+pub use parse::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE};

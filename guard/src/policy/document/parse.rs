@@ -1,0 +1,100 @@
+//! Parses and checks a policy file.
+
+use std::io;
+use std::sync::LazyLock;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
+use counterproof_validation::{Code, DocumentFormat, DocumentSchema, DocumentText, Finding};
+use serde_json::Value;
+
+use super::compile::Compiler;
+use crate::policy::model::Policy;
+
+/// Largest size of a policy file.
+pub const MAX_POLICY_BYTES: u64 = 1 << 20;
+
+/// The JSON Schema of a policy.
+pub const POLICY_SCHEMA_SOURCE: &str = include_str!("../../../../schemas/guard-policy.v1.schema.json");
+
+static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(compile_schema);
+
+#[expect(clippy::expect_used, reason = "the schema is part of the program, and the tests compile it")]
+fn compile_schema() -> DocumentSchema {
+    let source: Value = serde_json::from_str(POLICY_SCHEMA_SOURCE).expect("the embedded schema is JSON");
+    DocumentSchema::compile("guard-policy.v1", &source).expect("the embedded schema is valid")
+}
+
+/// A policy with errors.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", summary(.findings))]
+pub struct InvalidPolicy {
+    /// All errors in the order of the text, at least one.
+    pub findings: Vec<Finding>,
+}
+
+/// Why a policy cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadPolicyError {
+    /// The file cannot be read.
+    #[error("cannot read the policy `{path}`")]
+    Read {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file has errors.
+    #[error(transparent)]
+    Invalid(#[from] InvalidPolicy),
+}
+
+impl Policy {
+    /// Reads a policy file. It may be a pipe.
+    pub fn load(path: &Utf8Path) -> Result<Self, LoadPolicyError> {
+        let read = |source| LoadPolicyError::Read { path: path.to_owned(), source };
+        // A larger file is read as well, because its finding says more than an error of the system.
+        let bytes = read_file::read_argument(path, read_file::MAX_SMALL_BYTES).map_err(read)?;
+        Ok(Self::parse(path, &bytes)?)
+    }
+
+    /// Parses a policy: JSON if the first byte is `{`, otherwise YAML. Findings name the file `file`.
+    pub fn parse(file: &Utf8Path, bytes: &[u8]) -> Result<Self, InvalidPolicy> {
+        if bytes.len() as u64 > MAX_POLICY_BYTES {
+            return Err(InvalidPolicy { findings: vec![too_large(file, bytes.len())] });
+        }
+        let mut compiler = Compiler::default();
+        let checked = SCHEMA
+            .check_as(format(bytes), DocumentText { file, bytes, first_line: 1 }, |value| compiler.compile(value));
+        match (checked.value, compiler.finish()) {
+            (Some(_), Some(policy)) if checked.findings.is_empty() => Ok(policy),
+            _ => Err(InvalidPolicy { findings: checked.findings }),
+        }
+    }
+}
+
+/// Returns the format of a policy: JSON if the first byte is `{`, otherwise YAML.
+pub(super) fn format(bytes: &[u8]) -> DocumentFormat {
+    if bytes.first() == Some(&b'{') { DocumentFormat::Json } else { DocumentFormat::Yaml }
+}
+
+fn too_large(file: &Utf8Path, bytes: usize) -> Finding {
+    Finding {
+        code: Code::WrongValue,
+        file: file.to_owned(),
+        pointer: String::new(),
+        position: None,
+        excerpt: None,
+        message: format!("the policy has {bytes} bytes"),
+        expected: format!("at most {MAX_POLICY_BYTES} bytes"),
+        remedy: "remove rules, or shorten lists".to_owned(),
+    }
+}
+
+fn summary(findings: &[Finding]) -> String {
+    let Some(first) = findings.first() else { return "the policy is invalid".to_owned() };
+    let position = first.position.map(|at| format!(":{}:{}", at.line, at.column)).unwrap_or_default();
+    let more = findings.len() - 1;
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    format!("{}{position}: {} (expected {}){more}", first.file, first.message, first.expected)
+}

@@ -1,0 +1,243 @@
+//! Compiles one rule of a policy.
+
+use counterproof_artifact::pointer::child;
+use counterproof_ledger::event::{Action, HintKind};
+use counterproof_validation::{Code, RuleFinding};
+use serde_json::Value;
+
+use super::compile::Compiler;
+use super::types::{
+    ArgsDocument, BreakerDocument, BudgetDocument, DedupeDocument, EffectDocument, MatchDocument, NameDocument,
+    RateLimitDocument, RuleDocument,
+};
+use crate::policy::model::{
+    ArgsCondition, Breaker, BreakerThreshold, Budget, CelCondition, Conditions, Dedupe, Effect, InvalidPattern,
+    NamePatternsBuilder, PatternRange, Range, RateLimit, Refusal, Rule, RuleId, RuleKind, Scope,
+};
+
+/// The time to wait if a rule does not state it.
+const DEFAULT_BACKOFF_MS: u64 = 1000;
+
+impl Compiler {
+    /// Compiles a rule. Returns `None` if a part is missing, which the schema reports.
+    pub(super) fn compile_rule(&mut self, rule: RuleDocument, pointer: &str) -> Option<Rule> {
+        let conditions = self.conditions(rule.conditions, &child(pointer, "match"));
+        Some(Rule {
+            id: RuleId::new(&rule.rule_id)?,
+            is_enabled: rule.enabled.unwrap_or(true),
+            conditions,
+            effect: effect(rule.kind, rule.effect)?,
+            severity: rule.severity,
+        })
+    }
+
+    fn conditions(&mut self, document: MatchDocument, pointer: &str) -> Conditions {
+        let findings = &mut self.findings;
+        let server_name = document
+            .server_name
+            .map(|names| patterns(&names, &mut self.server_names, &child(pointer, "server_name"), findings));
+        let tool_name = document
+            .tool_name
+            .map(|names| patterns(&names, &mut self.tool_names, &child(pointer, "tool_name"), findings));
+        Conditions {
+            server_name,
+            tool_name,
+            risk_class: lower(&document.risk_class),
+            args: document.args.map(|args| self.args(args, &child(pointer, "args"))),
+            cel: document.cel.and_then(|text| self.cel(&text, child(pointer, "cel"))),
+        }
+    }
+
+    fn args(&mut self, document: ArgsDocument, pointer: &str) -> ArgsCondition {
+        let pointer = child(pointer, "numeric_range");
+        let mut numeric_range = Vec::new();
+        for (key, range) in document.numeric_range {
+            let range = Range { min: range.min, max: range.max };
+            if range.is_empty() {
+                let message = "`min` is larger than `max`, so no number is in the range";
+                self.find(Code::WrongValue, child(&pointer, &key), message, "a `min` of at most `max`");
+            }
+            numeric_range.push((key, range));
+        }
+        ArgsCondition {
+            has_keys: document.has_keys,
+            key_equals: document.key_equals.into_iter().collect(),
+            key_in: document.key_in.into_iter().collect(),
+            numeric_range,
+        }
+    }
+
+    fn cel(&mut self, text: &str, pointer: String) -> Option<CelCondition> {
+        match CelCondition::compile(text) {
+            Ok(condition) => Some(condition),
+            Err(error) => {
+                self.findings.push(RuleFinding {
+                    within: Some(error.span.clone()),
+                    remedy: Some(error.remedy.clone()),
+                    ..RuleFinding::new(Code::InvalidExpression, pointer, error.message, "a CEL condition")
+                });
+                None
+            }
+        }
+    }
+}
+
+fn patterns(
+    document: &NameDocument,
+    builder: &mut NamePatternsBuilder,
+    pointer: &str,
+    findings: &mut Vec<RuleFinding>,
+) -> PatternRange {
+    let first = builder.len();
+    let mut add = |kind: &str, index: usize, added: Result<(), InvalidPattern>| {
+        if let Err(error) = added {
+            let pointer = format!("{pointer}/{kind}/{index}");
+            let expected =
+                if kind == "glob" { "a glob such as `git_*`" } else { "a regular expression such as `^git_`" };
+            let remedy = match error {
+                InvalidPattern::EmptyRegex => "write an expression, or remove it",
+                InvalidPattern::TooLarge => "use smaller repetitions",
+                _ => "correct the pattern",
+            };
+            findings.push(RuleFinding {
+                remedy: Some(remedy.to_owned()),
+                ..RuleFinding::new(Code::WrongValue, pointer, error.to_string(), expected)
+            });
+        }
+    };
+    for (index, glob) in document.glob.iter().enumerate() {
+        // The schema reports empty globs.
+        if !glob.is_empty() {
+            add("glob", index, builder.add_glob(glob));
+        }
+    }
+    for (index, regex) in document.regex.iter().enumerate() {
+        if !regex.is_empty() {
+            add("regex", index, builder.add_regex(regex));
+        }
+    }
+    builder.since(first)
+}
+
+fn lower(classes: &[String]) -> Vec<String> {
+    classes.iter().map(|class| class.to_lowercase()).collect()
+}
+
+fn effect(kind: RuleKind, mut effect: EffectDocument) -> Option<Effect> {
+    Some(match kind {
+        RuleKind::Allow => Effect::Allow {
+            reason_code: effect.reason_code.unwrap_or_else(|| "POLICY_ALLOW".to_owned()),
+            message: effect.message,
+        },
+        RuleKind::Deny => Effect::Deny(denial(effect)),
+        RuleKind::Budget => Effect::Budget(budget(effect.budget.take()?, effect)),
+        RuleKind::RateLimit => Effect::RateLimit(rate_limit(effect.rate_limit.take()?, effect)),
+        RuleKind::Breaker => Effect::Breaker(breaker(effect.breaker.take()?, effect)),
+        RuleKind::Dedupe => Effect::Dedupe(dedupe(effect.dedupe.take()?, effect)),
+        RuleKind::Tag => Effect::Tag(lower(&effect.tag?.add_risk_class)),
+    })
+}
+
+fn denial(effect: EffectDocument) -> Refusal {
+    let action = effect.action.unwrap_or(Action::Block);
+    let reason_code = effect.reason_code.unwrap_or_else(|| {
+        let code = match action {
+            Action::Throttle => "POLICY_THROTTLED",
+            Action::RejectWithHint => "POLICY_HINT",
+            Action::TerminateRun => "POLICY_TERMINATED",
+            Action::Allow | Action::Block => "POLICY_BLOCK",
+        };
+        code.to_owned()
+    });
+    let default_kind = if effect.suggested_args.is_some() { HintKind::ArgFix } else { HintKind::Other };
+    Refusal {
+        action,
+        terminate_code: effect.terminate_code.unwrap_or_else(|| reason_code.clone()),
+        reason_code,
+        message: effect.message,
+        hint_text: effect.hint_text,
+        hint_kind: effect.hint_kind.unwrap_or(default_kind),
+        suggested_args: effect.suggested_args.map(Value::Object),
+        retry_advice: effect.retry_advice,
+        backoff_ms: effect.backoff_ms.unwrap_or(DEFAULT_BACKOFF_MS),
+    }
+}
+
+/// The fields that the rules with counters have in common.
+struct Limit {
+    action: Option<Action>,
+    hint_text: Option<String>,
+    backoff_ms: Option<u64>,
+    terminate_code: Option<String>,
+}
+
+/// What such a rule does if it does not state it.
+struct LimitDefaults {
+    action: Action,
+    reason_code: &'static str,
+    hint_kind: HintKind,
+}
+
+fn refusal(limit: Limit, effect: EffectDocument, defaults: &LimitDefaults) -> Refusal {
+    let reason_code = effect.reason_code.unwrap_or_else(|| defaults.reason_code.to_owned());
+    Refusal {
+        action: limit.action.unwrap_or(defaults.action),
+        terminate_code: limit.terminate_code.unwrap_or_else(|| reason_code.clone()),
+        reason_code,
+        message: effect.message,
+        hint_text: limit.hint_text,
+        hint_kind: defaults.hint_kind,
+        suggested_args: None,
+        retry_advice: None,
+        backoff_ms: limit.backoff_ms.unwrap_or(DEFAULT_BACKOFF_MS),
+    }
+}
+
+fn budget(budget: BudgetDocument, effect: EffectDocument) -> Budget {
+    let BudgetDocument { on_exceed: action, hint_text, backoff_ms, terminate_code, .. } = budget;
+    let defaults = LimitDefaults { action: Action::Block, reason_code: "BUDGET_EXCEEDED", hint_kind: HintKind::Budget };
+    Budget {
+        scope: budget.scope.unwrap_or(Scope::Run),
+        limit_calls: budget.limit_calls,
+        limit_cost_units: budget.limit_cost_units,
+        cost_units_per_call: budget.cost_units_per_call.unwrap_or(1),
+        on_exceed: refusal(Limit { action, hint_text, backoff_ms, terminate_code }, effect, &defaults),
+    }
+}
+
+fn rate_limit(limit: RateLimitDocument, effect: EffectDocument) -> RateLimit {
+    let RateLimitDocument { on_limit: action, hint_text, backoff_ms, terminate_code, .. } = limit;
+    let defaults = LimitDefaults { action: Action::Throttle, reason_code: "RATE_LIMITED", hint_kind: HintKind::Rate };
+    RateLimit {
+        scope: limit.scope.unwrap_or(Scope::Run),
+        capacity: limit.capacity,
+        refill_tokens: limit.refill_tokens,
+        refill_period_ms: limit.refill_period_ms,
+        cost_tokens_per_call: limit.cost_tokens_per_call.unwrap_or(1),
+        on_limit: refusal(Limit { action, hint_text, backoff_ms, terminate_code }, effect, &defaults),
+    }
+}
+
+fn breaker(breaker: BreakerDocument, effect: EffectDocument) -> Breaker {
+    let BreakerDocument { on_trip: action, hint_text, backoff_ms, terminate_code, .. } = breaker;
+    let defaults = LimitDefaults { action: Action::Block, reason_code: "BREAKER_TRIPPED", hint_kind: HintKind::Safety };
+    let threshold =
+        |count: Option<u64>, window_ms: Option<u64>| Some(BreakerThreshold { count: count?, window_ms: window_ms? });
+    Breaker {
+        scope: breaker.scope.unwrap_or(Scope::ServerTool),
+        repeats: threshold(breaker.repeat_threshold, breaker.repeat_window_ms),
+        errors: threshold(breaker.error_threshold, breaker.window_ms),
+        on_trip: refusal(Limit { action, hint_text, backoff_ms, terminate_code }, effect, &defaults),
+    }
+}
+
+fn dedupe(dedupe: DedupeDocument, effect: EffectDocument) -> Dedupe {
+    let DedupeDocument { on_duplicate: action, hint_text, backoff_ms, terminate_code, .. } = dedupe;
+    let defaults =
+        LimitDefaults { action: Action::Block, reason_code: "DEDUPE_DUPLICATE", hint_kind: HintKind::Safety };
+    Dedupe {
+        scope: dedupe.scope.unwrap_or(Scope::Tool),
+        window_ms: dedupe.window_ms,
+        on_duplicate: refusal(Limit { action, hint_text, backoff_ms, terminate_code }, effect, &defaults),
+    }
+}

@@ -1,0 +1,171 @@
+//! From the outcome of an evaluation to the decision of the event.
+
+use counterproof_ledger::event::{
+    Action, DecisionRecord, Explanation, Hint, HintKind, Mode, ObservedDecision, Severity, Termination,
+};
+
+use crate::policy::model::{Effect, Policy, Refusal, Rule};
+
+/// The reason of a decision about an undecided rule.
+pub(super) const POLICY_ERROR: &str = "POLICY_ERROR";
+
+/// What decided a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The policy is not for this run.
+    NotApplicable,
+    /// No rule decided.
+    Default,
+    /// This rule decided.
+    Rule(usize),
+    /// This rule is undecided, and refuses the call.
+    FailedClosed(usize),
+    /// This rule is undecided, and the call is allowed.
+    FailedOpen(usize),
+}
+
+impl Outcome {
+    /// The action, before the mode of the policy changes it.
+    pub(super) fn action(self, policy: &Policy) -> Action {
+        match self {
+            Outcome::NotApplicable | Outcome::Default | Outcome::FailedOpen(_) => Action::Allow,
+            Outcome::FailedClosed(_) => Action::Block,
+            Outcome::Rule(index) => {
+                policy.rules.get(index).and_then(|rule| refusal(rule)).map_or(Action::Allow, |refusal| refusal.action)
+            }
+        }
+    }
+
+    fn rule(self, policy: &Policy) -> Option<&Rule> {
+        match self {
+            Outcome::NotApplicable | Outcome::Default => None,
+            Outcome::Rule(index) | Outcome::FailedClosed(index) | Outcome::FailedOpen(index) => policy.rules.get(index),
+        }
+    }
+
+    /// Returns the decision as the event states it.
+    pub(super) fn record(self, policy: &Policy) -> DecisionRecord {
+        let enforced = self.enforced(policy);
+        if policy.mode != Mode::Observe {
+            return enforced;
+        }
+        let observed = ObservedDecision {
+            action: enforced.action,
+            rule_id: enforced.rule_id.clone(),
+            reason_code: enforced.explain.reason_code.clone(),
+        };
+        if enforced.action == Action::Allow {
+            return DecisionRecord { observed: Some(observed), ..enforced };
+        }
+        DecisionRecord {
+            action: Action::Allow,
+            rule_id: None,
+            severity: Severity::Info,
+            explain: Explanation {
+                summary: "Allowed: the policy only observes".to_owned(),
+                reason_code: "OBSERVE_MODE".to_owned(),
+            },
+            policy: enforced.policy,
+            backoff_ms: None,
+            hint: None,
+            terminate: None,
+            observed: Some(observed),
+        }
+    }
+
+    /// Returns the decision in the modes that enforce rules.
+    fn enforced(self, policy: &Policy) -> DecisionRecord {
+        let rule = self.rule(policy);
+        let refusal = match self {
+            Outcome::Rule(_) => rule.and_then(refusal),
+            _ => None,
+        };
+        let action = match (self.action(policy), policy.mode) {
+            (Action::Block, Mode::Control) => Action::RejectWithHint,
+            (action, _) => action,
+        };
+        let explain = self.explanation(rule, refusal);
+        let terminate = || Termination {
+            terminate_code: refusal.map_or_else(String::new, |refusal| refusal.terminate_code.clone()),
+            terminate_message: explain.summary.clone(),
+        };
+        DecisionRecord {
+            action,
+            rule_id: rule.map(|rule| rule.id.to_string()),
+            severity: rule.map(|rule| rule.severity).unwrap_or_default(),
+            policy: policy.reference(),
+            backoff_ms: refusal.filter(|_| action == Action::Throttle).map(|refusal| refusal.backoff_ms),
+            hint: (action == Action::RejectWithHint).then(|| hint(refusal, &explain)),
+            terminate: (action == Action::TerminateRun).then(terminate),
+            observed: None,
+            explain,
+        }
+    }
+
+    fn explanation(self, rule: Option<&Rule>, refusal: Option<&Refusal>) -> Explanation {
+        let id = || rule.map(|rule| rule.id.as_str()).unwrap_or_default();
+        let (summary, reason_code) = match (self, rule.map(|rule| &rule.effect)) {
+            (Outcome::NotApplicable, _) => {
+                ("Allowed: the policy is not for this run".to_owned(), "POLICY_NOT_APPLICABLE".to_owned())
+            }
+            (Outcome::FailedClosed(_), _) => {
+                (format!("Refused: rule `{}` could not be decided", id()), POLICY_ERROR.to_owned())
+            }
+            (Outcome::FailedOpen(_), _) => {
+                (format!("Allowed: rule `{}` could not be decided", id()), POLICY_ERROR.to_owned())
+            }
+            (Outcome::Rule(_), Some(Effect::Allow { reason_code, message })) => {
+                let message = message.clone();
+                (message.unwrap_or_else(|| format!("Allowed by rule `{}`", id())), reason_code.clone())
+            }
+            (Outcome::Rule(_), Some(effect)) => {
+                let message = refusal.and_then(|refusal| refusal.message.clone());
+                let reason_code = refusal.map(|refusal| refusal.reason_code.clone()).unwrap_or_default();
+                (message.unwrap_or_else(|| default_summary(effect, id())), reason_code)
+            }
+            (Outcome::Default | Outcome::Rule(_), None) | (Outcome::Default, Some(_)) => {
+                ("Allowed by default policy".to_owned(), "DEFAULT_ALLOW".to_owned())
+            }
+        };
+        Explanation { summary, reason_code }
+    }
+}
+
+/// Returns how a rule refuses calls, if it does.
+pub(super) fn refusal(rule: &Rule) -> Option<&Refusal> {
+    match &rule.effect {
+        Effect::Allow { .. } | Effect::Tag(_) => None,
+        Effect::Deny(refusal) => Some(refusal),
+        Effect::Budget(budget) => Some(&budget.on_exceed),
+        Effect::RateLimit(limit) => Some(&limit.on_limit),
+        Effect::Breaker(breaker) => Some(&breaker.on_trip),
+        Effect::Dedupe(dedupe) => Some(&dedupe.on_duplicate),
+    }
+}
+
+fn default_summary(effect: &Effect, id: &str) -> String {
+    match effect {
+        Effect::Budget(_) => format!("The budget of rule `{id}` is spent"),
+        Effect::RateLimit(_) => format!("The rate limit of rule `{id}` is reached"),
+        Effect::Breaker(_) => format!("The breaker of rule `{id}` tripped"),
+        Effect::Dedupe(_) => format!("The call repeats an earlier one, which rule `{id}` refuses"),
+        Effect::Allow { .. } | Effect::Deny(_) | Effect::Tag(_) => format!("Refused by rule `{id}`"),
+    }
+}
+
+fn hint(refusal: Option<&Refusal>, explain: &Explanation) -> Hint {
+    let Some(refusal) = refusal else {
+        return Hint {
+            hint_text: explain.summary.clone(),
+            suggested_args: None,
+            retry_advice: None,
+            hint_kind: HintKind::Other,
+        };
+    };
+    Hint {
+        hint_text: refusal.hint_text.clone().unwrap_or_else(|| explain.summary.clone()),
+        suggested_args: refusal.suggested_args.clone(),
+        retry_advice: refusal.retry_advice.clone(),
+        hint_kind: refusal.hint_kind,
+    }
+}

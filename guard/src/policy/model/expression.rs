@@ -1,0 +1,184 @@
+//! Conditions in CEL over the variables `call` and `run`.
+
+use counterproof_expression::{CompileError, Expression, NoValue, Outcome};
+use serde_json::{Map, Value, json};
+
+use super::condition::{Doubt, RiskClasses};
+use crate::identity::RunIdentity;
+use crate::policy::call::{Args, CallFacts};
+
+/// The variables of a condition.
+const VARIABLES: [&str; 2] = ["call", "run"];
+
+/// The fields of `call`, as the documentation lists them.
+const CALL_FIELDS: [&str; 6] = ["server_name", "tool_name", "args", "bytes_in", "transport", "risk_class"];
+
+/// The error of an expression that cannot be compiled.
+pub type InvalidCel = CompileError;
+
+/// A compiled condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CelCondition {
+    expression: Expression,
+    reads_args: bool,
+    reads_risk_class: bool,
+}
+
+/// The values of the variables for one call, built when the first condition needs them.
+#[derive(Debug)]
+pub(crate) struct CelInputs<'a> {
+    call: &'a CallFacts<'a>,
+    run: &'a Value,
+    built: Option<Value>,
+    risk_classes: usize,
+}
+
+impl CelCondition {
+    /// Compiles a condition.
+    pub fn compile(text: &str) -> Result<Self, InvalidCel> {
+        let expression = Expression::compile(text, &VARIABLES)?;
+        let reads = |field: &str| reads(text, field);
+        Ok(Self { expression, reads_args: reads("args"), reads_risk_class: reads("risk_class") })
+    }
+
+    /// The text of the condition.
+    pub fn source(&self) -> &str {
+        self.expression.source()
+    }
+
+    /// Evaluates the condition.
+    pub(crate) fn evaluate(&self, inputs: &mut CelInputs<'_>, classes: &RiskClasses) -> Result<bool, Doubt> {
+        if self.reads_args && matches!(inputs.call.args, Args::TooLarge) {
+            return Err(Doubt::ArgsTooLarge);
+        }
+        if self.reads_risk_class && classes.has_possible() {
+            return Err(Doubt::RiskClassUncertain);
+        }
+        let run = inputs.run;
+        match self.expression.evaluate(&[inputs.call_value(classes), run]) {
+            Outcome::True => Ok(true),
+            Outcome::False => Ok(false),
+            Outcome::Failed(error) => Err(Doubt::CelFailed(error.message)),
+            Outcome::TooLong => Err(Doubt::CelFailed(NoValue::TooLong.to_string())),
+        }
+    }
+}
+
+impl<'a> CelInputs<'a> {
+    pub(crate) fn new(call: &'a CallFacts<'a>, run: &'a Value) -> Self {
+        Self { call, run, built: None, risk_classes: 0 }
+    }
+
+    fn call_value(&mut self, classes: &RiskClasses) -> &Value {
+        let call = self.call;
+        let certain = classes.certain();
+        let is_outdated = self.risk_classes != certain.len();
+        self.risk_classes = certain.len();
+        let value = self.built.get_or_insert_with(|| {
+            let mut fields = Map::new();
+            fields.insert("server_name".to_owned(), call.server_name.into());
+            fields.insert("tool_name".to_owned(), call.tool_name.into());
+            if let Args::Inspected(args) = call.args {
+                fields.insert("args".to_owned(), args.clone());
+            }
+            fields.insert("bytes_in".to_owned(), call.bytes_in.into());
+            fields.insert("transport".to_owned(), json!(call.transport));
+            fields.insert("risk_class".to_owned(), json!(certain));
+            Value::Object(fields)
+        });
+        if is_outdated {
+            value["risk_class"] = json!(certain);
+        }
+        value
+    }
+}
+
+/// Returns the value of `run`. Facts that are not known are null, so that comparisons with them are false instead of failing.
+pub(crate) fn run_value(run: &RunIdentity) -> Value {
+    let workload = run.workload.clone().unwrap_or_default();
+    json!({
+        "agent_id": run.agent_id,
+        "client": run.client,
+        "env": run.env,
+        "principal": run.principal,
+        "workload": {
+            "user": workload.user, "repo_path": workload.repo_path, "ci_provider": workload.ci_provider,
+            "job_id": workload.job_id, "repo": workload.repo, "branch": workload.branch, "namespace": workload.namespace,
+            "service_account": workload.service_account, "pod": workload.pod, "labels": workload.labels,
+        },
+    })
+}
+
+/// True unless the text cannot read a field of `call`: each `call` is followed by the name of another field. Without the field,
+/// an expression such as `call.all(key, …)` would have a value that is wrong.
+fn reads(text: &str, field: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty());
+    if words.any(|word| word == field) {
+        return true;
+    }
+    let starts = text.match_indices("call").filter(|(at, _)| !text[..*at].ends_with(is_word));
+    let mut rests = starts.map(|(at, word)| &text[at + word.len()..]).filter(|rest| !rest.starts_with(is_word));
+    rests.any(|rest| {
+        let name = rest.trim_start().strip_prefix('.').map(str::trim_start).unwrap_or_default();
+        let name = name.split(|c: char| !is_word(c)).next().unwrap_or_default();
+        !CALL_FIELDS.contains(&name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_artifact::Sha256Digest;
+    use counterproof_ledger::event::{AgentClient, Transport, WorkingEnvironment};
+
+    use super::*;
+
+    fn evaluate(text: &str, args: Args<'_>, classes: &RiskClasses) -> Result<bool, Doubt> {
+        let hash = Sha256Digest::from_bytes(b"{}");
+        let call = CallFacts {
+            server_name: "git",
+            tool_name: "push",
+            args,
+            args_hash: &hash,
+            bytes_in: 70,
+            transport: Transport::McpStdio,
+        };
+        let run = RunIdentity {
+            run_id: "r".to_owned(),
+            agent_id: "a".to_owned(),
+            client: AgentClient::Codex,
+            env: WorkingEnvironment::Ci,
+            principal: None,
+            workload: None,
+        };
+        let run = run_value(&run);
+        CelCondition::compile(text).unwrap().evaluate(&mut CelInputs::new(&call, &run), classes)
+    }
+
+    #[test]
+    fn conditions_read_the_call_and_the_run() {
+        let args = json!({"branch": "main", "force": true});
+        for text in [
+            "call.server_name == 'git' && call.tool_name.startsWith('pu')",
+            "call.args.branch in ['main', 'master'] && call.args.force",
+            "call.bytes_in > 50 && call.transport == 'mcp_stdio'",
+            "run.agent_id == 'a' && run.client == 'codex' && run.env == 'ci'",
+            "run.principal == null && run.workload.repo == null && size(run.workload.labels) == 0",
+            "!has(call.args.tag)",
+        ] {
+            assert_eq!(evaluate(text, Args::Inspected(&args), &RiskClasses::default()), Ok(true), "{text}");
+        }
+        let failed = evaluate("call.args.tag == 'x'", Args::Inspected(&args), &RiskClasses::default());
+        assert!(matches!(failed, Err(Doubt::CelFailed(_))), "{failed:?}");
+    }
+
+    #[test]
+    fn a_condition_that_could_read_arguments_that_are_too_large_is_undecided() {
+        for text in ["has(call.args.x)", "call.exists(k, k == 'x')", "size(call) == 6", "call['ar' + 'gs'] == 1"] {
+            assert_eq!(evaluate(text, Args::TooLarge, &RiskClasses::default()), Err(Doubt::ArgsTooLarge), "{text}");
+        }
+        for text in ["call.tool_name == 'push'", "call . bytes_in == 70", "run.env == 'ci'"] {
+            assert_eq!(evaluate(text, Args::TooLarge, &RiskClasses::default()), Ok(true), "{text}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! A policy that was checked and compiled: what a decision needs, and nothing of the file.
+
+mod arguments;
+mod condition;
+mod effect;
+mod expression;
+mod glob;
+mod names;
+mod number;
+mod policy;
+mod rule;
+mod selectors;
+
+pub use arguments::{ArgsCondition, Range};
+pub(crate) use condition::RiskClasses;
+pub use condition::{Condition, Conditions, Doubt, Match};
+pub use effect::{Breaker, BreakerThreshold, Budget, Dedupe, Effect, RateLimit, Refusal, Scope};
+pub use expression::{CelCondition, InvalidCel};
+pub(crate) use expression::{CelInputs, run_value};
+pub use glob::{InvalidGlob, glob_to_regex};
+pub use names::{
+    InvalidPattern, MAX_NAME_BYTES, MatchedPatterns, NameMatch, NamePatterns, NamePatternsBuilder, PatternRange,
+};
+pub use policy::{Defaults, OnError, Policy};
+pub use rule::{Rule, RuleId, RuleKind};
+pub use selectors::{LabelSelector, Selectors, WorkloadSelectors};

@@ -1,0 +1,8 @@
+//! Tests of policies: files, decisions and findings.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+
+mod checklist;
+mod documents;
+mod engine;
+mod kit;
