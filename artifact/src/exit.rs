@@ -15,10 +15,12 @@ pub enum Exit {
     Io,
     /// Interrupted; finished work is on disk.
     Interrupted,
+    /// The code of a command that ran below this program. It is none of the codes above, whatever its number.
+    Forwarded(u8),
 }
 
 impl Exit {
-    /// All codes, in ascending order.
+    /// All codes of the program itself, in ascending order.
     pub const ALL: [Exit; 5] = [Exit::Done, Exit::Findings, Exit::Usage, Exit::Io, Exit::Interrupted];
 
     /// The number that the process exits with.
@@ -29,6 +31,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Io => 3,
             Exit::Interrupted => 4,
+            Exit::Forwarded(code) => code,
         }
     }
 
@@ -40,6 +43,7 @@ impl Exit {
             Exit::Usage => "usage or configuration",
             Exit::Io => "input or output could not be read or written",
             Exit::Interrupted => "interrupted; what was finished is on disk",
+            Exit::Forwarded(_) => "the exit code of the command that was started",
         }
     }
 }

@@ -6,9 +6,14 @@
 //!          └── forward or refuse ◀─────────────┴─▶ events ─▶ ledger
 //! ```
 //!
-//! The core (`session`, [`policy`]) knows no protocol: an adapter gives it the names, the arguments and the sizes of a call,
+//! The core ([`session`], [`policy`]) knows no protocol: an adapter gives it the names, the arguments and the sizes of a call,
 //! and translates its decisions into messages.
 
+pub mod cassette;
 pub mod identity;
+pub mod mcp;
 pub mod policy;
 pub mod secrets;
+pub mod session;
+#[cfg(unix)]
+pub mod stdio;

@@ -14,9 +14,11 @@
 #![allow(clippy::missing_panics_doc, reason = "the kit panics if a test cannot continue")]
 
 mod agent;
+mod mcp;
 mod program;
 mod sandbox;
 
 pub use agent::{Agent, Reply, minimal_answer};
+pub use mcp::McpClient;
 pub use program::{program, safe_run};
 pub use sandbox::{Finished, Sandbox, UNSHARE, files_below};

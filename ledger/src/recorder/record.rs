@@ -102,7 +102,7 @@ impl Recorder {
 
     /// Moves all events to the store and removes the spool file. Gives up after the time limit; the events are then left in the
     /// spool.
-    pub fn finish(mut self, limit: Duration) -> Result<Finished, RecordError> {
+    pub fn finish(&self, limit: Duration) -> Result<Finished, RecordError> {
         let drained = self.end_thread(limit).unwrap_or_default();
         let mut output = self.shared.output();
         let left_bytes = if drained.is_complete { 0 } else { output.backlog() };
@@ -116,9 +116,9 @@ impl Recorder {
         })
     }
 
-    fn end_thread(&mut self, limit: Duration) -> Option<Drained> {
-        let (thread, receiver) = self.thread.take()?;
-        self.shared.signal.finish(Instant::now() + limit, &thread);
+    fn end_thread(&self, limit: Duration) -> Option<Drained> {
+        let (thread, receiver) = self.thread.as_ref()?;
+        self.shared.signal.finish(Instant::now() + limit, thread);
         receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(limit + GRACE).ok()
     }
 }

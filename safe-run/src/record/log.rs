@@ -63,7 +63,7 @@ impl Record {
         let bytes = self.capture.bytes(stream);
         bytes.copy(0, bytes.len(), out)?;
         let mut last = *b"\n";
-        if bytes.len() > 0 {
+        if !bytes.is_empty() {
             bytes.read_at(bytes.len() - 1, &mut last)?;
         }
         out.write_all(if last == *b"\n" { b"\n" } else { b"\n\n" })

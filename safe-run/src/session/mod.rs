@@ -17,6 +17,6 @@ mod supervised_command;
 mod terminal;
 
 pub use io::{Input, Io, Observer};
-pub use signals::Signals;
+pub use signals::{Signals, TakenSignals};
 pub use start::record;
 pub use supervised_command::{CommandSignals, SupervisedCommand};

@@ -34,7 +34,7 @@ impl Signals {
 
     /// Blocks the signals of this process and forwards them to the pipe. Returns the signals that were not blocked before: the
     /// command must unblock them. Must be called while the process has a single thread, because new threads inherit the mask.
-    pub(crate) fn take_from_process(&self) -> io::Result<SigSet> {
+    pub fn take_from_process(&self) -> io::Result<TakenSignals> {
         let ignored = ignored();
         let wanted = ENDING.into_iter().chain(NOTIFYING).chain(TERMINAL);
         let taken: SigSet = wanted.filter(|signal| !contains(ignored, *signal)).collect();
@@ -50,6 +50,17 @@ impl Signals {
                 signals.send(u8::try_from(signal as i32).unwrap_or(0));
             }
         });
-        Ok(blocked.iter().filter(|signal| !before.contains(*signal)).collect())
+        Ok(TakenSignals(blocked.iter().filter(|signal| !before.contains(*signal)).collect()))
+    }
+}
+
+/// Signals that a process has blocked to receive them itself. A command that it starts must unblock them.
+#[derive(Debug, Clone, Copy)]
+pub struct TakenSignals(pub(crate) SigSet);
+
+impl TakenSignals {
+    /// No signals: those of this process stay as they are.
+    pub fn none() -> Self {
+        Self(SigSet::empty())
     }
 }

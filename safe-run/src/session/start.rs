@@ -7,7 +7,6 @@ use std::process::Child;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use nix::sys::signal::SigSet;
 use rustix::fs::Access;
 
 use super::input_relay::InputRelay;
@@ -15,6 +14,7 @@ use super::io::{Input, Io, Observer};
 use super::output_pipe::OutputPipe;
 use super::pty::{Pty, RawMode};
 use super::reading::READ_BYTES;
+use super::signals::TakenSignals;
 use super::state::{Phase, Session};
 use super::terminal::Terminal;
 use crate::capture::{Capture, Stream};
@@ -32,15 +32,15 @@ pub fn record(
 ) -> Result<Record, StartError> {
     let program = command.first().ok_or(StartError::NoCommand)?.to_string_lossy().into_owned();
     let Io { input, signals, received } = io;
-    let mut blocked = SigSet::empty();
+    let mut taken = TakenSignals::none();
     if options.owns_process {
-        blocked = signals.take_from_process().map_err(StartError::Setup)?;
+        taken = signals.take_from_process().map_err(StartError::Setup)?;
         supervision::adopt_orphans().map_err(StartError::Setup)?;
     }
     let (started_at, started) = (Timestamp::now(), Instant::now());
     supervision::check_possible(options)?;
     let StartedCommand { supervised, sources, relay } =
-        start(command, options, input, blocked).map_err(|error| setup_error(options, error))?;
+        start(command, options, input, taken).map_err(|error| setup_error(options, error))?;
     // Dropped at the end of this function, which restores the terminal on every path.
     let _raw_mode = options.terminal.then(RawMode::enter);
     let mut session = Session {
@@ -120,9 +120,9 @@ struct StartedCommand {
     relay: Option<InputRelay>,
 }
 
-fn start(command: &[OsString], options: &Options, input: Input, blocked: SigSet) -> io::Result<StartedCommand> {
+fn start(command: &[OsString], options: &Options, input: Input, taken: TakenSignals) -> io::Result<StartedCommand> {
     let supervise = |placement, streams| {
-        let setup = ProcessSetup { placement, blocked };
+        let setup = ProcessSetup { placement, blocked: taken.0 };
         supervision::supervise(options, &setup, command, streams)
     };
     if options.terminal {

@@ -5,10 +5,9 @@ use std::io;
 use std::process::Child;
 use std::sync::Arc;
 
-use nix::sys::signal::SigSet;
 use rustix::process::{Pid, Signal};
 
-use super::Signals;
+use super::signals::TakenSignals;
 use super::start::setup_error;
 use crate::options::Options;
 use crate::record::{Ending, StartError};
@@ -46,24 +45,19 @@ impl SupervisedCommand {
     /// Starts a command. Of the options, only those of the process apply: supervisor, working directory, environment and
     /// [`Options::owns_process`].
     ///
-    /// With `signals`, the signals of this process are sent there from now on instead of ending it; this must happen while the
-    /// process has a single thread.
+    /// `taken` are the signals that [`Signals::take_from_process`](super::Signals::take_from_process) has blocked: the command must receive them.
     pub fn start(
         command: &[OsString],
         options: &Options,
         streams: CommandStreams<'_>,
-        signals: Option<&Signals>,
+        taken: &TakenSignals,
     ) -> Result<Self, StartError> {
         let program = command.first().ok_or(StartError::NoCommand)?.to_string_lossy().into_owned();
         supervision::check_possible(options)?;
-        let blocked = match signals {
-            Some(signals) => signals.take_from_process().map_err(StartError::Setup)?,
-            None => SigSet::empty(),
-        };
         if options.owns_process {
             supervision::adopt_orphans().map_err(StartError::Setup)?;
         }
-        let setup = ProcessSetup { placement: Placement::NewGroup, blocked };
+        let setup = ProcessSetup { placement: Placement::NewGroup, blocked: taken.0 };
         let Supervised { connection, mut process } =
             supervision::supervise(options, &setup, command, streams).map_err(|error| setup_error(options, error))?;
         match connection.receive() {

@@ -111,7 +111,7 @@ fn piped(script: &str) -> (SupervisedCommand, std::io::PipeWriter, std::io::Pipe
         stderr: fs::File::create("/dev/null").unwrap().into(),
     };
     let command = ["sh".into(), "-c".into(), script.into()];
-    let command = SupervisedCommand::start(&command, &options(), streams, None).unwrap();
+    let command = SupervisedCommand::start(&command, &options(), streams, &TakenSignals::none()).unwrap();
     (command, to_command, from_command)
 }
 
@@ -150,6 +150,7 @@ fn a_supervised_command_that_does_not_exist_is_an_error_with_its_name() {
     let (input, _writer) = std::io::pipe().unwrap();
     let null = || fs::File::create("/dev/null").unwrap().into();
     let streams = CommandStreams { stdin: std::os::fd::AsFd::as_fd(&input), stdout: null(), stderr: null() };
-    let error = SupervisedCommand::start(&["no-such-program".into()], &options(), streams, None).unwrap_err();
+    let error =
+        SupervisedCommand::start(&["no-such-program".into()], &options(), streams, &TakenSignals::none()).unwrap_err();
     assert!(matches!(&error, StartError::Command { program, .. } if program == "no-such-program"), "{error}");
 }

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 34] = [
     "run",
     "merge",
     "compare",
@@ -34,6 +34,7 @@ const COMMANDS: [&str; 33] = [
     "contract compact",
     "contract validate",
     "guard",
+    "guard shim",
     "guard secrets",
     "guard secrets add",
     "guard secrets list",

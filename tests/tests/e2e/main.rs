@@ -23,6 +23,16 @@ mod export_run;
 mod full_output;
 mod gate_situations;
 #[cfg(unix)]
+mod guard_decisions;
+#[cfg(unix)]
+mod guard_events;
+#[cfg(unix)]
+mod guard_injection;
+#[cfg(unix)]
+mod guard_kit;
+#[cfg(unix)]
+mod guard_processes;
+#[cfg(unix)]
 mod guard_secrets;
 mod help;
 mod history;

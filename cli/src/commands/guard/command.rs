@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Exit;
 
-use super::secrets;
+use super::{secrets, shim};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -15,12 +15,14 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Shim(Box<shim::Args>),
     Secrets(secrets::Args),
 }
 
 /// Runs the command.
 pub(crate) fn run_guard(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     match &args.command {
+        Command::Shim(args) => shim::run(args, streams),
         Command::Secrets(args) => secrets::run(args, streams),
     }
 }

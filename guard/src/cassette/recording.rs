@@ -1,0 +1,147 @@
+//! Records the answers of a server.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_redaction::{Applied, Redactor};
+use counterproof_store::line_log::{LineLog, LineWriter, LockOptions, LogError};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Answer, Entry, Header, RequestKey, SCHEMA_VERSION, request_key};
+use crate::mcp::RequestId;
+
+/// A cassette that is being recorded.
+#[derive(Debug)]
+pub struct Recording {
+    path: Utf8PathBuf,
+    redactor: Redactor,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    writer: LineWriter,
+    requests: HashMap<RequestId, Request>,
+    tools: Option<String>,
+}
+
+#[derive(Debug)]
+struct Request {
+    key: RequestKey,
+    params: Option<String>,
+}
+
+/// A cassette that cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The file has lines already.
+    #[error("the cassette `{0}` exists")]
+    Exists(Utf8PathBuf),
+    /// The file cannot be written.
+    #[error("failed to record the cassette `{path}`")]
+    Write {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The reason.
+        source: LogError,
+    },
+    /// A line has no JSON form.
+    #[error("failed to serialise an answer")]
+    Serialise(#[from] serde_json::Error),
+}
+
+/// The members of a response that a cassette records.
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+impl Recording {
+    /// Starts a cassette in a new file, which only this process writes.
+    pub fn start(path: &Utf8Path, server_name: &str, redactor: Redactor) -> Result<Self, RecordingError> {
+        let write_error = |source| RecordingError::Write { path: path.to_owned(), source };
+        let options = LockOptions { wait: Duration::ZERO };
+        let mut writer = LineLog::new(path).lock(&options, |_| true).map_err(write_error)?;
+        if writer.length() > 0 {
+            return Err(RecordingError::Exists(path.to_owned()));
+        }
+        let header = Header {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            server_name: server_name.to_owned(),
+            recorded_at: Timestamp::now(),
+        };
+        writer.append(&line(&header)?).map_err(write_error)?;
+        Ok(Self {
+            path: path.to_owned(),
+            redactor,
+            state: Mutex::new(State { writer, requests: HashMap::new(), tools: None }),
+        })
+    }
+
+    /// Remembers a request that the server will answer.
+    pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) {
+        let key = request_key(method, params);
+        let params = params.map(|params| self.redactor.text(params, &mut Applied::default()));
+        self.state().requests.insert(id.clone(), Request { key, params });
+    }
+
+    /// Records the answers in a line of the server. Returns true if the list of tools has changed during the recording.
+    pub fn answers(&self, text: &str) -> Result<bool, RecordingError> {
+        let text = text.trim_ascii();
+        if !text.starts_with('[') {
+            return self.answer(text);
+        }
+        let elements: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+        elements.into_iter().try_fold(false, |changed, element| Ok(changed | self.answer(element.get())?))
+    }
+
+    fn answer(&self, text: &str) -> Result<bool, RecordingError> {
+        let Ok(response) = serde_json::from_str::<Response<'_>>(text) else { return Ok(false) };
+        let id = response.id.filter(|_| response.method.is_none());
+        let Some(id) = id.and_then(|id| RequestId::parse(id.get().as_bytes())) else { return Ok(false) };
+        let mut state = self.state();
+        let Some(request) = state.requests.remove(&id) else { return Ok(false) };
+        let (is_error, answer) = match (response.error, response.result) {
+            (Some(error), _) => (true, error.get()),
+            (None, Some(result)) => (false, result.get()),
+            (None, None) => return Ok(false),
+        };
+        let answer = self.redactor.text(answer, &mut Applied::default());
+        let raw: &RawValue = serde_json::from_str(&answer)?;
+        let params = request.params.as_deref().map(serde_json::from_str).transpose()?;
+        let entry = Entry {
+            method: request.key.method,
+            params_hash: request.key.params_hash,
+            params,
+            answer: if is_error { Answer::Error(raw) } else { Answer::Result(raw) },
+        };
+        let path = self.path.clone();
+        state.writer.append(&line(&entry)?).map_err(|source| RecordingError::Write { path, source })?;
+        if entry.method != "tools/list" || is_error {
+            return Ok(false);
+        }
+        let before = state.tools.replace(answer.clone());
+        Ok(before.is_some_and(|before| before != answer))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn line(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
+}

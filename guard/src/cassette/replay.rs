@@ -1,0 +1,184 @@
+//! Answers requests from a cassette.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::{Answer, Entry, Header, RequestKey, SCHEMA_VERSION, request_key};
+use crate::mcp::RequestId;
+
+/// Largest cassette in bytes. It is held in memory.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The code of an error about a request that is not in the cassette.
+const NOT_RECORDED: i64 = -32603;
+
+/// What happens to a request that is not in the cassette.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnMiss {
+    /// It is answered with an error. The server is not started.
+    #[default]
+    Error,
+    /// It is forwarded to the server.
+    Forward,
+}
+
+/// A cassette that is being replayed.
+#[derive(Debug)]
+pub struct Replay {
+    on_miss: OnMiss,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    answers: HashMap<RequestKey, VecDeque<Recorded>>,
+    /// The tools that the cassette has.
+    tools: Option<Recorded>,
+    /// Requests for the tools that were forwarded to the server.
+    asked_for_tools: Vec<RequestId>,
+}
+
+/// A recorded answer: the name of its member, and its JSON text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Recorded {
+    member: &'static str,
+    text: String,
+}
+
+/// What a cassette says about a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// The response, as JSON text.
+    Answer(String),
+    /// The request is not in the cassette. The response is an error, as JSON text.
+    Missing(String),
+    /// The request is forwarded.
+    Forward,
+}
+
+/// A cassette that cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The file cannot be read.
+    #[error("failed to read the cassette `{path}`")]
+    Read {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// A line is invalid.
+    #[error("invalid cassette: {path}:{line}: {problem}")]
+    Line {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Replay {
+    /// Reads a cassette.
+    pub fn read(path: &Utf8Path, on_miss: OnMiss) -> Result<Self, ReplayError> {
+        let read_error = |source| ReplayError::Read { path: path.to_owned(), source };
+        let bytes = read_file::read_argument(path, MAX_BYTES).map_err(read_error)?;
+        let mut state = State { answers: HashMap::new(), tools: None, asked_for_tools: Vec::new() };
+        for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            let invalid = |problem: String| ReplayError::Line { path: path.to_owned(), line: index + 1, problem };
+            if !line.ends_with(b"\n") {
+                return Err(invalid("the line is cut off: the recording was interrupted".to_owned()));
+            }
+            if index == 0 {
+                let header: Header = serde_json::from_slice(line).map_err(|error| invalid(error.to_string()))?;
+                if header.schema_version != SCHEMA_VERSION {
+                    return Err(invalid(format!(
+                        "`schema_version` is `{}`; this version reads `{SCHEMA_VERSION}`",
+                        header.schema_version
+                    )));
+                }
+                continue;
+            }
+            let entry: Entry<'_> = serde_json::from_slice(line).map_err(|error| invalid(error.to_string()))?;
+            state.add(entry);
+        }
+        if bytes.is_empty() {
+            let problem = "the file is empty".to_owned();
+            return Err(ReplayError::Line { path: path.to_owned(), line: 1, problem });
+        }
+        Ok(Self { on_miss, state: Mutex::new(state) })
+    }
+
+    /// True if requests that are not in the cassette need a server.
+    pub fn needs_server(&self) -> bool {
+        self.on_miss == OnMiss::Forward
+    }
+
+    /// Answers a request. Requests other than tool calls are forwarded if there is a server, which must see its handshake.
+    pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) -> Replayed {
+        let mut state = self.state();
+        if self.needs_server() && method != "tools/call" {
+            if method == "tools/list" {
+                state.asked_for_tools.push(id.clone());
+            }
+            return Replayed::Forward;
+        }
+        if let Some(recorded) = state.take(&request_key(method, params)) {
+            return Replayed::Answer(response(id, recorded.member, &recorded.text));
+        }
+        if self.needs_server() {
+            return Replayed::Forward;
+        }
+        // A client may ping at any time; a cassette need not have as many answers.
+        if method == "ping" {
+            return Replayed::Answer(response(id, "result", "{}"));
+        }
+        let message = format!("the cassette has no answer to this `{method}` request");
+        Replayed::Missing(response(id, "error", &json!({"code": NOT_RECORDED, "message": message}).to_string()))
+    }
+
+    /// Checks a response of the server to a forwarded request. Returns true if it lists other tools than the cassette.
+    pub fn has_other_tools(&self, id: &RequestId, result: &str) -> bool {
+        let mut state = self.state();
+        let Some(at) = state.asked_for_tools.iter().position(|asked| asked == id) else { return false };
+        state.asked_for_tools.swap_remove(at);
+        let tools = |text: &str| serde_json::from_str::<serde_json::Value>(text).map(|it| it["tools"].clone()).ok();
+        state.tools.as_ref().is_some_and(|recorded| tools(&recorded.text) != tools(result))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn add(&mut self, entry: Entry<'_>) {
+        let (member, text): (_, &RawValue) = match entry.answer {
+            Answer::Result(text) => ("result", text),
+            Answer::Error(text) => ("error", text),
+        };
+        let recorded = Recorded { member, text: text.get().to_owned() };
+        if entry.method == "tools/list" && self.tools.is_none() {
+            self.tools = Some(recorded.clone());
+        }
+        let key = RequestKey { method: entry.method, params_hash: entry.params_hash };
+        self.answers.entry(key).or_default().push_back(recorded);
+    }
+
+    /// Takes the next answer to a request. Only tool calls are used up: a client may list the tools again.
+    fn take(&mut self, key: &RequestKey) -> Option<Recorded> {
+        let answers = self.answers.get_mut(key)?;
+        if key.method == "tools/call" || answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
+    }
+}
+
+fn response(id: &RequestId, member: &str, text: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":{text}}}"#, id.as_json())
+}

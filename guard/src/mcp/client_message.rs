@@ -1,0 +1,314 @@
+//! Messages from the client: which of them are tool calls.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use counterproof_artifact::Sha256Digest;
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::keys::look_alike;
+use super::strict_json::parse_strict;
+use super::{RequestId, StrictError};
+
+/// The field of `_meta` that states the protocol revision of a stateless request.
+pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// A message of the client, or an element of a batch.
+#[derive(Debug)]
+pub enum ClientMessage<'a> {
+    /// Not a tool call: it is forwarded.
+    Other {
+        /// The message.
+        text: &'a str,
+        /// The method, or none for a response.
+        method: Option<Cow<'a, str>>,
+        /// The id.
+        id: Option<RequestId>,
+        /// The id of the request that a `notifications/cancelled` names.
+        cancels: Option<RequestId>,
+    },
+    /// A tool call.
+    Call(Box<ToolCall<'a>>),
+}
+
+/// A request `tools/call`.
+#[derive(Debug)]
+pub struct ToolCall<'a> {
+    /// The whole message.
+    pub text: &'a str,
+    /// The id; none if the message has no valid one. Such a call gets no answer.
+    pub id: Option<RequestId>,
+    /// The name of the tool. Empty if it is missing.
+    pub tool_name: String,
+    /// The arguments, or why they have no agreed value.
+    pub args: Result<Value, ToolCallProblem>,
+    /// The text of the arguments.
+    pub args_text: Cow<'a, str>,
+    /// True if the request has `inputResponses` or `requestState`: it continues an earlier one.
+    pub is_retry: bool,
+    /// The field `requestState`.
+    pub request_state: Option<String>,
+    /// True if the request states its protocol revision, as stateless requests do.
+    pub is_stateless: bool,
+    /// The token by which the client wants to be told about progress, as JSON text.
+    pub progress_token: Option<String>,
+}
+
+/// Why a tool call is ambiguous.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolCallProblem {
+    /// A key occurs twice.
+    #[error("{0}")]
+    Strict(#[from] StrictError),
+    /// A key differs only by case from one that decides.
+    #[error("the key `{key}` can be taken for `{known}`")]
+    LookAlike {
+        /// The key.
+        key: String,
+        /// The key for which it can be taken.
+        known: &'static str,
+    },
+    /// The name or the arguments have another type than MCP requires.
+    #[error("`params.{field}` is not {expected}")]
+    Type {
+        /// The field.
+        field: &'static str,
+        /// The required type.
+        expected: &'static str,
+    },
+}
+
+impl ToolCall<'_> {
+    /// The hash of the bytes of the arguments, for a call whose arguments have no agreed value.
+    pub fn raw_hash(&self) -> Sha256Digest {
+        Sha256Digest::from_bytes(self.args_text.as_bytes())
+    }
+}
+
+/// Reads a message of the client, or each message of a batch.
+pub fn read_client_message(text: &str) -> Result<Vec<ClientMessage<'_>>, StrictError> {
+    let trimmed = text.trim_ascii();
+    if trimmed.starts_with('[') {
+        let elements: Vec<&RawValue> = serde_json::from_str(trimmed).map_err(|error| invalid(&error))?;
+        return elements.into_iter().map(|element| read_one(element.get())).collect();
+    }
+    Ok(vec![read_one(trimmed)?])
+}
+
+fn invalid(error: &serde_json::Error) -> StrictError {
+    StrictError::Invalid(error.to_string())
+}
+
+fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
+    if !text.starts_with('{') {
+        // A batch within a batch, or a value that is no message. Servers refuse both.
+        serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
+        return Ok(ClientMessage::Other { text, method: None, id: None, cancels: None });
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let parts = deserializer.deserialize_map(PartsVisitor).and_then(|parts| deserializer.end().map(|()| parts));
+    let parts = parts.map_err(|error| invalid(&error))?;
+    let is_call = parts.methods.iter().any(|method| method == "tools/call");
+    if !is_call && parts.look_alike.as_ref().is_none_or(|(_, known)| *known != "method") {
+        let cancels = parts
+            .methods
+            .first()
+            .filter(|method| *method == "notifications/cancelled")
+            .and(parts.params)
+            .and_then(|params| serde_json::from_str::<Value>(params.get()).ok())
+            .and_then(|params| RequestId::from_value(params.get("requestId")?));
+        let id = parts.id.and_then(|id| RequestId::parse(id.get().as_bytes()));
+        return Ok(ClientMessage::Other { text, method: parts.methods.into_iter().next(), id, cancels });
+    }
+    Ok(ClientMessage::Call(Box::new(read_call(text, &parts))))
+}
+
+fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
+    let id = parts.id.and_then(|id| RequestId::parse(id.get().as_bytes()));
+    let params = parts.params.map_or("{}", RawValue::get);
+    let args_text = raw_member(params, "arguments").map_or(Cow::Borrowed("{}"), |raw| Cow::Borrowed(raw.get()));
+    let mut call = ToolCall {
+        text,
+        id,
+        tool_name: String::new(),
+        args: Ok(Value::Null),
+        args_text,
+        is_retry: false,
+        request_state: None,
+        is_stateless: false,
+        progress_token: None,
+    };
+    let mut message = match parse_strict(text.as_bytes()) {
+        Ok(message) => message,
+        Err(error) => {
+            // The name is for the record alone: the call is refused.
+            call.tool_name = lenient_name(params);
+            call.args = Err(error.into());
+            return call;
+        }
+    };
+    let params = message.get_mut("params").map(Value::take).unwrap_or_default();
+    let look_alike = parts.look_alike.clone().or_else(|| {
+        let keys = params.as_object().into_iter().flat_map(|params| params.keys());
+        keys.into_iter().find_map(|key| Some((key.clone(), look_alike(key)?)))
+    });
+    params.get("name").and_then(Value::as_str).unwrap_or_default().clone_into(&mut call.tool_name);
+    call.is_retry = params.get("inputResponses").is_some() || params.get("requestState").is_some();
+    call.request_state = params.get("requestState").map(state_text);
+    let meta = params.get("_meta");
+    call.is_stateless = meta.is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some());
+    call.progress_token = meta.and_then(|meta| meta.get("progressToken")).map(Value::to_string);
+    call.args = match (look_alike, params.get("name"), params.get("arguments")) {
+        (Some((key, known)), _, _) => Err(ToolCallProblem::LookAlike { key, known }),
+        (None, Some(Value::String(_)), None | Some(Value::Null)) => Ok(Value::Object(serde_json::Map::new())),
+        (None, Some(Value::String(_)), Some(args @ Value::Object(_))) => Ok(args.clone()),
+        (None, Some(Value::String(_)), Some(_)) => {
+            Err(ToolCallProblem::Type { field: "arguments", expected: "an object" })
+        }
+        (None, _, _) => Err(ToolCallProblem::Type { field: "name", expected: "a string" }),
+    };
+    call
+}
+
+/// The text of a state that the server gave to the client and gets back.
+pub(super) fn state_text(state: &Value) -> String {
+    state.as_str().map_or_else(|| state.to_string(), str::to_owned)
+}
+
+fn raw_member<'a>(object: &'a str, key: &str) -> Option<&'a RawValue> {
+    let members: std::collections::HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(object).ok()?;
+    members.get(key).copied()
+}
+
+fn lenient_name(params: &str) -> String {
+    raw_member(params, "name").and_then(|name| serde_json::from_str(name.get()).ok()).unwrap_or_default()
+}
+
+/// The parts of a message that decide what it is.
+#[derive(Default)]
+struct Parts<'a> {
+    id: Option<&'a RawValue>,
+    /// Every value of `method`: parsers disagree on which one counts.
+    methods: Vec<Cow<'a, str>>,
+    params: Option<&'a RawValue>,
+    look_alike: Option<(String, &'static str)>,
+}
+
+struct PartsVisitor;
+
+impl<'de> Visitor<'de> for PartsVisitor {
+    type Value = Parts<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON-RPC message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Parts<'de>, A::Error> {
+        let mut parts = Parts::default();
+        while let Some(key) = entries.next_key::<Cow<'de, str>>()? {
+            match &*key {
+                "id" => parts.id = Some(entries.next_value()?),
+                "params" => parts.params = Some(entries.next_value()?),
+                "method" => {
+                    let method: &RawValue = entries.next_value()?;
+                    parts.methods.extend(serde_json::from_str::<String>(method.get()).ok().map(Cow::Owned));
+                }
+                _ => {
+                    if let Some(known) = look_alike(&key) {
+                        parts.look_alike = Some((key.clone().into_owned(), known));
+                    }
+                    entries.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(text: &str) -> ToolCall<'_> {
+        match read_client_message(text).unwrap().remove(0) {
+            ClientMessage::Call(call) => *call,
+            other @ ClientMessage::Other { .. } => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_tool_call_has_a_name_arguments_and_an_id() {
+        let call = call(
+            r#" {"jsonrpc":"2.0","id":"a","method":"tools\/call","params":{"name":"push","arguments":{"force": true},
+            "_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
+        );
+        assert_eq!((&*call.tool_name, &*call.args_text), ("push", r#"{"force": true}"#));
+        assert_eq!(call.args.unwrap(), json!({"force": true}));
+        assert_eq!(call.id, RequestId::parse(br#""a""#));
+        assert!(call.is_stateless && !call.is_retry);
+        assert_eq!(call.progress_token.as_deref(), Some("7"));
+    }
+
+    #[test]
+    fn missing_arguments_are_an_empty_object() {
+        assert_eq!(call(r#"{"id":1,"method":"tools/call","params":{"name":"a"}}"#).args, Ok(json!({})));
+        assert_eq!(
+            call(r#"{"id":1,"method":"tools/call","params":{"name":"a","arguments":null}}"#).args,
+            Ok(json!({}))
+        );
+    }
+
+    #[test]
+    fn calls_on_which_parsers_disagree_have_a_problem() {
+        for text in [
+            r#"{"id":1,"method":"tools/call","params":{"name":"a","arguments":{"p":1,"p":2}}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#,
+            r#"{"id":1,"method":"ping","method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"id":1,"method":"tools/call","method":"ping","params":{"name":"a"}}"#,
+            r#"{"id":1,"method":"ping","Method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"a","arguments":[1]}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":7}}"#,
+            r#"{"id":1,"method":"tools/call"}"#,
+        ] {
+            assert!(call(text).args.is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_messages_are_recognised() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","x":1,"x":2}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"method":"tools/call"}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized","params":{"name":"tools/call"}}"#,
+            "7",
+        ] {
+            let messages = read_client_message(text).unwrap();
+            assert!(matches!(messages[..], [ClientMessage::Other { cancels: None, .. }]), "{text}");
+        }
+        let cancelled = r#"{"method":"notifications/cancelled","params":{"requestId":3}}"#;
+        let messages = read_client_message(cancelled).unwrap();
+        assert!(matches!(&messages[..], [ClientMessage::Other { cancels: Some(id), .. }] if id.as_json() == "3"));
+    }
+
+    #[test]
+    fn a_batch_has_a_message_for_each_element() {
+        let batch = r#"[{"id":1,"method":"ping"}, {"id":2,"method":"tools/call","params":{"name":"a"}}]"#;
+        let messages = read_client_message(batch).unwrap();
+        assert!(
+            matches!(&messages[..], [ClientMessage::Other { .. }, ClientMessage::Call(call)] if call.tool_name == "a")
+        );
+        assert!(read_client_message("[{}").is_err() && read_client_message("{\"a\":NaN}").is_err());
+    }
+
+    #[test]
+    fn a_retry_carries_the_state_of_the_server() {
+        let text = r#"{"id":2,"method":"tools/call","params":{"name":"a","inputResponses":{},"requestState":"s1"}}"#;
+        let call = call(text);
+        assert_eq!((call.is_retry, call.request_state.as_deref()), (true, Some("s1")));
+    }
+}

@@ -1,0 +1,10 @@
+//! The keys of messages that decide what a message is.
+
+/// Keys of a message and of the parameters of a tool call on which parsers must agree.
+const SIGNIFICANT: [&str; 9] =
+    ["jsonrpc", "id", "method", "params", "result", "error", "name", "arguments", "requestState"];
+
+/// Returns the significant key that a key may be taken for by parsers that ignore case, such as that of Go.
+pub(super) fn look_alike(key: &str) -> Option<&'static str> {
+    SIGNIFICANT.into_iter().find(|known| *known != key && known.eq_ignore_ascii_case(key))
+}

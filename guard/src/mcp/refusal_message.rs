@@ -1,0 +1,123 @@
+//! The answer to a refused call.
+
+use counterproof_ledger::event::{Action, DecisionRecord, EVENT_VERSION};
+use serde_json::{Map, Value, json};
+
+use super::RequestId;
+use crate::policy::{DenyAs, Responses};
+use crate::session::Refusal;
+
+/// The revision of the protocol, as far as refusals depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revision {
+    /// Revisions with `initialize`, up to 2025-11-25.
+    WithInitialize,
+    /// Stateless revisions, from 2026-07-28.
+    Stateless,
+}
+
+/// How refused calls are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalStyle {
+    /// With a JSON-RPC error.
+    Error,
+    /// With a result that has `isError`.
+    ToolResult,
+}
+
+impl RefusalStyle {
+    /// Chooses the style of a policy for a revision.
+    pub fn choose(deny_as: DenyAs, revision: Revision) -> Self {
+        match (deny_as, revision) {
+            (DenyAs::Error, _) | (DenyAs::Auto, Revision::WithInitialize) => RefusalStyle::Error,
+            (DenyAs::ToolResult, _) | (DenyAs::Auto, Revision::Stateless) => RefusalStyle::ToolResult,
+        }
+    }
+}
+
+/// Formats the answer to a refused call as JSON text without a newline.
+pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses, revision: Revision) -> String {
+    let decision = &refusal.decision;
+    let details = details(refusal);
+    // The id is JSON text already.
+    let id: Value = serde_json::from_str(id.as_json()).unwrap_or_default();
+    let message = match RefusalStyle::choose(responses.deny_as, revision) {
+        RefusalStyle::Error => json!({
+            "jsonrpc": "2.0",
+            "id": id,
+            "error": {
+                "code": code(decision.action, responses),
+                "message": decision.explain.summary,
+                "data": {"subluminal": details},
+            },
+        }),
+        RefusalStyle::ToolResult => {
+            let mut result = json!({
+                "content": [{"type": "text", "text": text(decision)}],
+                "isError": true,
+                "_meta": {"subluminal": details},
+            });
+            if revision == Revision::Stateless {
+                result["resultType"] = "complete".into();
+            }
+            json!({"jsonrpc": "2.0", "id": id, "result": result})
+        }
+    };
+    message.to_string()
+}
+
+/// Formats the answer to a message that is no valid JSON-RPC message.
+pub fn invalid_message(message: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": message}}).to_string()
+}
+
+const fn code(action: Action, responses: &Responses) -> i32 {
+    match action {
+        Action::Throttle => responses.codes.throttled,
+        Action::RejectWithHint => responses.codes.hint,
+        Action::TerminateRun => responses.codes.terminated,
+        Action::Allow | Action::Block => responses.codes.blocked,
+    }
+}
+
+/// The text that a model reads.
+fn text(decision: &DecisionRecord) -> String {
+    let mut text = decision.explain.summary.clone();
+    if let Some(hint) = &decision.hint
+        && hint.hint_text != text
+    {
+        text = format!("{text}\n{}", hint.hint_text);
+    }
+    if let Some(backoff) = decision.backoff_ms {
+        text = format!("{text}\nTry again in {backoff} ms.");
+    }
+    text
+}
+
+fn details(refusal: &Refusal) -> Value {
+    let Refusal { run_id, call, decision, .. } = refusal;
+    let mut details = Map::new();
+    let mut add = |key: &str, value: Value| details.insert(key.to_owned(), value);
+    add("v", EVENT_VERSION.into());
+    add("action", decision.action.name().into());
+    add("rule_id", decision.rule_id.clone().into());
+    add("reason_code", decision.explain.reason_code.clone().into());
+    add("summary", decision.explain.summary.clone().into());
+    add("run_id", run_id.clone().into());
+    add("call_id", call.call_id.as_str().into());
+    add("server_name", call.server_name.clone().into());
+    add("tool_name", call.tool_name.clone().into());
+    add("args_hash", call.args_hash.to_string().into());
+    add("policy", json!(decision.policy));
+    if let Some(backoff) = decision.backoff_ms {
+        add("backoff_ms", backoff.into());
+        add("retry_advice", format!("Try again in {backoff} ms.").into());
+    }
+    if let Some(hint) = &decision.hint {
+        add("hint", json!(hint));
+    }
+    if let Some(terminate) = &decision.terminate {
+        add("terminate", json!(terminate));
+    }
+    Value::Object(details)
+}

@@ -1,0 +1,31 @@
+//! The end of a tool call, as an adapter passes it to the session.
+
+use counterproof_artifact::Sha256Digest;
+use counterproof_ledger::event::{CallError, CallStatus};
+
+/// How a forwarded call ended.
+#[derive(Debug)]
+pub struct CallResult<'a> {
+    /// The status.
+    pub status: CallStatus,
+    /// The error, unless the status is `OK`. Its message is redacted and cut by the session.
+    pub error: Option<CallError>,
+    /// Size of the response in bytes.
+    pub bytes_out: u64,
+    /// The result.
+    pub result: ResultBytes<'a>,
+}
+
+/// The result of a call.
+#[derive(Debug)]
+pub enum ResultBytes<'a> {
+    /// There is none.
+    None,
+    /// Its JSON text.
+    Inspected(&'a [u8]),
+    /// It is too large to be inspected.
+    TooLarge {
+        /// The hash of its bytes.
+        hash: Sha256Digest,
+    },
+}

@@ -1,0 +1,436 @@
+//! The session: from a call to its decision, and from its result to its last event.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use counterproof_artifact::Sha256Digest;
+use counterproof_artifact::canonical_json::canonical_hash;
+use counterproof_ledger::event::{
+    Action, ArgsPreview, CallEnd, CallError, CallId, CallRef, CallStart, CallStatus, DecisionRecord, ErrorClass,
+    EventBody, Explanation, HintedCall, Mode, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary, SecretInjection,
+    Severity, ShimHealth, Termination, Transport,
+};
+use counterproof_redaction::Redactor;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::open_calls::{OpenCall, OpenCalls};
+use super::preview::{self, TRUNCATED};
+use super::{CallResult, EventSink, IncomingArgs, IncomingCall, ResultBytes, SinkError};
+use crate::identity::RunIdentity;
+use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
+
+/// What a session is made of.
+pub struct SessionOptions {
+    /// The name of the server, as configured in the client.
+    pub server_name: String,
+    /// The protocol by which calls arrive.
+    pub transport: Transport,
+    /// Who acts.
+    pub identity: RunIdentity,
+    /// The policy.
+    pub policy: Arc<Policy>,
+    /// The secrets that no event may contain.
+    pub redactor: Redactor,
+    /// Where the events go.
+    pub sink: Arc<dyn EventSink>,
+    /// Reports a problem of the guard itself to people. It is called at most once for each kind of problem.
+    pub warn: Box<dyn Fn(&str) + Send + Sync>,
+    /// Facts about the run for its first event.
+    pub meta: Map<String, Value>,
+    /// The secrets that the server received.
+    pub secrets: Vec<SecretInjection>,
+}
+
+/// One run of one server.
+pub struct Session {
+    server_name: String,
+    transport: Transport,
+    run_id: String,
+    policy: Arc<Policy>,
+    redactor: Redactor,
+    sink: Arc<dyn EventSink>,
+    warn: Box<dyn Fn(&str) + Send + Sync>,
+    started: Instant,
+    state: Mutex<State>,
+}
+
+/// What changes during a run.
+struct State {
+    engine: Engine,
+    open: OpenCalls,
+    summary: RunSummary,
+    calls_started: u64,
+    terminated: Option<DecisionRecord>,
+    is_finished: bool,
+    has_warned: bool,
+    has_reported_uninspected: bool,
+}
+
+/// What happens to a call.
+#[derive(Debug)]
+pub enum Verdict {
+    /// The adapter forwards the request and calls [`Session::end`] with the id.
+    Forward(CallId),
+    /// The adapter answers with an error and calls [`Session::refused`].
+    Refuse(Box<Refusal>),
+}
+
+/// A call that is not forwarded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The run.
+    pub run_id: String,
+    /// The call.
+    pub call: CallRef,
+    /// The decision.
+    pub decision: DecisionRecord,
+    started: Instant,
+}
+
+/// How the calls end that are open when a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenCallsEnd {
+    /// The status.
+    pub status: CallStatus,
+    /// The origin of the error.
+    pub class: ErrorClass,
+    /// The reason, one line.
+    pub message: &'static str,
+}
+
+impl Session {
+    /// Starts a run.
+    pub fn start(options: SessionOptions) -> Result<Self, SinkError> {
+        let engine = Engine::new(options.policy.clone(), &options.identity);
+        let session = Self {
+            server_name: options.server_name,
+            transport: options.transport,
+            run_id: options.identity.run_id,
+            policy: options.policy,
+            redactor: options.redactor,
+            sink: options.sink,
+            warn: options.warn,
+            started: Instant::now(),
+            state: Mutex::new(State {
+                engine,
+                open: OpenCalls::default(),
+                summary: RunSummary::default(),
+                calls_started: 0,
+                terminated: None,
+                is_finished: false,
+                has_warned: false,
+                has_reported_uninspected: false,
+            }),
+        };
+        let run = RunStart {
+            started_at: Timestamp::now(),
+            mode: session.policy.mode(),
+            policy: session.policy.reference(),
+            meta: Some(options.meta),
+        };
+        session.sink.record(EventBody::RunStart { run })?;
+        for secret_injection in options.secrets {
+            session.sink.record(EventBody::SecretInjection { secret_injection })?;
+        }
+        Ok(session)
+    }
+
+    /// Decides about a call, and records both.
+    pub fn begin(&self, incoming: &IncomingCall<'_>) -> Verdict {
+        let (args, args_hash) = match &incoming.args {
+            IncomingArgs::Inspected { value, .. } => (Some(Args::Inspected(value)), canonical_hash(value)),
+            IncomingArgs::TooLarge { hash } => (Some(Args::TooLarge), *hash),
+            IncomingArgs::Ambiguous { hash, .. } => (None, *hash),
+        };
+        let mut state = self.state();
+        if let Some(retry) = incoming.retry
+            && let Some(call_id) = state.open.resume(incoming.tool_name, &args_hash, retry.request_state)
+        {
+            return Verdict::Forward(call_id);
+        }
+        let call = CallRef {
+            call_id: CallId::new_random(),
+            server_name: self.server_name.clone(),
+            tool_name: incoming.tool_name.to_owned(),
+            args_hash,
+        };
+        let decision = match (&state.terminated, args, &incoming.args) {
+            (Some(record), _, _) => without_rules(record.clone()),
+            (None, _, IncomingArgs::Ambiguous { problem, .. }) => without_rules(self.ambiguous(problem)),
+            (None, args, _) => {
+                let facts = CallFacts {
+                    server_name: &self.server_name,
+                    tool_name: incoming.tool_name,
+                    args: args.unwrap_or(Args::TooLarge),
+                    args_hash: &args_hash,
+                    bytes_in: incoming.bytes_in,
+                    transport: self.transport,
+                };
+                state.engine.decide(&facts, self.started.elapsed())
+            }
+        };
+        if state.is_finished {
+            return Verdict::Refuse(Box::new(self.refusal(call, self.ended())));
+        }
+        state.calls_started += 1;
+        let recorded = self.record_begin(incoming, &call, &decision, state.calls_started);
+        let mut record = decision.record;
+        if let Err(error) = recorded {
+            self.warn_once(&mut state, &error);
+            if record.action == Action::Allow && self.fails_closed() {
+                record = self.unrecorded();
+            }
+        }
+        if record.action == Action::TerminateRun && state.terminated.is_none() {
+            state.terminated = Some(record.clone());
+        }
+        if record.action == Action::Allow {
+            let call_id = call.call_id.clone();
+            state.open.insert(call);
+            return Verdict::Forward(call_id);
+        }
+        Verdict::Refuse(Box::new(self.refusal(call, record)))
+    }
+
+    fn refusal(&self, call: CallRef, decision: DecisionRecord) -> Refusal {
+        Refusal { run_id: self.run_id.clone(), call, decision, started: Instant::now() }
+    }
+
+    fn record_begin(
+        &self,
+        incoming: &IncomingCall<'_>,
+        call: &CallRef,
+        decision: &Decision,
+        seq: u64,
+    ) -> Result<(), SinkError> {
+        let (preview, args_stream_hash) = match &incoming.args {
+            IncomingArgs::Inspected { text, .. } => (self.args_preview(text), None),
+            IncomingArgs::TooLarge { hash } => {
+                (ArgsPreview { truncated: true, args_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))
+            }
+            IncomingArgs::Ambiguous { .. } => (ArgsPreview { truncated: true, args_preview: None }, None),
+        };
+        let start = CallStart {
+            call: call.clone(),
+            transport: self.transport,
+            bytes_in: incoming.bytes_in,
+            preview,
+            seq,
+            tags: decision.tags.clone(),
+            timeout_ms: incoming.timeout_ms,
+            args_stream_hash,
+        };
+        self.sink.record(EventBody::ToolCallStart { call: start })?;
+        let record = decision.record.clone();
+        self.sink.record(EventBody::ToolCallDecision { call: call.clone(), decision: record })?;
+        if let Some(breaker) = &decision.breaker {
+            self.sink.record(EventBody::BreakerTrip { call: call.clone(), breaker: breaker.clone() })?;
+        }
+        if let Some(hint) = &decision.record.hint {
+            let call = HintedCall { call_id: call.call_id.clone() };
+            self.sink.record(EventBody::HintIssued { call, hint: hint.clone() })?;
+        }
+        Ok(())
+    }
+
+    fn args_preview(&self, text: &str) -> ArgsPreview {
+        let preview = preview::preview(text.as_bytes(), &self.redactor);
+        ArgsPreview { truncated: preview.is_truncated, args_preview: Some(preview.text) }
+    }
+
+    /// Records a message that the adapter could not inspect.
+    pub fn report_uninspected(&self, problem: &str) {
+        let mut state = self.state();
+        let message = preview::message(problem, &self.redactor);
+        if !std::mem::replace(&mut state.has_reported_uninspected, true) {
+            (self.warn)(&format!("a message cannot be inspected: {message}"));
+        }
+        let health = ShimHealth { code: "uninspected_message".to_owned(), message };
+        if let Err(error) = self.sink.record(EventBody::ShimHealth { health }) {
+            self.warn_once(&mut state, &error);
+        }
+    }
+
+    /// Returns true if messages that cannot be inspected, and calls that cannot be recorded, are refused.
+    pub fn fails_closed(&self) -> bool {
+        self.policy.mode() != Mode::Observe && self.policy.defaults().decision_on_error == OnError::Block
+    }
+
+    /// The decision about a call whose events could not be recorded.
+    fn unrecorded(&self) -> DecisionRecord {
+        let summary = "the call cannot be recorded, and the policy refuses calls without a record";
+        self.block("RECORDING_FAILED", Severity::Critical, summary.to_owned())
+    }
+
+    /// The decision about a call that arrives after the last event.
+    fn ended(&self) -> DecisionRecord {
+        self.block("RUN_ENDED", Severity::Warn, "the run has ended".to_owned())
+    }
+
+    /// The decision about a request on which parsers disagree.
+    fn ambiguous(&self, problem: &str) -> DecisionRecord {
+        self.block("AMBIGUOUS_REQUEST", Severity::Warn, format!("the request is ambiguous: {problem}"))
+    }
+
+    /// A refusal for which no rule is the reason.
+    fn block(&self, reason_code: &str, severity: Severity, summary: String) -> DecisionRecord {
+        DecisionRecord {
+            action: Action::Block,
+            rule_id: None,
+            severity,
+            explain: Explanation { summary, reason_code: reason_code.to_owned() },
+            policy: self.policy.reference(),
+            backoff_ms: None,
+            hint: None,
+            terminate: None,
+            observed: None,
+        }
+    }
+
+    /// Records the end of a refused call. `bytes_out` is the size of the response to the client.
+    pub fn refused(&self, refusal: &Refusal, bytes_out: u64) {
+        let mut state = self.state();
+        if state.is_finished {
+            return;
+        }
+        let action = refusal.decision.action;
+        if action == Action::Throttle {
+            state.summary.calls_throttled += 1;
+        } else {
+            state.summary.calls_blocked += 1;
+        }
+        let error = CallError {
+            class: ErrorClass::PolicyBlock,
+            message: preview::message(&refusal.decision.explain.summary, &self.redactor),
+            code: Some(refusal.decision.explain.reason_code.clone()),
+            retryable: Some(action == Action::Throttle),
+        };
+        let end = CallEnd {
+            call: refusal.call.clone(),
+            status: CallStatus::Error,
+            latency_ms: milliseconds(refusal.started.elapsed()),
+            bytes_out,
+            preview: ResultPreview::default(),
+            error: Some(error),
+            result_stream_hash: None,
+        };
+        self.record_end(&mut state, end);
+    }
+
+    /// Records the end of a forwarded call. Does nothing if the call has already ended.
+    pub fn end(&self, call_id: &CallId, result: CallResult<'_>) {
+        let mut state = self.state();
+        let Some(open) = state.open.take(call_id) else { return };
+        self.end_call(&mut state, open, result);
+    }
+
+    fn end_call(&self, state: &mut State, open: OpenCall, result: CallResult<'_>) {
+        let outcome = CallOutcome {
+            server_name: &self.server_name,
+            tool_name: &open.call.tool_name,
+            is_error: matches!(result.status, CallStatus::Error | CallStatus::Timeout),
+        };
+        state.engine.record_outcome(&outcome, self.started.elapsed());
+        state.summary.calls_allowed += 1;
+        let (preview, result_stream_hash) = self.result_preview(&result.result);
+        let mut error = result.error;
+        if let Some(error) = &mut error {
+            error.message = preview::message(&error.message, &self.redactor);
+        }
+        let end = CallEnd {
+            call: open.call,
+            status: result.status,
+            latency_ms: milliseconds(open.started.elapsed()),
+            bytes_out: result.bytes_out,
+            preview,
+            error,
+            result_stream_hash,
+        };
+        self.record_end(state, end);
+    }
+
+    fn result_preview(&self, result: &ResultBytes<'_>) -> (ResultPreview, Option<Sha256Digest>) {
+        match result {
+            ResultBytes::None => (ResultPreview::default(), None),
+            ResultBytes::Inspected(bytes) => {
+                let preview = preview::preview(bytes, &self.redactor);
+                (ResultPreview { truncated: preview.is_truncated, result_preview: Some(preview.text) }, None)
+            }
+            ResultBytes::TooLarge { hash } => {
+                (ResultPreview { truncated: true, result_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))
+            }
+        }
+    }
+
+    fn record_end(&self, state: &mut State, end: CallEnd) {
+        state.summary.calls_total += 1;
+        state.summary.errors_total += u64::from(end.status != CallStatus::Ok);
+        if let Err(error) = self.sink.record(EventBody::ToolCallEnd(end)) {
+            self.warn_once(state, &error);
+        }
+    }
+
+    /// Marks a call whose server asked the client for input. The next request with the same tool, arguments and state continues it.
+    pub fn wait_for_input(&self, call_id: &CallId, request_state: Option<String>) {
+        self.state().open.wait_for_input(call_id, request_state);
+    }
+
+    /// Number of forwarded calls that have not ended.
+    pub fn open_calls(&self) -> usize {
+        self.state().open.len()
+    }
+
+    /// Why the run was terminated by a rule, if it was.
+    pub fn termination(&self) -> Option<Termination> {
+        self.state().terminated.as_ref()?.terminate.clone()
+    }
+
+    /// Ends the run: ends the open calls, and records the last event. Later calls of methods have no effect on the record.
+    pub fn finish(&self, status: RunStatus, open_calls: OpenCallsEnd) {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.is_finished, true) {
+            return;
+        }
+        for open in state.open.take_all() {
+            let error = CallError {
+                class: open_calls.class,
+                message: open_calls.message.to_owned(),
+                code: None,
+                retryable: None,
+            };
+            let result =
+                CallResult { status: open_calls.status, error: Some(error), bytes_out: 0, result: ResultBytes::None };
+            self.end_call(&mut state, open, result);
+        }
+        state.summary.duration_ms = milliseconds(self.started.elapsed());
+        let run = RunEnd { ended_at: Timestamp::now(), status, summary: state.summary };
+        if let Err(error) = self.sink.record(EventBody::RunEnd { run }) {
+            self.warn_once(&mut state, &error);
+        }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn warn_once(&self, state: &mut State, error: &SinkError) {
+        if !std::mem::replace(&mut state.has_warned, true) {
+            (self.warn)(&error.to_string());
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn without_rules(record: DecisionRecord) -> Decision {
+    Decision { record, tags: Vec::new(), breaker: None }
+}
+
+/// Rounds up, so that only an instant takes 0 ms.
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,411 @@
+//! The process of a shim: starts the server, runs both directions, and ends everything in bounded time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, PipeReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Termination};
+use counterproof_redaction::{Applied, Redactor};
+use counterproof_safe_run::{
+    CommandSignals, CommandStreams, Ending, Options, StartError, SupervisedCommand, TakenSignals,
+};
+use rustix::fs::{Mode, OFlags};
+
+use super::{ClientEnd, ClientOutput, ClientPump, LineReader, PendingCalls, Piece, ServerEnd, ServerPump};
+use crate::session::{OpenCallsEnd, Session};
+
+const TERM: i32 = 15;
+
+/// How long the server may run after its input has ended, after a signal, and after TERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long the server may work on open calls after its input has ended.
+const LAST_CALLS: Duration = Duration::from_mins(1);
+
+/// How long to read what the server has written before it ended.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What a shim runs.
+pub struct ShimOptions<'a> {
+    /// The command of the server.
+    pub command: &'a [OsString],
+    /// Changes of its environment: secrets, and variables that it must not see.
+    pub environment: BTreeMap<OsString, Option<OsString>>,
+    /// The injected secrets, which the client must not receive.
+    pub secrets: Option<Redactor>,
+    /// The run.
+    pub session: Arc<Session>,
+    /// The signals of this process, as [`counterproof_safe_run::Signals::take_from_process`] sends them.
+    pub signals: PipeReader,
+    /// The signals that were taken.
+    pub taken: TakenSignals,
+    /// Called when a rule ends the run.
+    pub on_terminated: Box<dyn Fn(&Termination)>,
+}
+
+/// How a shim ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShimEnd {
+    /// How the run ended.
+    pub status: RunStatus,
+    /// How the server ended.
+    pub server: Ending,
+}
+
+/// A server that was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum ShimError {
+    /// The command failed to start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A pipe or a thread could not be created.
+    #[error("failed to set up the streams of the server: {0}")]
+    Setup(#[from] io::Error),
+}
+
+/// What happens while a shim runs.
+#[derive(Debug, Clone, Copy)]
+enum Happened {
+    ClientClosed,
+    ClientGone,
+    ServerClosed,
+    ServerEnded(Ending),
+    Signal(u8),
+    Terminated,
+}
+
+/// Runs a shim on the standard streams of this process until the server has ended. Records the end of the run.
+pub fn run_shim(options: ShimOptions<'_>) -> Result<ShimEnd, ShimError> {
+    let session = options.session.clone();
+    match start(options) {
+        Ok(mut running) => {
+            let end = running.run();
+            session.finish(end.status, open_calls_end(end.status));
+            Ok(end)
+        }
+        Err(error) => {
+            session.finish(RunStatus::Failed, open_calls_end(RunStatus::Failed));
+            Err(error)
+        }
+    }
+}
+
+/// How calls end whose response never came.
+const fn open_calls_end(status: RunStatus) -> OpenCallsEnd {
+    match status {
+        RunStatus::Cancelled => OpenCallsEnd {
+            status: CallStatus::Cancelled,
+            class: ErrorClass::Unknown,
+            message: "the run was cancelled before the server answered",
+        },
+        RunStatus::Terminated => OpenCallsEnd {
+            status: CallStatus::Cancelled,
+            class: ErrorClass::PolicyBlock,
+            message: "a rule ended the run before the server answered",
+        },
+        RunStatus::Failed | RunStatus::Succeeded => OpenCallsEnd {
+            status: CallStatus::Error,
+            class: ErrorClass::Transport,
+            message: "the server ended without an answer",
+        },
+    }
+}
+
+/// A shim whose threads run.
+struct Running {
+    session: Arc<Session>,
+    happened: Receiver<Happened>,
+    signals: CommandSignals,
+    waiter: Option<thread::JoinHandle<SupervisedCommand>>,
+    on_terminated: Box<dyn Fn(&Termination)>,
+    /// What happens next if nothing else does.
+    deadline: Option<(Instant, Next)>,
+    status: Option<RunStatus>,
+    /// True if this process has ended the server.
+    has_stopped_server: bool,
+    ending: Option<Ending>,
+    is_server_closed: bool,
+    last_calls_until: Option<Instant>,
+}
+
+/// What a deadline does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Terminate,
+    Kill,
+    /// Kill what is left after the server itself has ended.
+    Finish,
+}
+
+fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
+    let (server_input, to_server) = io::pipe()?;
+    let (from_server, server_output) = io::pipe()?;
+    let (stderr, from_stderr) = stderr(options.secrets.is_some())?;
+    let run = Options { owns_process: true, environment: options.environment, ..Options::default() };
+    let streams = CommandStreams { stdin: server_input.as_fd(), stdout: server_output.into(), stderr };
+    let command = SupervisedCommand::start(options.command, &run, streams, &options.taken)?;
+    // Only the server holds its end now: when this process closes the other end, the server's input ends.
+    drop(server_input);
+    let (sender, happened) = mpsc::channel();
+    let signals = command.signals();
+    let pending = Arc::new(PendingCalls::default());
+    let stdout = File::from(rustix::stdio::stdout().try_clone_to_owned()?);
+    let client = Arc::new(ClientOutput::new(Box::new(stdout)));
+    spawn_client(&options.session, &pending, &client, to_server, &sender)?;
+    spawn_server(&options.session, &pending, &client, from_server, options.secrets.clone(), &sender)?;
+    if let (Some(from_stderr), Some(secrets)) = (from_stderr, options.secrets) {
+        thread::Builder::new().name("stderr".to_owned()).spawn(move || forward_stderr(from_stderr, &secrets))?;
+    }
+    spawn_signals(options.signals, &sender)?;
+    let waiter = thread::Builder::new().name("server".to_owned()).spawn(move || {
+        let _ = sender.send(Happened::ServerEnded(command.wait()));
+        command
+    })?;
+    Ok(Running {
+        session: options.session,
+        happened,
+        signals,
+        waiter: Some(waiter),
+        on_terminated: options.on_terminated,
+        deadline: None,
+        status: None,
+        has_stopped_server: false,
+        ending: None,
+        is_server_closed: false,
+        last_calls_until: None,
+    })
+}
+
+/// Returns the standard error of the server. It is our own, unless secrets must be masked in it.
+fn stderr(has_secrets: bool) -> io::Result<(OwnedFd, Option<PipeReader>)> {
+    if has_secrets {
+        let (reader, writer) = io::pipe()?;
+        return Ok((writer.into(), Some(reader)));
+    }
+    Ok((rustix::stdio::stderr().try_clone_to_owned()?, None))
+}
+
+fn spawn_client(
+    session: &Arc<Session>,
+    pending: &Arc<PendingCalls>,
+    client: &Arc<ClientOutput>,
+    to_server: io::PipeWriter,
+    sender: &Sender<Happened>,
+) -> io::Result<()> {
+    let (session, pending, client, sender) = (session.clone(), pending.clone(), client.clone(), sender.clone());
+    let input = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
+    thread::Builder::new().name("client".to_owned()).spawn(move || {
+        let on_terminated = || {
+            let _ = sender.send(Happened::Terminated);
+        };
+        let pump = ClientPump { session: &session, pending: &pending, client: &client, on_terminated: &on_terminated };
+        let end = pump.run(input, to_server);
+        // A client that goes on writing to a server that reads nothing gets an error, as it would without the guard.
+        if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+            let _ = rustix::stdio::dup2_stdin(&nothing);
+        }
+        let _ = match end {
+            ClientEnd::Closed | ClientEnd::Unreadable(_) => sender.send(Happened::ClientClosed),
+            ClientEnd::ClientGone => sender.send(Happened::ClientGone),
+            // The end of the server is reported by the thread that waits for it.
+            ClientEnd::ServerGone => Ok(()),
+        };
+    })?;
+    Ok(())
+}
+
+fn spawn_server(
+    session: &Arc<Session>,
+    pending: &Arc<PendingCalls>,
+    client: &Arc<ClientOutput>,
+    from_server: PipeReader,
+    secrets: Option<Redactor>,
+    sender: &Sender<Happened>,
+) -> io::Result<()> {
+    let (session, pending, client, sender) = (session.clone(), pending.clone(), client.clone(), sender.clone());
+    thread::Builder::new().name("server-output".to_owned()).spawn(move || {
+        let pump = ServerPump { session: &session, pending: &pending, client: &client, secrets: secrets.as_ref() };
+        // The reader is dropped here, so a server that goes on writing gets an error.
+        if matches!(pump.run(from_server), ServerEnd::ClientGone) {
+            let _ = sender.send(Happened::ClientGone);
+        }
+        let _ = sender.send(Happened::ServerClosed);
+    })?;
+    Ok(())
+}
+
+fn spawn_signals(mut signals: PipeReader, sender: &Sender<Happened>) -> io::Result<()> {
+    let sender = sender.clone();
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut signal = [0];
+        while signals.read_exact(&mut signal).is_ok() {
+            if sender.send(Happened::Signal(signal[0])).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// Forwards the lines of the server's standard error without secrets.
+fn forward_stderr(from_stderr: PipeReader, secrets: &Redactor) {
+    let mut reader = LineReader::new(from_stderr);
+    while let Ok(Some(Piece::Line(bytes) | Piece::Part { bytes, .. })) = reader.next_piece() {
+        let redacted = secrets.bytes(bytes, &mut Applied::default());
+        if io::stderr().write_all(&redacted).is_err() {
+            return;
+        }
+    }
+}
+
+impl Running {
+    fn run(&mut self) -> ShimEnd {
+        while !(self.ending.is_some() && self.is_server_closed) {
+            match self.next() {
+                Ok(happened) => self.handle(happened),
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.on_deadline() {
+                        break;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.finish()
+    }
+
+    fn next(&self) -> Result<Happened, RecvTimeoutError> {
+        match self.deadline {
+            Some((deadline, _)) => self.happened.recv_timeout(deadline.saturating_duration_since(Instant::now())),
+            None => self.happened.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    fn handle(&mut self, happened: Happened) {
+        match happened {
+            Happened::ClientClosed => {
+                self.status.get_or_insert(RunStatus::Succeeded);
+                self.last_calls_until = Some(Instant::now() + LAST_CALLS);
+                self.end_within(GRACE, Next::Terminate);
+            }
+            Happened::ClientGone => {
+                self.status.get_or_insert(RunStatus::Succeeded);
+                self.last_calls_until = None;
+                self.end_within(GRACE, Next::Terminate);
+            }
+            Happened::Terminated => {
+                if let Some(termination) = self.session.termination() {
+                    (self.on_terminated)(&termination);
+                }
+                self.status = Some(RunStatus::Terminated);
+                self.stop_server(TERM);
+            }
+            Happened::Signal(signal) => self.handle_signal(signal),
+            Happened::ServerClosed => self.is_server_closed = true,
+            Happened::ServerEnded(ending) => {
+                self.ending = Some(ending);
+                self.deadline = Some((Instant::now() + DRAIN, Next::Finish));
+            }
+        }
+    }
+
+    fn handle_signal(&mut self, signal: u8) {
+        match rustix::process::Signal::from_named_raw(i32::from(signal)) {
+            Some(rustix::process::Signal::TSTP) => {
+                self.signals.send(i32::from(signal));
+                let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+            }
+            Some(
+                rustix::process::Signal::INT
+                | rustix::process::Signal::TERM
+                | rustix::process::Signal::HUP
+                | rustix::process::Signal::QUIT
+                | rustix::process::Signal::XCPU,
+            ) => {
+                if self.status != Some(RunStatus::Terminated) {
+                    self.status = Some(RunStatus::Cancelled);
+                }
+                self.stop_server(i32::from(signal));
+            }
+            _ => self.signals.send(i32::from(signal)),
+        }
+    }
+
+    /// Sends a signal that ends the server, and kills it after the grace time.
+    fn stop_server(&mut self, signal: i32) {
+        if self.ending.is_none() {
+            self.has_stopped_server = true;
+            self.last_calls_until = None;
+            self.signals.send(signal);
+            self.end_within(GRACE, Next::Kill);
+        }
+    }
+
+    /// Sets a deadline, unless an earlier one is set.
+    fn end_within(&mut self, time: Duration, next: Next) {
+        let deadline = Instant::now() + time;
+        if self.deadline.is_none_or(|(earlier, _)| earlier > deadline || next == Next::Kill) && self.ending.is_none() {
+            self.deadline = Some((deadline, next));
+        }
+    }
+
+    /// Returns true if the run is over.
+    fn on_deadline(&mut self) -> bool {
+        let next = self.deadline.take().map(|(_, next)| next);
+        match next {
+            Some(Next::Terminate) => {
+                let now = Instant::now();
+                if self.last_calls_until.is_some_and(|until| now < until) && self.session.open_calls() > 0 {
+                    // The client reads on: a script that pipes requests into a server waits for all answers.
+                    self.deadline = Some((now + Duration::from_millis(100), Next::Terminate));
+                    return false;
+                }
+                self.stop_server(TERM);
+                false
+            }
+            Some(Next::Kill) => {
+                self.signals.kill();
+                // Nothing but a process that even KILL does not end can take longer.
+                self.deadline = Some((Instant::now() + GRACE, Next::Finish));
+                false
+            }
+            Some(Next::Finish) | None => true,
+        }
+    }
+
+    /// Kills what is left, and waits for the last bytes.
+    fn finish(&mut self) -> ShimEnd {
+        let ending = self.ending.unwrap_or(Ending::Killed(9));
+        self.signals.kill();
+        if self.ending.is_some()
+            && let Some(command) = self.waiter.take().and_then(|waiter| waiter.join().ok())
+        {
+            command.finish();
+        }
+        // With all processes gone, the server's output ends.
+        let deadline = Instant::now() + DRAIN;
+        while !self.is_server_closed {
+            match self.happened.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Happened::ServerClosed) => self.is_server_closed = true,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        ShimEnd { status: self.status(ending), server: ending }
+    }
+
+    fn status(&self, ending: Ending) -> RunStatus {
+        let is_crash = !self.has_stopped_server && (!ending.is_success() || self.session.open_calls() > 0);
+        match self.status {
+            Some(RunStatus::Cancelled | RunStatus::Terminated) => self.status.unwrap_or(RunStatus::Failed),
+            _ if is_crash => RunStatus::Failed,
+            _ => RunStatus::Succeeded,
+        }
+    }
+}

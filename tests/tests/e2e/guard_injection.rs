@@ -1,0 +1,122 @@
+//! Injected secrets: the server receives them, and nothing else does.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use counterproof_tests::files_below;
+use serde_json::json;
+
+use crate::guard_kit::{GuardFolder, text};
+
+const SECRET: &str = "tok\"en/with+specials=1234";
+
+const BINDINGS: &str =
+    r#"{"server_name": "test", "secret_bindings": [{"inject_as": "TOKEN", "secret_ref": "MY_TOKEN"}]}"#;
+
+fn folder(rules: &str) -> GuardFolder {
+    GuardFolder::new()
+        .with_rules(rules)
+        .with_file("secrets.json", BINDINGS)
+        .with_option("--secrets", "secrets.json")
+        .with_variable("SUB_SECRET_MY_TOKEN", SECRET)
+}
+
+/// Fails if bytes contain the secret in any common form.
+#[track_caller]
+fn assert_clean(name: &str, bytes: &[u8]) {
+    let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent: String = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let json = serde_json::to_string(SECRET).unwrap();
+    let json = json.trim_matches('"');
+    let twice = serde_json::to_string(json).unwrap();
+    let forms = [SECRET, &hex, &percent, json, twice.trim_matches('"'), &STANDARD.encode(SECRET)];
+    for form in forms {
+        let found = bytes.windows(form.len()).any(|window| window == form.as_bytes());
+        assert!(!found, "{name} contains {form:?}");
+    }
+}
+
+/// Checks every byte that left the shim: what the client received, standard error, and every file.
+#[track_caller]
+fn assert_all_clean(folder: &GuardFolder, received: &[Vec<u8>], stderr: &str) {
+    for line in received {
+        assert_clean("the output", line);
+    }
+    assert_clean("standard error", stderr.as_bytes());
+    let files = files_below(folder.sandbox.root());
+    assert!(files.iter().any(|(path, _)| path.ends_with("state/counterproof/ledger.db")), "the ledger is checked");
+    for (path, bytes) in &files {
+        assert_clean(path.as_str(), bytes);
+    }
+}
+
+#[test]
+fn sec_001_the_server_uses_a_secret_that_the_agent_never_sees() {
+    let folder = folder("  []\n");
+    let mut client = folder.start();
+    assert_eq!(text(&client.call("authorized", &json!({"name": "TOKEN"}))), "authorized");
+    assert_eq!(text(&client.call("environment", &json!({"name": "SUB_SECRET_MY_TOKEN"}))), "not set");
+    let (_, stderr) = client.close();
+    assert_all_clean(&folder, &[], &stderr);
+}
+
+#[test]
+fn a_server_that_prints_its_secrets_does_not_reveal_them() {
+    let folder = folder("  []\n");
+    let mut client = folder.start();
+    client.send_request("tools/call", &json!({"name": "environment", "arguments": {"name": "TOKEN"}}));
+    let mut received = vec![client.receive_line().unwrap()];
+    // An agent that knows the secret from elsewhere sends it.
+    for args in [json!({"text": SECRET}), json!({"text": STANDARD.encode(SECRET)}), json!({(SECRET): 1})] {
+        client.send_request("tools/call", &json!({"name": "complain", "arguments": args}));
+        received.push(client.receive_line().unwrap());
+        client.send_request("tools/call", &json!({"name": "echo", "arguments": args}));
+        received.push(client.receive_line().unwrap());
+    }
+    let (_, stderr) = client.close();
+    assert!(stderr.contains("[REDACTED]"), "{stderr}");
+    assert_all_clean(&folder, &received, &stderr);
+}
+
+#[test]
+fn err_004_refusals_contain_no_secret() {
+    let folder = folder("  - {rule_id: d, kind: deny, match: {tool_name: {glob: [echo]}}}\n");
+    let mut client = folder.start();
+    client.send_request("tools/call", &json!({"name": "echo", "arguments": {"token": SECRET}}));
+    let line = client.receive_line().unwrap();
+    assert!(String::from_utf8_lossy(&line).contains("-32081"));
+    let (_, stderr) = client.close();
+    assert_all_clean(&folder, &[line], &stderr);
+}
+
+#[test]
+fn previews_contain_no_keys_of_known_formats() {
+    let folder = GuardFolder::new();
+    let mut client = folder.start();
+    client.call("echo", &json!({"a": "sk-secret-key-12345", "b": "ghp_github_token_abc", "c": "password123"}));
+    client.close();
+    let events = folder.event_lines().concat();
+    for secret in ["sk-secret-key-12345", "ghp_github_token_abc", "password123"] {
+        assert!(!events.contains(secret), "{events}");
+    }
+}
+
+#[test]
+fn sec_002_the_injection_of_a_secret_is_recorded_without_its_value() {
+    let folder = folder("  []\n");
+    folder.start().close();
+    let events = folder.events_of("secret_injection");
+    let expected = json!({"inject_as": "TOKEN", "secret_ref": "MY_TOKEN", "source": "env", "success": true});
+    assert_eq!(events[0]["secret_injection"], expected);
+}
+
+#[test]
+fn a_server_whose_secret_is_missing_is_not_started() {
+    let folder = GuardFolder::new().with_file("secrets.json", BINDINGS).with_option("--secrets", "secrets.json");
+    let marker = folder.sandbox.path("started");
+    let output = folder.command_of(&["touch", marker.as_str()]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("MY_TOKEN") && !marker.exists(), "{stderr}");
+    assert_eq!(folder.events_of("secret_injection")[0]["secret_injection"]["success"], false);
+    assert_eq!(folder.events().last().unwrap()["run"]["status"], "FAILED");
+}
