@@ -128,6 +128,8 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--policy", HOSTILE, "--", "true"],
         vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--policy", "invalid.json", "--", "true"],
         vec!["guard", "shim", "--server-name", HOSTILE, "--ledger", "ledger.db", "--", HOSTILE],
+        vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--replay", HOSTILE],
+        vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--replay", "invalid.json"],
         vec!["guard", "secrets", "add", HOSTILE],
         vec!["guard", "secrets", "add", "--from-env", HOSTILE, "a"],
         vec!["guard", "secrets", "list", "--store", "secrets.json"],

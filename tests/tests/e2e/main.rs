@@ -23,6 +23,8 @@ mod export_run;
 mod full_output;
 mod gate_situations;
 #[cfg(unix)]
+mod guard_cassettes;
+#[cfg(unix)]
 mod guard_decisions;
 #[cfg(unix)]
 mod guard_events;
