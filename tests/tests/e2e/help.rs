@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 39] = [
     "run",
     "merge",
     "compare",
@@ -34,6 +34,11 @@ const COMMANDS: [&str; 34] = [
     "contract compact",
     "contract validate",
     "guard",
+    "guard policy",
+    "guard policy lint",
+    "guard policy explain",
+    "guard policy diff",
+    "guard policy test",
     "guard shim",
     "guard secrets",
     "guard secrets add",

@@ -49,9 +49,34 @@ fn sandbox() -> Sandbox {
         .with_file("contract-2.json", &contract().to_string().replace("\"version\":1", "\"version\":2"))
         .with_file("invalid.json", &json!({"id": HOSTILE, HOSTILE: 1, "created_at": HOSTILE}).to_string())
         .with_file("output.json", &json!({"ok": HOSTILE}).to_string())
+        .with_file("policy.json", &policy(HOSTILE).to_string())
+        .with_file("policy-2.json", &policy("other").to_string())
+        .with_file(
+            "invalid-policy.json",
+            &json!({HOSTILE: 1, "mode": HOSTILE, "rules": [{"rule_id": HOSTILE}]}).to_string(),
+        )
+        .with_file("policy-tests.json", &policy_tests().to_string())
         .with_file("secrets.json", &json!({HOSTILE: {"value": HOSTILE, "source": HOSTILE}}).to_string())
         .with_file(&run("run"), &hostile.to_string())
         .with_file(&format!("{}/c1.json", "odd\u{9b}\u{202e}\n::error::x"), &hostile.to_string())
+}
+
+/// A policy that has hostile text wherever it can.
+fn policy(text: &str) -> serde_json::Value {
+    json!({
+        "policy_id": text, "version": text, "mode": "control", "description": text,
+        "rules": [{
+            "rule_id": text, "kind": "deny", "match": {"risk_class": [text]}, "effect": {}
+        }, {
+            "rule_id": format!("2{text}"), "kind": "deny",
+            "effect": {"message": text, "hint_text": text, "reason_code": text}
+        }]
+    })
+}
+
+fn policy_tests() -> serde_json::Value {
+    let call = json!({"server": HOSTILE, "tool": HOSTILE, "expect": {"action": "ALLOW", "reason_code": HOSTILE}});
+    json!({"tests": [{"name": HOSTILE, "calls": [call]}], HOSTILE: 1})
 }
 
 /// A contract that says hostile text wherever it can.
@@ -130,6 +155,18 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["guard", "shim", "--server-name", HOSTILE, "--ledger", "ledger.db", "--", HOSTILE],
         vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--replay", HOSTILE],
         vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--replay", "invalid.json"],
+        vec!["guard", "policy", "lint", HOSTILE],
+        vec!["guard", "policy", "lint", "policy.json", "invalid-policy.json"],
+        vec!["guard", "policy", "lint", "policy.json", "invalid-policy.json", "--json"],
+        vec!["guard", "policy", "explain", "policy.json", "--server", HOSTILE, "--tool", HOSTILE],
+        vec!["guard", "policy", "explain", "policy.json", "--server", "s", "--tool", "t", "--args", HOSTILE],
+        vec!["guard", "policy", "explain", "policy.json", "--server", "s", "--tool", "t", "--json"],
+        vec!["guard", "policy", "explain", "invalid-policy.json", "--server", "s", "--tool", "t"],
+        vec!["guard", "policy", "diff", "policy.json", "policy-2.json"],
+        vec!["guard", "policy", "diff", "policy.json", "policy-2.json", "--json"],
+        vec!["guard", "policy", "test", "policy.json", "policy-tests.json"],
+        vec!["guard", "policy", "test", "policy.json", "policy-tests.json", "--json"],
+        vec!["guard", "policy", "test", "policy.json", HOSTILE],
         vec!["guard", "secrets", "add", HOSTILE],
         vec!["guard", "secrets", "add", "--from-env", HOSTILE, "a"],
         vec!["guard", "secrets", "list", "--store", "secrets.json"],

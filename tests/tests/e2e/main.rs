@@ -32,6 +32,7 @@ mod guard_events;
 mod guard_injection;
 #[cfg(unix)]
 mod guard_kit;
+mod guard_policy;
 #[cfg(unix)]
 mod guard_processes;
 #[cfg(unix)]
