@@ -15,6 +15,9 @@ use super::{RequestId, StrictError};
 /// The field of `_meta` that states the protocol revision of a stateless request.
 pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
+/// The characters between the tokens of JSON. Other white space makes a text invalid.
+pub(super) const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+
 /// A message of the client, or an element of a batch.
 #[derive(Debug)]
 pub enum ClientMessage<'a> {
@@ -93,7 +96,7 @@ impl ToolCall<'_> {
 
 /// Reads a message of the client, or each message of a batch.
 pub fn read_client_message(text: &str) -> Result<Vec<ClientMessage<'_>>, StrictError> {
-    let trimmed = text.trim_ascii();
+    let trimmed = text.trim_matches(JSON_WHITESPACE);
     if trimmed.starts_with('[') {
         let elements: Vec<&RawValue> = serde_json::from_str(trimmed).map_err(|error| invalid(&error))?;
         return elements.into_iter().map(|element| read_one(element.get())).collect();
