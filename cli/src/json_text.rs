@@ -8,15 +8,16 @@ use serde::Serialize;
 /// strings, where their escapes are equivalent.
 pub(crate) fn to_json(document: &impl Serialize) -> String {
     let json = serde_json::to_string_pretty(document).unwrap_or_default();
-    safe(&json) + "\n"
+    safe_json(&json) + "\n"
 }
 
 /// Serialises a document as one line of JSON without control characters, and without a newline.
 pub(crate) fn to_json_line(document: &impl Serialize) -> String {
-    safe(&serde_json::to_string(document).unwrap_or_default())
+    safe_json(&serde_json::to_string(document).unwrap_or_default())
 }
 
-fn safe(json: &str) -> String {
+/// Returns JSON with the same meaning and without characters that steer a terminal.
+pub(crate) fn safe_json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len() + 1);
     for c in json.chars() {
         if c != '\n' && counterproof_artifact::is_invisible(c) {

@@ -8,8 +8,8 @@ use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, compare, conformance, contract, demo, demo_agent, export_run, guard, history, merge, replay, report, run,
-    schema, validate,
+    accept, compare, conformance, contract, demo, demo_agent, export_run, guard, history, ledger, merge, replay,
+    report, run, schema, validate,
 };
 use crate::resume_command::TypedOptions;
 use crate::streams::{OutputError, Streams};
@@ -39,6 +39,7 @@ enum Command {
     ExportRun(export_run::Args),
     Contract(contract::Args),
     Guard(guard::Args),
+    Ledger(ledger::Args),
     Conformance(conformance::Args),
     Demo(demo::Args),
     DemoAgent(demo_agent::Args),
@@ -67,6 +68,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::ExportRun(args) => export_run::run(&args, &mut streams),
         Command::Contract(args) => contract::run(&args, &mut streams),
         Command::Guard(args) => guard::run(&args, &mut streams),
+        Command::Ledger(args) => ledger::run(&args, &mut streams),
         Command::Conformance(args) => conformance::run(&args, &mut streams),
         Command::Demo(args) => demo::run(&args, &mut streams),
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),

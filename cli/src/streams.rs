@@ -45,6 +45,14 @@ impl Streams {
         printed.or_else(|error| OutputError::from_io(error).map_or(Ok(()), Err))
     }
 
+    /// Prints a document as it is. Returns false if its reader has closed the pipe, which ends a command that prints forever.
+    pub(crate) fn print_to_reader(&mut self, text: &str) -> Result<bool, OutputError> {
+        match self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
+            Ok(()) => Ok(true),
+            Err(error) => OutputError::from_io(error).map_or(Ok(false), Err),
+        }
+    }
+
     /// Logs a message to standard error. Ignores all errors: a missing reader must not stop the work.
     pub(crate) fn log(&mut self, message: impl Display) {
         let _ = self.err.write_all(harmless(&format!("{message}\n")).as_bytes());

@@ -10,9 +10,11 @@
 //! to a spool file before it returns, and a thread moves the events to the store. This crate does not decide about calls;
 //! `counterproof-guard` does.
 
+pub mod doctor;
 pub mod event;
 pub mod line;
 pub mod location;
+pub mod query;
 pub mod recorder;
 pub mod spool;
 pub mod sqlite;

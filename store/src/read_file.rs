@@ -53,14 +53,18 @@ pub fn read_text(path: &Utf8Path, limit: u64) -> io::Result<String> {
     text(read(path, limit)?)
 }
 
-/// Reads a file that a person named, of at most `limit` bytes. It may be a pipe too, such as `<(command)` of a shell.
-pub fn read_argument(path: &Utf8Path, limit: u64) -> io::Result<Vec<u8>> {
+/// Opens a file that a person named, for reading from its start to its end. It may be a pipe too, such as `<(command)` of a shell.
+pub fn open_argument(path: &Utf8Path) -> io::Result<File> {
     let file = File::open(path)?;
     let found = file.metadata()?;
-    if found.is_dir() {
-        return Err(not_a_file(&found));
-    }
-    read_to_limit(file, found.len(), limit)
+    if found.is_dir() { Err(not_a_file(&found)) } else { Ok(file) }
+}
+
+/// Reads a file that a person named, of at most `limit` bytes. It may be a pipe too, such as `<(command)` of a shell.
+pub fn read_argument(path: &Utf8Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open_argument(path)?;
+    let length = file.metadata()?.len();
+    read_to_limit(file, length, limit)
 }
 
 /// Reads the text of a file that a person named, of at most `limit` bytes.

@@ -9,6 +9,7 @@ pub(crate) mod demo_agent;
 pub(crate) mod export_run;
 pub(crate) mod guard;
 pub(crate) mod history;
+pub(crate) mod ledger;
 pub(crate) mod merge;
 pub(crate) mod replay;
 pub(crate) mod report;

@@ -3,10 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
 mod checklist;
-mod docs;
 mod documents;
 mod engine;
 mod kit;
-mod lints;
-mod properties;
-mod tests_of_policies;

@@ -10,8 +10,8 @@ use super::rows::EventRows;
 pub struct EventLine<'a> {
     line: &'a str,
     identity: Identity,
-    /// `None` if fields beyond those that identify the event have an unexpected shape.
-    rows: Option<EventRows>,
+    rows: EventRows,
+    has_all_rows: bool,
 }
 
 impl<'a> EventLine<'a> {
@@ -36,8 +36,8 @@ impl<'a> EventLine<'a> {
             ts: std::mem::take(&mut fields.ts),
         };
         let identity = Identity::new(line, head)?;
-        let rows = EventRows::new(&identity, fields);
-        Ok(Self { line, identity, rows })
+        let (rows, has_all_rows) = EventRows::new(&identity, fields);
+        Ok(Self { line, identity, rows, has_all_rows })
     }
 
     fn without_rows(line: &'a str) -> Result<Self, LineError> {
@@ -49,7 +49,8 @@ impl<'a> EventLine<'a> {
         let shim_id = fields.source["shim_id"].as_str().unwrap_or_default().to_owned();
         let IdentityFields { kind, ts, run_id, seq, .. } = fields;
         let identity = Identity::new(line, Head { run_id, shim_id, seq: seq.as_u64(), kind, ts })?;
-        Ok(Self { line, identity, rows: None })
+        let (rows, _) = EventRows::new(&identity, Fields::default());
+        Ok(Self { line, identity, rows, has_all_rows: false })
     }
 
     /// Returns the line.
@@ -72,9 +73,9 @@ impl<'a> EventLine<'a> {
         &self.identity.kind
     }
 
-    /// Returns false if only the line is stored, because its fields have an unexpected shape.
-    pub fn has_rows(&self) -> bool {
-        self.rows.is_some()
+    /// Returns false if only the line and its source are stored, because other fields have an unexpected shape.
+    pub fn has_all_rows(&self) -> bool {
+        self.has_all_rows
     }
 
     /// Returns the time of the event, as a text whose order is that of the times.
@@ -92,8 +93,8 @@ impl<'a> EventLine<'a> {
         self.identity.digest.as_deref()
     }
 
-    /// Takes the rows that follow from the event.
-    pub(crate) fn take_rows(&mut self) -> Option<EventRows> {
-        self.rows.take()
+    /// Returns the rows that follow from the event.
+    pub(crate) fn into_rows(self) -> EventRows {
+        self.rows
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct IdentityFields {
 }
 
 /// All fields of an event that the ledger reads, whatever its type.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct Fields {
     #[serde(rename = "type")]
     pub(super) kind: String,

@@ -3,7 +3,7 @@
 use counterproof_artifact::Sha256Digest;
 
 use super::error::LineError;
-use super::texts::{is_id, name, sortable_time};
+use super::texts::{is_id, name, parse_time};
 
 /// The fields that identify an event, as its line has them.
 pub(super) struct Head {
@@ -42,7 +42,7 @@ impl Identity {
         // A number identifies an event only within its source. Databases have signed numbers.
         let seq = seq.filter(|_| !shim_id.is_empty()).and_then(|seq| i64::try_from(seq).ok());
         let digest = seq.is_none().then(|| Sha256Digest::from_bytes(line.as_bytes()).to_string());
-        let ts = sortable_time(&ts).ok_or(LineError::Time { field: "ts", value: name(ts) })?;
+        let ts = parse_time(&ts).ok_or(LineError::Time { field: "ts", value: name(ts) })?;
         Ok(Self { run_id, shim_id, seq, digest, kind, ts })
     }
 

@@ -14,3 +14,4 @@ pub use error::LineError;
 pub use event_line::EventLine;
 pub(crate) use rows::EventRows;
 pub(crate) use texts::is_id;
+pub use texts::sortable_time;

@@ -4,7 +4,7 @@ use serde_json::Number;
 
 use super::fields::{Call, Fields, Hint, Policy, Preview, Run, Summary};
 use super::identity::Identity;
-use super::texts::{is_id, json_text, name, sortable_time, storable};
+use super::texts::{is_id, json_text, name, parse_time, storable};
 use crate::tables::{Cell, HINTS, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, Row, TOOL_CALLS};
 
 /// The mark of a redacted secret in a preview.
@@ -21,12 +21,12 @@ pub(crate) struct EventRows {
 }
 
 impl EventRows {
-    /// Returns `None` if the event is about a call whose id cannot be a key.
-    pub(super) fn new(event: &Identity, mut fields: Fields) -> Option<Self> {
-        let call = fields.call.take();
-        if call.as_ref().is_some_and(|call| !is_id(&call.call_id)) {
-            return None;
-        }
+    /// Returns the rows, and whether they are complete: a call whose id cannot be a key has no row.
+    pub(super) fn new(event: &Identity, mut fields: Fields) -> (Self, bool) {
+        let stated = fields.call.take();
+        let has_call = stated.is_some();
+        let call = stated.filter(|call| is_id(&call.call_id));
+        let is_complete = call.is_some() == has_call;
         let (starts, ends) = (event.kind == "run_start", event.kind == "run_end");
         let run = fields.run.take().filter(|_| starts || ends).unwrap_or_default();
         let decision = fields.decision.as_mut();
@@ -42,7 +42,7 @@ impl EventRows {
             call_row = matches!(event.kind.as_str(), "tool_call_start" | "tool_call_decision" | "tool_call_end")
                 .then(|| call_row_of(event, call, &previews, &mut fields));
         }
-        Some(Self { source: source_row(event, fields, run), call: call_row, preview, hint, policy })
+        (Self { source: source_row(event, fields, run), call: call_row, preview, hint, policy }, is_complete)
     }
 }
 
@@ -122,7 +122,7 @@ fn source_row(event: &Identity, fields: Fields, run: Run) -> Row {
     let known = |text: Option<String>| Cell::from(text.map(name));
     // An event without the time of the start or the end states it by its own time.
     let time = |kind: &str, text: Option<String>| {
-        (event.kind == kind).then(|| text.and_then(|text| sortable_time(&text)).unwrap_or_else(|| event.ts.clone()))
+        (event.kind == kind).then(|| text.and_then(|text| parse_time(&text)).unwrap_or_else(|| event.ts.clone()))
     };
     Row::new(
         &RUN_SOURCES,

@@ -28,9 +28,14 @@ pub(super) fn storable(text: String) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
-/// Returns a time as a text whose order is that of the times.
-pub(super) fn sortable_time(text: &str) -> Option<String> {
-    text.parse::<Timestamp>().ok().map(|time| format!("{time:.9}"))
+/// Returns a time as the ledger stores it: a text whose order is that of the times.
+pub fn sortable_time(time: Timestamp) -> String {
+    format!("{time:.9}")
+}
+
+/// Returns a time of an event as the ledger stores it.
+pub(super) fn parse_time(text: &str) -> Option<String> {
+    text.parse::<Timestamp>().ok().map(sortable_time)
 }
 
 /// Returns a JSON value as text, and no text for `null`.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
 use counterproof_artifact::with_causes;
 use counterproof_store::line_log::{LineLog, LineReader};
 
@@ -41,10 +40,9 @@ pub(super) struct Drain {
 }
 
 /// How the thread has ended.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Drained {
-    pub(super) is_complete: bool,
-    pub(super) spool: Option<Utf8PathBuf>,
+    /// The last error, if events are left.
     pub(super) error: Option<String>,
 }
 
@@ -62,7 +60,7 @@ impl Drain {
             match self.work() {
                 Ok(Next::Continue) => backoff = BACKOFF[0],
                 Ok(Next::Wait) => self.wait(),
-                Ok(Next::End) => return self.end(true),
+                Ok(Next::End) => return Drained { error: None },
                 Err(error) => {
                     self.error = Some(with_causes(&error));
                     // A connection that failed is opened again.
@@ -73,7 +71,7 @@ impl Drain {
                 }
             }
             if self.shared.signal.is_over() {
-                return self.end(false);
+                return Drained { error: self.error };
             }
         }
     }
@@ -163,10 +161,6 @@ impl Drain {
             spool.remove()?;
         }
         Ok(())
-    }
-
-    fn end(self, is_complete: bool) -> Drained {
-        Drained { is_complete, spool: Some(self.log.path().to_owned()), error: self.error }
     }
 }
 

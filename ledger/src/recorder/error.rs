@@ -27,8 +27,8 @@ pub enum RecordError {
     /// The event has no JSON form.
     #[error("failed to serialise the event")]
     Serialise(#[from] serde_json::Error),
-    /// The end of the run is recorded already.
-    #[error("the run has ended; nothing is recorded after its end")]
+    /// The end of the run is recorded already, or the recorder has finished.
+    #[error("the run has ended; no event is recorded after its end")]
     Ended,
     /// The thread that moves events to the store cannot start.
     #[error("failed to start a thread")]

@@ -15,12 +15,15 @@ use crate::spool::SpoolError;
 pub(super) struct Output {
     pub(super) text: EventText,
     pub(super) spool: Option<LineWriter>,
+    pub(super) spool_path: Option<Utf8PathBuf>,
     pub(super) events: Option<EventsFile>,
     pub(super) limits: BacklogLimits,
     /// Bytes of the spool that the store has.
     pub(super) drained: u64,
     pub(super) seq: u64,
     pub(super) has_ended: bool,
+    /// True after the recorder has finished.
+    pub(super) is_closed: bool,
     pub(super) drops_previews: bool,
     pub(super) dropped_previews: u64,
     pub(super) events_file_error: Option<RecordError>,
@@ -46,7 +49,7 @@ pub struct Finished {
 impl Output {
     /// Writes an event.
     pub(super) fn record(&mut self, mut body: EventBody) -> Result<(), RecordError> {
-        if self.has_ended {
+        if self.has_ended || self.is_closed {
             return Err(RecordError::Ended);
         }
         self.update_drops_previews();

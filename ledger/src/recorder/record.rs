@@ -57,11 +57,13 @@ impl Recorder {
         let mut output = Output {
             text: EventText::new(&origin)?,
             spool: None,
+            spool_path: None,
             events,
             limits,
             drained: 0,
             seq: 0,
             has_ended: false,
+            is_closed: false,
             drops_previews: false,
             dropped_previews: 0,
             events_file_error: None,
@@ -71,6 +73,7 @@ impl Recorder {
         };
         let folder = SpoolFolder::new(ledger.spool_folder(&state));
         output.spool = Some(folder.lock(&source)?);
+        output.spool_path = Some(folder.file(&source).path().to_owned());
         Self::with_thread(output, ledger, folder, source)
     }
 
@@ -103,15 +106,25 @@ impl Recorder {
     /// Moves all events to the store and removes the spool file. Gives up after the time limit; the events are then left in the
     /// spool.
     pub fn finish(&self, limit: Duration) -> Result<Finished, RecordError> {
-        let drained = self.end_thread(limit).unwrap_or_default();
+        // First, so that no event is recorded that no thread would move.
+        self.shared.output().is_closed = true;
+        let ended = self.end_thread(limit);
         let mut output = self.shared.output();
-        let left_bytes = if drained.is_complete { 0 } else { output.backlog() };
+        let left_bytes = output.backlog();
+        let store_error = match ended {
+            Some(drained) => {
+                // Unlocks the file, from which other processes move the events then.
+                output.spool = None;
+                drained.error
+            }
+            None => Some(format!("the database did not answer within {} ms", limit.as_millis())),
+        };
         Ok(Finished {
             events: output.seq,
             dropped_previews: output.dropped_previews,
             left_bytes,
-            left_in: drained.spool.filter(|_| left_bytes > 0),
-            store_error: drained.error.filter(|_| left_bytes > 0),
+            left_in: output.spool_path.clone().filter(|_| left_bytes > 0),
+            store_error: store_error.filter(|_| left_bytes > 0),
             events_file_error: output.events_file_error.take(),
         })
     }

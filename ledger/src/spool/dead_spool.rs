@@ -6,6 +6,7 @@ use counterproof_store::write;
 
 use super::folder::is_whole;
 use super::{SpoolBatch, SpoolError, SpoolFolder};
+use crate::query::open_sources;
 use crate::store::{Appended, EventStore};
 
 /// A spool file whose process has died. This process holds its lock.
@@ -58,7 +59,7 @@ impl DeadSpool {
 
     fn finish(self, store: &mut dyn EventStore) -> Result<Step, SpoolError> {
         // The process had one source, and has not stated its end. After its last batch, the file may have no event that names it.
-        for source in store.open_sources()? {
+        for source in open_sources(store)? {
             if self.folder.file(&source).path() == self.log.path() {
                 store.mark_lost(&source)?;
             }

@@ -21,6 +21,26 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpoolFolder(Utf8PathBuf);
 
+/// A spool file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingFile {
+    /// The file.
+    pub path: Utf8PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Whether its process lives.
+    pub state: SpoolState,
+}
+
+/// Whether the process of a spool file lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpoolState {
+    /// A process has locked it.
+    Living,
+    /// Its process has died.
+    Dead,
+}
+
 impl SpoolFolder {
     /// Names a folder. It is created with the first spool file.
     pub fn new(path: impl Into<Utf8PathBuf>) -> Self {
@@ -59,8 +79,42 @@ impl SpoolFolder {
         Ok(writer)
     }
 
+    /// Returns true if the process of a source lives on this machine.
+    pub fn is_alive(&self, source: &SourceId) -> bool {
+        self.file(source).is_locked()
+    }
+
+    /// Returns true if there are no spool files.
+    pub fn is_empty(&self) -> Result<bool, SpoolError> {
+        Ok(self.files()?.is_empty())
+    }
+
+    /// Returns the spool files with their sizes.
+    pub fn waiting(&self) -> Result<Vec<WaitingFile>, SpoolError> {
+        let file = |log: LineLog| WaitingFile {
+            state: if log.is_locked() { SpoolState::Living } else { SpoolState::Dead },
+            bytes: log.path().metadata().map_or(0, |metadata| metadata.len()),
+            path: log.path().to_owned(),
+        };
+        Ok(self.files()?.into_iter().map(file).collect())
+    }
+
+    /// Returns the files with lines that were moved out of spool files because they are no events.
+    pub fn set_aside(&self) -> Result<Vec<Utf8PathBuf>, SpoolError> {
+        let is_set_aside = |path: &Utf8PathBuf| {
+            let name = path.file_name().unwrap_or_default();
+            name.contains(".jsonl.") && (name.ends_with(".rejected") || name.contains(".torn-"))
+        };
+        Ok(self.entries()?.into_iter().filter(is_set_aside).collect())
+    }
+
     /// Returns the spool files, in the order of their names.
     pub(crate) fn files(&self) -> Result<Vec<LineLog>, SpoolError> {
+        let entries = self.entries()?.into_iter();
+        Ok(entries.filter(|path| path.extension() == Some(EXTENSION)).map(LineLog::new).collect())
+    }
+
+    fn entries(&self) -> Result<Vec<Utf8PathBuf>, SpoolError> {
         let failed = |source: io::Error| SpoolError::Folder { path: self.0.clone(), source };
         let entries = match self.0.read_dir_utf8() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -68,13 +122,10 @@ impl SpoolFolder {
         };
         let mut files = Vec::new();
         for entry in entries {
-            let path = entry.map_err(failed)?.into_path();
-            if path.extension() == Some(EXTENSION) {
-                files.push(path);
-            }
+            files.push(entry.map_err(failed)?.into_path());
         }
         files.sort();
-        Ok(files.into_iter().map(LineLog::new).collect())
+        Ok(files)
     }
 }
 

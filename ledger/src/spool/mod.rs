@@ -12,5 +12,5 @@ mod replay;
 pub(crate) use batch::SpoolBatch;
 pub(crate) use dead_spool::{DeadSpool, Step};
 pub use error::SpoolError;
-pub use folder::SpoolFolder;
+pub use folder::{SpoolFolder, SpoolState, WaitingFile};
 pub use replay::{Replayed, replay};

@@ -28,7 +28,7 @@ impl Statements {
             "INSERT INTO events (run_id, shim_id, seq, digest, type, ts, line) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                     ON CONFLICT DO NOTHING";
         let mut insert = connection.prepare_cached(text)?;
-        for mut event in events {
+        for event in events {
             let values = params![
                 event.run_id(),
                 event.shim_id(),
@@ -42,7 +42,7 @@ impl Statements {
                 appended.repeated += 1;
             } else {
                 appended.added += 1;
-                new.extend(event.take_rows());
+                new.push(event.into_rows());
             }
         }
         let rows = BatchRows::new(new);
@@ -58,7 +58,8 @@ impl Statements {
     /// Computes the row of a run anew.
     pub(super) fn update_run(&self, connection: &Connection, run_id: &str) -> Result<()> {
         let mut statement = connection.prepare_cached(&self.sources)?;
-        let sources: Vec<Row> = statement.query_map([run_id], |row| read(row, &RUN_SOURCES))?.collect::<Result<_>>()?;
+        let sources: Vec<Row> =
+            statement.query_map([run_id], |row| read(row, RUN_SOURCES.columns.len()))?.collect::<Result<_>>()?;
         let mut runs = MergedRows::new(&RUNS);
         runs.extend(run_row(&sources));
         self.upsert(connection, &runs)
@@ -82,9 +83,9 @@ fn upsert(table: &Table) -> String {
     format!("INSERT INTO {name} ({columns}) VALUES ({}) {conflict}", values.join(", "))
 }
 
-/// Reads a row with all columns of a table.
-fn read(row: &rusqlite::Row<'_>, table: &Table) -> Result<Row> {
-    (0..table.columns.len()).map(|number| cell(row, number)).collect::<Result<Vec<_>>>().map(Row::from_cells)
+/// Reads a row.
+pub(super) fn read(row: &rusqlite::Row<'_>, columns: usize) -> Result<Row> {
+    (0..columns).map(|number| cell(row, number)).collect::<Result<Vec<_>>>().map(Row::from_cells)
 }
 
 fn cell(row: &rusqlite::Row<'_>, number: usize) -> Result<Cell> {

@@ -2,6 +2,8 @@
 
 mod append;
 mod database;
+mod diagnosis;
+mod file_identity;
 mod store;
 
 pub use store::SqliteStore;

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, params, params_from_iter};
 
-use super::append::Statements;
+use super::append::{Statements, read};
 use super::database::{BUSY, open, open_or_create};
+use super::diagnosis::diagnose;
+use super::file_identity::FileIdentity;
 use crate::line::EventLine;
-use crate::store::{Appended, EventStore, SourceId, StoreError};
+use crate::store::{Appended, Diagnosis, EventStore, Query, Row, SourceId, StoreError};
 
 /// A ledger in a SQLite file.
 #[derive(Debug)]
@@ -16,6 +18,7 @@ pub struct SqliteStore {
     path: Utf8PathBuf,
     connection: Connection,
     statements: Statements,
+    identity: FileIdentity,
 }
 
 impl SqliteStore {
@@ -33,13 +36,18 @@ impl SqliteStore {
     }
 
     fn new(path: &Utf8Path, connection: Connection) -> Self {
-        Self { path: path.to_owned(), connection, statements: Statements::new() }
+        let identity = FileIdentity::of(path);
+        Self { path: path.to_owned(), connection, statements: Statements::new(), identity }
     }
 
     fn in_transaction<T>(
         &self,
         work: impl FnOnce(&Connection, &Statements) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        // SQLite would go on writing to a file that was removed.
+        if FileIdentity::of(&self.path) != self.identity {
+            return Err(StoreError::Replaced { location: self.path.to_string() });
+        }
         let connection = &self.connection;
         let in_transaction = || {
             connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -61,16 +69,6 @@ impl EventStore for SqliteStore {
         self.in_transaction(|connection, statements| statements.append(connection, events))
     }
 
-    fn open_sources(&mut self) -> Result<Vec<SourceId>, StoreError> {
-        let read = || {
-            let text = "SELECT run_id, shim_id FROM run_sources WHERE ended_at IS NULL AND is_lost = 0";
-            let mut statement = self.connection.prepare_cached(text)?;
-            let sources = statement.query_map([], |row| Ok(SourceId { run_id: row.get(0)?, shim_id: row.get(1)? }))?;
-            sources.collect::<rusqlite::Result<Vec<_>>>()
-        };
-        read().map_err(StoreError::sqlite(&self.path))
-    }
-
     fn mark_lost(&mut self, source: &SourceId) -> Result<(), StoreError> {
         self.in_transaction(|connection, statements| {
             let text = "UPDATE run_sources SET is_lost = 1 WHERE run_id = ?1 AND shim_id = ?2 AND ended_at IS NULL";
@@ -79,13 +77,47 @@ impl EventStore for SqliteStore {
         })
     }
 
+    fn select(&mut self, query: &Query) -> Result<Vec<Row>, StoreError> {
+        let select = || {
+            let mut statement = self.connection.prepare_cached(query.text())?;
+            let columns = statement.column_count();
+            let rows = statement.query_map(params_from_iter(query.values()), |row| read(row, columns))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        select().map_err(StoreError::sqlite(&self.path))
+    }
+
+    fn change(&mut self, statements: &[Query]) -> Result<u64, StoreError> {
+        self.in_transaction(|connection, _| {
+            let mut changed = 0;
+            for query in statements {
+                let mut statement = connection.prepare_cached(query.text())?;
+                changed += statement.execute(params_from_iter(query.values()))? as u64;
+            }
+            Ok(changed)
+        })
+    }
+
+    fn compact(&mut self) -> Result<(), StoreError> {
+        self.connection.execute_batch("VACUUM").map_err(StoreError::sqlite(&self.path))?;
+        checkpoint(&self.connection);
+        Ok(())
+    }
+
+    fn diagnose(&mut self) -> Result<Vec<Diagnosis>, StoreError> {
+        diagnose(&self.connection).map_err(StoreError::sqlite(&self.path))
+    }
+
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         let failed = StoreError::sqlite(&self.path);
-        let connection = self.connection;
-        // Other processes may use the file at this time. Then the last one copies the log into the database.
-        let _ = connection.busy_timeout(Duration::ZERO);
-        let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        let _ = connection.busy_timeout(BUSY);
-        connection.close().map_err(|(_, error)| failed(error))
+        checkpoint(&self.connection);
+        self.connection.close().map_err(|(_, error)| failed(error))
     }
+}
+
+/// Copies the log into the database, unless other processes use the file. Then the last one does it.
+fn checkpoint(connection: &Connection) {
+    let _ = connection.busy_timeout(Duration::ZERO);
+    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    let _ = connection.busy_timeout(BUSY);
 }

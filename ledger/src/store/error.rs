@@ -30,6 +30,12 @@ pub enum StoreError {
         /// The newest known version.
         known: i64,
     },
+    /// The file was removed or replaced after it was opened.
+    #[error("the ledger `{location}` was removed or replaced")]
+    Replaced {
+        /// The location.
+        location: String,
+    },
     /// The file or its folder cannot be created.
     #[error(transparent)]
     Create(#[from] WriteError),

@@ -1,6 +1,6 @@
 //! The interface of a store.
 
-use super::StoreError;
+use super::{Query, Row, StoreError};
 use crate::line::EventLine;
 
 /// A database of events.
@@ -10,11 +10,20 @@ pub trait EventStore: Send {
     /// Adds events in one transaction, and makes them durable. Events that the store has are skipped.
     fn append(&mut self, events: Vec<EventLine<'_>>) -> Result<Appended, StoreError>;
 
-    /// Returns the sources that have not ended and are not known to be lost.
-    fn open_sources(&mut self) -> Result<Vec<SourceId>, StoreError>;
-
     /// States that the process of a source has died, if no end of the source is stored.
     fn mark_lost(&mut self, source: &SourceId) -> Result<(), StoreError>;
+
+    /// Returns the rows of a query.
+    fn select(&mut self, query: &Query) -> Result<Vec<Row>, StoreError>;
+
+    /// Runs statements that change rows in one transaction. Returns the number of rows that changed.
+    fn change(&mut self, statements: &[Query]) -> Result<u64, StoreError>;
+
+    /// Returns the space of deleted rows to the system.
+    fn compact(&mut self) -> Result<(), StoreError>;
+
+    /// Examines the database.
+    fn diagnose(&mut self) -> Result<Vec<Diagnosis>, StoreError>;
 
     /// Closes the store.
     fn close(self: Box<Self>) -> Result<(), StoreError>;
@@ -27,6 +36,17 @@ pub struct SourceId {
     pub run_id: String,
     /// The id of the shim.
     pub shim_id: String,
+}
+
+/// A fact about a database that matters for its safety.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// A stable name.
+    pub name: &'static str,
+    /// What was found.
+    pub found: String,
+    /// What to do about it. `None` if all is well.
+    pub remedy: Option<String>,
 }
 
 /// The outcome of [`EventStore::append`].

@@ -28,13 +28,25 @@ pub(crate) fn run_row(sources: &[Row]) -> Option<Row> {
             of_first("env"),
             of_first("principal"),
             of_first("workload_json"),
-            known("started_at").min().cloned().into(),
+            started_at(sources),
             known("last_event_at").max().cloned().into(),
             ended_at.cloned().into(),
             worst.filter(|_| closed).into(),
             of_first("metadata_json"),
         ],
     ))
+}
+
+/// Returns the earliest start. Where no start was recorded, it is the time of the first event.
+fn started_at(sources: &[Row]) -> Cell {
+    let start = |source: &Row| match source.get(&RUN_SOURCES, "started_at") {
+        Cell::Null => {
+            let first = source.get(&RUN_SOURCES, "first_event").as_text()?;
+            first.split(' ').next().map(Cell::from)
+        }
+        stated => Some(stated.clone()),
+    };
+    sources.iter().filter_map(start).min().into()
 }
 
 fn has_ended(source: &Row) -> bool {

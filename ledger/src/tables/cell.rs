@@ -2,7 +2,7 @@
 
 /// A value of a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Cell {
+pub enum Cell {
     /// No value.
     Null,
     /// A number.
@@ -18,7 +18,7 @@ impl Cell {
     }
 
     /// Returns the text.
-    pub(crate) fn as_text(&self) -> Option<&str> {
+    pub fn as_text(&self) -> Option<&str> {
         match self {
             Cell::Text(text) => Some(text),
             Cell::Null | Cell::Integer(_) => None,
@@ -26,7 +26,7 @@ impl Cell {
     }
 
     /// Returns the number.
-    pub(crate) fn as_integer(&self) -> Option<i64> {
+    pub fn as_integer(&self) -> Option<i64> {
         match self {
             Cell::Integer(number) => Some(*number),
             Cell::Null | Cell::Text(_) => None,
@@ -55,6 +55,12 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 impl From<bool> for Cell {
     fn from(value: bool) -> Self {
         Cell::Integer(i64::from(value))
+    }
+}
+
+impl From<i64> for Cell {
+    fn from(value: i64) -> Self {
+        Cell::Integer(value)
     }
 }
 

@@ -11,11 +11,11 @@ mod row;
 mod statements;
 mod table;
 
-pub(crate) use cell::Cell;
+pub use cell::Cell;
 pub(crate) use definitions::{
     ALL, HINTS, INDEXES, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, RUNS, SCHEMA_VERSION, TOOL_CALLS,
 };
 pub(crate) use merged_rows::MergedRows;
-pub(crate) use row::Row;
+pub use row::Row;
 pub(crate) use statements::{Dialect, create_events, create_index, create_table, on_conflict};
 pub(crate) use table::Table;

@@ -5,7 +5,7 @@ use super::table::{Merge, Table};
 
 /// A row of a table: one value for each column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row(Vec<Cell>);
+pub struct Row(Vec<Cell>);
 
 impl Row {
     /// Creates a row from the values of all columns, in their order.
@@ -15,8 +15,13 @@ impl Row {
     }
 
     /// Returns the values.
-    pub(crate) fn cells(&self) -> &[Cell] {
+    pub fn cells(&self) -> &[Cell] {
         &self.0
+    }
+
+    /// Returns the values.
+    pub fn into_cells(self) -> Vec<Cell> {
+        self.0
     }
 
     /// Returns the values of the key.

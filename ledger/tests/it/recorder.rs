@@ -72,7 +72,7 @@ fn events_of_a_database_that_cannot_be_used_stay_in_the_spool_until_it_can() {
     std::fs::remove_dir(kit.ledger()).unwrap();
     let mut store = counterproof_ledger::open_or_create(&LedgerLocation::SqliteFile(kit.ledger())).unwrap();
     let replayed = replay(&SpoolFolder::new(kit.path("state/ledger.db.spool")), store.as_mut()).unwrap();
-    assert_eq!((replayed.files, replayed.added, replayed.rejected), (1, 4, 0));
+    assert_eq!((replayed.files, replayed.added, replayed.rejected), (1, 4, 0), "{replayed:?}");
     assert_eq!(kit.texts("SELECT decision FROM tool_calls"), ["BLOCK"]);
     assert_eq!(kit.texts("SELECT status FROM runs WHERE ended_at IS NULL"), ["FAILED"], "its process has died");
     assert!(kit.spool_files().is_empty());

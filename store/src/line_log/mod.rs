@@ -53,4 +53,9 @@ impl LineLog {
     pub fn take_over(&self, is_whole: impl Fn(&[u8]) -> bool) -> Result<Option<LineWriter>, LogError> {
         LineWriter::take_over(&self.path, &is_whole)
     }
+
+    /// Returns true if a living process has locked the log.
+    pub fn is_locked(&self) -> bool {
+        writer::is_locked(&self.path)
+    }
 }

@@ -1,6 +1,6 @@
 //! Appends lines to a log, one process at a time.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::repair::repair;
 use super::{LogError, MAX_LINE_BYTES, Repair};
 use crate::file_lock::{Attempt, lock};
+use crate::read_file;
 use crate::write::{AtomicFile, Durability, parent_of, sync_folder};
 
 /// First and longest pause between two attempts to lock.
@@ -171,6 +172,13 @@ impl LineWriter {
         // Other processes that wait for the lock of the old file see that it was replaced.
         new.commit(Durability::Synced).map_err(write_error)
     }
+}
+
+/// Returns true if a living process holds the lock of a file.
+pub(super) fn is_locked(path: &Utf8Path) -> bool {
+    // A shared lock, so that several processes can ask at the same time.
+    let Ok((file, _)) = read_file::open(path) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 fn open(path: &Utf8Path) -> io::Result<File> {
@@ -339,8 +347,9 @@ mod tests {
         let mut owner = log.lock(&LockOptions::default(), is_json).unwrap();
         owner.append_unsynced(b"1\n").unwrap();
         owner.append_unsynced(b"2\n").unwrap();
-        assert!(log.take_over(is_json).unwrap().is_none(), "the owner lives");
+        assert!(log.take_over(is_json).unwrap().is_none() && log.is_locked(), "the owner lives");
         drop(owner);
+        assert!(!log.is_locked());
         let mut heir = log.take_over(is_json).unwrap().unwrap();
         assert_eq!((lines(&log), heir.length()), (vec!["1".to_owned(), "2".to_owned()], 4));
         heir.clear().unwrap();

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 42] = [
     "run",
     "merge",
     "compare",
@@ -34,16 +34,19 @@ const COMMANDS: [&str; 39] = [
     "contract compact",
     "contract validate",
     "guard",
-    "guard policy",
-    "guard policy lint",
-    "guard policy explain",
-    "guard policy diff",
-    "guard policy test",
     "guard shim",
     "guard secrets",
     "guard secrets add",
     "guard secrets list",
     "guard secrets remove",
+    "ledger",
+    "ledger query",
+    "ledger runs",
+    "ledger tail",
+    "ledger export",
+    "ledger ingest",
+    "ledger doctor",
+    "ledger prune",
     "conformance",
     "demo",
     "demo-agent",

@@ -48,35 +48,11 @@ fn sandbox() -> Sandbox {
         .with_file("contract.json", &contract().to_string())
         .with_file("contract-2.json", &contract().to_string().replace("\"version\":1", "\"version\":2"))
         .with_file("invalid.json", &json!({"id": HOSTILE, HOSTILE: 1, "created_at": HOSTILE}).to_string())
+        .with_file("events.jsonl", &events())
         .with_file("output.json", &json!({"ok": HOSTILE}).to_string())
-        .with_file("policy.json", &policy(HOSTILE).to_string())
-        .with_file("policy-2.json", &policy("other").to_string())
-        .with_file(
-            "invalid-policy.json",
-            &json!({HOSTILE: 1, "mode": HOSTILE, "rules": [{"rule_id": HOSTILE}]}).to_string(),
-        )
-        .with_file("policy-tests.json", &policy_tests().to_string())
         .with_file("secrets.json", &json!({HOSTILE: {"value": HOSTILE, "source": HOSTILE}}).to_string())
         .with_file(&run("run"), &hostile.to_string())
         .with_file(&format!("{}/c1.json", "odd\u{9b}\u{202e}\n::error::x"), &hostile.to_string())
-}
-
-/// A policy that has hostile text wherever it can.
-fn policy(text: &str) -> serde_json::Value {
-    json!({
-        "policy_id": text, "version": text, "mode": "control", "description": text,
-        "rules": [{
-            "rule_id": text, "kind": "deny", "match": {"risk_class": [text]}, "effect": {}
-        }, {
-            "rule_id": format!("2{text}"), "kind": "deny",
-            "effect": {"message": text, "hint_text": text, "reason_code": text}
-        }]
-    })
-}
-
-fn policy_tests() -> serde_json::Value {
-    let call = json!({"server": HOSTILE, "tool": HOSTILE, "expect": {"action": "ALLOW", "reason_code": HOSTILE}});
-    json!({"tests": [{"name": HOSTILE, "calls": [call]}], HOSTILE: 1})
 }
 
 /// A contract that says hostile text wherever it can.
@@ -91,6 +67,21 @@ fn contract() -> serde_json::Value {
         "rollback": {"strategy": "custom", "custom": format!("exit 4 # {HOSTILE}")},
         "metadata": {"project": HOSTILE, "agent": HOSTILE, "human_summary": HOSTILE}
     })
+}
+
+/// Events that say hostile text wherever they can, and a line that is none.
+fn events() -> String {
+    let event = |kind: &str| {
+        json!({
+            "v": HOSTILE, "type": kind, "ts": "2026-01-31T12:00:00Z", "run_id": HOSTILE, "agent_id": HOSTILE, "client": HOSTILE,
+            "env": HOSTILE, "principal": HOSTILE, "workload": {"repo": HOSTILE}, "run": {"status": HOSTILE, "mode": HOSTILE},
+            "source": {"host_id": HOSTILE, "proc_id": HOSTILE, "shim_id": HOSTILE}, "status": HOSTILE, "seq": 5,
+            "call": {"call_id": HOSTILE, "server_name": HOSTILE, "tool_name": HOSTILE, "args_hash": HOSTILE},
+            "decision": {"action": HOSTILE, "rule_id": HOSTILE}
+        })
+    };
+    // Serialisation escapes control characters only.
+    format!("{}\n{}\n{{\"type\": \"{HOSTILE}\"}}\n", event("run_end"), event("tool_call_end"))
 }
 
 /// Arguments of each subcommand that make it print names from outside.
@@ -153,25 +144,27 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--policy", HOSTILE, "--", "true"],
         vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--policy", "invalid.json", "--", "true"],
         vec!["guard", "shim", "--server-name", HOSTILE, "--ledger", "ledger.db", "--", HOSTILE],
-        vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--replay", HOSTILE],
-        vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--replay", "invalid.json"],
-        vec!["guard", "policy", "lint", HOSTILE],
-        vec!["guard", "policy", "lint", "policy.json", "invalid-policy.json"],
-        vec!["guard", "policy", "lint", "policy.json", "invalid-policy.json", "--json"],
-        vec!["guard", "policy", "explain", "policy.json", "--server", HOSTILE, "--tool", HOSTILE],
-        vec!["guard", "policy", "explain", "policy.json", "--server", "s", "--tool", "t", "--args", HOSTILE],
-        vec!["guard", "policy", "explain", "policy.json", "--server", "s", "--tool", "t", "--json"],
-        vec!["guard", "policy", "explain", "invalid-policy.json", "--server", "s", "--tool", "t"],
-        vec!["guard", "policy", "diff", "policy.json", "policy-2.json"],
-        vec!["guard", "policy", "diff", "policy.json", "policy-2.json", "--json"],
-        vec!["guard", "policy", "test", "policy.json", "policy-tests.json"],
-        vec!["guard", "policy", "test", "policy.json", "policy-tests.json", "--json"],
-        vec!["guard", "policy", "test", "policy.json", HOSTILE],
         vec!["guard", "secrets", "add", HOSTILE],
         vec!["guard", "secrets", "add", "--from-env", HOSTILE, "a"],
         vec!["guard", "secrets", "list", "--store", "secrets.json"],
         vec!["guard", "secrets", "list", "--store", "secrets.json", "--json"],
         vec!["guard", "secrets", "remove", "x::error::y", "--store", HOSTILE],
+        vec!["ledger", "query", "--ledger", HOSTILE],
+        vec!["ledger", "ingest", "events.jsonl", "--ledger", "l.db"],
+        vec!["ledger", "ingest", HOSTILE, "--ledger", "l.db"],
+        vec!["ledger", "query", "--ledger", "l.db"],
+        vec!["ledger", "query", "--ledger", "l.db", "--json"],
+        vec!["ledger", "query", "--ledger", "l.db", "--run", HOSTILE],
+        vec!["ledger", "runs", "--ledger", "l.db"],
+        vec!["ledger", "runs", "--ledger", "l.db", "--json"],
+        vec!["ledger", "tail", "--ledger", "l.db"],
+        vec!["ledger", "tail", "--ledger", "l.db", "--json"],
+        vec!["ledger", "export", "--ledger", "l.db"],
+        vec!["ledger", "export", "--ledger", "l.db", "--out", HOSTILE],
+        vec!["ledger", "doctor", "--ledger", "l.db"],
+        vec!["ledger", "doctor", "--ledger", HOSTILE, "--json"],
+        vec!["ledger", "prune", "--ledger", "l.db", "--older-than", "1d", "--dry-run"],
+        vec!["ledger", "prune", "--ledger", "l.db", "--older-than", HOSTILE],
         vec![HOSTILE],
     ]
 }

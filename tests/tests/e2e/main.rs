@@ -23,8 +23,6 @@ mod export_run;
 mod full_output;
 mod gate_situations;
 #[cfg(unix)]
-mod guard_cassettes;
-#[cfg(unix)]
 mod guard_decisions;
 #[cfg(unix)]
 mod guard_events;
@@ -32,7 +30,6 @@ mod guard_events;
 mod guard_injection;
 #[cfg(unix)]
 mod guard_kit;
-mod guard_policy;
 #[cfg(unix)]
 mod guard_processes;
 #[cfg(unix)]
@@ -44,6 +41,8 @@ mod hostile_names;
 #[cfg(target_os = "linux")]
 mod inherited;
 mod latest_baseline;
+#[cfg(unix)]
+mod ledger;
 mod malformed;
 mod merge;
 mod new_ids;

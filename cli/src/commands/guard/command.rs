@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Exit;
 
-use super::{policy, secrets, shim};
+use super::{secrets, shim};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -16,7 +16,6 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Shim(Box<shim::Args>),
-    Policy(policy::Args),
     Secrets(secrets::Args),
 }
 
@@ -24,7 +23,6 @@ enum Command {
 pub(crate) fn run_guard(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Shim(args) => shim::run(args, streams),
-        Command::Policy(args) => policy::run(args, streams),
         Command::Secrets(args) => secrets::run(args, streams),
     }
 }

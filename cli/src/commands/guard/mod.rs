@@ -1,7 +1,6 @@
 //! `counterproof guard`: inspects, decides about and records the tool calls of agents. One file or folder for each subcommand.
 
 mod command;
-mod policy;
 mod policy_file;
 mod secrets;
 mod shim;

@@ -14,5 +14,4 @@ mod steps;
 mod window;
 
 pub use engine::Engine;
-pub(in crate::policy) use record::refusal;
 pub use steps::{Matching, RuleStep, Treatment};

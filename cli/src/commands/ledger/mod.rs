@@ -1,0 +1,16 @@
+//! `counterproof ledger`: queries, fills and maintains the ledger of tool calls. One file per subcommand.
+
+mod command;
+mod doctor;
+mod export;
+mod ingest;
+mod lines;
+mod opened;
+mod prune;
+mod query;
+mod runs;
+mod table;
+mod tail;
+mod time_args;
+
+pub(crate) use command::{Args, run};

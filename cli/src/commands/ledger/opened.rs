@@ -1,0 +1,93 @@
+//! The ledger of a command.
+
+use counterproof_artifact::with_causes;
+use counterproof_ledger::location::{LedgerLocation, StateFolder};
+use counterproof_ledger::spool::{Replayed, SpoolError, SpoolFolder, replay};
+use counterproof_ledger::store::{EventStore, StoreError};
+
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+
+/// The ledger that the arguments name.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) location: LedgerLocation,
+    pub(super) spool: SpoolFolder,
+    pub(super) is_json: bool,
+}
+
+impl Place {
+    /// Finds the ledger: the given one, or the default.
+    pub(super) fn new(given: Option<&LedgerLocation>, is_json: bool) -> Result<Self, CommandError> {
+        let state = StateFolder::from_environment(|name| std::env::var(name).ok());
+        let location = match (given, &state) {
+            (Some(location), _) => location.clone(),
+            (None, Ok(state)) => LedgerLocation::default_in(state),
+            (None, Err(error)) => return Err(CommandError::usage(error.clone()).hint("pass a file with `--ledger`")),
+        };
+        // Only a database on another machine needs the folder.
+        let spool = match (&location, state) {
+            (LedgerLocation::PostgreSql(_), Err(error)) => return Err(CommandError::usage(error)),
+            (location, state) => location.spool_folder(&state.unwrap_or_else(|_| StateFolder::new("."))),
+        };
+        Ok(Self { location, spool: SpoolFolder::new(spool), is_json })
+    }
+
+    /// Opens the ledger for reading, and adds the events that processes left behind. Fails if there is no ledger.
+    pub(super) fn open(&self, streams: &mut Streams) -> Result<Box<dyn EventStore>, CommandError> {
+        let mut store = self.open_store().map_err(failed)?;
+        match replay(&self.spool, store.as_mut()) {
+            Ok(replayed) => report(&replayed, streams),
+            // The events stay where they are, and what the ledger has can be read.
+            Err(error) => streams.warn(format_args!("events that wait were not added: {}", with_causes(&error))),
+        }
+        Ok(store)
+    }
+
+    /// Opens the ledger. Creates it if it does not exist and events wait for it.
+    pub(super) fn open_store(&self) -> Result<Box<dyn EventStore>, StoreError> {
+        let has_events = self.spool.is_empty().is_ok_and(|is_empty| !is_empty);
+        if has_events {
+            return counterproof_ledger::open_or_create(&self.location);
+        }
+        counterproof_ledger::open(&self.location)
+    }
+
+    /// Opens the ledger, and creates it where it does not exist.
+    pub(super) fn open_or_create(&self) -> Result<Box<dyn EventStore>, CommandError> {
+        counterproof_ledger::open_or_create(&self.location).map_err(failed)
+    }
+}
+
+/// Reports what was added from the files of processes that have died.
+pub(super) fn report(replayed: &Replayed, streams: &mut Streams) {
+    if replayed.files > 0 {
+        let (added, files) = (replayed.added, replayed.files);
+        streams.log(format_args!("events of killed processes added: {added} (processes: {files})"));
+    }
+    if replayed.rejected > 0 {
+        streams.warn(format_args!("invalid lines set aside: {}; `ledger doctor` names their files", replayed.rejected));
+    }
+    for failure in &replayed.failures {
+        streams.warn(with_causes(failure));
+    }
+}
+
+/// Converts an error of a store.
+pub(super) fn failed(error: StoreError) -> CommandError {
+    match error {
+        StoreError::Missing { .. } => CommandError::io(error)
+            .hint("record calls with `counterproof guard`, or name another ledger with `--ledger`"),
+        StoreError::Newer { .. } => CommandError::usage(error).hint("use the newer version of this program"),
+        StoreError::NotALedger { .. } => CommandError::usage(error).hint("name another file with `--ledger`"),
+        error => CommandError::io(error),
+    }
+}
+
+/// Converts an error of a spool.
+pub(super) fn failed_spool(error: SpoolError) -> CommandError {
+    match error {
+        SpoolError::Store(error) => failed(error),
+        error => CommandError::io(error),
+    }
+}

@@ -1,0 +1,135 @@
+//! `counterproof ledger runs`: the runs of a ledger.
+
+use std::collections::BTreeSet;
+
+use counterproof_artifact::Exit;
+use counterproof_ledger::query::{RunFilter, RunRecord, RunState, open_sources, runs};
+use counterproof_ledger::store::EventStore;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::opened::{Place, failed};
+use super::table::{UNKNOWN, cell, known, short_time, table};
+use super::time_args::{Since, since};
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+
+/// The status of a run with a process that lives.
+const RUNNING: &str = "RUNNING";
+
+/// The status of a run that has not ended, and of which no process lives on this machine.
+const NOT_ENDED: &str = "NOT ENDED";
+
+/// List runs, the latest first.
+///
+/// A run of which a process was killed is shown as `FAILED (no end)`. A run is `RUNNING` if a process that records it lives on this
+/// machine, and `NOT ENDED` if that is not known.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only this run
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+
+    /// Only runs that started from this time on: a time, or a duration before now such as 2h
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<Since>,
+
+    /// Largest number of runs
+    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    limit: u32,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let mut store = place.open(streams)?;
+    let since = args.since.map(|since| since.sortable(Timestamp::now()));
+    let filter = RunFilter { run_id: args.run.clone(), since, limit: args.limit };
+    let found = runs(store.as_mut(), &filter).map_err(failed)?;
+    let running = running(store.as_mut(), place)?;
+    let status = |run: &RunRecord| status(run, &running);
+    if place.is_json {
+        let documents: Vec<Value> = found.iter().map(|run| document(run, &status(run))).collect();
+        streams.print_document(&crate::json_text::to_json(&json!({ "runs": documents })))?;
+        return Ok(Exit::Done);
+    }
+    if found.is_empty() {
+        streams.log(format_args!("no runs in `{}` meet the conditions", place.location));
+        return Ok(Exit::Done);
+    }
+    let names = [
+        "started_at",
+        "run_id",
+        "agent",
+        "client",
+        "env",
+        "principal",
+        "workload",
+        "status",
+        "sources",
+        "calls",
+        "refused",
+        "errors",
+    ];
+    let rows = found.iter().map(|run| row(run, status(run)));
+    streams.print_line(table(names, rows).trim_end())?;
+    Ok(Exit::Done)
+}
+
+/// Returns the runs with a living process on this machine.
+pub(super) fn running(store: &mut dyn EventStore, place: &Place) -> Result<BTreeSet<String>, CommandError> {
+    let sources = open_sources(store).map_err(failed)?;
+    Ok(sources.into_iter().filter(|source| place.spool.is_alive(source)).map(|source| source.run_id).collect())
+}
+
+fn status(run: &RunRecord, running: &BTreeSet<String>) -> String {
+    let stated = run.status.as_deref().unwrap_or_default();
+    match run.state() {
+        RunState::Ended if stated.is_empty() => UNKNOWN.to_owned(),
+        RunState::Ended => stated.to_owned(),
+        RunState::Lost => format!("{stated} (no end)"),
+        RunState::Open if running.contains(&run.run_id) => RUNNING.to_owned(),
+        RunState::Open => NOT_ENDED.to_owned(),
+    }
+}
+
+fn row(run: &RunRecord, status: String) -> [String; 12] {
+    [
+        cell(run.started_at.as_deref().map(short_time)),
+        run.run_id.clone(),
+        known(run.agent_id.as_deref()),
+        known(run.client.as_deref()),
+        known(run.env.as_deref()),
+        known(run.principal.as_deref()),
+        known(workload(run).as_deref()),
+        status,
+        run.sources.to_string(),
+        run.calls.to_string(),
+        run.refused.to_string(),
+        run.errors.to_string(),
+    ]
+}
+
+fn document(run: &RunRecord, status: &str) -> Value {
+    let mut document = serde_json::to_value(run).unwrap_or_default();
+    document["status"] = json!(status);
+    document["state"] = json!(run.state());
+    let workload: Option<Value> = run.workload_json.as_deref().and_then(|json| serde_json::from_str(json).ok());
+    document["workload"] = json!(workload);
+    document
+}
+
+/// Returns what identifies the job of a run best, in a few words.
+fn workload(run: &RunRecord) -> Option<String> {
+    let workload: Value = serde_json::from_str(run.workload_json.as_deref()?).ok()?;
+    let text = |field: &str| workload[field].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let qualified = |text: String, mark: char, with: Option<String>| match with {
+        Some(with) => format!("{text}{mark}{with}"),
+        None => text,
+    };
+    let repository = text("repo").or_else(|| text("repo_path"));
+    repository
+        .map(|repository| qualified(repository, '@', text("branch")))
+        .or_else(|| text("job_id"))
+        .or_else(|| text("namespace").map(|namespace| qualified(namespace, '/', text("pod"))))
+        .or_else(|| text("user"))
+}

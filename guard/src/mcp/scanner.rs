@@ -1,0 +1,492 @@
+//! Reads a message that is too large to be held in memory: piece by piece, and only the fields that decide.
+//!
+//! The scanner follows strings and brackets. It looks at the members of the message and of `params`, `result` and `error`, and
+//! hashes the bytes of `arguments` and of `result`. It does not check the syntax of the rest.
+
+use counterproof_artifact::Sha256Digest;
+use counterproof_artifact::canonical::Sha256Hasher;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::client_message::{PROTOCOL_VERSION, state_text};
+use super::keys::look_alike;
+use super::server_message::{ResponseKind, error_kind, tool_error_with};
+use super::{RequestId, ToolCallProblem};
+
+/// Longest key and longest small value that are read. Longer keys are none of those that decide.
+const MAX_FIELD_BYTES: usize = 64 * 1024;
+
+/// What a scanned message contains.
+#[derive(Debug, Default)]
+pub struct ScannedMessage {
+    /// The id.
+    pub id: Option<RequestId>,
+    /// The method; none for a response.
+    pub method: Option<String>,
+    /// `params.name`.
+    pub tool_name: String,
+    /// The hash of the bytes of `params.arguments`, or of `{}`.
+    pub args_hash: Option<Sha256Digest>,
+    /// The hash of the bytes of `result` or `error`.
+    pub payload_hash: Option<Sha256Digest>,
+    /// What the message says if it is a response.
+    pub response: Option<ResponseKind>,
+    /// A key on which parsers disagree.
+    pub problem: Option<ToolCallProblem>,
+    /// True if the request continues an earlier one.
+    pub is_retry: bool,
+    /// The field `params.requestState`.
+    pub request_state: Option<String>,
+    /// True if the request states its protocol revision.
+    pub is_stateless: bool,
+    /// False if the message is a batch, is no JSON object, or ends early.
+    pub is_object: bool,
+}
+
+/// A field that the scanner reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Name,
+    Arguments,
+    InputResponses,
+    RequestState,
+    Meta,
+    IsError,
+    ResultType,
+    Code,
+    Message,
+}
+
+/// All fields: the section, the key, the field.
+const FIELDS: [(Option<Field>, &str, Field); 15] = [
+    (None, "id", Field::Id),
+    (None, "method", Field::Method),
+    (None, "params", Field::Params),
+    (None, "result", Field::Result),
+    (None, "error", Field::Error),
+    (Some(Field::Params), "name", Field::Name),
+    (Some(Field::Params), "arguments", Field::Arguments),
+    (Some(Field::Params), "inputResponses", Field::InputResponses),
+    (Some(Field::Params), "requestState", Field::RequestState),
+    (Some(Field::Params), "_meta", Field::Meta),
+    (Some(Field::Result), "isError", Field::IsError),
+    (Some(Field::Result), "resultType", Field::ResultType),
+    (Some(Field::Result), "requestState", Field::RequestState),
+    (Some(Field::Error), "code", Field::Code),
+    (Some(Field::Error), "message", Field::Message),
+];
+
+impl Field {
+    /// Small fields are read as a whole.
+    const fn is_captured(self) -> bool {
+        !matches!(self, Field::Params | Field::Result | Field::Error | Field::Arguments | Field::InputResponses)
+    }
+
+    const fn is_hashed(self) -> bool {
+        matches!(self, Field::Result | Field::Error | Field::Arguments)
+    }
+
+    const fn is_section(self) -> bool {
+        matches!(self, Field::Params | Field::Result | Field::Error)
+    }
+}
+
+/// Where the scanner is in the text.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Lexer {
+    /// Between tokens.
+    #[default]
+    Between,
+    /// Inside a string; `escaped` after a backslash.
+    Text { escaped: bool, is_key: bool },
+    /// Inside a number or a literal.
+    Scalar,
+}
+
+/// Scans one message.
+#[derive(Debug, Default)]
+pub struct Scanner {
+    lexer: Lexer,
+    extent: Extent,
+    depth: usize,
+    /// For depth 1 and 2: whether the container is an object, and whether a key comes next.
+    is_object: [bool; 3],
+    awaits_key: [bool; 3],
+    key: Vec<u8>,
+    section: Option<Field>,
+    /// For depth 1 and 2: the field whose value is being read.
+    current: [Option<Field>; 3],
+    captured: Vec<u8>,
+    capture: Option<(Field, usize)>,
+    hashes: Vec<(Field, usize, Sha256Hasher)>,
+    seen: Vec<Field>,
+    found: ScannedMessage,
+    response: ResponseParts,
+}
+
+/// How much of the message was read.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    #[default]
+    Nothing,
+    Beginning,
+    Whole,
+}
+
+/// The parts of a response that say how a call ended.
+#[derive(Debug, Default)]
+struct ResponseParts {
+    has_result: bool,
+    has_error: bool,
+    is_error: bool,
+    result_type: Option<String>,
+    code: Option<i64>,
+    message: Option<String>,
+}
+
+impl Scanner {
+    /// Scans the next piece of the message.
+    pub fn push(&mut self, piece: &[u8]) {
+        let mut at = 0;
+        // Start of the bytes that are not yet hashed and captured.
+        let mut taken = 0;
+        while at < piece.len() {
+            let byte = piece[at];
+            match self.lexer {
+                Lexer::Text { escaped: false, is_key } => {
+                    // Long strings are most of a large message.
+                    let rest = &piece[at..];
+                    let skipped = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+                    if is_key {
+                        self.push_key(&rest[..skipped]);
+                    }
+                    at += skipped;
+                    match piece.get(at) {
+                        Some(b'\\') => {
+                            if is_key {
+                                self.push_key(b"\\");
+                            }
+                            self.lexer = Lexer::Text { escaped: true, is_key };
+                            at += 1;
+                        }
+                        Some(_) => {
+                            at += 1;
+                            self.lexer = Lexer::Between;
+                            if is_key {
+                                self.end_key();
+                            } else {
+                                self.take(&piece[taken..at]);
+                                taken = at;
+                                self.end_value();
+                            }
+                        }
+                        None => {}
+                    }
+                    continue;
+                }
+                Lexer::Text { escaped: true, is_key } => {
+                    if is_key {
+                        self.push_key(&[byte]);
+                    }
+                    self.lexer = Lexer::Text { escaped: false, is_key };
+                }
+                Lexer::Scalar if !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') => {}
+                Lexer::Scalar => {
+                    self.take(&piece[taken..at]);
+                    taken = at;
+                    self.lexer = Lexer::Between;
+                    self.end_value();
+                    continue;
+                }
+                Lexer::Between => {
+                    if starts_value(byte) && !self.expects_key() {
+                        // The bytes before the value belong to values around it.
+                        self.take(&piece[taken..at]);
+                        taken = at;
+                    }
+                    self.between(byte);
+                    if matches!(byte, b'}' | b']') {
+                        self.take(&piece[taken..=at]);
+                        taken = at + 1;
+                        self.end_value();
+                    }
+                }
+            }
+            at += 1;
+        }
+        self.take(&piece[taken..]);
+    }
+
+    fn expects_key(&self) -> bool {
+        (1..=2).contains(&self.depth) && self.is_object[self.depth] && self.awaits_key[self.depth]
+    }
+
+    /// Handles a byte between tokens.
+    fn between(&mut self, byte: u8) {
+        match byte {
+            b'"' if self.expects_key() => {
+                self.key.clear();
+                self.lexer = Lexer::Text { escaped: false, is_key: true };
+            }
+            b'"' => {
+                self.start_value();
+                self.lexer = Lexer::Text { escaped: false, is_key: false };
+            }
+            b'{' | b'[' => {
+                self.start_value();
+                self.depth += 1;
+                if let Some(is_object) = self.is_object.get_mut(self.depth) {
+                    *is_object = byte == b'{';
+                    self.awaits_key[self.depth] = byte == b'{';
+                }
+            }
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            b',' => {
+                if self.depth <= 2 && self.depth > 0 {
+                    self.awaits_key[self.depth] = self.is_object[self.depth];
+                }
+            }
+            b':' | b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => {
+                self.start_value();
+                self.lexer = Lexer::Scalar;
+            }
+        }
+        if self.depth > 0 {
+            self.extent = Extent::Beginning;
+        } else if self.extent == Extent::Beginning {
+            self.extent = Extent::Whole;
+        }
+    }
+
+    fn push_key(&mut self, bytes: &[u8]) {
+        if self.key.len() + bytes.len() <= MAX_FIELD_BYTES {
+            self.key.extend_from_slice(bytes);
+        }
+    }
+
+    /// Finds the field of a key.
+    fn end_key(&mut self) {
+        let depth = self.depth;
+        self.awaits_key[depth] = false;
+        self.current[depth] = None;
+        let key: String = parse(&[b"\"", &*self.key, b"\""].concat()).unwrap_or_default();
+        let section = match depth {
+            1 => None,
+            // Only the sections have fields of their own.
+            _ => match self.section {
+                Some(section) => Some(section),
+                None => return,
+            },
+        };
+        match FIELDS.iter().find(|(of, name, _)| *of == section && *name == key) {
+            Some((_, _, field)) => {
+                if self.seen.contains(field) {
+                    let problem = super::StrictError::DuplicateKey(key);
+                    self.found.problem.get_or_insert(problem.into());
+                }
+                self.seen.push(*field);
+                self.current[depth] = Some(*field);
+            }
+            None => {
+                if let Some(known) = look_alike(&key) {
+                    self.found.problem.get_or_insert(ToolCallProblem::LookAlike { key, known });
+                }
+            }
+        }
+    }
+
+    fn start_value(&mut self) {
+        let depth = self.depth;
+        let Some(field) = self.current.get(depth).copied().flatten().filter(|_| depth > 0) else { return };
+        if depth == 1 {
+            self.section = field.is_section().then_some(field);
+            self.response.has_result |= field == Field::Result;
+            self.response.has_error |= field == Field::Error;
+        }
+        if field.is_captured() && self.capture.is_none() {
+            self.captured.clear();
+            self.capture = Some((field, depth));
+        }
+        if field.is_hashed() {
+            self.hashes.push((field, depth, Sha256Hasher::default()));
+        }
+        if field == Field::InputResponses {
+            self.found.is_retry = true;
+        }
+    }
+
+    fn end_value(&mut self) {
+        let depth = self.depth;
+        let Some(field) = self.current.get(depth).copied().flatten().filter(|_| depth > 0) else { return };
+        self.current[depth] = None;
+        if self.capture == Some((field, depth)) {
+            self.capture = None;
+            let bytes = std::mem::take(&mut self.captured);
+            self.read_field(field, &bytes);
+        }
+        if let Some((_, _, hasher)) = self.hashes.pop_if(|(of, at, _)| (*of, *at) == (field, depth)) {
+            let hash = Some(hasher.finish().0);
+            if field == Field::Arguments {
+                self.found.args_hash = hash;
+            } else {
+                self.found.payload_hash = hash;
+            }
+        }
+        if depth == 1 {
+            self.section = None;
+        }
+    }
+
+    /// Adds bytes to the values that are being read.
+    fn take(&mut self, bytes: &[u8]) {
+        if self.capture.is_some() && self.captured.len() <= MAX_FIELD_BYTES {
+            let room = (MAX_FIELD_BYTES + 1).saturating_sub(self.captured.len());
+            self.captured.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        for (_, _, hasher) in &mut self.hashes {
+            hasher.update(bytes);
+        }
+    }
+
+    fn read_field(&mut self, field: Field, bytes: &[u8]) {
+        let value: Value = parse(bytes).unwrap_or_default();
+        let text = || value.as_str().map(str::to_owned);
+        match field {
+            Field::Id => self.found.id = RequestId::from_value(&value),
+            Field::Method => self.found.method = text(),
+            Field::Name => {
+                if !value.is_string() {
+                    let problem = ToolCallProblem::Type { field: "name", expected: "a string" };
+                    self.found.problem.get_or_insert(problem);
+                }
+                self.found.tool_name = text().unwrap_or_default();
+            }
+            Field::RequestState => {
+                self.found.is_retry |= self.section == Some(Field::Params);
+                self.found.request_state = Some(state_text(&value));
+            }
+            Field::Meta => self.found.is_stateless = value.get(PROTOCOL_VERSION).is_some(),
+            Field::IsError => self.response.is_error = value == Value::Bool(true),
+            Field::ResultType => self.response.result_type = text(),
+            Field::Code => self.response.code = value.as_i64(),
+            Field::Message => self.response.message = text(),
+            Field::Params | Field::Result | Field::Error | Field::Arguments | Field::InputResponses => {}
+        }
+    }
+
+    /// Ends the message.
+    pub fn finish(mut self) -> ScannedMessage {
+        self.found.is_object = self.extent == Extent::Whole && self.is_object[1];
+        let parts = self.response;
+        if self.found.method.is_none() && (parts.has_result || parts.has_error) {
+            self.found.response = Some(if parts.has_error {
+                error_kind(parts.code, parts.message.unwrap_or_default())
+            } else if parts.result_type.as_deref() == Some("input_required") {
+                ResponseKind::InputRequired { request_state: self.found.request_state.clone() }
+            } else if parts.is_error {
+                tool_error_with("the tool reports an error; the result is too large to be inspected".to_owned())
+            } else {
+                ResponseKind::Result
+            });
+        }
+        self.found
+    }
+}
+
+fn starts_value(byte: u8) -> bool {
+    !matches!(byte, b'}' | b']' | b',' | b':' | b' ' | b'\t' | b'\r' | b'\n')
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    serde_json::from_slice(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_ledger::event::CallStatus;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn scan(text: &str, piece: usize) -> ScannedMessage {
+        let mut scanner = Scanner::default();
+        text.as_bytes().chunks(piece.max(1)).for_each(|piece| scanner.push(piece));
+        scanner.finish()
+    }
+
+    fn hash(text: &str) -> Option<Sha256Digest> {
+        Some(Sha256Digest::from_bytes(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_request_is_read_in_pieces_of_any_size() {
+        let args = r#"{"path":"/a\"b","list":[1,{"name":"inner","method":"x"}],"id":9}"#;
+        let text = format!(
+            r#" {{"jsonrpc":"2.0" , "params":{{"arguments":{args},"name":"write\u0041","requestState":"s","inputResponses":{{}},
+            "_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}},"method":"tools/call","id":"x" }}"#
+        );
+        for piece in 1..=text.len() {
+            let found = scan(&text, piece);
+            assert!(found.is_object && found.problem.is_none(), "{piece} {:?}", found.problem);
+            assert_eq!(found.method.as_deref(), Some("tools/call"));
+            assert_eq!((&*found.tool_name, found.args_hash), ("writeA", hash(args)), "{piece}");
+            assert_eq!(found.id, RequestId::parse(br#""x""#));
+            assert!(found.is_retry && found.is_stateless && found.response.is_none());
+            assert_eq!(found.request_state.as_deref(), Some("s"));
+        }
+    }
+
+    #[test]
+    fn a_response_is_read_in_pieces_of_any_size() {
+        let result = r#"{"content":[{"type":"text","text":"a","isError":false}],"isError":true}"#;
+        let text = format!(r#"{{"id":7,"result":{result}}}"#);
+        for piece in 1..=text.len() {
+            let found = scan(&text, piece);
+            assert_eq!(found.payload_hash, hash(result), "{piece}");
+            assert!(matches!(found.response, Some(ResponseKind::Failed { status: CallStatus::Error, .. })));
+        }
+        let found = scan(r#"{"id":7,"error":{"code":-32001,"message":"slow"}}"#, 3);
+        let Some(ResponseKind::Failed { status: CallStatus::Timeout, error }) = found.response else { panic!() };
+        assert_eq!(error.message, "slow");
+        assert_eq!(scan(r#"{"id":7,"method":"x","result":1}"#, 5).response, None, "a request of the server");
+    }
+
+    #[test]
+    fn keys_that_occur_twice_or_look_alike_are_found() {
+        for text in [
+            r#"{"id":1,"id":2}"#,
+            r#"{"method":"tools/call","params":{"name":"a","n\u0061me":"b"}}"#,
+            r#"{"method":"tools/call","params":{"arguments":{},"arguments":{}}}"#,
+            r#"{"Method":"tools/call"}"#,
+            r#"{"method":"tools/call","params":{"name":7}}"#,
+        ] {
+            assert!(scan(text, 4).problem.is_some(), "{text}");
+        }
+        assert_eq!(scan(r#"{"id":1,"params":{"id":1,"x":{"id":1}},"x":1,"x":2}"#, 4).problem, None);
+    }
+
+    #[test]
+    fn text_that_is_no_whole_object_is_not_one() {
+        for text in ["[{}]", "{", "7", "", r#"{"a":"#] {
+            assert!(!scan(text, 2).is_object, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic_and_pieces_change_nothing(
+            bytes in prop::collection::vec(prop::sample::select(br#"{}[]",:\ a1"id""#.to_vec()), 0..60), piece in 1_usize..9
+        ) {
+            let (mut whole, mut pieces) = (Scanner::default(), Scanner::default());
+            whole.push(&bytes);
+            bytes.chunks(piece).for_each(|piece| pieces.push(piece));
+            prop_assert_eq!(format!("{:?}", whole.finish()), format!("{:?}", pieces.finish()));
+        }
+    }
+}

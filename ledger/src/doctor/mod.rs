@@ -1,0 +1,10 @@
+//! What is wrong with a ledger, and what to do about it.
+
+mod check;
+mod events;
+mod examine;
+mod permissions;
+mod waiting;
+
+pub use check::Check;
+pub use examine::examine;

@@ -1,0 +1,124 @@
+//! The tool calls of a ledger.
+
+use serde::Serialize;
+
+use super::fields::Fields;
+use crate::store::{EventStore, Query, StoreError};
+
+/// Which calls are returned: those that meet all conditions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallFilter {
+    /// The run.
+    pub run_id: Option<String>,
+    /// The server.
+    pub server_name: Option<String>,
+    /// The tool.
+    pub tool_name: Option<String>,
+    /// The decision, such as `BLOCK`.
+    pub decision: Option<String>,
+    /// The status, such as `ERROR`.
+    pub status: Option<String>,
+    /// The hash of the arguments.
+    pub args_hash: Option<String>,
+    /// The earliest time, as [`sortable_time`](crate::line::sortable_time) writes it.
+    pub since: Option<String>,
+    /// Largest number of calls. The latest ones are returned.
+    pub limit: u32,
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CallRecord {
+    /// The time of its first event.
+    pub ts: String,
+    /// The run.
+    pub run_id: String,
+    /// The shim.
+    pub shim_id: Option<String>,
+    /// The id of the call.
+    pub call_id: String,
+    /// The server.
+    pub server_name: Option<String>,
+    /// The tool.
+    pub tool_name: Option<String>,
+    /// The hash of the arguments.
+    pub args_hash: Option<String>,
+    /// The decision.
+    pub decision: Option<String>,
+    /// The rule that decided.
+    pub rule_id: Option<String>,
+    /// The reason of the decision.
+    pub reason_code: Option<String>,
+    /// What the rules would have decided, in observe mode.
+    pub observed_action: Option<String>,
+    /// How the call ended; `None` while it has not ended.
+    pub status: Option<String>,
+    /// The origin of its error.
+    pub error_class: Option<String>,
+    /// Time from the request to the end of the response.
+    pub latency_ms: Option<i64>,
+    /// Size of the request.
+    pub bytes_in: Option<i64>,
+    /// Size of the response.
+    pub bytes_out: Option<i64>,
+    /// True if a preview is not the whole text.
+    pub preview_truncated: bool,
+}
+
+const COLUMNS: &str = "created_at, run_id, shim_id, call_id, server_name, tool_name, args_hash, decision, rule_id, \
+                       reason_code, observed_action, status, error_class, latency_ms, bytes_in, bytes_out, \
+                       preview_truncated";
+
+impl CallFilter {
+    pub(crate) fn query(&self) -> Query {
+        let mut query = Query::new(format!("SELECT {COLUMNS} FROM tool_calls"));
+        let conditions = [
+            ("run_id =", &self.run_id),
+            ("server_name =", &self.server_name),
+            ("tool_name =", &self.tool_name),
+            ("decision =", &self.decision),
+            ("status =", &self.status),
+            ("args_hash =", &self.args_hash),
+            ("created_at >=", &self.since),
+        ];
+        let mut word = " WHERE";
+        for (condition, value) in conditions {
+            if let Some(value) = value {
+                let place = query.bind(value.as_str());
+                query.push(&format!("{word} {condition} {place}"));
+                word = " AND";
+            }
+        }
+        let limit = query.bind(u64::from(self.limit));
+        query.push(&format!(" ORDER BY created_at DESC LIMIT {limit}"));
+        query
+    }
+}
+
+/// Returns calls, the latest first.
+pub fn calls(store: &mut dyn EventStore, filter: &CallFilter) -> Result<Vec<CallRecord>, StoreError> {
+    let rows = store.select(&filter.query())?;
+    let record = |row| {
+        let mut fields = Fields::new(row);
+        CallRecord {
+            ts: fields.required(),
+            run_id: fields.required(),
+            shim_id: fields.text().filter(|id| !id.is_empty()),
+            call_id: fields.required(),
+            server_name: fields.text(),
+            tool_name: fields.text(),
+            args_hash: fields.text(),
+            decision: fields.text(),
+            rule_id: fields.text(),
+            reason_code: fields.text(),
+            observed_action: fields.text(),
+            status: fields.text(),
+            error_class: fields.text(),
+            latency_ms: fields.integer(),
+            bytes_in: fields.integer(),
+            bytes_out: fields.integer(),
+            preview_truncated: fields.integer() == Some(1),
+        }
+    };
+    Ok(rows.into_iter().map(record).collect())
+}

@@ -1,0 +1,17 @@
+//! Questions about a ledger: calls, runs, events, and what to delete.
+
+mod calls;
+mod events;
+mod fields;
+mod retention;
+mod runs;
+mod sources;
+
+pub use calls::{CallFilter, CallRecord, calls};
+pub use events::{EventFilter, StoredEvent, events_after, events_of_run, last_events};
+pub use retention::{Prunable, prunable_runs, prune_runs};
+pub use runs::{RunFilter, RunRecord, RunState, runs};
+pub use sources::{IncompleteSource, incomplete_sources, lost_runs, open_sources};
+
+#[cfg(test)]
+mod plans;

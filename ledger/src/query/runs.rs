@@ -1,0 +1,128 @@
+//! The runs of a ledger.
+
+use serde::Serialize;
+
+use super::fields::Fields;
+use crate::store::{EventStore, Query, StoreError};
+
+/// Which runs are returned: those that meet all conditions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// The run.
+    pub run_id: Option<String>,
+    /// The earliest start, as [`sortable_time`](crate::line::sortable_time) writes it.
+    pub since: Option<String>,
+    /// Largest number of runs. The latest ones are returned.
+    pub limit: u32,
+}
+
+/// A run: what its sources have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunRecord {
+    /// The id of the run.
+    pub run_id: String,
+    /// The agent.
+    pub agent_id: Option<String>,
+    /// The kind of program that the agent runs in.
+    pub client: Option<String>,
+    /// The environment that the agent works in.
+    pub env: Option<String>,
+    /// The person or service on whose behalf the agent works.
+    pub principal: Option<String>,
+    /// The job that the agent runs in, as JSON text.
+    #[serde(skip)]
+    pub workload_json: Option<String>,
+    /// When its first source started.
+    pub started_at: Option<String>,
+    /// The time of its last event.
+    pub last_event_at: Option<String>,
+    /// When its last source ended; `None` if not all sources have ended.
+    pub ended_at: Option<String>,
+    /// The worst status of its sources; `None` while one of them is open.
+    pub status: Option<String>,
+    /// Number of sources.
+    pub sources: u64,
+    /// Number of calls.
+    pub calls: u64,
+    /// Number of calls that were not allowed.
+    pub refused: u64,
+    /// Number of calls that ended with another status than `OK`.
+    pub errors: u64,
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// All its sources have ended.
+    Ended,
+    /// A process died before it stated its end.
+    Lost,
+    /// A source has not ended. Whether its process lives must be found out.
+    Open,
+}
+
+const COLUMNS: &str =
+    "run_id, agent_id, client, env, principal, workload_json, started_at, last_event_at, ended_at, status";
+
+impl RunRecord {
+    /// Returns how the run stands.
+    pub fn state(&self) -> RunState {
+        match (&self.ended_at, &self.status) {
+            (Some(_), _) => RunState::Ended,
+            (None, Some(_)) => RunState::Lost,
+            (None, None) => RunState::Open,
+        }
+    }
+}
+
+impl RunFilter {
+    pub(crate) fn query(&self) -> Query {
+        let count = |table: &str, condition: &str| {
+            format!("(SELECT count(*) FROM {table} AS t WHERE t.run_id = runs.run_id{condition})")
+        };
+        let counts = [
+            count("run_sources", ""),
+            count("tool_calls", ""),
+            count("tool_calls", " AND t.decision <> 'ALLOW'"),
+            count("tool_calls", " AND t.status <> 'OK'"),
+        ];
+        let mut query = Query::new(format!("SELECT {COLUMNS}, {} FROM runs", counts.join(", ")));
+        let mut word = " WHERE";
+        for (condition, value) in [("run_id =", &self.run_id), ("started_at >=", &self.since)] {
+            if let Some(value) = value {
+                let place = query.bind(value.as_str());
+                query.push(&format!("{word} {condition} {place}"));
+                word = " AND";
+            }
+        }
+        let limit = query.bind(u64::from(self.limit));
+        query.push(&format!(" ORDER BY started_at DESC LIMIT {limit}"));
+        query
+    }
+}
+
+/// Returns runs, the latest first.
+pub fn runs(store: &mut dyn EventStore, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
+    let rows = store.select(&filter.query())?;
+    let record = |row| {
+        let mut fields = Fields::new(row);
+        RunRecord {
+            run_id: fields.required(),
+            agent_id: fields.text(),
+            client: fields.text(),
+            env: fields.text(),
+            principal: fields.text(),
+            workload_json: fields.text(),
+            started_at: fields.text(),
+            last_event_at: fields.text(),
+            ended_at: fields.text(),
+            status: fields.text(),
+            sources: fields.count(),
+            calls: fields.count(),
+            refused: fields.count(),
+            errors: fields.count(),
+        }
+    };
+    Ok(rows.into_iter().map(record).collect())
+}

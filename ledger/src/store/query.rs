@@ -1,0 +1,45 @@
+//! A statement with its values, in the SQL that all databases have in common.
+
+use crate::tables::Cell;
+
+/// A statement with its values. `?1` in its text stands for the first value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    text: String,
+    values: Vec<Cell>,
+}
+
+impl Query {
+    /// Creates a statement without values.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), values: Vec::new() }
+    }
+
+    /// Adds the next value.
+    #[must_use]
+    pub(crate) fn with(mut self, value: impl Into<Cell>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// Adds text.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Adds a value, and returns its placeholder.
+    pub(crate) fn bind(&mut self, value: impl Into<Cell>) -> String {
+        self.values.push(value.into());
+        format!("?{}", self.values.len())
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the values.
+    pub fn values(&self) -> &[Cell] {
+        &self.values
+    }
+}

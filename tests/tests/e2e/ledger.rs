@@ -1,0 +1,300 @@
+//! `counterproof ledger`: events of any producer in, tables and lines out.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+use std::time::Duration;
+
+use counterproof_store::write::{Durability, write};
+use counterproof_tests::{Finished, Sandbox};
+use insta::assert_snapshot;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// An event of a producer that states nothing but what is required.
+fn event(run: &str, kind: &str, ts: &str, more: &Value) -> String {
+    let mut event = json!({"v": "0.1.0", "type": kind, "ts": ts, "run_id": run});
+    for (field, value) in more.as_object().unwrap() {
+        event[field] = value.clone();
+    }
+    event.to_string() + "\n"
+}
+
+/// The events of two runs: one with an allowed and a refused call, and one without an end.
+fn events() -> String {
+    let call =
+        |id: &str, tool: &str| json!({"call_id": id, "server_name": "git", "tool_name": tool, "args_hash": "0a"});
+    let start = |id: &str, tool: &str, preview: &str| {
+        let mut call = call(id, tool);
+        call["bytes_in"] = json!(70);
+        call["preview"] = json!({"truncated": false, "args_preview": preview});
+        json!({ "call": call })
+    };
+    let decide = |id: &str, tool: &str, action: &str| json!({"call": call(id, tool), "decision": {"action": action, "rule_id": null, "severity": "info"}});
+    let end = |id: &str, tool: &str, status: &str| json!({"call": call(id, tool), "status": status, "latency_ms": 12, "bytes_out": 34, "preview": {"truncated": true}});
+    let identity = json!({
+        "agent_id": "coder", "client": "codex", "env": "ci", "principal": "ada",
+        "workload": {"repo": "acme/shop", "branch": "main"}, "run": {"mode": "guardrails"},
+    });
+    [
+        event("r1", "run_start", "2026-01-31T12:00:00Z", &identity),
+        event("r1", "tool_call_start", "2026-01-31T12:00:01Z", &start("c1", "status", "{}")),
+        event("r1", "tool_call_decision", "2026-01-31T12:00:01Z", &decide("c1", "status", "ALLOW")),
+        event("r1", "tool_call_end", "2026-01-31T12:00:02Z", &end("c1", "status", "OK")),
+        event("r1", "tool_call_start", "2026-01-31T12:00:03Z", &start("c2", "push", "{}")),
+        event("r1", "tool_call_decision", "2026-01-31T12:00:03Z", &decide("c2", "push", "BLOCK")),
+        event("r1", "tool_call_end", "2026-01-31T12:00:03Z", &end("c2", "push", "ERROR")),
+        event("r1", "run_end", "2026-01-31T12:00:04Z", &json!({"run": {"status": "SUCCEEDED"}})),
+        event("r2", "run_start", "2026-02-01T12:00:00Z", &json!({})),
+        event("r2", "tool_call_start", "2026-02-01T12:00:01Z", &start("c3", "push", "{\"later\":1}")),
+    ]
+    .concat()
+}
+
+fn sandbox() -> Sandbox {
+    Sandbox::new().with_file("events.jsonl", &events()).with_variable("COUNTERPROOF_LEDGER", "ledger.db")
+}
+
+fn ingested() -> Sandbox {
+    let sandbox = sandbox();
+    assert_eq!(sandbox.run(["ledger", "ingest", "events.jsonl"]).code, Some(0));
+    sandbox
+}
+
+fn json_of(finished: &Finished) -> Value {
+    serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished}"))
+}
+
+#[test]
+fn a_ledger_that_does_not_exist_is_an_error_and_an_empty_one_is_not() {
+    let sandbox = sandbox();
+    for command in ["query", "runs", "tail", "export"] {
+        assert_eq!(sandbox.run(["ledger", command]).code, Some(3), "{command}");
+    }
+    assert_snapshot!(sandbox.run(["ledger", "query"]), @r##"
+exit code: 3
+--- stderr
+error: there is no ledger at `ledger.db`
+hint: record calls with `counterproof guard`, or name another ledger with `--ledger`
+    "##);
+    assert_eq!(
+        sandbox.command(["ledger", "ingest"]).output().unwrap().status.code(),
+        Some(0),
+        "standard input is empty"
+    );
+    assert_snapshot!(sandbox.run(["ledger", "query"]), @r##"
+exit code: 0
+--- stderr
+no calls in `ledger.db` meet the conditions
+    "##);
+    assert_snapshot!(sandbox.run(["ledger", "tail", "--json"]), @r##"
+exit code: 0
+--- stderr
+no events in `ledger.db`
+    "##);
+}
+
+#[test]
+fn calls_are_listed_by_their_fields() {
+    let sandbox = ingested();
+    assert_snapshot!(sandbox.run(["ledger", "query"]), @r##"
+exit code: 0
+--- stdout
+ts                        run_id  server  tool    decision  status  latency_ms  bytes_in  bytes_out  call_id
+2026-02-01T12:00:01.000Z  r2      git     push    -         -       -           70        -          c3
+2026-01-31T12:00:03.000Z  r1      git     push    BLOCK     ERROR   12          70        34         c2
+2026-01-31T12:00:01.000Z  r1      git     status  ALLOW     OK      12          70        34         c1
+    "##);
+    let found = |arguments: &[&str]| {
+        let finished = sandbox.run([&["ledger", "query", "--json"], arguments].concat());
+        let calls = json_of(&finished)["calls"].as_array().unwrap().clone();
+        calls.iter().map(|call| call["call_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(found(&["--run", "r1"]), "c2 c1");
+    assert_eq!(found(&["--tool", "push"]), "c3 c2");
+    assert_eq!(found(&["--server", "git", "--limit", "1"]), "c3");
+    assert_eq!(found(&["--decision", "block"]), "c2");
+    assert_eq!(found(&["--status", "OK"]), "c1");
+    assert_eq!(found(&["--args-hash", "0A", "--since", "2026-01-31T13:00:03+01:00"]), "c3 c2");
+    assert_eq!(found(&["--since", "1h"]), "");
+}
+
+#[test]
+fn id_002_runs_without_an_identity_are_unknown() {
+    let sandbox = ingested();
+    assert_snapshot!(sandbox.run(["ledger", "runs"]), @r##"
+exit code: 0
+--- stdout
+started_at                run_id  agent    client   env      principal  workload        status     sources  calls  refused  errors
+2026-02-01T12:00:00.000Z  r2      unknown  unknown  unknown  unknown    unknown         NOT ENDED  1        1      0        0
+2026-01-31T12:00:00.000Z  r1      coder    codex    ci       ada        acme/shop@main  SUCCEEDED  1        2      1        1
+    "##);
+    let runs = json_of(&sandbox.run(["ledger", "runs", "--json"]));
+    assert_eq!(runs["runs"][0]["principal"], Value::Null);
+    assert_eq!(runs["runs"][1]["workload"]["repo"], "acme/shop");
+}
+
+#[test]
+fn ingest_names_invalid_lines_and_adds_the_others_once() {
+    let sandbox = sandbox();
+    let lines = "{\"type\":\"a\"}\n\nnonsense\n".to_owned() + &event("r9", "new_type", "yesterday", &json!({}));
+    let sandbox =
+        sandbox.with_file("odd.jsonl", &(lines + &event("r9", "new_type", "2026-03-01T00:00:00Z", &json!({}))));
+    assert_snapshot!(sandbox.run(["ledger", "ingest", "odd.jsonl"]), @r##"
+exit code: 1
+--- stdout
+ledger.db: 1 events added, 0 skipped
+--- stderr
+odd.jsonl:1: missing field `ts` at column 12
+odd.jsonl:3: expected ident at column 2
+odd.jsonl:4: field `ts`: `yesterday` is not an RFC 3339 time
+error: invalid lines: 3
+hint: correct them and add the file again; events that are in the ledger are skipped
+    "##);
+    assert_snapshot!(sandbox.run(["ledger", "ingest", "odd.jsonl", "--json"]), @r##"
+exit code: 1
+--- stdout
+{
+  "added": 0,
+  "already_stored": 1,
+  "without_rows": 0,
+  "invalid_lines": 3
+}
+--- stderr
+odd.jsonl:1: missing field `ts` at column 12
+odd.jsonl:3: expected ident at column 2
+odd.jsonl:4: field `ts`: `yesterday` is not an RFC 3339 time
+error: invalid lines: 3
+hint: correct them and add the file again; events that are in the ledger are skipped
+    "##);
+    assert_eq!(sandbox.run(["ledger", "ingest", "missing.jsonl"]).code, Some(3));
+}
+
+#[test]
+fn an_export_has_the_lines_as_they_were_written() {
+    let hostile = event("r3", "unknown\u{202e}", "2026-02-02T12:00:00.5+01:00", &json!({"x": "\u{1b}[2J", "n": 1.50}));
+    let sandbox = ingested().with_file("more.jsonl", &hostile.replace("1.5", "1.50"));
+    assert_eq!(sandbox.run(["ledger", "ingest", "more.jsonl"]).code, Some(0));
+    assert_eq!(sandbox.run(["ledger", "export", "--out", "all.jsonl"]).code, Some(0));
+    let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
+    assert_eq!(read("all.jsonl"), read("events.jsonl") + &read("more.jsonl"));
+    sandbox.run(["ledger", "export", "--run", "r2", "--out", "r2.jsonl"]);
+    assert_eq!(
+        read("r2.jsonl"),
+        read("events.jsonl").lines().skip(8).map(|line| line.to_owned() + "\n").collect::<String>()
+    );
+    let printed = sandbox.run(["ledger", "export", "--run", "r3"]).stdout;
+    assert!(!printed.contains('\u{202e}') && printed.contains("\\u202e"), "{printed}");
+    let value: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(value, serde_json::from_str::<Value>(&read("more.jsonl")).unwrap());
+}
+
+#[test]
+fn old_runs_are_deleted_with_everything_about_them() {
+    let sandbox = ingested();
+    assert_snapshot!(sandbox.run(["ledger", "prune", "--older-than", "1d", "--dry-run"]), @r##"
+exit code: 0
+--- stdout
+run_id  last_event_at
+r1      2026-01-31T12:00:04.000Z
+r2      2026-02-01T12:00:01.000Z
+    "##);
+    let recent =
+        event("r3", "tool_call_start", &jiff::Timestamp::now().to_string(), &json!({"call": {"call_id": "c9"}}));
+    let sandbox = sandbox.with_file("recent.jsonl", &recent);
+    sandbox.run(["ledger", "ingest", "recent.jsonl"]);
+    assert_snapshot!(sandbox.run(["ledger", "prune", "--older-than", "1d", "--vacuum"]), @r##"
+exit code: 0
+--- stdout
+runs deleted: 2
+    "##);
+    assert_eq!(json_of(&sandbox.run(["ledger", "query", "--json"]))["calls"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.run(["ledger", "export"]).stdout, recent);
+}
+
+#[test]
+fn files_that_are_no_ledgers_are_refused_and_left_alone() {
+    let sandbox = sandbox().with_file("text.db", &"text ".repeat(200));
+    assert_eq!(sandbox.run(["ledger", "query", "--ledger", "text.db"]).code, Some(3));
+    let text = std::fs::read_to_string(sandbox.path("text.db")).unwrap();
+    assert_eq!(text, "text ".repeat(200));
+    assert_snapshot!(sandbox.run(["ledger", "query", "--ledger", "mysql://h/d"]), @r##"
+exit code: 2
+--- stderr
+error: invalid value 'mysql://h/d' for '--ledger <FILE>': a ledger cannot be at a `mysql` URL: pass a file, or a `postgres://` URL
+
+For more information, try '--help'.
+    "##);
+}
+
+#[test]
+fn the_doctor_names_problems_with_their_remedies() {
+    let sandbox = ingested();
+    let doctor = || sandbox.run(["ledger", "doctor"]).redact(sandbox.root().as_str(), "[root]");
+    assert_snapshot!(doctor(), @r##"
+exit code: 0
+--- stdout
+state  check             found
+ok     integrity         ok
+ok     journal_mode      wal
+ok     schema_version    1
+ok     events            no gap in the numbers of any source
+ok     runs_without_end  0, of which a process was killed
+ok     spool             0 files of living processes, 0 of dead ones, 0 bytes in `ledger.db.spool`
+ok     set_aside         no lines that are no events
+ok     permissions       only the owner can read the files
+    "##);
+    // A number of a source is missing, and others can read the file.
+    let numbered =
+        |seq: u64| event("r5", "x", "2026-02-03T00:00:00Z", &json!({"seq": seq, "source": {"shim_id": "s"}}));
+    let sandbox = sandbox.with_file("gap.jsonl", &(numbered(1) + &numbered(3)));
+    sandbox.run(["ledger", "ingest", "gap.jsonl"]);
+    std::fs::set_permissions(sandbox.path("ledger.db"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    let found = sandbox.run(["ledger", "doctor"]);
+    assert_eq!(found.code, Some(1));
+    assert!(found.stdout.contains("events: add the lines") && found.stdout.contains("run `chmod go-rwx"), "{found}");
+    // Pages of tables are overwritten.
+    let mut bytes = std::fs::read(sandbox.path("ledger.db")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].fill(0x5a);
+    write(&sandbox.path("ledger.db"), &bytes, Durability::Cached).unwrap();
+    let found = sandbox.run(["ledger", "doctor"]);
+    assert_eq!(found.code, Some(1));
+    assert!(found.stdout.contains("restore a backup"), "{found}");
+}
+
+#[test]
+fn tail_prints_events_that_arrive_until_it_is_interrupted() {
+    let sandbox = ingested();
+    let arguments = ["ledger", "tail", "--follow", "--poll", "10ms", "--limit", "1"];
+    let mut tail = sandbox.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("c3"));
+    let mut ingest = sandbox.command(["ledger", "ingest"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let arrives = event("r7", "run_start", "2026-03-01T00:00:00Z", &json!({}));
+    ingest.stdin.take().unwrap().write_all(arrives.as_bytes()).unwrap();
+    assert!(ingest.wait().unwrap().success());
+    assert_eq!(lines.next().unwrap().unwrap(), "2026-03-01T00:00:00Z  r7  run_start");
+    kill_process(Pid::from_child(&tail), Signal::INT).unwrap();
+    assert_eq!(tail.wait().unwrap().code(), Some(4));
+}
+
+#[test]
+fn tail_ends_when_its_reader_has_gone() {
+    let sandbox = ingested();
+    let arguments = ["ledger", "tail", "--follow", "--poll", "10ms"];
+    let mut tail = sandbox.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    drop(tail.stdout.take());
+    let arrives = event("r7", "run_start", "2026-03-01T00:00:00Z", &json!({}));
+    let sandbox = sandbox.with_file("arrives.jsonl", &arrives);
+    // The first lines may have been printed before the pipe was closed.
+    for number in 0..1000 {
+        sandbox.run(["ledger", "ingest", "arrives.jsonl"]);
+        if let Some(status) = tail.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(0));
+            return;
+        }
+        assert!(number < 999, "it ends");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
