@@ -247,3 +247,24 @@ fn buf_002_memory_is_bounded_with_fifty_large_calls_at_once() {
     assert_eq!(folder.events_of("tool_call_end").len(), 51);
     assert!(grown < 32 * 1024, "200 MiB of arguments took {grown} KiB more");
 }
+
+#[test]
+fn id_001_events_carry_the_identity_of_the_environment() {
+    let folder = GuardFolder::new()
+        .with_variable("SUB_RUN_ID", "r-7")
+        .with_variable("SUB_AGENT_ID", "reviewer")
+        .with_variable("SUB_ENV", "ci")
+        .with_variable("SUB_CLIENT", "claude")
+        .with_variable("SUB_PRINCIPAL", "jo@example.org")
+        .with_variable("SUB_WORKLOAD", r#"{"repo": "acme/shop", "labels": {"team": "core"}}"#);
+    let mut client = folder.start();
+    client.call("echo", &json!({}));
+    client.close();
+    let events = folder.events();
+    assert_eq!(events.len(), 5);
+    for event in events {
+        let identity = ["run_id", "agent_id", "env", "client", "principal"].map(|field| event[field].clone());
+        assert_eq!(json!(identity), json!(["r-7", "reviewer", "ci", "claude", "jo@example.org"]));
+        assert_eq!(event["workload"], json!({"repo": "acme/shop", "labels": {"team": "core"}}));
+    }
+}
