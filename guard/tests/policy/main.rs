@@ -5,4 +5,5 @@
 mod checklist;
 mod documents;
 mod engine;
+mod hostile;
 mod kit;
