@@ -9,8 +9,10 @@
 //! The core ([`session`], [`policy`]) knows no protocol: an adapter gives it the names, the arguments and the sizes of a call,
 //! and translates its decisions into messages.
 
+pub mod agent_run;
 pub mod cassette;
 pub mod identity;
+pub mod importer;
 pub mod mcp;
 pub mod policy;
 pub mod secrets;

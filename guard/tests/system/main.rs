@@ -3,5 +3,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod importer;
 mod kit;
 mod secrets;

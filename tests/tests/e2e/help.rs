@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 42] = [
+const COMMANDS: [&str; 44] = [
     "run",
     "merge",
     "compare",
@@ -35,6 +35,8 @@ const COMMANDS: [&str; 42] = [
     "contract validate",
     "guard",
     "guard shim",
+    "guard import",
+    "guard restore",
     "guard secrets",
     "guard secrets add",
     "guard secrets list",

@@ -50,6 +50,17 @@ fn sandbox() -> Sandbox {
         .with_file("invalid.json", &json!({"id": HOSTILE, HOSTILE: 1, "created_at": HOSTILE}).to_string())
         .with_file("events.jsonl", &events())
         .with_file("output.json", &json!({"ok": HOSTILE}).to_string())
+        .with_file("policy.json", &policy(HOSTILE).to_string())
+        .with_file("policy-2.json", &policy("other").to_string())
+        .with_file(
+            "invalid-policy.json",
+            &json!({HOSTILE: 1, "mode": HOSTILE, "rules": [{"rule_id": HOSTILE}]}).to_string(),
+        )
+        .with_file("policy-tests.json", &policy_tests().to_string())
+        .with_file(
+            "servers.json",
+            &json!({"mcpServers": {HOSTILE: {"command": HOSTILE}, "b": {HOSTILE: 1}}}).to_string(),
+        )
         .with_file("secrets.json", &json!({HOSTILE: {"value": HOSTILE, "source": HOSTILE}}).to_string())
         .with_file(&run("run"), &hostile.to_string())
         .with_file(&format!("{}/c1.json", "odd\u{9b}\u{202e}\n::error::x"), &hostile.to_string())
@@ -144,6 +155,28 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--policy", HOSTILE, "--", "true"],
         vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--policy", "invalid.json", "--", "true"],
         vec!["guard", "shim", "--server-name", HOSTILE, "--ledger", "ledger.db", "--", HOSTILE],
+        vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--replay", HOSTILE],
+        vec!["guard", "shim", "--server-name", "s", "--ledger", "ledger.db", "--replay", "invalid.json"],
+        vec!["guard", "policy", "lint", HOSTILE],
+        vec!["guard", "policy", "lint", "policy.json", "invalid-policy.json"],
+        vec!["guard", "policy", "lint", "policy.json", "invalid-policy.json", "--json"],
+        vec!["guard", "policy", "explain", "policy.json", "--server", HOSTILE, "--tool", HOSTILE],
+        vec!["guard", "policy", "explain", "policy.json", "--server", "s", "--tool", "t", "--args", HOSTILE],
+        vec!["guard", "policy", "explain", "policy.json", "--server", "s", "--tool", "t", "--json"],
+        vec!["guard", "policy", "explain", "invalid-policy.json", "--server", "s", "--tool", "t"],
+        vec!["guard", "policy", "diff", "policy.json", "policy-2.json"],
+        vec!["guard", "policy", "diff", "policy.json", "policy-2.json", "--json"],
+        vec!["guard", "policy", "test", "policy.json", "policy-tests.json"],
+        vec!["guard", "policy", "test", "policy.json", "policy-tests.json", "--json"],
+        vec!["guard", "policy", "test", "policy.json", HOSTILE],
+        vec!["guard", "import", HOSTILE],
+        vec!["guard", "import", "cursor", "--config", HOSTILE],
+        vec!["guard", "import", "cursor", "--config", "servers.json", "--dry-run"],
+        vec!["guard", "import", "cursor", "--config", "servers.json", "--dry-run", "--json"],
+        vec!["guard", "import", "cursor", "--config", "servers.json", "--policy", HOSTILE],
+        vec!["guard", "import", "cursor", "--config", "servers.json"],
+        vec!["guard", "restore", "cursor", "--config", "servers.json", "--dry-run"],
+        vec!["guard", "restore", "cursor", "--config", HOSTILE],
         vec!["guard", "secrets", "add", HOSTILE],
         vec!["guard", "secrets", "add", "--from-env", HOSTILE, "a"],
         vec!["guard", "secrets", "list", "--store", "secrets.json"],

@@ -27,6 +27,8 @@ mod guard_decisions;
 #[cfg(unix)]
 mod guard_events;
 #[cfg(unix)]
+mod guard_import;
+#[cfg(unix)]
 mod guard_injection;
 #[cfg(unix)]
 mod guard_kit;

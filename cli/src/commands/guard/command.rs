@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Exit;
 
-use super::{secrets, shim};
+use super::{import, policy, restore, secrets, shim};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -16,6 +16,9 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Shim(Box<shim::Args>),
+    Policy(policy::Args),
+    Import(Box<import::Args>),
+    Restore(restore::Args),
     Secrets(secrets::Args),
 }
 
@@ -23,6 +26,9 @@ enum Command {
 pub(crate) fn run_guard(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Shim(args) => shim::run(args, streams),
+        Command::Policy(args) => policy::run(args, streams),
+        Command::Import(args) => import::run(args, streams),
+        Command::Restore(args) => restore::run(args, streams),
         Command::Secrets(args) => secrets::run(args, streams),
     }
 }

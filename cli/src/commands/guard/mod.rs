@@ -1,8 +1,13 @@
 //! `counterproof guard`: inspects, decides about and records the tool calls of agents. One file or folder for each subcommand.
 
+mod client_config;
 mod command;
+mod import;
+mod policy;
 mod policy_file;
+mod restore;
 mod secrets;
 mod shim;
+mod shim_settings;
 
 pub(crate) use command::{Args, run_guard as run};

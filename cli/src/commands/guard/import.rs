@@ -1,0 +1,113 @@
+//! `counterproof guard import`: puts the guard in front of the servers of a client.
+
+use counterproof_artifact::Exit;
+use counterproof_guard::identity::process_variable;
+use counterproof_guard::importer::{ImportOptions, ImportReport, Mode, ShimCommand, import};
+use counterproof_ledger::location::LedgerLocation;
+use serde_json::json;
+
+use super::client_config::{ClientConfig, print_servers};
+use super::shim_settings::ShimSettings;
+use crate::command_error::CommandError;
+use crate::json_text::to_json;
+use crate::streams::Streams;
+
+/// The variable that names another program than this one.
+const SHIM_PATH: &str = "SUBLUMINAL_SHIM_PATH";
+
+/// Put the guard in front of the MCP servers that a client has configured.
+///
+/// Every server that is a program starts through `counterproof guard shim` from then on. Only its `command` and `args` change; comments,
+/// order, indentation and all other fields stay. Servers on the network are skipped. A copy of the original is saved next to the
+/// configuration, and `counterproof guard restore` returns to it.
+///
+/// Exit code 0: done, also if there was nothing to change. 2: invalid arguments, policy or configuration. 3: a file could not be read
+/// or written.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: ClientConfig,
+
+    /// Print the changes as a unified diff without secrets, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    settings: ShimSettings,
+
+    /// Print the result as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let path = args.target.path()?;
+    let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
+    let options =
+        ImportOptions { client: args.target.client, config: &path, shim: shim_command(&args.settings)?, mode };
+    let report = import(&options).map_err(|error| args.target.error(error))?;
+    if args.json {
+        let document = json!({"client": args.target.client.name(), "dry_run": args.dry_run, "import": report});
+        streams.print_document(&to_json(&document))?;
+    } else {
+        print(args, &report, streams)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn print(args: &Args, report: &ImportReport, streams: &mut Streams) -> Result<(), CommandError> {
+    print_servers(&report.servers, streams)?;
+    if report.servers.is_empty() {
+        streams.print_line(format_args!("no servers in {}", report.config))?;
+    }
+    if let Some(diff) = &report.diff {
+        streams.print_line(format_args!("\n{}", diff.trim_end()))?;
+        streams.print_line("\nnothing was written")?;
+    } else if report.is_changed {
+        streams.print_line(format_args!("\nchanged {}", report.config))?;
+        if let Some(backup) = &report.backup {
+            streams.print_line(format_args!("original: {backup}"))?;
+        }
+        streams.print_line(format_args!("undo: counterproof guard restore {}", args.target.words()))?;
+        streams.print_line("Restart the client to use the guard.")?;
+    } else {
+        streams.print_line(format_args!("\n{} is unchanged", report.config))?;
+    }
+    Ok(())
+}
+
+fn shim_command(settings: &ShimSettings) -> Result<ShimCommand, CommandError> {
+    let mut options = Vec::new();
+    if let Some(policy) = settings.policy()? {
+        options.extend(["--policy".to_owned(), policy.into_string()]);
+    }
+    match settings.ledger()? {
+        None => {}
+        Some(LedgerLocation::SqliteFile(path)) => options.extend(["--ledger".to_owned(), path.into_string()]),
+        Some(LedgerLocation::PostgreSql(url)) => {
+            if url.to_string() != url.expose() {
+                let message =
+                    "the URL of the ledger has a password, which every user could see in the list of processes";
+                return Err(
+                    CommandError::usage(message).hint("set the variable `COUNTERPROOF_LEDGER` for the client instead")
+                );
+            }
+            options.extend(["--ledger".to_owned(), url.expose().to_owned()]);
+        }
+    }
+    Ok(ShimCommand { program: program()?, options })
+}
+
+/// Returns the absolute path of the program that the client starts.
+fn program() -> Result<String, CommandError> {
+    if let Some(path) = process_variable(SHIM_PATH).filter(|path| !path.is_empty()) {
+        return Ok(path);
+    }
+    let path =
+        std::env::current_exe().map_err(|error| CommandError::io(format!("cannot find this program: {error}")))?;
+    path.into_os_string().into_string().map_err(|path| {
+        CommandError::usage(format!("the path of this program is not valid UTF-8: {}", path.to_string_lossy()))
+            .hint(format!("set `{SHIM_PATH}` to another path"))
+    })
+}

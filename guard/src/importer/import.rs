@@ -1,0 +1,105 @@
+//! Wraps the servers of a configuration.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Sha256Digest;
+use serde::Serialize;
+
+use super::backup::backup_paths;
+use super::config_file::ConfigFile;
+use super::diff;
+use super::import_record::ImportRecord;
+use super::wrap::{Changed, ServerChange, ShimCommand, wrap};
+use super::{Client, ImportError};
+
+/// Whether files are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Files are written.
+    Write,
+    /// Nothing is written, and the report has the difference.
+    DryRun,
+}
+
+/// What is imported.
+#[derive(Debug, Clone)]
+pub struct ImportOptions<'a> {
+    /// The client.
+    pub client: Client,
+    /// The configuration.
+    pub config: &'a Utf8Path,
+    /// The command by which the client starts the guard.
+    pub shim: ShimCommand,
+    /// Whether files are written.
+    pub mode: Mode,
+}
+
+/// The outcome of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImportReport {
+    /// The configuration.
+    pub config: Utf8PathBuf,
+    /// Whether the configuration changed, or would change.
+    pub is_changed: bool,
+    /// Every server, in the order of the configuration.
+    pub servers: Vec<ServerChange>,
+    /// The copy of the original, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Utf8PathBuf>,
+    /// The unified difference of a dry run, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// Wraps every server of a configuration that is a program.
+pub fn import(options: &ImportOptions<'_>) -> Result<ImportReport, ImportError> {
+    let file = ConfigFile::read(options.config)?;
+    let (mark, text) = file.text()?;
+    let changed = wrap(options.client, text, file.language(), &options.shim);
+    let changed = changed.map_err(|error| file.invalid(mark.len(), error))?;
+    let record = ImportRecord::read(&file.path).filter(|_| changed.had_wrapped);
+    let mut report = ImportReport {
+        config: file.path.clone(),
+        is_changed: changed.text.is_some(),
+        servers: changed.servers.clone(),
+        backup: record.as_ref().map(|record| record.backup_path(&file.path)),
+        diff: None,
+    };
+    match (&changed.text, options.mode) {
+        (None, _) => {}
+        (Some(new), Mode::DryRun) => {
+            let name = file.path.as_str();
+            report.diff = Some(diff::unified(name, file.language(), text, new).unwrap_or_default());
+        }
+        (Some(new), Mode::Write) => {
+            let new = format!("{mark}{new}").into_bytes();
+            report.backup = Some(write(&file, &new, record, &changed, &options.shim)?);
+        }
+    }
+    Ok(report)
+}
+
+/// Writes the backup, the record and the configuration, in this order: a crash leaves the original, or everything.
+fn write(
+    file: &ConfigFile,
+    new: &[u8],
+    record: Option<ImportRecord>,
+    changed: &Changed,
+    shim: &ShimCommand,
+) -> Result<Utf8PathBuf, ImportError> {
+    let record = if let Some(record) = record {
+        // The older backup is the original. It lacks what was edited since then.
+        ImportRecord { imported_sha256: None, ..record }
+    } else {
+        let backup = file.copy_to(backup_paths(&file.path))?;
+        ImportRecord {
+            backup: backup.file_name().unwrap_or_default().to_owned(),
+            original_sha256: Sha256Digest::from_bytes(&file.bytes),
+            // A copy with wrapped servers is not the original.
+            imported_sha256: (!changed.had_wrapped).then(|| Sha256Digest::from_bytes(new)),
+            program: shim.program.clone(),
+        }
+    };
+    record.write(&file.path)?;
+    file.replace(new)?;
+    Ok(record.backup_path(&file.path))
+}

@@ -1,0 +1,338 @@
+//! Imports into the configurations of clients, and back.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_guard::importer::{
+    Client, ImportError, ImportOptions, ImportReport, Mode, RestoreOptions, RestoreReport, Restored, ServerStatus,
+    ShimCommand, import, restore,
+};
+use counterproof_store::write::{Durability, write};
+
+use crate::kit::folder;
+
+fn fixture(client: Client) -> (Utf8PathBuf, String) {
+    let extension = if client == Client::Codex { "toml" } else { "json" };
+    let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/clients/{client}.{extension}"));
+    (Utf8PathBuf::from(format!("config.{extension}")), std::fs::read_to_string(path).unwrap())
+}
+
+fn write_config(path: &Utf8Path, text: &str) {
+    write(path, text.as_bytes(), Durability::Cached).unwrap();
+}
+
+fn run_import(client: Client, config: &Utf8Path, mode: Mode) -> Result<ImportReport, ImportError> {
+    let options = vec!["--policy".to_owned(), "/etc/policy.yaml".to_owned()];
+    let shim = ShimCommand { program: "/opt/counterproof".to_owned(), options };
+    import(&ImportOptions { client, config, shim, mode })
+}
+
+fn run_restore(client: Client, config: &Utf8Path) -> RestoreReport {
+    restore(&RestoreOptions { client, config, discards_edits: false, mode: Mode::Write }).unwrap()
+}
+
+fn read(path: &Utf8Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+fn files(folder: &Utf8Path) -> Vec<String> {
+    let mut names: Vec<_> = folder.read_dir_utf8().unwrap().map(|it| it.unwrap().file_name().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn imp_001_the_restored_configuration_has_the_same_bytes_for_every_client() {
+    for client in Client::ALL {
+        let (name, text) = fixture(client);
+        let windows = text.replace('\n', "\r\n");
+        for text in [text.clone(), format!("\u{feff}{text}"), windows.clone(), windows.trim_end().to_owned()] {
+            let (_guard, folder) = folder();
+            let config = folder.join(&name);
+            write_config(&config, &text);
+            std::fs::set_permissions(&config, std::fs::Permissions::from_mode(0o640)).unwrap();
+            let report = run_import(client, &config, Mode::Write).unwrap();
+            let wrapped: Vec<_> = report.servers.iter().filter(|it| it.status == ServerStatus::Wrapped).collect();
+            assert!(!wrapped.is_empty() && report.is_changed, "{client}: {report:?}");
+            let imported = read(&config);
+            for server in wrapped {
+                assert!(imported.contains(&format!("--server-name={}\"", server.name)), "{imported}");
+            }
+            assert_eq!(imported.starts_with('\u{feff}'), text.starts_with('\u{feff}'));
+            let breaks =
+                |text: &str| (text.matches("\r\n").count() == text.matches('\n').count(), text.ends_with('\n'));
+            assert_eq!(breaks(&imported), breaks(&text), "{client}");
+            let backup = report.backup.unwrap();
+            assert_eq!(read(&backup), text);
+            for path in [&config, &backup] {
+                assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o640, "{path}");
+            }
+            assert_eq!(run_restore(client, &config).restored, Restored::Original);
+            assert_eq!(read(&config), text);
+            assert_eq!(config.metadata().unwrap().mode() & 0o7777, 0o640);
+            assert_eq!(files(&folder), [name.as_str()], "nothing is left");
+        }
+    }
+}
+
+#[test]
+fn only_the_commands_of_programs_change() {
+    let mut diffs = String::new();
+    for client in Client::ALL {
+        let (name, text) = fixture(client);
+        let (_guard, folder) = folder();
+        let config = folder.join(&name);
+        write_config(&config, &text);
+        let report = run_import(client, &config, Mode::DryRun).unwrap();
+        let changes = report
+            .servers
+            .iter()
+            .map(|it| format!("{client} {}{}: {:?}\n", it.project.clone().unwrap_or_default(), it.name, it.status));
+        diffs.extend(changes);
+        let diff = report.diff.unwrap();
+        diffs += &diff.lines().skip(2).map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
+        assert!(!diff.contains("hunter2") && !diff.contains("abcdefgh"), "{diff}");
+        assert_eq!(read(&config), text, "a dry run writes nothing");
+        assert_eq!(files(&folder), [name.as_str()]);
+    }
+    insta::assert_snapshot!(diffs, @r##"
+claude-code files: Wrapped
+claude-code tickets: Skipped
+claude-code /home/ada/shopdatabase: Wrapped
+@@ -4,8 +4,15 @@
+   "mcpServers": {
+     "files": {
+       "type": "stdio",
+-      "command": "npx",
++      "command": "/opt/counterproof",
+       "args": [
++        "guard",
++        "shim",
++        "--server-name=files",
++        "--policy",
++        "/etc/policy.yaml",
++        "--",
++        "npx",
+         "-y",
+         "@modelcontextprotocol/server-filesystem",
+         "${HOME}/notes"
+@@ -26,8 +33,8 @@
+       "mcpServers": {
+         "database": {
+           "type": "stdio",
+-          "command": "uvx",
+-          "args": [],
++          "command": "/opt/counterproof",
++          "args": ["guard", "shim", "--server-name=database", "--policy", "/etc/policy.yaml", "--", "uvx"],
+           "env": {
+             "DATABASE_URL": "[REDACTED]"
+           }
+claude-desktop memory: Wrapped
+claude-desktop clock: Wrapped
+@@ -2,9 +2,9 @@
+     "globalShortcut": "Ctrl+Space",
+     "mcpServers": {
+         "memory": {
+-            "command": "C:\\Program Files\\nodejs\\npx.cmd",
+-            "args": ["-y", "@modelcontextprotocol/server-memory"]
++            "command": "/opt/counterproof",
++            "args": ["guard", "shim", "--server-name=memory", "--policy", "/etc/policy.yaml", "--", "C:\\Program Files\\nodejs\\npx.cmd", "-y", "@modelcontextprotocol/server-memory"]
+         },
+-        "clock": { "command": "clock-server" }
++        "clock": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=clock", "--policy", "/etc/policy.yaml", "--", "clock-server"] }
+     }
+ }
+codex files: Wrapped
+codex search: Skipped
+codex old one: Wrapped
+@@ -6,8 +6,9 @@
+
+ # Files of the notes
+ [mcp_servers.files]
+-command = "npx"
+-args = ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/notes"]
++command = "/opt/counterproof"
++env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_ENV", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION"]
++args = ["guard", "shim", "--server-name=files", "--policy", "/etc/policy.yaml", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/ada/notes"]
+ startup_timeout_sec = 20
+
+ [mcp_servers.files.env]
+@@ -18,7 +19,9 @@
+ bearer_token_env_var = "SEARCH_TOKEN"
+
+ [mcp_servers."old one"]
+-command = 'C:\tools\old.exe'
++command = "/opt/counterproof"
++args = ["guard", "shim", "--server-name=old one", "--policy", "/etc/policy.yaml", "--", 'C:\tools\old.exe']
++env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_ENV", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION"]
+ enabled = false
+
+ [tui]
+cursor lint: Wrapped
+cursor docs: Skipped
+@@ -2,8 +2,8 @@
+ 	"mcpServers": {
+ 		// Started in the folder of the project
+ 		"lint": {
+-			"command": "${workspaceFolder}/bin/lint",
+-			"args": ["--stdio",],
++			"command": "/opt/counterproof",
++			"args": ["guard", "shim", "--server-name=lint", "--policy", "/etc/policy.yaml", "--", "${workspaceFolder}/bin/lint", "--stdio",],
+ 			"envFile": "${workspaceFolder}/.env", // not checked in
+ 		},
+ 		"docs": { "url": "https://docs.example.com/mcp", "headers": { "X-Key": "[REDACTED]" } },
+vscode issues: Wrapped
+vscode browser: Wrapped
+vscode cloud: Skipped
+@@ -5,13 +5,14 @@
+   "servers": {
+     "issues": {
+       "type": "stdio",
+-      "command": "docker",
+-      "args": ["run", "-i", "--rm", "-e", "TOKEN", "issues-server"],
++      "command": "/opt/counterproof",
++      "args": ["guard", "shim", "--server-name=issues", "--policy", "/etc/policy.yaml", "--", "docker", "run", "-i", "--rm", "-e", "TOKEN", "issues-server"],
+       "env": { "TOKEN": "[REDACTED]" }
+     },
+     "browser": {
+       "type": "stdio",
+-      "command": "npx"
++      "command": "/opt/counterproof",
++      "args": ["guard", "shim", "--server-name=browser", "--policy", "/etc/policy.yaml", "--", "npx"]
+     },
+     "cloud": { "type": "http", "url": "https://cloud.example.com/mcp" }
+   }
+gemini math: Wrapped
+gemini weather: Skipped
+@@ -3,8 +3,8 @@
+   "mcp": { "excluded": ["math"] },
+   "mcpServers": {
+     "math": {
+-      "command": "python3",
+-      "args": ["-m", "math_server"],
++      "command": "/opt/counterproof",
++      "args": ["guard", "shim", "--server-name=math", "--policy", "/etc/policy.yaml", "--", "python3", "-m", "math_server"],
+       "cwd": "./server",
+       "timeout": 30000,
+       "trust": false,
+    "##);
+}
+
+#[test]
+fn a_second_import_changes_no_byte_and_keeps_the_first_backup() {
+    let (_guard, folder) = folder();
+    let (name, text) = fixture(Client::Cursor);
+    let config = folder.join(name);
+    write_config(&config, &text);
+    let first = run_import(Client::Cursor, &config, Mode::Write).unwrap();
+    let imported = read(&config);
+    let inode = config.metadata().unwrap().ino();
+    let second = run_import(Client::Cursor, &config, Mode::Write).unwrap();
+    assert!(!second.is_changed && second.backup == first.backup);
+    assert!(second.servers.iter().all(|server| server.status == ServerStatus::Skipped));
+    assert_eq!((read(&config), config.metadata().unwrap().ino()), (imported, inode), "the file is not even written");
+    assert_eq!(read(&first.backup.unwrap()), text);
+    assert_eq!(run_restore(Client::Cursor, &config).restored, Restored::Original);
+    assert_eq!(read(&config), text);
+}
+
+#[test]
+fn edits_after_the_import_stay_when_the_servers_are_unwrapped() {
+    let (_guard, folder) = folder();
+    let (name, text) = fixture(Client::ClaudeCode);
+    let config = folder.join(name);
+    write_config(&config, &text);
+    run_import(Client::ClaudeCode, &config, Mode::Write).unwrap();
+    write_config(&config, &read(&config).replace("\"numStartups\": 41", "\"numStartups\": 42"));
+    let report = run_restore(Client::ClaudeCode, &config);
+    assert_eq!(report.restored, Restored::Unwrapped);
+    assert_eq!(read(&config), text.replace("41", "42"));
+    assert_eq!(read(&report.backup.unwrap()), text, "the original remains");
+    assert_eq!(run_restore(Client::ClaudeCode, &config).restored, Restored::Nothing);
+    // The next import has another original, and does not overwrite the older one.
+    let report = run_import(Client::ClaudeCode, &config, Mode::Write).unwrap();
+    assert!(report.backup.as_ref().unwrap().as_str().ends_with(".counterproof-backup-2"), "{report:?}");
+    assert_eq!(run_restore(Client::ClaudeCode, &config).restored, Restored::Original);
+    assert_eq!(read(&config), text.replace("41", "42"));
+}
+
+#[test]
+fn a_server_that_was_added_between_two_imports_stays() {
+    let (_guard, folder) = folder();
+    let config = folder.join("mcp.json");
+    let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"1\"]}}}\n";
+    write_config(&config, text);
+    run_import(Client::Cursor, &config, Mode::Write).unwrap();
+    let added = ", \"b\": {\"command\": \"y\", \"args\": [\"2\"]}}}\n";
+    write_config(&config, &read(&config).replace("}}\n", added));
+    run_import(Client::Cursor, &config, Mode::Write).unwrap();
+    assert_eq!(run_restore(Client::Cursor, &config).restored, Restored::Unwrapped);
+    assert_eq!(read(&config), text.replace("}}\n", added));
+}
+
+#[test]
+fn the_original_replaces_edits_only_on_request() {
+    let (_guard, folder) = folder();
+    let config = folder.join("mcp.json");
+    let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}\n";
+    write_config(&config, text);
+    let forced = RestoreOptions { client: Client::Cursor, config: &config, discards_edits: true, mode: Mode::Write };
+    assert!(matches!(restore(&forced), Err(ImportError::NoBackup { .. })));
+    let backup = run_import(Client::Cursor, &config, Mode::Write).unwrap().backup.unwrap();
+    write_config(&config, "{\"mcpServers\": broken");
+    let error = restore(&RestoreOptions { discards_edits: false, ..forced.clone() }).unwrap_err();
+    assert!(matches!(error, ImportError::Invalid { .. }), "{error}");
+    write_config(&backup, "{}");
+    assert!(matches!(restore(&forced), Err(ImportError::ChangedBackup { .. })));
+    write_config(&backup, text);
+    assert_eq!(restore(&forced).unwrap().restored, Restored::Original);
+    assert_eq!(read(&config), text);
+}
+
+#[test]
+fn a_symbolic_link_to_the_configuration_stays_a_link() {
+    let (_guard, folder) = folder();
+    let (target, config) = (folder.join("dotfiles.json"), folder.join("mcp.json"));
+    let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
+    write_config(&target, text);
+    std::os::unix::fs::symlink(&target, &config).unwrap();
+    run_import(Client::Cursor, &config, Mode::Write).unwrap();
+    assert!(config.is_symlink() && read(&target).contains("guard"));
+    run_restore(Client::Cursor, &config);
+    assert!(config.is_symlink());
+    assert_eq!(read(&target), text);
+}
+
+#[test]
+fn a_configuration_that_is_not_valid_is_an_error_with_its_place_and_nothing_is_written() {
+    let (_guard, folder) = folder();
+    let mut lines = String::new();
+    for (name, text) in [
+        ("a.json", "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"},\n  \"a\": {}}}"),
+        ("b.json", "{\"mcpServers\": {\n  \"secret-hunter2\" {}}}"),
+        ("c.toml", "[mcp_servers.a]\ncommand = \"hunter2\n"),
+        ("d.json", "\u{feff}[]"),
+        ("e.json", "{\"mcpServers\": "),
+    ] {
+        let config = folder.join(name);
+        write_config(&config, text);
+        let error = run_import(Client::Cursor, &config, Mode::Write).unwrap_err().to_string();
+        lines += &error.replace(folder.as_str(), "FOLDER");
+        lines.push('\n');
+        assert_eq!(read(&config), text);
+    }
+    write(&folder.join("f.json"), b"{\"a\": \"\xff\"}", Durability::Cached).unwrap();
+    lines += &run_import(Client::Cursor, &folder.join("f.json"), Mode::Write).unwrap_err().to_string();
+    lines.push('\n');
+    lines += &run_import(Client::Cursor, &folder.join("none.json"), Mode::Write).unwrap_err().to_string();
+    insta::assert_snapshot!(lines.replace(folder.as_str(), "FOLDER"), @r#"
+    the configuration `FOLDER/a.json` is invalid: line 3, column 3: the key `a` appears twice in its object
+    the configuration `FOLDER/b.json` is invalid: line 2, column 20: expected colon after the string or word in object property
+    the configuration `FOLDER/c.toml` is invalid: line 2, column 19: invalid basic string, expected `"`
+    the configuration `FOLDER/d.json` is invalid: line 1, column 2: the configuration is not an object
+    the configuration `FOLDER/e.json` is invalid: line 1, column 16: expected value after colon in object property
+    the configuration `FOLDER/f.json` is invalid: line 1, column 8: not valid UTF-8
+    the configuration `FOLDER/none.json` does not exist
+    "#);
+    assert_eq!(files(&folder), ["a.json", "b.json", "c.toml", "d.json", "e.json", "f.json"]);
+}

@@ -1,0 +1,167 @@
+//! `counterproof guard import` and `restore`, as a person uses them.
+
+use counterproof_tests::{Finished, Sandbox};
+use serde_json::Value;
+
+const CONFIG: &str = r#"{
+  // Servers of all projects
+  "mcpServers": {
+    "files": { "command": "npx", "args": ["-y", "files-server"], "env": { "TOKEN": "hunter2-hunter2" } },
+    "web": { "url": "https://example.com/mcp" }
+  }
+}
+"#;
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let home = sandbox.root().to_string();
+    sandbox
+        .with_variable("HOME", &home)
+        .with_variable("SUBLUMINAL_SHIM_PATH", "/opt/counterproof")
+        .with_file(".cursor/mcp.json", CONFIG)
+        .with_file("policy.yaml", "policy_id: p\nversion: 1.0.0\nmode: observe\nrules: []\n")
+}
+
+fn run(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
+    sandbox.run([&["guard"], arguments].concat()).redact(sandbox.root().as_str(), "HOME")
+}
+
+fn config(sandbox: &Sandbox) -> String {
+    std::fs::read_to_string(sandbox.path(".cursor/mcp.json")).unwrap()
+}
+
+#[test]
+fn the_servers_of_a_client_are_wrapped_and_restored() {
+    let sandbox = sandbox();
+    let dry_run = run(&sandbox, &["import", "cursor", "--dry-run"]);
+    assert!(!dry_run.stdout.contains("hunter2"), "{dry_run}");
+    insta::assert_snapshot!(dry_run, @r#"
+    exit code: 0
+    --- stdout
+    wrapped    files
+    skipped    web: it is reached over the network; `guard proxy` guards such servers
+
+    --- HOME/.cursor/mcp.json
+    +++ HOME/.cursor/mcp.json
+    @@ -1,7 +1,7 @@
+     {
+       // Servers of all projects
+       "mcpServers": {
+    -    "files": { "command": "npx", "args": ["-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } },
+    +    "files": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=files", "--", "npx", "-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } },
+         "web": { "url": "https://example.com/mcp" }
+       }
+     }
+
+    nothing was written
+    "#);
+    assert_eq!(config(&sandbox), CONFIG);
+    insta::assert_snapshot!(run(&sandbox, &["import", "cursor"]), @"
+    exit code: 0
+    --- stdout
+    wrapped    files
+    skipped    web: it is reached over the network; `guard proxy` guards such servers
+
+    changed HOME/.cursor/mcp.json
+    original: HOME/.cursor/mcp.json.counterproof-backup
+    undo: counterproof guard restore cursor
+    Restart the client to use the guard.
+    ");
+    let imported = config(&sandbox);
+    insta::assert_snapshot!(run(&sandbox, &["import", "cursor"]), @"
+    exit code: 0
+    --- stdout
+    skipped    files: it starts through the guard already
+    skipped    web: it is reached over the network; `guard proxy` guards such servers
+
+    HOME/.cursor/mcp.json is unchanged
+    ");
+    assert_eq!(config(&sandbox), imported);
+    insta::assert_snapshot!(run(&sandbox, &["restore", "cursor"]), @"
+    exit code: 0
+    --- stdout
+    restored HOME/.cursor/mcp.json: it has the bytes of the original
+    ");
+    assert_eq!(config(&sandbox), CONFIG);
+    insta::assert_snapshot!(run(&sandbox, &["restore", "cursor"]), @"
+    exit code: 0
+    --- stdout
+    nothing to restore: no server in HOME/.cursor/mcp.json starts through the guard
+    ");
+}
+
+#[test]
+fn the_policy_and_the_ledger_become_absolute_options_of_the_shim() {
+    let sandbox = sandbox();
+    let arguments = ["import", "cursor", "--json", "--policy", "policy.yaml", "--ledger", "calls.db"];
+    let finished = run(&sandbox, &arguments);
+    let document: Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!(document["import"]["servers"][0]["status"], "wrapped", "{finished}");
+    assert_eq!(document["import"]["servers"][1]["status"], "skipped", "{finished}");
+    let options =
+        format!("\"--policy\", \"{0}/policy.yaml\", \"--ledger\", \"{0}/calls.db\", \"--\", \"npx\"", sandbox.root());
+    assert!(config(&sandbox).contains(&options), "{}", config(&sandbox));
+}
+
+#[test]
+fn the_running_program_is_the_shim_unless_another_one_is_named() {
+    let sandbox = sandbox().with_variable("SUBLUMINAL_SHIM_PATH", "");
+    assert_eq!(run(&sandbox, &["import", "cursor"]).code, Some(0));
+    let config = sandbox.path(".cursor/mcp.json");
+    let text = std::fs::read_to_string(config).unwrap().replace("  // Servers of all projects\n", "");
+    let config: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(config["mcpServers"]["files"]["command"], counterproof_tests::program().to_str().unwrap());
+}
+
+#[test]
+fn nothing_is_imported_with_wrong_arguments() {
+    let sandbox = sandbox().with_file("bad.yaml", "mode: [").with_file("bad.json", "{\"mcpServers\": {\"a\": {},}");
+    let outputs = [
+        run(&sandbox, &["import", "emacs"]),
+        run(&sandbox, &["import", "claude-code"]),
+        run(&sandbox, &["import", "vscode", "--config", "bad.json"]),
+        run(&sandbox, &["import", "cursor", "--policy", "bad.yaml"]),
+        run(&sandbox, &["import", "cursor", "--policy", "none.yaml"]),
+        run(&sandbox, &["import", "cursor", "--ledger", "postgres://ada:hunter2@db/calls"]),
+        run(&sandbox, &["restore", "cursor", "--force"]),
+    ];
+    let text: Vec<String> = outputs.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(text.join("\n\n"), @"
+    exit code: 2
+    --- stderr
+    error: invalid value 'emacs' for '<CLIENT>': the client is unknown; known clients: claude-code, claude-desktop, codex, cursor, vscode, gemini
+
+    For more information, try '--help'.
+
+    exit code: 2
+    --- stderr
+    error: the configuration `HOME/.claude.json` does not exist
+    hint: for the servers of a project, pass `--config .mcp.json`
+
+    exit code: 2
+    --- stderr
+    error: the configuration `bad.json` is invalid: line 1, column 1: unterminated object
+    hint: correct the file; nothing was changed
+
+    exit code: 2
+    --- stderr
+    error: the policy is invalid
+      bad.yaml:1:7: invalid YAML: unclosed bracket '[' (correct the YAML at this position)
+    hint: run `counterproof guard policy lint bad.yaml` for more details
+
+    exit code: 3
+    --- stderr
+    error: cannot read the policy `none.yaml`
+      caused by: No such file or directory (os error 2)
+
+    exit code: 2
+    --- stderr
+    error: the URL of the ledger has a password, which every user could see in the list of processes
+    hint: set the variable `COUNTERPROOF_LEDGER` for the client instead
+
+    exit code: 2
+    --- stderr
+    error: there is no backup of `HOME/.cursor/mcp.json`
+    ");
+    assert_eq!(config(&sandbox), CONFIG);
+}
