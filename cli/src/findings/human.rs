@@ -10,17 +10,9 @@ use crate::source_excerpt::snippet;
 
 /// Renders the findings and a summary. The output is styled; the stream removes the styles if it is not a terminal.
 pub(super) fn render(report: &Report) -> String {
-    let renderer = Renderer::styled();
     let mut text = String::new();
     for finding in &report.findings {
-        let title = Level::ERROR.primary_title(escape_invisible(&finding.message)).id(finding.code.as_str());
-        text.push_str(&renderer.render(&[Group::with_title(title)]));
-        // The renderer would derive the column from the excerpt, which may be shortened or have escapes.
-        let _ = write!(text, "\n --> {}", escape_invisible(finding.file.as_str()));
-        if let Some(position) = finding.position {
-            let _ = write!(text, ":{}:{}", position.line, position.column);
-        }
-        let _ = write!(text, "\n{}\n\n", renderer.render(&[body(finding)]));
+        text.push_str(&render_finding(&Level::ERROR, finding.code.as_str(), finding));
     }
     text.push_str(&super::summary(report));
     text.push('\n');
@@ -28,8 +20,22 @@ pub(super) fn render(report: &Report) -> String {
     without_inline_commands(&text)
 }
 
-fn body(finding: &Finding) -> Group<'static> {
-    let mut group = Group::with_level(Level::ERROR);
+/// Renders one finding, with a blank line after it.
+pub(crate) fn render_finding(level: &Level<'static>, code: &'static str, finding: &Finding) -> String {
+    let renderer = Renderer::styled();
+    let title = level.clone().primary_title(escape_invisible(&finding.message)).id(code);
+    let mut text = renderer.render(&[Group::with_title(title)]);
+    // The renderer would derive the column from the excerpt, which may be shortened or have escapes.
+    let _ = write!(text, "\n --> {}", escape_invisible(finding.file.as_str()));
+    if let Some(position) = finding.position {
+        let _ = write!(text, ":{}:{}", position.line, position.column);
+    }
+    let _ = write!(text, "\n{}\n\n", renderer.render(&[body(level, finding)]));
+    text
+}
+
+fn body(level: &Level<'static>, finding: &Finding) -> Group<'static> {
+    let mut group = Group::with_level(level.clone());
     let expected = escape_invisible(&finding.expected);
     match &finding.excerpt {
         Some(excerpt) => group = group.element(snippet(excerpt, &format!("expected {expected}"))),

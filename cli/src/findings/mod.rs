@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 use counterproof_validation::Report;
 
+pub(crate) use human::render_finding;
+
 /// Values of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {

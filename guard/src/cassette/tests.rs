@@ -129,7 +129,7 @@ fn errors_name_the_file_and_the_line() {
     let folder = Folder::new();
     let header = r#"{"schema_version":"cassette.v1","server_name":"a","recorded_at":"2026-01-31T12:00:00Z"}"#;
     for (text, expected) in [
-        ("".to_owned(), ":1: the file is empty"),
+        (String::new(), ":1: the file is empty"),
         (format!("{header}\n{{}}\n"), ":2: missing field"),
         (format!("{header}\n{{\"method\""), ":2: the line is cut off"),
         (header.replace("v1", "v9") + "\n", ":1: `schema_version` is `cassette.v9`"),

@@ -15,6 +15,9 @@ use super::{RequestId, StrictError};
 /// The field of `_meta` that states the protocol revision of a stateless request.
 pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
+/// The characters between the tokens of JSON. Other white space makes a text invalid.
+pub(super) const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+
 /// A message of the client, or an element of a batch.
 #[derive(Debug)]
 pub enum ClientMessage<'a> {
@@ -26,6 +29,8 @@ pub enum ClientMessage<'a> {
         method: Option<Cow<'a, str>>,
         /// The id.
         id: Option<RequestId>,
+        /// The text of the parameters.
+        params: Option<&'a str>,
         /// The id of the request that a `notifications/cancelled` names.
         cancels: Option<RequestId>,
     },
@@ -44,6 +49,8 @@ pub struct ToolCall<'a> {
     pub tool_name: String,
     /// The arguments, or why they have no agreed value.
     pub args: Result<Value, ToolCallProblem>,
+    /// The text of the parameters.
+    pub params: Option<&'a str>,
     /// The text of the arguments.
     pub args_text: Cow<'a, str>,
     /// True if the request has `inputResponses` or `requestState`: it continues an earlier one.
@@ -89,7 +96,7 @@ impl ToolCall<'_> {
 
 /// Reads a message of the client, or each message of a batch.
 pub fn read_client_message(text: &str) -> Result<Vec<ClientMessage<'_>>, StrictError> {
-    let trimmed = text.trim_ascii();
+    let trimmed = text.trim_matches(JSON_WHITESPACE);
     if trimmed.starts_with('[') {
         let elements: Vec<&RawValue> = serde_json::from_str(trimmed).map_err(|error| invalid(&error))?;
         return elements.into_iter().map(|element| read_one(element.get())).collect();
@@ -105,7 +112,7 @@ fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
     if !text.starts_with('{') {
         // A batch within a batch, or a value that is no message. Servers refuse both.
         serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
-        return Ok(ClientMessage::Other { text, method: None, id: None, cancels: None });
+        return Ok(ClientMessage::Other { text, method: None, id: None, params: None, cancels: None });
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let parts = deserializer.deserialize_map(PartsVisitor).and_then(|parts| deserializer.end().map(|()| parts));
@@ -120,7 +127,8 @@ fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
             .and_then(|params| serde_json::from_str::<Value>(params.get()).ok())
             .and_then(|params| RequestId::from_value(params.get("requestId")?));
         let id = parts.id.and_then(|id| RequestId::parse(id.get().as_bytes()));
-        return Ok(ClientMessage::Other { text, method: parts.methods.into_iter().next(), id, cancels });
+        let params = parts.params.map(RawValue::get);
+        return Ok(ClientMessage::Other { text, method: parts.methods.into_iter().next(), id, params, cancels });
     }
     Ok(ClientMessage::Call(Box::new(read_call(text, &parts))))
 }
@@ -134,6 +142,7 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
         id,
         tool_name: String::new(),
         args: Ok(Value::Null),
+        params: parts.params.map(RawValue::get),
         args_text,
         is_retry: false,
         request_state: None,

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use counterproof_ledger::event::{CallError, CallStatus, ErrorClass};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::RequestId;
-use super::client_message::state_text;
+use super::client_message::{JSON_WHITESPACE, state_text};
 
 /// The code by which SDKs report that a request took too long.
 const REQUEST_TIMEOUT: i64 = -32001;
@@ -51,10 +51,15 @@ struct WireResponse<'a> {
     id: Option<&'a RawValue>,
     #[serde(borrow)]
     method: Option<&'a RawValue>,
-    #[serde(borrow)]
+    /// `null` is a result.
+    #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -78,7 +83,7 @@ struct WireError<'a> {
 
 /// Reads the responses in a message, which may be a batch. Text that is no response has none.
 pub fn read_responses(text: &str) -> Vec<Response<'_>> {
-    let text = text.trim_ascii();
+    let text = text.trim_matches(JSON_WHITESPACE);
     if text.starts_with('[') {
         let elements: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
         return elements.into_iter().filter_map(|element| read_one(element.get())).collect();
@@ -94,9 +99,7 @@ fn read_one(text: &str) -> Option<Response<'_>> {
     }
     let id = RequestId::parse(wire.id?.get().as_bytes())?;
     match (wire.error, wire.result) {
-        (Some(error), _) if error.get() != "null" => {
-            Some(Response { id, kind: failed(error.get()), text, payload: error.get() })
-        }
+        (Some(error), _) => Some(Response { id, kind: failed(error.get()), text, payload: error.get() }),
         (_, Some(result)) => Some(Response { id, kind: result_kind(result.get()), text, payload: result.get() }),
         _ => None,
     }

@@ -8,14 +8,20 @@
 
 mod call;
 mod decision;
+mod diff;
 mod document;
 mod evaluation;
+mod lint;
 mod model;
 mod responses;
+mod testing;
 
 pub use call::{Args, CallFacts, CallOutcome};
 pub use decision::Decision;
-pub use document::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE};
+pub use diff::{FieldChange, PolicyDiff, RuleChange, diff};
+pub use document::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};
 pub use evaluation::{Engine, Matching, RuleStep, Treatment};
+pub use lint::{LintCode, Linted, Warning, lint};
 pub use model::*;
 pub use responses::{DenyAs, DenyCodes, Responses};
+pub use testing::{TEST_SCHEMA_SOURCE, TestReport, TestResult, test};

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::open_calls::{OpenCall, OpenCalls};
 use super::preview::{self, TRUNCATED};
-use super::{CallResult, EventSink, IncomingArgs, IncomingCall, ResultBytes, SinkError};
+use super::{CallResult, EventSink, IncomingArgs, IncomingCall, Problem, ResultBytes, SinkError};
 use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
 
@@ -64,7 +64,7 @@ struct State {
     terminated: Option<DecisionRecord>,
     is_finished: bool,
     has_warned: bool,
-    has_reported_uninspected: bool,
+    reported: [bool; Problem::COUNT],
 }
 
 /// What happens to a call.
@@ -120,7 +120,7 @@ impl Session {
                 terminated: None,
                 is_finished: false,
                 has_warned: false,
-                has_reported_uninspected: false,
+                reported: [false; Problem::COUNT],
             }),
         };
         let run = RunStart {
@@ -239,14 +239,17 @@ impl Session {
         ArgsPreview { truncated: preview.is_truncated, args_preview: Some(preview.text) }
     }
 
-    /// Records a message that the adapter could not inspect.
-    pub fn report_uninspected(&self, problem: &str) {
+    /// Records a problem of the guard itself, and warns about the first one of its kind.
+    pub fn report(&self, problem: Problem, message: &str) {
         let mut state = self.state();
-        let message = preview::message(problem, &self.redactor);
-        if !std::mem::replace(&mut state.has_reported_uninspected, true) {
-            (self.warn)(&format!("a message cannot be inspected: {message}"));
+        let message = preview::message(message, &self.redactor);
+        if !std::mem::replace(&mut state.reported[problem as usize], true) {
+            (self.warn)(&format!("{}: {message}", problem.summary()));
         }
-        let health = ShimHealth { code: "uninspected_message".to_owned(), message };
+        if state.is_finished {
+            return;
+        }
+        let health = ShimHealth { code: problem.code().to_owned(), message };
         if let Err(error) = self.sink.record(EventBody::ShimHealth { health }) {
             self.warn_once(&mut state, &error);
         }

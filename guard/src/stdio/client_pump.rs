@@ -7,12 +7,17 @@ use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::{Action, CallStatus};
 use counterproof_store::spill_buffer::SpillBuffer;
 
+use super::answered_call::end_call;
 use super::{ClientOutput, LineReader, PendingCalls, Piece};
+use crate::cassette::{Cassette, Replayed};
 use crate::mcp::{
     ClientMessage, RequestId, Revision, ScannedMessage, Scanner, ToolCall, invalid_message, read_client_message,
-    refusal_message,
+    read_responses, refusal_message,
 };
-use crate::session::{CallResult, IncomingArgs, IncomingCall, Refusal, ResultBytes, Retry, Session, Verdict};
+use crate::session::{CallResult, IncomingArgs, IncomingCall, Problem, Refusal, ResultBytes, Retry, Session, Verdict};
+
+/// The method of tool calls.
+const TOOLS_CALL: &str = "tools/call";
 
 /// Forwarded lines are collected up to this size, as long as more of them have been read.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -25,6 +30,8 @@ pub struct ClientPump<'a> {
     pub pending: &'a PendingCalls,
     /// The output for answers to refused calls.
     pub client: &'a ClientOutput,
+    /// The cassette that records requests, or answers them.
+    pub cassette: Option<&'a Cassette>,
     /// Called when a rule ends the run, after its answer was written.
     pub on_terminated: &'a dyn Fn(),
 }
@@ -118,15 +125,18 @@ impl ClientPump<'_> {
         let mut refusals = Vec::new();
         for message in &messages {
             match message {
-                ClientMessage::Other { text, cancels, .. } => {
+                ClientMessage::Other { text, cancels, method, id, params } => {
                     if let Some(call) = cancels.as_ref().and_then(|id| self.pending.take(id)) {
                         self.session.end(&call, cancelled());
                     }
-                    kept.push(*text);
+                    if !self.is_replayed(id.as_ref(), method.as_deref(), *params)? {
+                        kept.push(*text);
+                    }
                 }
                 ClientMessage::Call(call) => {
                     let bytes = if is_batch { call.text.len() } else { line.len() };
                     match self.call(call, bytes as u64) {
+                        None if self.is_replayed(call.id.as_ref(), Some(TOOLS_CALL), call.params)? => {}
                         None => kept.push(call.text),
                         Some(refusal) => {
                             answers.extend(self.answer_to(&refusal, call.id.as_ref(), revision(call.is_stateless)));
@@ -136,14 +146,38 @@ impl ClientPump<'_> {
                 }
             }
         }
-        if refusals.is_empty() {
+        self.send_refusals(&refusals, &answers, is_batch)?;
+        if kept.len() == messages.len() {
             return Ok(Forwarded::Unchanged);
         }
-        self.send_refusals(&refusals, &answers, is_batch)?;
         if kept.is_empty() {
             return Ok(Forwarded::Nothing);
         }
         Ok(Forwarded::Replaced(format!("[{}]\n", kept.join(",")).into_bytes()))
+    }
+
+    /// Answers a request from the cassette, or records it there. Returns false if the request is forwarded.
+    fn is_replayed(&self, id: Option<&RequestId>, method: Option<&str>, params: Option<&str>) -> Result<bool, Gone> {
+        let (Some(cassette), Some(id), Some(method)) = (self.cassette, id, method) else { return Ok(false) };
+        let replay = match cassette {
+            Cassette::Record(recording) => {
+                recording.request(id, method, params);
+                return Ok(false);
+            }
+            Cassette::Replay(replay) => replay,
+        };
+        let answer = match replay.request(id, method, params) {
+            Replayed::Forward => return Ok(false),
+            Replayed::Answer(answer) | Replayed::Missing(answer) => answer,
+        };
+        if let Some(call) = self.pending.take(id) {
+            for response in read_responses(&answer) {
+                let result = ResultBytes::Inspected(response.payload.as_bytes());
+                end_call(self.session, &call, response.kind, answer.len() as u64 + 1, result);
+            }
+        }
+        self.client.answer(&answer).map_err(|_| Gone::Client)?;
+        Ok(true)
     }
 
     /// Decides about a call. Returns the refusal, or none if the call is forwarded.
@@ -192,7 +226,7 @@ impl ClientPump<'_> {
 
     /// Handles a message that cannot be inspected.
     fn uninspected(&self, problem: &str) -> Result<Forwarded, Gone> {
-        self.session.report_uninspected(problem);
+        self.session.report(Problem::Uninspected, problem);
         if !self.session.fails_closed() {
             return Ok(Forwarded::Unchanged);
         }
@@ -229,7 +263,7 @@ impl ClientPump<'_> {
                     return Ok(());
                 }
                 let found = std::mem::take(scanner).finish();
-                if self.may_forward(&found, held.len())? {
+                if self.may_forward(&found, held.len())? && !self.is_long_replayed(&found, held)? {
                     let end = held.len();
                     held.copy(0, end, server).and_then(|()| server.flush()).map_err(|_| Gone::Server)?;
                 }
@@ -244,7 +278,7 @@ impl ClientPump<'_> {
             let problem = "the message is larger than the guard inspects, and is no JSON object";
             return Ok(matches!(self.uninspected(problem)?, Forwarded::Unchanged));
         }
-        let is_call = found.method.as_deref() == Some("tools/call");
+        let is_call = found.method.as_deref() == Some(TOOLS_CALL);
         if !is_call && found.problem.is_none() {
             return Ok(true);
         }
@@ -259,6 +293,21 @@ impl ClientPump<'_> {
         let answer = self.answer_to(&refusal, found.id.as_ref(), revision(found.is_stateless));
         self.send_refusals(&[refusal], answer.as_slice(), false)?;
         Ok(false)
+    }
+
+    /// Answers a long request from the cassette; see [`Self::is_replayed`].
+    fn is_long_replayed(&self, found: &ScannedMessage, held: &SpillBuffer) -> Result<bool, Gone> {
+        let (Some(_), Some(method)) = (self.cassette, &found.method) else { return Ok(false) };
+        // The key of a request is a hash of its whole parameters.
+        let mut text = String::new();
+        let is_text = held.reader(0).read_to_string(&mut text).is_ok();
+        let message = read_client_message(&text).ok().filter(|_| is_text).and_then(|mut messages| messages.pop());
+        let params = match &message {
+            Some(ClientMessage::Other { params, .. }) => *params,
+            Some(ClientMessage::Call(call)) => call.params,
+            None => None,
+        };
+        self.is_replayed(found.id.as_ref(), Some(method), params)
     }
 
     /// Handles a long message for which there is no room, neither in memory nor on disk.

@@ -16,8 +16,10 @@ use counterproof_safe_run::{
     CommandSignals, CommandStreams, Ending, Options, StartError, SupervisedCommand, TakenSignals,
 };
 use rustix::fs::{Mode, OFlags};
+use rustix::process::Signal;
 
 use super::{ClientEnd, ClientOutput, ClientPump, LineReader, PendingCalls, Piece, ServerEnd, ServerPump};
+use crate::cassette::Cassette;
 use crate::session::{OpenCallsEnd, Session};
 
 const TERM: i32 = 15;
@@ -39,6 +41,8 @@ pub struct ShimOptions<'a> {
     pub environment: BTreeMap<OsString, Option<OsString>>,
     /// The injected secrets, which the client must not receive.
     pub secrets: Option<Redactor>,
+    /// The cassette in use.
+    pub cassette: Option<Arc<Cassette>>,
     /// The run.
     pub session: Arc<Session>,
     /// The signals of this process, as [`counterproof_safe_run::Signals::take_from_process`] sends them.
@@ -97,7 +101,7 @@ pub fn run_shim(options: ShimOptions<'_>) -> Result<ShimEnd, ShimError> {
 }
 
 /// How calls end whose response never came.
-const fn open_calls_end(status: RunStatus) -> OpenCallsEnd {
+pub(super) const fn open_calls_end(status: RunStatus) -> OpenCallsEnd {
     match status {
         RunStatus::Cancelled => OpenCallsEnd {
             status: CallStatus::Cancelled,
@@ -115,6 +119,12 @@ const fn open_calls_end(status: RunStatus) -> OpenCallsEnd {
             message: "the server ended without an answer",
         },
     }
+}
+
+/// Returns true for signals that ask a process to end.
+pub(super) fn is_ending(signal: u8) -> bool {
+    let ending = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::XCPU];
+    Signal::from_named_raw(i32::from(signal)).is_some_and(|signal| ending.contains(&signal))
 }
 
 /// A shim whose threads run.
@@ -157,8 +167,10 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
     let pending = Arc::new(PendingCalls::default());
     let stdout = File::from(rustix::stdio::stdout().try_clone_to_owned()?);
     let client = Arc::new(ClientOutput::new(Box::new(stdout)));
-    spawn_client(&options.session, &pending, &client, to_server, &sender)?;
-    spawn_server(&options.session, &pending, &client, from_server, options.secrets.clone(), &sender)?;
+    let wire =
+        Wire { session: options.session.clone(), pending, client, cassette: options.cassette, sender: sender.clone() };
+    spawn_client(wire.clone(), to_server)?;
+    spawn_server(wire, from_server, options.secrets.clone())?;
     if let (Some(from_stderr), Some(secrets)) = (from_stderr, options.secrets) {
         thread::Builder::new().name("stderr".to_owned()).spawn(move || forward_stderr(from_stderr, &secrets))?;
     }
@@ -191,28 +203,37 @@ fn stderr(has_secrets: bool) -> io::Result<(OwnedFd, Option<PipeReader>)> {
     Ok((rustix::stdio::stderr().try_clone_to_owned()?, None))
 }
 
-fn spawn_client(
-    session: &Arc<Session>,
-    pending: &Arc<PendingCalls>,
-    client: &Arc<ClientOutput>,
-    to_server: io::PipeWriter,
-    sender: &Sender<Happened>,
-) -> io::Result<()> {
-    let (session, pending, client, sender) = (session.clone(), pending.clone(), client.clone(), sender.clone());
+/// What both directions share.
+#[derive(Clone)]
+struct Wire {
+    session: Arc<Session>,
+    pending: Arc<PendingCalls>,
+    client: Arc<ClientOutput>,
+    cassette: Option<Arc<Cassette>>,
+    sender: Sender<Happened>,
+}
+
+fn spawn_client(wire: Wire, to_server: io::PipeWriter) -> io::Result<()> {
     let input = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
     thread::Builder::new().name("client".to_owned()).spawn(move || {
         let on_terminated = || {
-            let _ = sender.send(Happened::Terminated);
+            let _ = wire.sender.send(Happened::Terminated);
         };
-        let pump = ClientPump { session: &session, pending: &pending, client: &client, on_terminated: &on_terminated };
+        let pump = ClientPump {
+            session: &wire.session,
+            pending: &wire.pending,
+            client: &wire.client,
+            cassette: wire.cassette.as_deref(),
+            on_terminated: &on_terminated,
+        };
         let end = pump.run(input, to_server);
         // A client that goes on writing to a server that reads nothing gets an error, as it would without the guard.
         if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             let _ = rustix::stdio::dup2_stdin(&nothing);
         }
         let _ = match end {
-            ClientEnd::Closed | ClientEnd::Unreadable(_) => sender.send(Happened::ClientClosed),
-            ClientEnd::ClientGone => sender.send(Happened::ClientGone),
+            ClientEnd::Closed | ClientEnd::Unreadable(_) => wire.sender.send(Happened::ClientClosed),
+            ClientEnd::ClientGone => wire.sender.send(Happened::ClientGone),
             // The end of the server is reported by the thread that waits for it.
             ClientEnd::ServerGone => Ok(()),
         };
@@ -220,22 +241,20 @@ fn spawn_client(
     Ok(())
 }
 
-fn spawn_server(
-    session: &Arc<Session>,
-    pending: &Arc<PendingCalls>,
-    client: &Arc<ClientOutput>,
-    from_server: PipeReader,
-    secrets: Option<Redactor>,
-    sender: &Sender<Happened>,
-) -> io::Result<()> {
-    let (session, pending, client, sender) = (session.clone(), pending.clone(), client.clone(), sender.clone());
+fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<Redactor>) -> io::Result<()> {
     thread::Builder::new().name("server-output".to_owned()).spawn(move || {
-        let pump = ServerPump { session: &session, pending: &pending, client: &client, secrets: secrets.as_ref() };
+        let pump = ServerPump {
+            session: &wire.session,
+            pending: &wire.pending,
+            client: &wire.client,
+            secrets: secrets.as_ref(),
+            cassette: wire.cassette.as_deref(),
+        };
         // The reader is dropped here, so a server that goes on writing gets an error.
         if matches!(pump.run(from_server), ServerEnd::ClientGone) {
-            let _ = sender.send(Happened::ClientGone);
+            let _ = wire.sender.send(Happened::ClientGone);
         }
-        let _ = sender.send(Happened::ServerClosed);
+        let _ = wire.sender.send(Happened::ServerClosed);
     })?;
     Ok(())
 }
@@ -316,24 +335,16 @@ impl Running {
     }
 
     fn handle_signal(&mut self, signal: u8) {
-        match rustix::process::Signal::from_named_raw(i32::from(signal)) {
-            Some(rustix::process::Signal::TSTP) => {
-                self.signals.send(i32::from(signal));
-                let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+        let number = i32::from(signal);
+        if is_ending(signal) {
+            if self.status != Some(RunStatus::Terminated) {
+                self.status = Some(RunStatus::Cancelled);
             }
-            Some(
-                rustix::process::Signal::INT
-                | rustix::process::Signal::TERM
-                | rustix::process::Signal::HUP
-                | rustix::process::Signal::QUIT
-                | rustix::process::Signal::XCPU,
-            ) => {
-                if self.status != Some(RunStatus::Terminated) {
-                    self.status = Some(RunStatus::Cancelled);
-                }
-                self.stop_server(i32::from(signal));
-            }
-            _ => self.signals.send(i32::from(signal)),
+            return self.stop_server(number);
+        }
+        self.signals.send(number);
+        if Signal::from_named_raw(number) == Some(Signal::TSTP) {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         }
     }
 

@@ -70,6 +70,7 @@ impl Wire {
             session: &self.session,
             pending: &self.pending,
             client: &self.client,
+            cassette: None,
             on_terminated: &on_terminated,
         };
         assert!(matches!(pump.run(bytes, to_server.clone()), ClientEnd::Closed));
@@ -77,7 +78,13 @@ impl Wire {
     }
 
     fn server_sends(&self, bytes: &[u8], secrets: Option<&Redactor>) {
-        let pump = ServerPump { session: &self.session, pending: &self.pending, client: &self.client, secrets };
+        let pump = ServerPump {
+            session: &self.session,
+            pending: &self.pending,
+            client: &self.client,
+            secrets,
+            cassette: None,
+        };
         assert!(matches!(pump.run(bytes), ServerEnd::Closed));
     }
 }

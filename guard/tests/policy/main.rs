@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
 mod checklist;
+mod docs;
 mod documents;
 mod engine;
-mod hostile;
 mod kit;
+mod lints;
+mod properties;
+mod tests_of_policies;

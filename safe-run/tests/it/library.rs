@@ -7,7 +7,7 @@ use std::thread;
 
 use counterproof_safe_run::{
     CommandStreams, Ending, Input, Io, Options, OutputHead, Record, Signals, StartError, Stream, SupervisedCommand,
-    record,
+    TakenSignals, record,
 };
 use tempfile::TempDir;
 

@@ -11,6 +11,7 @@ pub(crate) const SERVER: &str = env!("CARGO_BIN_EXE_mcp-test-server");
 /// A folder with a policy and the files that shims leave.
 pub(crate) struct GuardFolder {
     pub(crate) sandbox: Sandbox,
+    variables: Vec<(String, String)>,
     options: Vec<String>,
     server: Vec<String>,
 }
@@ -20,8 +21,8 @@ impl GuardFolder {
         let sandbox = Sandbox::new();
         let state = sandbox.path("state").to_string();
         let home = sandbox.path("home").to_string();
-        let sandbox = sandbox.with_variable("XDG_STATE_HOME", &state).with_variable("HOME", &home);
-        Self { sandbox, options: Vec::new(), server: Vec::new() }
+        let folder = Self { sandbox, variables: Vec::new(), options: Vec::new(), server: Vec::new() };
+        folder.with_variable("XDG_STATE_HOME", &state).with_variable("HOME", &home)
     }
 
     /// Adds a policy in YAML.
@@ -43,12 +44,32 @@ impl GuardFolder {
 
     pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.sandbox = self.sandbox.with_variable(name, value);
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
     pub(crate) fn with_file(mut self, name: &str, text: &str) -> Self {
         self.sandbox = self.sandbox.with_file(name, text);
         self
+    }
+
+    /// Records a cassette.
+    pub(crate) fn recording(&self) -> Self {
+        self.with_cassette("--record")
+    }
+
+    /// Replays the cassette.
+    pub(crate) fn replaying(&self) -> Self {
+        self.with_cassette("--replay")
+    }
+
+    /// Returns shims of the same folder with one more option.
+    fn with_cassette(&self, option: &str) -> Self {
+        let sandbox = Sandbox::within(self.sandbox.root());
+        let (options, server) = (self.options.clone(), self.server.clone());
+        let folder = Self { sandbox, variables: Vec::new(), options, server };
+        let with_variables = |folder: Self, (name, value): &(String, String)| folder.with_variable(name, value);
+        self.variables.iter().fold(folder, with_variables).with_option(option, "cassette.jsonl")
     }
 
     /// Passes arguments to the test server.

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 44] = [
+const COMMANDS: [&str; 49] = [
     "run",
     "merge",
     "compare",
@@ -34,6 +34,11 @@ const COMMANDS: [&str; 44] = [
     "contract compact",
     "contract validate",
     "guard",
+    "guard policy",
+    "guard policy lint",
+    "guard policy explain",
+    "guard policy diff",
+    "guard policy test",
     "guard shim",
     "guard import",
     "guard restore",

@@ -66,6 +66,24 @@ fn sandbox() -> Sandbox {
         .with_file(&format!("{}/c1.json", "odd\u{9b}\u{202e}\n::error::x"), &hostile.to_string())
 }
 
+/// A policy that has hostile text wherever it can.
+fn policy(text: &str) -> serde_json::Value {
+    json!({
+        "policy_id": text, "version": text, "mode": "control", "description": text,
+        "rules": [{
+            "rule_id": text, "kind": "deny", "match": {"risk_class": [text]}, "effect": {}
+        }, {
+            "rule_id": format!("2{text}"), "kind": "deny",
+            "effect": {"message": text, "hint_text": text, "reason_code": text}
+        }]
+    })
+}
+
+fn policy_tests() -> serde_json::Value {
+    let call = json!({"server": HOSTILE, "tool": HOSTILE, "expect": {"action": "ALLOW", "reason_code": HOSTILE}});
+    json!({"tests": [{"name": HOSTILE, "calls": [call]}], HOSTILE: 1})
+}
+
 /// A contract that says hostile text wherever it can.
 fn contract() -> serde_json::Value {
     json!({

@@ -23,6 +23,8 @@ mod export_run;
 mod full_output;
 mod gate_situations;
 #[cfg(unix)]
+mod guard_cassettes;
+#[cfg(unix)]
 mod guard_decisions;
 #[cfg(unix)]
 mod guard_events;
@@ -32,6 +34,7 @@ mod guard_import;
 mod guard_injection;
 #[cfg(unix)]
 mod guard_kit;
+mod guard_policy;
 #[cfg(unix)]
 mod guard_processes;
 #[cfg(unix)]

@@ -1,8 +1,9 @@
 //! Loads the policy of a command, and formats what is wrong with it.
 
 use camino::Utf8Path;
-use counterproof_guard::policy::{LoadPolicyError, Policy};
+use counterproof_guard::policy::{InvalidPolicy, LoadPolicyError, Policy, PolicyFile};
 use counterproof_validation::Finding;
+use serde_json::Value;
 
 use crate::command_error::CommandError;
 
@@ -11,14 +12,26 @@ const MAX_FINDINGS_LISTED: usize = 20;
 
 /// Loads a policy. An invalid one is an error with exit code 2.
 pub(super) fn load(path: &Utf8Path) -> Result<Policy, CommandError> {
-    Policy::load(path).map_err(|error| match error {
-        LoadPolicyError::Read { .. } => CommandError::io(error),
-        LoadPolicyError::Invalid(invalid) => {
-            let lines: Vec<String> = invalid.findings.iter().take(MAX_FINDINGS_LISTED).map(line).collect();
-            let hint = format!("run `counterproof guard policy lint {path}` for more details");
-            CommandError::usage(format!("the policy is invalid\n{}", lines.join("\n"))).hint(hint)
-        }
+    Ok(load_document(path)?.0)
+}
+
+/// Loads a policy with its document. An invalid one is an error with exit code 2.
+pub(super) fn load_document(path: &Utf8Path) -> Result<(Policy, Value), CommandError> {
+    read(path)?.parse().map_err(|error| invalid(path, &error))
+}
+
+/// Reads a policy that may be invalid.
+pub(super) fn read(path: &Utf8Path) -> Result<PolicyFile, CommandError> {
+    PolicyFile::read(path).map_err(|error| match error {
+        LoadPolicyError::Read { .. } => CommandError::io(error).hint("check that the path exists and is readable"),
+        LoadPolicyError::Invalid(error) => invalid(path, &error),
     })
+}
+
+fn invalid(path: &Utf8Path, invalid: &InvalidPolicy) -> CommandError {
+    let lines: Vec<String> = invalid.findings.iter().take(MAX_FINDINGS_LISTED).map(line).collect();
+    let hint = format!("run `counterproof guard policy lint {path}` for more details");
+    CommandError::usage(format!("the policy is invalid\n{}", lines.join("\n"))).hint(hint)
 }
 
 fn line(finding: &Finding) -> String {

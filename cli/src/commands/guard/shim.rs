@@ -5,15 +5,16 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, harmless, with_causes};
+use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{RunIdentity, event_source, process_variable};
 use counterproof_guard::policy::Policy;
 use counterproof_guard::secrets::{
     self, Keychain, MASK, Resolved, SecretSources, SecretStore, SecretValue, load_bindings,
 };
 use counterproof_guard::session::{EventSink, OpenCallsEnd, Session, SessionOptions, SinkError};
-use counterproof_guard::stdio::{ShimError, ShimOptions, run_shim};
+use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
 use counterproof_ledger::event::{CallStatus, ErrorClass, EventBody, RunStatus, Transport};
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::recorder::{BacklogLimits, EventOrigin, Recorder, RecorderOptions};
@@ -57,13 +58,34 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     events: Option<Utf8PathBuf>,
 
-    /// The ledger: a file, or the URL of a PostgreSQL database [default: $XDG_STATE_HOME/counterproof/ledger.db]
+    /// The ledger: a file, or the URL of a PostgreSQL database [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
     #[arg(long, env = "COUNTERPROOF_LEDGER", value_name = "FILE|URL")]
     ledger: Option<LedgerLocation>,
 
+    /// Record the answers of the server in this new file, a cassette
+    #[arg(long, value_name = "FILE")]
+    record: Option<Utf8PathBuf>,
+
+    /// Answer from this cassette instead of the server
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    replay: Option<Utf8PathBuf>,
+
+    /// What happens to requests that are not in the cassette
+    #[arg(long, value_name = "ACTION", requires = "replay", default_value = "error")]
+    on_miss: OnMissArg,
+
     /// Command of the server
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "replay", value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// What happens to requests that are not in the cassette.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OnMissArg {
+    /// They are answered with an error. The server is not started
+    Error,
+    /// Tool calls that are not in the cassette, and all other requests, go to the server
+    Forward,
 }
 
 /// Runs the command.
@@ -72,6 +94,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
     let taken = signals.take_from_process().map_err(CommandError::io)?;
     let policy = Arc::new(load_policy(args)?);
+    let replay = read_cassette(args)?;
     let secrets = resolve_secrets(args, streams)?;
     let (identity, warnings) = RunIdentity::from_environment(process_variable);
     for warning in warnings {
@@ -96,22 +119,80 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         finish(&recorder, streams);
         return Err(error);
     }
-    let traffic = traffic_redactor(&secrets)?;
-    let ended = run_shim(ShimOptions {
-        command: &args.command,
-        environment: secrets.environment(),
-        secrets: traffic,
-        session,
-        signals: received,
-        taken,
-        on_terminated: Box::new(|_| {}),
-    });
+    let cassette = match &args.record {
+        Some(path) => Some(record_cassette(path, args, &secrets)?),
+        None => replay,
+    };
+    let cassette = cassette.map(Arc::new);
+    let result = match cassette {
+        Some(cassette) if !needs_server(&cassette) => {
+            run_replay(ReplayOptions { cassette, session, signals: received, on_terminated: Box::new(|_| {}) })
+                .map(exit_of_replay)
+                .map_err(CommandError::io)
+        }
+        cassette => run_server(ShimOptions {
+            command: &args.command,
+            environment: secrets.environment(),
+            secrets: traffic_redactor(&secrets)?,
+            cassette,
+            session,
+            signals: received,
+            taken,
+            on_terminated: Box::new(|_| {}),
+        }),
+    };
     finish(&recorder, streams);
-    match ended {
+    result
+}
+
+fn run_server(options: ShimOptions<'_>) -> Result<Exit, CommandError> {
+    match run_shim(options) {
         Ok(end) if end.status == RunStatus::Terminated => Ok(Exit::Findings),
         Ok(end) => Ok(Exit::Forwarded(u8::try_from(end.server.exit_code()).unwrap_or(u8::MAX))),
         Err(ShimError::Start(error)) => Err(CommandError::io(error).hint("check the command after `--`")),
         Err(error @ ShimError::Setup(_)) => Err(CommandError::io(error)),
+    }
+}
+
+const fn exit_of_replay(status: RunStatus) -> Exit {
+    match status {
+        RunStatus::Succeeded => Exit::Done,
+        RunStatus::Cancelled => Exit::Interrupted,
+        RunStatus::Terminated | RunStatus::Failed => Exit::Findings,
+    }
+}
+
+fn read_cassette(args: &Args) -> Result<Option<Cassette>, CommandError> {
+    let Some(path) = &args.replay else { return Ok(None) };
+    let on_miss = match args.on_miss {
+        OnMissArg::Error => OnMiss::Error,
+        OnMissArg::Forward if args.command.is_empty() => {
+            let error = CommandError::usage("`--on-miss forward` needs the command of the server");
+            return Err(error.hint("add the command after `--`"));
+        }
+        OnMissArg::Forward => OnMiss::Forward,
+    };
+    let replay = Replay::read(path, on_miss).map_err(|error| match error {
+        ReplayError::Read { .. } => CommandError::io(error),
+        ReplayError::Line { .. } => CommandError::usage(error).hint("record the cassette again"),
+    })?;
+    Ok(Some(Cassette::Replay(replay)))
+}
+
+/// Starts a cassette. Keys of known formats are masked in it, and the values of the secrets.
+fn record_cassette(path: &Utf8Path, args: &Args, secrets: &Resolved) -> Result<Cassette, CommandError> {
+    let redactor = Redactor::new(secrets.redact.iter().map(SecretValue::expose)).map_err(CommandError::usage)?;
+    let recording = Recording::start(path, &args.server_name, redactor.with_mask(MASK));
+    recording.map(Cassette::Record).map_err(|error| match error {
+        RecordingError::Exists(_) => CommandError::usage(error).hint("name a new file, or remove the old one"),
+        _ => CommandError::io(error),
+    })
+}
+
+fn needs_server(cassette: &Cassette) -> bool {
+    match cassette {
+        Cassette::Record(_) => true,
+        Cassette::Replay(replay) => replay.needs_server(),
     }
 }
 

@@ -5,4 +5,5 @@ mod parse;
 mod rule;
 mod types;
 
-pub use parse::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE};
+pub use parse::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};
+pub(in crate::policy) use parse::{check_document, format};

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::read_file;
-use counterproof_validation::{Code, DocumentFormat, DocumentSchema, DocumentText, Finding};
+use counterproof_validation::{
+    CheckedDocument, Code, DocumentFormat, DocumentSchema, DocumentText, Finding, RuleFinding,
+};
 use serde_json::Value;
 
 use super::compile::Compiler;
@@ -49,32 +51,62 @@ pub enum LoadPolicyError {
     Invalid(#[from] InvalidPolicy),
 }
 
-impl Policy {
+/// A policy file that was read.
+#[derive(Debug)]
+pub struct PolicyFile {
+    /// The file, as findings name it.
+    pub path: Utf8PathBuf,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl PolicyFile {
     /// Reads a policy file. It may be a pipe.
-    pub fn load(path: &Utf8Path) -> Result<Self, LoadPolicyError> {
-        let read = |source| LoadPolicyError::Read { path: path.to_owned(), source };
+    pub fn read(path: &Utf8Path) -> Result<Self, LoadPolicyError> {
         // A larger file is read as well, because its finding says more than an error of the system.
-        let bytes = read_file::read_argument(path, read_file::MAX_SMALL_BYTES).map_err(read)?;
-        Ok(Self::parse(path, &bytes)?)
+        let bytes = read_file::read_argument(path, read_file::MAX_SMALL_BYTES);
+        let bytes = bytes.map_err(|source| LoadPolicyError::Read { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), bytes })
     }
 
-    /// Parses a policy: JSON if the first byte is `{`, otherwise YAML. Findings name the file `file`.
-    pub fn parse(file: &Utf8Path, bytes: &[u8]) -> Result<Self, InvalidPolicy> {
+    /// Parses the file, and returns the policy with its document.
+    pub fn parse(&self) -> Result<(Policy, Value), InvalidPolicy> {
+        let Self { path, bytes } = self;
         if bytes.len() as u64 > MAX_POLICY_BYTES {
-            return Err(InvalidPolicy { findings: vec![too_large(file, bytes.len())] });
+            return Err(InvalidPolicy { findings: vec![too_large(path, bytes.len())] });
         }
         let mut compiler = Compiler::default();
-        let checked = SCHEMA
-            .check_as(format(bytes), DocumentText { file, bytes, first_line: 1 }, |value| compiler.compile(value));
+        let checked = check_document(self, |value| compiler.compile(value));
         match (checked.value, compiler.finish()) {
-            (Some(_), Some(policy)) if checked.findings.is_empty() => Ok(policy),
+            (Some(document), Some(policy)) if checked.findings.is_empty() => Ok((policy, document)),
             _ => Err(InvalidPolicy { findings: checked.findings }),
         }
     }
 }
 
+impl Policy {
+    /// Reads a policy file. It may be a pipe.
+    pub fn load(path: &Utf8Path) -> Result<Self, LoadPolicyError> {
+        Ok(PolicyFile::read(path)?.parse()?.0)
+    }
+
+    /// Parses a policy: JSON if the first byte is `{`, otherwise YAML. Findings name the file `file`.
+    pub fn parse(file: &Utf8Path, bytes: &[u8]) -> Result<Self, InvalidPolicy> {
+        Ok(PolicyFile { path: file.to_owned(), bytes: bytes.to_owned() }.parse()?.0)
+    }
+}
+
+/// Checks a document against the schema and further rules.
+pub(in crate::policy) fn check_document(
+    file: &PolicyFile,
+    rules: impl FnOnce(&Value) -> Vec<RuleFinding>,
+) -> CheckedDocument {
+    let text = DocumentText { file: &file.path, bytes: &file.bytes, first_line: 1 };
+    SCHEMA.check_as(format(&file.bytes), text, rules)
+}
+
 /// Returns the format of a policy: JSON if the first byte is `{`, otherwise YAML.
-pub(super) fn format(bytes: &[u8]) -> DocumentFormat {
+pub(in crate::policy) fn format(bytes: &[u8]) -> DocumentFormat {
     if bytes.first() == Some(&b'{') { DocumentFormat::Json } else { DocumentFormat::Yaml }
 }
 

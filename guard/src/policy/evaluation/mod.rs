@@ -14,4 +14,5 @@ mod steps;
 mod window;
 
 pub use engine::Engine;
+pub(in crate::policy) use record::refusal;
 pub use steps::{Matching, RuleStep, Treatment};

@@ -132,7 +132,7 @@ impl Outcome {
 }
 
 /// Returns how a rule refuses calls, if it does.
-pub(super) fn refusal(rule: &Rule) -> Option<&Refusal> {
+pub(in crate::policy) fn refusal(rule: &Rule) -> Option<&Refusal> {
     match &rule.effect {
         Effect::Allow { .. } | Effect::Tag(_) => None,
         Effect::Deny(refusal) => Some(refusal),

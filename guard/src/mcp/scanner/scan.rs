@@ -8,10 +8,11 @@ use counterproof_artifact::canonical::Sha256Hasher;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::client_message::{PROTOCOL_VERSION, state_text};
-use super::keys::look_alike;
-use super::server_message::{ResponseKind, error_kind, tool_error_with};
-use super::{RequestId, ToolCallProblem};
+use super::fields::{FIELDS, Field};
+use crate::mcp::client_message::{PROTOCOL_VERSION, state_text};
+use crate::mcp::keys::look_alike;
+use crate::mcp::server_message::{ResponseKind, error_kind, tool_error_with};
+use crate::mcp::{RequestId, StrictError, ToolCallProblem};
 
 /// Longest key and longest small value that are read. Longer keys are none of those that decide.
 const MAX_FIELD_BYTES: usize = 64 * 1024;
@@ -41,59 +42,6 @@ pub struct ScannedMessage {
     pub is_stateless: bool,
     /// False if the message is a batch, is no JSON object, or ends early.
     pub is_object: bool,
-}
-
-/// A field that the scanner reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    Name,
-    Arguments,
-    InputResponses,
-    RequestState,
-    Meta,
-    IsError,
-    ResultType,
-    Code,
-    Message,
-}
-
-/// All fields: the section, the key, the field.
-const FIELDS: [(Option<Field>, &str, Field); 15] = [
-    (None, "id", Field::Id),
-    (None, "method", Field::Method),
-    (None, "params", Field::Params),
-    (None, "result", Field::Result),
-    (None, "error", Field::Error),
-    (Some(Field::Params), "name", Field::Name),
-    (Some(Field::Params), "arguments", Field::Arguments),
-    (Some(Field::Params), "inputResponses", Field::InputResponses),
-    (Some(Field::Params), "requestState", Field::RequestState),
-    (Some(Field::Params), "_meta", Field::Meta),
-    (Some(Field::Result), "isError", Field::IsError),
-    (Some(Field::Result), "resultType", Field::ResultType),
-    (Some(Field::Result), "requestState", Field::RequestState),
-    (Some(Field::Error), "code", Field::Code),
-    (Some(Field::Error), "message", Field::Message),
-];
-
-impl Field {
-    /// Small fields are read as a whole.
-    const fn is_captured(self) -> bool {
-        !matches!(self, Field::Params | Field::Result | Field::Error | Field::Arguments | Field::InputResponses)
-    }
-
-    const fn is_hashed(self) -> bool {
-        matches!(self, Field::Result | Field::Error | Field::Arguments)
-    }
-
-    const fn is_section(self) -> bool {
-        matches!(self, Field::Params | Field::Result | Field::Error)
-    }
 }
 
 /// Where the scanner is in the text.
@@ -234,11 +182,11 @@ impl Scanner {
                 self.lexer = Lexer::Text { escaped: false, is_key: true };
             }
             b'"' => {
-                self.start_value();
+                self.start_value(byte);
                 self.lexer = Lexer::Text { escaped: false, is_key: false };
             }
             b'{' | b'[' => {
-                self.start_value();
+                self.start_value(byte);
                 self.depth += 1;
                 if let Some(is_object) = self.is_object.get_mut(self.depth) {
                     *is_object = byte == b'{';
@@ -253,7 +201,7 @@ impl Scanner {
             }
             b':' | b' ' | b'\t' | b'\r' | b'\n' => {}
             _ => {
-                self.start_value();
+                self.start_value(byte);
                 self.lexer = Lexer::Scalar;
             }
         }
@@ -287,7 +235,7 @@ impl Scanner {
         match FIELDS.iter().find(|(of, name, _)| *of == section && *name == key) {
             Some((_, _, field)) => {
                 if self.seen.contains(field) {
-                    let problem = super::StrictError::DuplicateKey(key);
+                    let problem = StrictError::DuplicateKey(key);
                     self.found.problem.get_or_insert(problem.into());
                 }
                 self.seen.push(*field);
@@ -301,13 +249,14 @@ impl Scanner {
         }
     }
 
-    fn start_value(&mut self) {
+    fn start_value(&mut self, first: u8) {
         let depth = self.depth;
         let Some(field) = self.current.get(depth).copied().flatten().filter(|_| depth > 0) else { return };
         if depth == 1 {
             self.section = field.is_section().then_some(field);
             self.response.has_result |= field == Field::Result;
-            self.response.has_error |= field == Field::Error;
+            // An error that is `null` is none.
+            self.response.has_error |= field == Field::Error && first != b'n';
         }
         if field.is_captured() && self.capture.is_none() {
             self.captured.clear();
@@ -405,88 +354,4 @@ fn starts_value(byte: u8) -> bool {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use counterproof_ledger::event::CallStatus;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn scan(text: &str, piece: usize) -> ScannedMessage {
-        let mut scanner = Scanner::default();
-        text.as_bytes().chunks(piece.max(1)).for_each(|piece| scanner.push(piece));
-        scanner.finish()
-    }
-
-    fn hash(text: &str) -> Option<Sha256Digest> {
-        Some(Sha256Digest::from_bytes(text.as_bytes()))
-    }
-
-    #[test]
-    fn a_request_is_read_in_pieces_of_any_size() {
-        let args = r#"{"path":"/a\"b","list":[1,{"name":"inner","method":"x"}],"id":9}"#;
-        let text = format!(
-            r#" {{"jsonrpc":"2.0" , "params":{{"arguments":{args},"name":"write\u0041","requestState":"s","inputResponses":{{}},
-            "_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}},"method":"tools/call","id":"x" }}"#
-        );
-        for piece in 1..=text.len() {
-            let found = scan(&text, piece);
-            assert!(found.is_object && found.problem.is_none(), "{piece} {:?}", found.problem);
-            assert_eq!(found.method.as_deref(), Some("tools/call"));
-            assert_eq!((&*found.tool_name, found.args_hash), ("writeA", hash(args)), "{piece}");
-            assert_eq!(found.id, RequestId::parse(br#""x""#));
-            assert!(found.is_retry && found.is_stateless && found.response.is_none());
-            assert_eq!(found.request_state.as_deref(), Some("s"));
-        }
-    }
-
-    #[test]
-    fn a_response_is_read_in_pieces_of_any_size() {
-        let result = r#"{"content":[{"type":"text","text":"a","isError":false}],"isError":true}"#;
-        let text = format!(r#"{{"id":7,"result":{result}}}"#);
-        for piece in 1..=text.len() {
-            let found = scan(&text, piece);
-            assert_eq!(found.payload_hash, hash(result), "{piece}");
-            assert!(matches!(found.response, Some(ResponseKind::Failed { status: CallStatus::Error, .. })));
-        }
-        let found = scan(r#"{"id":7,"error":{"code":-32001,"message":"slow"}}"#, 3);
-        let Some(ResponseKind::Failed { status: CallStatus::Timeout, error }) = found.response else { panic!() };
-        assert_eq!(error.message, "slow");
-        assert_eq!(scan(r#"{"id":7,"method":"x","result":1}"#, 5).response, None, "a request of the server");
-    }
-
-    #[test]
-    fn keys_that_occur_twice_or_look_alike_are_found() {
-        for text in [
-            r#"{"id":1,"id":2}"#,
-            r#"{"method":"tools/call","params":{"name":"a","n\u0061me":"b"}}"#,
-            r#"{"method":"tools/call","params":{"arguments":{},"arguments":{}}}"#,
-            r#"{"Method":"tools/call"}"#,
-            r#"{"method":"tools/call","params":{"name":7}}"#,
-        ] {
-            assert!(scan(text, 4).problem.is_some(), "{text}");
-        }
-        assert_eq!(scan(r#"{"id":1,"params":{"id":1,"x":{"id":1}},"x":1,"x":2}"#, 4).problem, None);
-    }
-
-    #[test]
-    fn text_that_is_no_whole_object_is_not_one() {
-        for text in ["[{}]", "{", "7", "", r#"{"a":"#] {
-            assert!(!scan(text, 2).is_object, "{text}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn arbitrary_bytes_never_panic_and_pieces_change_nothing(
-            bytes in prop::collection::vec(prop::sample::select(br#"{}[]",:\ a1"id""#.to_vec()), 0..60), piece in 1_usize..9
-        ) {
-            let (mut whole, mut pieces) = (Scanner::default(), Scanner::default());
-            whole.push(&bytes);
-            bytes.chunks(piece).for_each(|piece| pieces.push(piece));
-            prop_assert_eq!(format!("{:?}", whole.finish()), format!("{:?}", pieces.finish()));
-        }
-    }
 }

@@ -1,0 +1,199 @@
+//! `counterproof guard policy explain`: what each rule does with a call.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::canonical_json::{canonical_hash, canonical_json};
+use counterproof_artifact::{Exit, harmless, one_line};
+use counterproof_guard::identity::RunIdentity;
+use counterproof_guard::policy::{Args as CallArguments, CallFacts, Decision, Engine, Matching, RuleStep, Treatment};
+use counterproof_ledger::event::{Transport, Workload};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::policy_file;
+use super::call_args::CallArgs;
+use crate::command_error::CommandError;
+use crate::json_text::to_json;
+use crate::streams::Streams;
+
+/// Show what each rule of a policy does with a call, in order, and which one decides.
+///
+/// The counters of the rules start empty; `--repeat` makes the same call several times. Exit code 0: the call was explained. 2: the
+/// policy or an argument is invalid.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Policy file
+    #[arg(value_name = "FILE")]
+    policy: Utf8PathBuf,
+
+    /// Name of the server
+    #[arg(long, value_name = "NAME")]
+    server: String,
+
+    /// Name of the tool
+    #[arg(long, value_name = "NAME")]
+    tool: String,
+
+    /// Arguments of the call: a JSON object, or `@FILE`
+    #[arg(long = "args", value_name = "JSON", default_value = "{}")]
+    arguments: CallArgs,
+
+    /// Treat the arguments as too large to be inspected
+    #[arg(long = "large-args")]
+    are_too_large: bool,
+
+    /// Environment of the run
+    #[arg(long, value_name = "NAME", default_value = "unknown", value_parser = ["dev", "ci", "prod", "unknown"])]
+    env: String,
+
+    /// Id of the agent
+    #[arg(long, value_name = "ID", default_value = "unknown")]
+    agent: String,
+
+    /// Kind of client
+    #[arg(long, value_name = "NAME", default_value = "unknown", value_parser = ["claude", "codex", "headless", "custom", "unknown"])]
+    client: String,
+
+    /// Person or service on whose behalf the agent works
+    #[arg(long, value_name = "NAME")]
+    principal: Option<String>,
+
+    /// Facts about the job, as in the variable `SUB_WORKLOAD`
+    #[arg(long, value_name = "JSON")]
+    workload: Option<String>,
+
+    /// Number of equal calls
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    repeat: u32,
+
+    /// Time between two calls, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    every: u32,
+}
+
+/// Equal decisions about calls in a row.
+struct Calls {
+    first: u32,
+    last: u32,
+    decision: Decision,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let policy = policy_file::load(&args.policy)?;
+    let (policy, identity) = (Arc::new(policy), identity(args)?);
+    let arguments = args.arguments.read()?;
+    let args_hash = canonical_hash(&arguments);
+    let call = CallFacts {
+        server_name: &args.server,
+        tool_name: &args.tool,
+        args: if args.are_too_large { CallArguments::TooLarge } else { CallArguments::Inspected(&arguments) },
+        args_hash: &args_hash,
+        bytes_in: canonical_json(&arguments).len() as u64,
+        transport: Transport::McpStdio,
+    };
+    let mut engine = Engine::new(policy.clone(), &identity);
+    let (mut calls, mut steps): (Vec<Calls>, Vec<RuleStep>) = (Vec::new(), Vec::new());
+    for number in 1..=args.repeat {
+        let now = Duration::from_millis(u64::from(number - 1) * u64::from(args.every));
+        let (decision, rules) = engine.explain(&call, now);
+        steps = rules;
+        match calls.last_mut() {
+            Some(last) if last.decision.record == decision.record => last.last = number,
+            _ => calls.push(Calls { first: number, last: number, decision }),
+        }
+    }
+    let unmet = policy.selectors().unmet(&identity);
+    if is_json {
+        let decisions = calls.iter().map(
+            |it| json!({"first": it.first, "last": it.last, "decision": it.decision.record, "tags": it.decision.tags}),
+        );
+        let document = json!({
+            "policy": policy.reference(), "mode": policy.mode(), "unmet_selector": unmet,
+            "call": {"server_name": args.server, "tool_name": args.tool, "args_hash": args_hash},
+            "rules": steps, "decisions": decisions.collect::<Vec<Value>>(),
+        });
+        streams.print_document(&to_json(&document))?;
+    } else {
+        streams.print_document(&harmless(&text(args, unmet.as_deref(), &steps, &calls)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn identity(args: &Args) -> Result<RunIdentity, CommandError> {
+    let workload = args.workload.as_deref().map(serde_json::from_str::<Workload>).transpose();
+    let workload = workload.map_err(|error| CommandError::usage(format!("`--workload` is invalid: {error}")))?;
+    Ok(RunIdentity {
+        run_id: "explain".to_owned(),
+        agent_id: args.agent.clone(),
+        client: named(&args.client)?,
+        env: named(&args.env)?,
+        principal: args.principal.clone(),
+        workload,
+    })
+}
+
+/// Parses a name that the arguments restrict to known ones.
+fn named<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, CommandError> {
+    serde_json::from_value(name.into()).map_err(CommandError::usage)
+}
+
+fn text(args: &Args, unmet: Option<&str>, steps: &[RuleStep], calls: &[Calls]) -> String {
+    let mut text = String::new();
+    if let Some(selector) = unmet {
+        let _ = writeln!(text, "The policy is not for this run: selector `{selector}` is not met.\n");
+    } else if !steps.is_empty() {
+        let call = if args.repeat > 1 { format!("call {}", args.repeat) } else { "the call".to_owned() };
+        let _ = writeln!(text, "Rules for {call}, in order:\n");
+        let column = |text: &str| one_line(text, 40);
+        let widest = steps.iter().map(|step| column(step.rule_id.as_str()).chars().count()).max().unwrap_or(0);
+        for (index, step) in steps.iter().enumerate() {
+            let (id, kind) = (column(step.rule_id.as_str()), step.kind.name());
+            let _ = writeln!(text, "{:>4}  {id:<widest$}  {kind:<10}  {}", index + 1, describe(step));
+        }
+        text.push('\n');
+    }
+    for Calls { first, last, decision } in calls {
+        let record = &decision.record;
+        let which = match (args.repeat, first == last) {
+            (1, _) => "decision".to_owned(),
+            (_, true) => format!("call {first}"),
+            (_, false) => format!("calls {first} to {last}"),
+        };
+        let by = record.rule_id.as_deref().map(|id| format!(" by rule `{id}`")).unwrap_or_default();
+        let explain = &record.explain;
+        let _ = writeln!(text, "{which}: {}{by} ({}): {}", record.action.name(), explain.reason_code, explain.summary);
+        if let Some(observed) = &record.observed {
+            let by = observed.rule_id.as_deref().map(|id| format!(" by rule `{id}`")).unwrap_or_default();
+            let _ =
+                writeln!(text, "  the rules would decide {}{by} ({})", observed.action.name(), observed.reason_code);
+        }
+        if let Some(hint) = &record.hint {
+            let _ = writeln!(text, "  hint: {}", hint.hint_text);
+        }
+        if let Some(backoff_ms) = record.backoff_ms {
+            let _ = writeln!(text, "  backoff: {backoff_ms} ms");
+        }
+    }
+    text
+}
+
+fn describe(step: &RuleStep) -> String {
+    let effect = step.effect.as_deref().unwrap_or_default();
+    match &step.matching {
+        Matching::Disabled => "disabled".to_owned(),
+        Matching::NotReached => "not reached: an earlier rule ended the evaluation".to_owned(),
+        Matching::No { condition } => format!("no match: {condition}"),
+        Matching::Yes => format!("match: {effect}"),
+        Matching::Undecided { condition, reason, treated } => {
+            let treated = match treated {
+                Treatment::Strict => "strict",
+                Treatment::Lenient => "lenient",
+            };
+            format!("undecided: {condition}: {reason}; {treated}: {effect}")
+        }
+    }
+}

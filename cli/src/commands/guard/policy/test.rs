@@ -1,0 +1,81 @@
+//! `counterproof guard policy test`: runs the tests of a policy.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use annotate_snippets::Level;
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::{Exit, one_line, without_inline_commands};
+use counterproof_guard::policy::{TestReport, test};
+use counterproof_store::read_file;
+use serde_json::{Value, json};
+
+use super::super::policy_file;
+use crate::command_error::CommandError;
+use crate::findings::render_finding;
+use crate::json_text::to_json;
+use crate::streams::Streams;
+
+/// Check the decisions of a policy against a file of calls with the expected decisions.
+///
+/// Exit code 0: all decisions are as expected. 1: a decision differs, or the file of tests has errors. 2: the policy is invalid. 3: a
+/// file cannot be read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Policy file
+    #[arg(value_name = "FILE")]
+    policy: Utf8PathBuf,
+
+    /// File of tests, in JSON or YAML [default: FILE with the extension `test.yaml`]
+    #[arg(value_name = "TESTS")]
+    tests: Option<Utf8PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let policy = Arc::new(policy_file::load(&args.policy)?);
+    let path = args.tests.clone().unwrap_or_else(|| args.policy.with_extension("test.yaml"));
+    let report = test(&policy, &path, &read(&path)?);
+    if is_json {
+        streams.print_document(&to_json(&document(&report)))?;
+    } else {
+        streams.print_document(&text(&report))?;
+    }
+    Ok(if report.findings.is_empty() { Exit::Done } else { Exit::Findings })
+}
+
+fn read(path: &Utf8Path) -> Result<Vec<u8>, CommandError> {
+    read_file::read_argument(path, read_file::MAX_SMALL_BYTES).map_err(|error| {
+        CommandError::io(format!("cannot read `{path}`: {error}")).hint("pass the file of tests after the policy")
+    })
+}
+
+fn document(report: &TestReport) -> Value {
+    let tests = report.tests.iter();
+    let tests: Vec<Value> =
+        tests.map(|test| json!({"name": test.name, "passed": test.passed, "calls": test.calls})).collect();
+    let findings = report.findings.iter().map(|finding| {
+        json!({
+            "file": finding.file, "pointer": finding.pointer,
+            "line": finding.position.map(|position| position.line),
+            "column": finding.position.map(|position| position.column),
+            "message": finding.message, "expected": finding.expected, "remedy": finding.remedy,
+        })
+    });
+    json!({"tests": tests, "findings": findings.collect::<Vec<_>>()})
+}
+
+fn text(report: &TestReport) -> String {
+    let mut text = String::new();
+    for finding in &report.findings {
+        text.push_str(&render_finding(&Level::ERROR, finding.code.as_str(), finding));
+    }
+    for test in &report.tests {
+        let result = if test.passed { "passed" } else { "FAILED" };
+        let calls = if test.calls == 1 { "1 call".to_owned() } else { format!("{} calls", test.calls) };
+        let _ = writeln!(text, "{result}  {} ({calls})", one_line(&test.name, 80));
+    }
+    let failed = report.tests.iter().filter(|test| !test.passed).count();
+    let _ = writeln!(text, "{} passed, {failed} failed", report.tests.len() - failed);
+    without_inline_commands(&text)
+}

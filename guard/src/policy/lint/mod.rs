@@ -1,0 +1,9 @@
+//! Warnings about valid policies: rules that do not do what their author probably means.
+
+mod code;
+mod coverage;
+mod lint_policy;
+mod rules;
+
+pub use code::LintCode;
+pub use lint_policy::{Linted, Warning, lint};

@@ -1,0 +1,158 @@
+//! Runs the tests of a policy.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use camino::Utf8Path;
+use counterproof_artifact::Sha256Digest;
+use counterproof_artifact::canonical_json::{canonical_hash, canonical_json};
+use counterproof_ledger::event::{Action, ObservedDecision, Transport};
+use counterproof_validation::{Code, DocumentSchema, DocumentText, Finding, RuleFinding};
+use serde_json::Value;
+
+use super::types::{CallDocument, ExpectDocument, OutcomeDocument, TestDocument};
+use crate::policy::call::{Args, CallFacts, CallOutcome};
+use crate::policy::decision::Decision;
+use crate::policy::document::format;
+use crate::policy::evaluation::Engine;
+use crate::policy::model::Policy;
+
+/// The JSON Schema of a test file.
+pub const TEST_SCHEMA_SOURCE: &str = include_str!("../../../../schemas/guard-policy-test.v1.schema.json");
+
+static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(compile_schema);
+
+#[expect(clippy::expect_used, reason = "the schema is part of the program, and the tests compile it")]
+fn compile_schema() -> DocumentSchema {
+    let source: Value = serde_json::from_str(TEST_SCHEMA_SOURCE).expect("the embedded schema is JSON");
+    DocumentSchema::compile("guard-policy-test.v1", &source).expect("the embedded schema is valid")
+}
+
+/// The result of a test file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TestReport {
+    /// The tests that were run, in order. Tests that violate the schema are not run.
+    pub tests: Vec<TestResult>,
+    /// Decisions that differ, and what is wrong with the file.
+    pub findings: Vec<Finding>,
+}
+
+/// The result of one test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestResult {
+    /// Its name.
+    pub name: String,
+    /// True if all decisions are as expected.
+    pub passed: bool,
+    /// The number of calls.
+    pub calls: u64,
+}
+
+/// Runs the tests of a file in JSON or YAML.
+pub fn test(policy: &Arc<Policy>, file: &Utf8Path, bytes: &[u8]) -> TestReport {
+    let mut report = TestReport::default();
+    let checked = SCHEMA.check_as(format(bytes), DocumentText { file, bytes, first_line: 1 }, |document| {
+        let tests = document.get("tests").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut findings = Vec::new();
+        for (index, test) in tests.iter().enumerate() {
+            // The schema reports tests of another shape.
+            if let Ok(test) = serde_json::from_value::<TestDocument>(test.clone()) {
+                let (result, mut found) = run(policy, test, &format!("/tests/{index}"));
+                report.tests.push(result);
+                findings.append(&mut found);
+            }
+        }
+        findings
+    });
+    TestReport { findings: checked.findings, ..report }
+}
+
+fn run(policy: &Arc<Policy>, test: TestDocument, pointer: &str) -> (TestResult, Vec<RuleFinding>) {
+    let mut engine = Engine::new(policy.clone(), &test.run.identity());
+    let (mut findings, mut now, mut calls) = (Vec::new(), Duration::ZERO, 0);
+    for (index, call) in test.calls.iter().enumerate() {
+        let pointer = format!("{pointer}/calls/{index}");
+        if let Some(at_ms) = call.at_ms {
+            let at = Duration::from_millis(at_ms);
+            if at < now {
+                let message = "the call is before the call above it";
+                let expected = format!("at least {} ms", now.as_millis());
+                findings.push(RuleFinding::new(Code::WrongValue, format!("{pointer}/at_ms"), message, expected));
+            }
+            now = now.max(at);
+        }
+        let repeat = call.repeat.unwrap_or(1);
+        calls += repeat;
+        // One finding for each call, however often it is repeated.
+        let failed = (1..=repeat).filter_map(|number| {
+            let decision = decide(&mut engine, call, now);
+            mismatch(&call.expect, &decision, &pointer, (repeat > 1).then_some(number))
+        });
+        findings.extend(failed.collect::<Vec<_>>().into_iter().next());
+    }
+    (TestResult { name: test.name, passed: findings.is_empty(), calls }, findings)
+}
+
+fn decide(engine: &mut Engine, call: &CallDocument, now: Duration) -> Decision {
+    let args = Value::Object(call.args.clone());
+    let (server_name, tool_name) = (call.server.as_str(), call.tool.as_str());
+    let args_hash = if call.large_args {
+        // Different arguments that are too large have different hashes as well.
+        Sha256Digest::from_bytes(format!("large {}", canonical_json(&args)).as_bytes())
+    } else {
+        canonical_hash(&args)
+    };
+    let facts = CallFacts {
+        server_name,
+        tool_name,
+        args: if call.large_args { Args::TooLarge } else { Args::Inspected(&args) },
+        args_hash: &args_hash,
+        bytes_in: call.bytes_in.unwrap_or_else(|| canonical_json(&args).len() as u64),
+        transport: Transport::McpStdio,
+    };
+    let decision = engine.decide(&facts, now);
+    if decision.record.action == Action::Allow {
+        let is_error = call.outcome == OutcomeDocument::Error;
+        engine.record_outcome(&CallOutcome { server_name, tool_name, is_error }, now);
+    }
+    decision
+}
+
+/// Returns the first part of a decision that is not as expected.
+fn mismatch(expect: &ExpectDocument, decision: &Decision, pointer: &str, number: Option<u64>) -> Option<RuleFinding> {
+    let record = &decision.record;
+    let enforced = ObservedDecision {
+        action: record.action,
+        rule_id: record.rule_id.clone(),
+        reason_code: record.explain.reason_code.clone(),
+    };
+    let decided = record.observed.as_ref().unwrap_or(&enforced);
+    let rule = |id: Option<&str>| id.map_or_else(|| "no rule".to_owned(), |id| format!("rule `{id}`"));
+    let (field, expected) = if let Some(action) = expect.action.filter(|action| *action != decided.action) {
+        ("action", action.name().to_owned())
+    } else if !expect.rule_id.is_absent() && expect.rule_id.value() != decided.rule_id.as_ref() {
+        ("rule_id", rule(expect.rule_id.value().map(String::as_str)))
+    } else if let Some(code) = expect.reason_code.as_ref().filter(|code| **code != decided.reason_code) {
+        ("reason_code", code.clone())
+    } else if let Some(tags) = expect.tags.as_ref().filter(|tags| !is_same_set(tags, &decision.tags)) {
+        ("tags", format!("the tags {}", list(tags)))
+    } else {
+        return None;
+    };
+    let about = number.map(|number| format!(" about call {number}")).unwrap_or_default();
+    let by = decided.rule_id.as_deref().map_or_else(|| "by default".to_owned(), |id| format!("by rule `{id}`"));
+    let tags = if field == "tags" { format!(", with the tags {}", list(&decision.tags)) } else { String::new() };
+    let message = format!("the decision{about} is {} {by} ({}){tags}", decided.action.name(), decided.reason_code);
+    let remedy = Some("correct the policy or the test; `guard policy explain` shows what each rule does".to_owned());
+    let finding = RuleFinding::new(Code::WrongValue, format!("{pointer}/expect/{field}"), message, expected);
+    Some(RuleFinding { remedy, ..finding })
+}
+
+fn is_same_set(expected: &[String], actual: &[String]) -> bool {
+    let has = |list: &[String], tag: &str| list.iter().any(|other| other.to_lowercase() == tag.to_lowercase());
+    expected.iter().all(|tag| has(actual, tag)) && actual.iter().all(|tag| has(expected, tag))
+}
+
+fn list(tags: &[String]) -> String {
+    if tags.is_empty() { "(none)".to_owned() } else { tags.join(", ") }
+}

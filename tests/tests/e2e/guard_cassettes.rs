@@ -1,0 +1,106 @@
+//! Cassettes: recorded answers of a server, replayed without it.
+
+use serde_json::{Value, json};
+
+use crate::guard_kit::{GuardFolder, SERVER, text};
+
+/// A session with a handshake, two equal calls, an error and a large result. Returns the answers.
+fn talk(folder: &GuardFolder) -> Vec<Value> {
+    let mut client = folder.start();
+    let mut answers = vec![
+        client.request("initialize", &json!({"protocolVersion": "2025-11-25"})),
+        client.request("tools/list", &json!({})),
+    ];
+    for (tool, args) in [
+        ("echo", json!({"a": 1})),
+        ("echo", json!({"a": 1})),
+        ("fail", json!({})),
+        ("big", json!({"bytes": 1_100_000})),
+        ("echo", json!({"text": "x".repeat(1_100_000)})),
+    ] {
+        answers.push(client.call(tool, &args));
+    }
+    assert!(client.close().0.success());
+    answers
+}
+
+#[test]
+fn a_replay_gives_the_recorded_answers_without_the_server() {
+    let folder = GuardFolder::new();
+    let recorded = talk(&folder.recording());
+    let replaying = folder.replaying();
+    let mut command = replaying.command_of(&["no-such-server"]);
+    assert!(command.output().unwrap().status.success(), "the server is not started");
+    assert_eq!(talk(&replaying), recorded);
+    let ends = folder.events_of("tool_call_end");
+    let statuses: Vec<_> = ends.iter().map(|end| end["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses[..5], statuses[5..], "the events of both runs agree");
+}
+
+#[test]
+fn a_policy_decides_about_replayed_calls_too() {
+    let folder = GuardFolder::new();
+    talk(&folder.recording());
+    let replaying = folder.replaying().with_rules("  - {rule_id: d, kind: deny, match: {tool_name: {glob: [echo]}}}\n");
+    let mut client = replaying.start();
+    assert_eq!(client.call("echo", &json!({"a": 1}))["error"]["code"], -32081);
+    client.close();
+}
+
+#[test]
+fn a_call_that_is_not_in_the_cassette_is_an_error_or_goes_to_the_server() {
+    let folder = GuardFolder::new();
+    talk(&folder.recording());
+    let replaying = folder.replaying();
+    let mut client = replaying.start();
+    let answer = client.call("echo", &json!({"a": 2}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("cassette"), "{answer}");
+    client.close();
+    let forwarding = replaying.with_option("--on-miss", "forward");
+    let mut client = forwarding.start();
+    client.request("initialize", &json!({}));
+    assert_eq!(text(&client.call("echo", &json!({"a": 1}))), "{\"a\":1}");
+    assert_eq!(text(&client.call("echo", &json!({"a": 2}))), "{\"a\":2}");
+    client.close();
+}
+
+#[test]
+fn other_tools_than_the_recorded_ones_are_reported() {
+    let folder = GuardFolder::new();
+    talk(&folder.recording());
+    let path = folder.sandbox.path("cassette.jsonl");
+    let cassette = std::fs::read_to_string(&path).unwrap().replace("linear_create_issue", "linear_close_issue");
+    let folder = folder.with_file("cassette.jsonl", &cassette);
+    let replaying = folder.replaying().with_option("--on-miss", "forward");
+    let mut client = replaying.start();
+    client.request("tools/list", &json!({}));
+    let (_, stderr) = client.close();
+    assert!(stderr.contains("the list of tools has changed"), "{stderr}");
+    assert_eq!(folder.events_of("shim_health")[0]["health"]["code"], "tools_changed");
+}
+
+#[test]
+fn secrets_are_not_in_a_cassette() {
+    let bindings = r#"[{"inject_as": "TOKEN", "secret_ref": "T"}]"#;
+    let folder = GuardFolder::new()
+        .with_file("secrets.json", bindings)
+        .with_option("--secrets", "secrets.json")
+        .with_variable("SUB_SECRET_T", "a-long-secret-value");
+    let mut client = folder.recording().start();
+    client.call("environment", &json!({"name": "TOKEN"}));
+    client.call("echo", &json!({"text": "a-long-secret-value"}));
+    client.close();
+    let cassette = std::fs::read_to_string(folder.sandbox.path("cassette.jsonl")).unwrap();
+    assert!(!cassette.contains("a-long-secret-value") && cassette.contains("[REDACTED]"), "{cassette}");
+}
+
+#[test]
+fn a_cassette_is_not_overwritten_and_a_damaged_one_is_refused() {
+    let folder = GuardFolder::new().with_file("cassette.jsonl", "{\"schema_version\":\"x\"}\n");
+    let output = folder.recording().command_of(&[SERVER]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && stderr.contains("cassette.jsonl"), "{stderr}");
+    let output = folder.replaying().command_of(&[SERVER]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && stderr.contains("cassette.jsonl:1"), "{stderr}");
+}

@@ -1,0 +1,139 @@
+//! `counterproof guard policy` as a user runs it.
+
+use counterproof_tests::{Finished, Sandbox};
+use serde_json::Value;
+
+const POLICY: &str = "\
+policy_id: shop
+version: 1.0.0
+mode: guardrails
+rules:
+- rule_id: no-force
+  kind: deny
+  match: {tool_name: {glob: [push]}, args: {key_equals: {force: true}}}
+- rule_id: loop
+  kind: breaker
+  effect: {breaker: {repeat_threshold: 3, repeat_window_ms: 10000}}
+";
+
+fn sandbox() -> Sandbox {
+    Sandbox::new().with_file("p.yaml", POLICY)
+}
+
+fn run(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
+    sandbox.run(["guard", "policy"].iter().chain(arguments))
+}
+
+#[test]
+fn lint_reports_errors_with_1_and_warnings_only_with_strict() {
+    let sandbox = sandbox()
+        .with_file("warned.yaml", &POLICY.replace("glob: [push]", "regex: [push]"))
+        .with_file("bad.json", "{\"policy_id\": \"p\", \"version\": \"1\", \"mode\": \"guard\", \"rule\": []}");
+    let finished = run(&sandbox, &["lint", "p.yaml", "--strict"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "0 errors and 0 warnings in 1 file\n"));
+    let finished = run(&sandbox, &["lint", "warned.yaml"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert!(
+        finished.stdout.contains("warning[unanchored-regex]") && finished.stdout.contains("warned.yaml:7:31"),
+        "{finished}"
+    );
+    assert_eq!(run(&sandbox, &["lint", "warned.yaml", "--strict"]).code, Some(1));
+    let finished = run(&sandbox, &["lint", "bad.json", "warned.yaml", "--json"]);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    let document: Value = serde_json::from_str(&finished.stdout).unwrap();
+    let codes: Vec<&str> =
+        document["findings"].as_array().unwrap().iter().map(|it| it["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["wrong-value", "unexpected-field", "unanchored-regex"]);
+    assert_eq!(document["summary"]["errors"], 2);
+    let finished = run(&sandbox, &["lint", "missing.yaml"]);
+    assert_eq!(finished.code, Some(3), "{finished}");
+}
+
+#[test]
+fn explain_shows_each_rule_and_what_repetitions_change() {
+    let sandbox = sandbox();
+    let call =
+        ["explain", "p.yaml", "--server", "git", "--tool", "push", "--args", "{\"force\": false}", "--repeat", "4"];
+    let finished = run(&sandbox, &call);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    insta::assert_snapshot!(finished.stdout, @r##"
+Rules for call 4, in order:
+
+   1  no-force  deny        no match: match.args.key_equals `force`
+   2  loop      breaker     match: trips at 3 of 3 equal calls, and decides BLOCK
+
+calls 1 to 2: ALLOW (DEFAULT_ALLOW): Allowed by default policy
+calls 3 to 4: BLOCK by rule `loop` (BREAKER_TRIPPED): The breaker of rule `loop` tripped
+    "##);
+    let json = run(&sandbox, &[&call[..], &["--json"]].concat());
+    let document: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(document["rules"][0]["condition"], "match.args.key_equals `force`");
+    assert_eq!(
+        (&document["decisions"][1]["first"], &document["decisions"][1]["decision"]["action"]),
+        (&3.into(), &"BLOCK".into())
+    );
+    let refused = run(&sandbox, &["explain", "p.yaml", "--server", "git", "--tool", "push", "--args", "[1]"]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("`--args` is not a JSON object"), "{refused}");
+}
+
+#[test]
+fn diff_lists_changes_by_meaning_and_exits_as_git_does() {
+    let other =
+        POLICY.replace("mode: guardrails", "mode: control").replace("repeat_threshold: 3", "repeat_threshold: 4");
+    let same = POLICY.replace("kind: deny", "kind: deny\n  enabled: true\n  effect: {action: BLOCK}");
+    let sandbox = sandbox().with_file("other.yaml", &other).with_file("same.yaml", &same);
+    let finished = run(&sandbox, &["diff", "p.yaml", "same.yaml", "--exit-code"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "no differences\n"));
+    let finished = run(&sandbox, &["diff", "p.yaml", "other.yaml"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    insta::assert_snapshot!(finished.stdout, @r##"
+mode
+  - "guardrails"
+  + "control"
+rule `loop`: changed
+  effect.breaker.repeat_threshold
+    - 3
+    + 4
+    "##);
+    assert_eq!(run(&sandbox, &["diff", "p.yaml", "other.yaml", "--exit-code"]).code, Some(1));
+    let invalid = run(&sandbox.with_file("invalid.yaml", "a: 1\n"), &["diff", "p.yaml", "invalid.yaml"]);
+    assert_eq!(invalid.code, Some(2), "{invalid}");
+    assert!(invalid.stderr.contains("invalid.yaml:1:1") && invalid.stderr.contains("guard policy lint"), "{invalid}");
+}
+
+#[test]
+fn test_points_at_the_expectation_that_failed() {
+    let tests = "\
+tests:
+- name: force pushes are refused
+  calls: [{server: git, tool: push, args: {force: true}, expect: {action: BLOCK, rule_id: no-force}}]
+- name: pushes are refused
+  calls:
+  - {server: git, tool: push, expect: {action: BLOCK}}
+";
+    let sandbox = sandbox().with_file("p.test.yaml", tests);
+    let finished = run(&sandbox, &["test", "p.yaml"]);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    insta::assert_snapshot!(finished.stdout, @r##"
+error[wrong-value]: the decision is ALLOW by default (DEFAULT_ALLOW)
+ --> p.test.yaml:6:48
+  |
+5 |   calls:
+6 |   - {server: git, tool: push, expect: {action: BLOCK}}
+  |                                                ^^^^^ expected BLOCK
+  |
+  = pointer: /tests/1/calls/0/expect/action
+  = help: correct the policy or the test; `guard policy explain` shows what each rule does
+
+passed  force pushes are refused (1 call)
+FAILED  pushes are refused (1 call)
+1 passed, 1 failed
+    "##);
+    let finished = run(
+        &sandbox
+            .with_file("t.json", "{\"tests\": [{\"name\": \"n\", \"calls\": [{\"server\": \"s\", \"tool\": \"t\"}]}]}"),
+        &["test", "p.yaml", "t.json"],
+    );
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "passed  n (1 call)\n1 passed, 0 failed\n"));
+}
