@@ -6,6 +6,7 @@ mod checklist;
 mod docs;
 mod documents;
 mod engine;
+mod hostile;
 mod kit;
 mod lints;
 mod properties;
