@@ -10,4 +10,6 @@ mod mcp;
 mod options;
 mod process;
 
+pub(crate) use install::{python, write};
 pub(crate) use options::{Options, run};
+pub(crate) use process::succeeds;

@@ -28,6 +28,8 @@ enum Part {
     Differential,
     /// Clients and servers of the Model Context Protocol, with the guard between them and without it.
     Mcp,
+    /// The conformance suite of the Model Context Protocol, with the proxy of the guard and without it.
+    McpConformance,
 }
 
 impl Default for Options {
@@ -50,6 +52,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if wanted(Part::Mcp) {
         mcp::run()?;
+    }
+    if wanted(Part::McpConformance) {
+        mcp::conformance()?;
     }
     Ok(())
 }
