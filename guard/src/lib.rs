@@ -11,7 +11,6 @@
 
 pub mod agent_run;
 pub mod cassette;
-pub mod http;
 pub mod identity;
 pub mod importer;
 pub mod mcp;

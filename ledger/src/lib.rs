@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod event;
 pub mod line;
 pub mod location;
+pub mod postgres;
 pub mod query;
 pub mod recorder;
 pub mod spool;

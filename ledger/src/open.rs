@@ -1,6 +1,7 @@
 //! Opens the store of a location.
 
 use crate::location::LedgerLocation;
+use crate::postgres::PostgresStore;
 use crate::sqlite::SqliteStore;
 use crate::store::{EventStore, StoreError};
 
@@ -8,7 +9,7 @@ use crate::store::{EventStore, StoreError};
 pub fn open_or_create(location: &LedgerLocation) -> Result<Box<dyn EventStore>, StoreError> {
     match location {
         LedgerLocation::SqliteFile(path) => Ok(Box::new(SqliteStore::open_or_create(path)?)),
-        LedgerLocation::PostgreSql(url) => Err(StoreError::Unsupported { location: url.to_string() }),
+        LedgerLocation::PostgreSql(url) => Ok(Box::new(PostgresStore::open_or_create(url)?)),
     }
 }
 
@@ -16,6 +17,6 @@ pub fn open_or_create(location: &LedgerLocation) -> Result<Box<dyn EventStore>, 
 pub fn open(location: &LedgerLocation) -> Result<Box<dyn EventStore>, StoreError> {
     match location {
         LedgerLocation::SqliteFile(path) => Ok(Box::new(SqliteStore::open(path)?)),
-        LedgerLocation::PostgreSql(url) => Err(StoreError::Unsupported { location: url.to_string() }),
+        LedgerLocation::PostgreSql(url) => Ok(Box::new(PostgresStore::open(url)?)),
     }
 }

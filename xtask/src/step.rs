@@ -51,7 +51,7 @@ pub(crate) enum Failure {
 /// A command that runs at the root of the workspace.
 pub(crate) struct Step {
     arguments: Vec<String>,
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, String)>,
 }
 
 impl Step {
@@ -64,8 +64,8 @@ impl Step {
         self
     }
 
-    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
-        self.environment.push((name, value));
+    pub(crate) fn env(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.push((name, value.to_owned()));
         self
     }
 
@@ -92,7 +92,7 @@ impl Step {
         // Cargo sets this variable to its own path in the programs that it runs.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = Command::new(cargo);
-        command.args(&self.arguments).envs(self.environment.iter().copied());
+        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(root()).stdin(Stdio::null());
         command
     }

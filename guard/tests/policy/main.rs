@@ -6,7 +6,6 @@ mod checklist;
 mod docs;
 mod documents;
 mod engine;
-mod hostile;
 mod kit;
 mod lints;
 mod properties;

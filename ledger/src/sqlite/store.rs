@@ -45,7 +45,7 @@ impl SqliteStore {
         work: impl FnOnce(&Connection, &Statements) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         // SQLite would go on writing to a file that was removed.
-        if FileIdentity::of(&self.path) != self.identity {
+        if !self.identity.is_of(&self.path) {
             return Err(StoreError::Replaced { location: self.path.to_string() });
         }
         let connection = &self.connection;

@@ -3,6 +3,8 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::WriteError;
 
+use crate::location::PostgresUrl;
+
 /// A store that cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -39,11 +41,29 @@ pub enum StoreError {
     /// The file or its folder cannot be created.
     #[error(transparent)]
     Create(#[from] WriteError),
-    /// This version has no driver for the database.
-    #[error("`{location}`: ledgers in PostgreSQL are not supported yet")]
-    Unsupported {
+    /// The URL of a PostgreSQL database is invalid, or has a parameter that is not supported.
+    #[error("cannot use the URL `{location}`: {reason}")]
+    Url {
         /// The location.
         location: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A connection with TLS needs the certificates of authorities.
+    #[error("cannot connect to `{location}`: the certificates of the system cannot be read: {reason}")]
+    Tls {
+        /// The location.
+        location: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The PostgreSQL database failed.
+    #[error("failed to use the ledger `{location}`")]
+    Postgres {
+        /// The location.
+        location: String,
+        /// The error of the server or of the connection.
+        source: postgres::Error,
     },
     /// The SQLite database failed.
     #[error("failed to use the ledger `{path}`")]
@@ -56,6 +76,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    pub(crate) fn postgres(url: &PostgresUrl) -> impl Fn(postgres::Error) -> Self + use<> {
+        let location = url.to_string();
+        move |source| StoreError::Postgres { location: location.clone(), source }
+    }
+
     pub(crate) fn sqlite(path: &Utf8Path) -> impl Fn(rusqlite::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| StoreError::Sqlite { path: path.clone(), source }

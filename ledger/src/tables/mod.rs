@@ -18,4 +18,4 @@ pub(crate) use definitions::{
 pub(crate) use merged_rows::MergedRows;
 pub use row::Row;
 pub(crate) use statements::{Dialect, create_events, create_index, create_table, on_conflict};
-pub(crate) use table::Table;
+pub(crate) use table::{Kind, Table};

@@ -8,7 +8,6 @@ pub(crate) enum Dialect {
     /// SQLite.
     Sqlite,
     /// PostgreSQL.
-    #[expect(dead_code, reason = "its store follows")]
     Postgres,
 }
 

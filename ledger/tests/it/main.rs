@@ -2,5 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
+mod databases;
+mod killed;
 mod kit;
 mod recorder;
+#[cfg(unix)]
+mod server;
+mod tables;
+#[cfg(unix)]
+mod tls;

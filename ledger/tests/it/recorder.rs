@@ -1,13 +1,15 @@
 //! The recorder: what is in the ledger, whatever happens to the database.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use counterproof_ledger::event::{Action, Event, EventBody, RunStatus};
 use counterproof_ledger::location::LedgerLocation;
+use counterproof_ledger::query::last_events;
 use counterproof_ledger::recorder::{BacklogLimits, RecordError, Recorder};
 use counterproof_ledger::spool::{SpoolFolder, replay};
+use rusqlite::Connection;
 
-use crate::kit::{Kit, LIMIT, record_call, run_end, run_start};
+use crate::kit::{Kit, LIMIT, call, record_call, run_end, run_start};
 
 #[test]
 fn recorded_events_are_in_the_tables_and_as_lines() {
@@ -120,6 +122,110 @@ fn beyond_the_limit_previews_are_dropped_and_decisions_are_not() {
     assert!((1..20).contains(&previews), "{previews}");
     let truncated = kit.number("SELECT count(*) FROM tool_calls WHERE preview_truncated = 1");
     assert!(truncated >= 100 - previews, "{truncated}");
+}
+
+#[test]
+fn led_002_a_locked_database_delays_no_call_and_loses_no_decision() {
+    let kit = Kit::new();
+    let mut options = kit.options("r1", "s1");
+    options.limits = BacklogLimits { drop_previews_at: 100_000, record_previews_below: 50_000 };
+    counterproof_ledger::open_or_create(&LedgerLocation::SqliteFile(kit.ledger())).unwrap().close().unwrap();
+    let other = Connection::open(kit.ledger()).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let recorder = Recorder::start(options).unwrap();
+    recorder.record(run_start()).unwrap();
+    // The database is locked until all of this is recorded: a recorder that waited for it would never finish.
+    for number in 1..=2000 {
+        record_call(&recorder, if number % 2 == 0 { Action::Block } else { Action::Allow }, number);
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    recorder.record(run_end(RunStatus::Succeeded)).unwrap();
+    let finished = recorder.finish(LIMIT).unwrap();
+    assert_eq!((finished.events, finished.left_bytes), (6002, 0), "{finished:?}");
+    assert!(finished.dropped_previews > 3000, "{finished:?}");
+    assert_eq!(kit.number("SELECT count(*) FROM tool_calls WHERE decision = 'BLOCK' AND status = 'ERROR'"), 1000);
+    assert_eq!(kit.number("SELECT count(*) FROM tool_calls WHERE decision = 'ALLOW' AND status = 'OK'"), 1000);
+    let without = "NOT EXISTS (SELECT 1 FROM previews AS p WHERE p.call_id = t.call_id AND args_preview IS NOT NULL)";
+    assert_eq!(
+        kit.number(&format!("SELECT count(*) FROM tool_calls AS t WHERE {without} AND preview_truncated = 0")),
+        0,
+        "a dropped preview is marked"
+    );
+}
+
+#[test]
+fn a_ledger_that_is_removed_while_it_is_open_is_created_again() {
+    let kit = Kit::new();
+    let recorder = kit.recorder("r1", "s1");
+    recorder.record(run_start()).unwrap();
+    let start = Instant::now();
+    let location = LedgerLocation::SqliteFile(kit.ledger());
+    let has_event = || {
+        counterproof_ledger::open(&location).is_ok_and(|mut store| !last_events(store.as_mut(), 1).unwrap().is_empty())
+    };
+    while !has_event() && start.elapsed() < LIMIT {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        std::fs::remove_file(kit.path(&format!("state/ledger.db{suffix}"))).unwrap();
+    }
+    record_call(&recorder, Action::Block, 1);
+    recorder.record(run_end(RunStatus::Succeeded)).unwrap();
+    assert_eq!(recorder.finish(LIMIT).unwrap().left_bytes, 0);
+    assert_eq!(kit.texts("SELECT decision FROM tool_calls"), ["BLOCK"]);
+}
+
+#[test]
+fn the_files_of_a_large_spool_are_emptied_while_the_process_lives() {
+    let kit = Kit::new();
+    let recorder = kit.recorder("r1", "s1");
+    let spool = kit.path("state/ledger.db.spool").join(kit.spool_files().remove(0));
+    let [start, ..] = call(Action::Allow, 1);
+    let EventBody::ToolCallStart { call } = start else { panic!() };
+    let mut written = 0;
+    let begin = Instant::now();
+    // 16 KiB each, twice the size from which on the file is emptied.
+    while written < 2000 {
+        let mut call = call.clone();
+        call.preview.args_preview = Some("x".repeat(16 << 10));
+        recorder.record(EventBody::ToolCallStart { call }).unwrap();
+        written += 1;
+    }
+    while spool.metadata().unwrap().len() > 0 && begin.elapsed() < LIMIT {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    recorder.record(run_end(RunStatus::Succeeded)).unwrap();
+    assert_eq!(recorder.finish(LIMIT).unwrap().left_bytes, 0);
+    assert_eq!(kit.number("SELECT count(*) FROM events"), 2001);
+    assert_eq!(kit.number("SELECT max(seq) FROM events"), 2001);
+}
+
+#[test]
+fn an_id_that_cannot_be_a_key_is_refused() {
+    let kit = Kit::new();
+    for (run, shim) in [("", "s"), ("r", &"s".repeat(257)), ("a\0b", "s")] {
+        let error = Recorder::start(kit.options(run, shim)).err().unwrap();
+        assert!(matches!(error, RecordError::Id { .. }), "{error}");
+    }
+}
+
+#[test]
+fn without_a_ledger_the_file_of_events_is_the_only_copy() {
+    let kit = Kit::new();
+    let mut options = kit.options("r1", "s1");
+    (options.ledger, options.events_file) = (None, Some(kit.path("events.jsonl")));
+    let recorder = Recorder::start(options.clone()).unwrap();
+    recorder.record(run_start()).unwrap();
+    assert_eq!(recorder.finish(LIMIT).unwrap().events, 1);
+    options.origin.source.shim_id = "s2".to_owned();
+    let second = Recorder::start(options.clone()).unwrap();
+    second.record(run_end(RunStatus::Succeeded)).unwrap();
+    second.finish(LIMIT).unwrap();
+    assert_eq!(std::fs::read_to_string(kit.path("events.jsonl")).unwrap().lines().count(), 2);
+    assert!(!kit.ledger().exists());
+    options.events_file = Some("/dev/full".into());
+    let full = Recorder::start(options).unwrap();
+    assert!(matches!(full.record(run_start()), Err(RecordError::EventsFile { .. })));
 }
 
 #[cfg(unix)]

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 50] = [
+const COMMANDS: [&str; 49] = [
     "run",
     "merge",
     "compare",
@@ -40,7 +40,6 @@ const COMMANDS: [&str; 50] = [
     "guard policy diff",
     "guard policy test",
     "guard shim",
-    "guard proxy",
     "guard import",
     "guard restore",
     "guard secrets",

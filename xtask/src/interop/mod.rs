@@ -8,8 +8,7 @@ mod install;
 mod litellm;
 mod mcp;
 mod options;
+mod postgres;
 mod process;
 
-pub(crate) use install::{python, write};
 pub(crate) use options::{Options, run};
-pub(crate) use process::succeeds;

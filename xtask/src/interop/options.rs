@@ -1,6 +1,6 @@
 //! The parts of the task, and their options.
 
-use super::{cel, litellm, mcp};
+use super::{cel, litellm, mcp, postgres};
 use crate::step::Failure;
 
 /// Options of `cargo xtask interop`.
@@ -28,8 +28,8 @@ enum Part {
     Differential,
     /// Clients and servers of the Model Context Protocol, with the guard between them and without it.
     Mcp,
-    /// The conformance suite of the Model Context Protocol, with the proxy of the guard and without it.
-    McpConformance,
+    /// The ledger in a PostgreSQL database.
+    Postgres,
 }
 
 impl Default for Options {
@@ -53,8 +53,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if wanted(Part::Mcp) {
         mcp::run()?;
     }
-    if wanted(Part::McpConformance) {
-        mcp::conformance()?;
+    if wanted(Part::Postgres) {
+        postgres::run()?;
     }
     Ok(())
 }

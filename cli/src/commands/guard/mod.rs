@@ -2,12 +2,9 @@
 
 mod client_config;
 mod command;
-mod event_recording;
 mod import;
 mod policy;
-mod policy_args;
 mod policy_file;
-mod proxy;
 mod restore;
 mod secrets;
 mod shim;

@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 
-    /// Ledger: a SQLite file, or a `postgres://` URL [default: $XDG_STATE_HOME/counterproof/ledger.db]
+    /// Ledger: a SQLite file, or a `postgres://` URL [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
     #[arg(long, global = true, value_name = "FILE", env = "COUNTERPROOF_LEDGER", hide_env_values = true)]
     ledger: Option<LedgerLocation>,
 

@@ -79,6 +79,8 @@ pub(super) fn failed(error: StoreError) -> CommandError {
         StoreError::Missing { .. } => CommandError::io(error)
             .hint("record calls with `counterproof guard`, or name another ledger with `--ledger`"),
         StoreError::Newer { .. } => CommandError::usage(error).hint("use the newer version of this program"),
+        StoreError::Url { .. } => CommandError::usage(error).hint("see docs/ledger.md for the parameters of a URL"),
+        StoreError::Tls { .. } => CommandError::usage(error).hint("name a file of certificates with `SSL_CERT_FILE`"),
         StoreError::NotALedger { .. } => CommandError::usage(error).hint("name another file with `--ledger`"),
         error => CommandError::io(error),
     }

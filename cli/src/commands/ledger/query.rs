@@ -35,8 +35,8 @@ pub(crate) struct Args {
     status: Option<String>,
 
     /// Only calls with these arguments, by their hash
-    #[arg(long, value_name = "HASH")]
-    args_hash: Option<String>,
+    #[arg(long = "args-hash", value_name = "HASH")]
+    hash: Option<String>,
 
     /// Only calls from this time on: a time, or a duration before now such as 2h
     #[arg(long, value_name = "TIME", value_parser = since)]
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         tool_name: args.tool.clone(),
         decision: args.decision.as_deref().map(str::to_ascii_uppercase),
         status: args.status.as_deref().map(str::to_ascii_uppercase),
-        args_hash: args.args_hash.as_deref().map(str::to_ascii_lowercase),
+        args_hash: args.hash.as_deref().map(str::to_ascii_lowercase),
         since: args.since.map(|since| since.sortable(Timestamp::now())),
         limit: args.limit,
     };

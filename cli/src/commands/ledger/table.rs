@@ -39,7 +39,7 @@ pub(super) fn known(value: Option<&str>) -> String {
 /// Returns a time of the ledger to the millisecond.
 pub(super) fn short_time(time: &str) -> String {
     match time.split_once('.') {
-        Some((seconds, fraction)) => format!("{seconds}.{:.3}Z", fraction),
+        Some((seconds, fraction)) => format!("{seconds}.{fraction:.3}Z"),
         None => time.to_owned(),
     }
 }

@@ -24,7 +24,8 @@ pub(super) fn since(text: &str) -> Result<Since, String> {
 pub(super) fn age(text: &str) -> Result<SignedDuration, String> {
     let span: Option<Span> = text.parse().ok();
     let age = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
-    age.filter(|age| age.is_positive()).ok_or_else(|| "expected a number with a unit, such as 30d or 12h".to_owned())
+    age.filter(SignedDuration::is_positive)
+        .ok_or_else(|| "expected a number with a unit, such as 30d or 12h".to_owned())
 }
 
 impl Since {
