@@ -5,6 +5,7 @@
 mod checklist;
 mod docs;
 mod documents;
+mod dry_runs;
 mod engine;
 mod kit;
 mod lints;

@@ -17,7 +17,6 @@ const SHA_256: &str = "^[0-9A-Fa-f]{64}$";
 pub(super) fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findings: &mut Findings) {
     let schema_path = error.schema_path().as_str();
     let pointer = error.instance_path().as_str();
-    let field = || quote(pointer.rsplit('/').next().unwrap_or_default());
     let about = |field: &str| description(schema, schema_path, field);
     let value = || describe(error.instance());
     let (code, message, expected) = match error.kind() {
@@ -29,7 +28,7 @@ pub(super) fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findi
         ValidationErrorKind::FalseSchema => {
             let name = pointer.rsplit('/').next().unwrap_or_default();
             let expected = about(name).map_or_else(|| "no such field here".to_owned(), str::to_owned);
-            (Code::UnexpectedField, format!("the field {} must not be here", field()), expected)
+            (Code::UnexpectedField, format!("the field {} must not be here", quote(name)), expected)
         }
         ValidationErrorKind::Type { kind: TypeKind::Single(expected) } => {
             (Code::WrongType, value(), with_article(expected.as_str()).to_owned())

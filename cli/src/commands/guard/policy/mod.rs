@@ -5,6 +5,7 @@ mod command;
 mod diff;
 mod explain;
 mod lint;
+mod recorded;
 mod test;
 
 pub(crate) use command::{Args, run_policy as run};

@@ -11,15 +11,19 @@ use counterproof_store::read_file;
 use serde_json::{Value, json};
 
 use super::super::policy_file;
+use super::recorded;
 use crate::command_error::CommandError;
 use crate::findings::render_finding;
 use crate::json_text::to_json;
 use crate::streams::Streams;
 
-/// Check the decisions of a policy against a file of calls with the expected decisions.
+/// Check the decisions of a policy against expected ones, or against those that were recorded.
 ///
-/// Exit code 0: all decisions are as expected. 1: a decision differs, or the file of tests has errors. 2: the policy is invalid. 3: a
-/// file cannot be read.
+/// The file of tests has calls with the expected decisions. With `--events`, the calls of a file of events are decided again, and those
+/// that would be decided differently are listed. Nothing is called.
+///
+/// Exit code 0: all decisions are as expected, or as recorded. 1: a decision differs, or the file has errors. 2: the policy is invalid.
+/// 3: a file cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Policy file
@@ -29,13 +33,20 @@ pub(crate) struct Args {
     /// File of tests, in JSON or YAML [default: FILE with the extension `test.yaml`]
     #[arg(value_name = "TESTS")]
     tests: Option<Utf8PathBuf>,
+
+    /// Decide again about the calls of this file of events: JSON Lines, as `guard shim --events` writes them
+    #[arg(long, value_name = "EVENTS", conflicts_with = "tests")]
+    events: Option<Utf8PathBuf>,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let policy = Arc::new(policy_file::load(&args.policy)?);
+    if let Some(path) = &args.events {
+        return recorded::run(&policy, path, is_json, streams);
+    }
     let path = args.tests.clone().unwrap_or_else(|| args.policy.with_extension("test.yaml"));
-    let report = test(&policy, &path, &read(&path)?);
+    let report = test(&policy, &path, &read(&path, "pass the file of tests after the policy")?);
     if is_json {
         streams.print_document(&to_json(&document(&report)))?;
     } else {
@@ -44,10 +55,10 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
     Ok(if report.findings.is_empty() { Exit::Done } else { Exit::Findings })
 }
 
-fn read(path: &Utf8Path) -> Result<Vec<u8>, CommandError> {
-    read_file::read_argument(path, read_file::MAX_SMALL_BYTES).map_err(|error| {
-        CommandError::io(format!("cannot read `{path}`: {error}")).hint("pass the file of tests after the policy")
-    })
+/// Reads a file of tests or events.
+pub(super) fn read(path: &Utf8Path, hint: &str) -> Result<Vec<u8>, CommandError> {
+    read_file::read_argument(path, read_file::MAX_LARGE_BYTES)
+        .map_err(|error| CommandError::io(format!("cannot read `{path}`: {error}")).hint(hint))
 }
 
 fn document(report: &TestReport) -> Value {

@@ -1,0 +1,6 @@
+//! Dry runs: what a policy would decide about calls that were recorded.
+
+mod recorded_run;
+mod replay;
+
+pub use replay::{DryRun, DryRunDifference, LineProblem, dry_run};
