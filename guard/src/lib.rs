@@ -11,6 +11,7 @@
 
 pub mod agent_run;
 pub mod cassette;
+pub mod http;
 pub mod identity;
 pub mod importer;
 pub mod mcp;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench_guard;
 mod bench_report;
 mod bench_safe_run;
 mod bench_trust;
@@ -62,6 +63,9 @@ enum Command {
     /// Measure the store of contracts against plain synced files, and the evaluation of expressions. Takes about two minutes
     /// and 1 GB of disk.
     BenchContracts,
+    /// Measure the guard against a direct connection, a relay and another gateway, and compare their behaviour. Takes about four
+    /// minutes. A gateway that cannot be installed is skipped.
+    BenchGuard,
     /// Measure the size of reports of generated runs and the time until a browser can use them. 100,000 cases need about
     /// 10 GB of disk and 10 minutes.
     BenchReport {
@@ -141,6 +145,7 @@ fn run(command: Command) -> Result<(), Failure> {
             bench("counterproof-contracts", "bench_contracts", &[])?;
             bench("counterproof-expression", "bench_expression", &[])
         }
+        Command::BenchGuard => bench_guard::run(),
         Command::BenchReport { cases } => bench_report::run(&cases),
         Command::BenchTrust(args) => bench_trust::run(&args),
         Command::Torture { minutes, seed, kinds } => torture::run(minutes, seed, kinds),

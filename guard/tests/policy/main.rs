@@ -7,6 +7,7 @@ mod docs;
 mod documents;
 mod dry_runs;
 mod engine;
+mod hostile;
 mod kit;
 mod lints;
 mod properties;

@@ -98,8 +98,15 @@ def refusals(transcript, ids):
     for line in transcript.splitlines(keepends=True):
         message = parsed(line)
         if message and message.get("id") in ids and "method" not in message:
-            code = message.get("error", {}).get("code")
-            if code != -32081 or "subluminal" not in message["error"].get("data", {}):
+            if not is_refusal(message):
                 raise SystemExit(f"a blocked call was answered with {line[:300]!r}")
             result.append(line)
     return result
+
+
+def is_refusal(message):
+    """True for the error of the handshake era, and for the result of 2026-07-28, which reserves the range of the code."""
+    error, result = message.get("error", {}), message.get("result", {})
+    if error:
+        return error.get("code") == -32081 and "subluminal" in error.get("data", {})
+    return result.get("isError") is True and "subluminal" in result.get("_meta", {})

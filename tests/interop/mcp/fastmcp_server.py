@@ -3,6 +3,8 @@
 Usage: fastmcp_server.py stdio|http [PORT]
 """
 
+import json
+import os
 import sys
 
 from fastmcp import Context, FastMCP
@@ -83,6 +85,12 @@ def repeat(text: str, times: int) -> str:
 def measure(text: str) -> int:
     """Returns the size of a text of any size."""
     return len(text)
+
+
+@server.tool
+def environment() -> str:
+    """Returns the environment variables of the server, in the order of their names."""
+    return json.dumps(dict(sorted(os.environ.items())))
 
 
 @server.resource("note://{name}")

@@ -152,7 +152,6 @@ def everything(peer):
     peer.call(38, "gzip-file-as-resource", {"name": "a.gz", "data": "data:text/plain,hello", "outputType": "resource"})
     peer.call(39, "no-such-tool", {})
     peer.call(40, "get-roots-list", {})
-    peer.call(41, "get-env", {})
     peer.call(50, "trigger-long-running-operation", {"duration": 0.2, "steps": 4}, _meta={"progressToken": "tökn"})
     peer.send('{"jsonrpc":"2.0","id":51,"method":"tools/call","params":{"name":"trigger-long-running-operation","arguments":{"duration":0.2,"steps":1}}}')
     peer.notify("notifications/cancelled", {"requestId": 51, "reason": "changed my mind"})
@@ -222,6 +221,7 @@ def stateless(peer):
     peer.request(9, "tools/list", {})
     request(10, "tools/call", {"name": "measure", "arguments": {"text": "ö" * (BIG // 2)}})
     request(11, "resources/read", {"uri": "note://ünïcode"})
+    request(12, "tools/call", {"name": "environment", "arguments": {}})
 
 
 def main():

@@ -167,7 +167,10 @@ def check_policy(runner, session):
     rule = {"rule_id": "interop", "kind": "deny", "match": {"tool_name": {"glob": [session.denied]}}, "effect": {"action": "BLOCK"}}
     policy = os.path.join(runner.options.folder, f"deny-{session.denied}.json")
     with open(policy, "w", encoding="utf-8") as file:
-        json.dump({"policy_id": "interop", "version": "1.0.0", "mode": "guardrails", "rules": [rule]}, file)
+        # By default, a policy also refuses lines that are no messages.
+        defaults = {"decision_on_error": "ALLOW"}
+        policy_document = {"policy_id": "interop", "version": "1.0.0", "mode": "guardrails", "defaults": defaults, "rules": [rule]}
+        json.dump(policy_document, file)
     found, _ = runner.run(session, "policy", runner.guard(policy))
     calls = compare.blocked_calls(found.client_in, session.denied)
     refusals = compare.refusals(found.client_out, set(calls.values()))
@@ -208,7 +211,7 @@ def main():
     work = [item for item in work if not options.only or options.only in item[0]]
     failures = 0
     # The sessions wait most of the time.
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
         started = time.monotonic()
         running = {pool.submit(check, runner, session): name for name, check, session in work}
         for future in concurrent.futures.as_completed(running):

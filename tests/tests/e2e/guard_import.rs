@@ -153,6 +153,7 @@ fn nothing_is_imported_with_wrong_arguments() {
     --- stderr
     error: cannot read the policy `none.yaml`
       caused by: No such file or directory (os error 2)
+    hint: check that the path exists and is readable
 
     exit code: 2
     --- stderr

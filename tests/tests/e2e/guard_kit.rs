@@ -93,6 +93,14 @@ impl GuardFolder {
         self.sandbox.command(arguments)
     }
 
+    /// Returns the command of a proxy in front of a server, on a free port.
+    pub(crate) fn proxy_command(&self, upstream: &str) -> Command {
+        let mut arguments = vec!["guard", "proxy", "--listen", "127.0.0.1:0", "--upstream", upstream];
+        arguments.extend(["--server-name", "test", "--events", "events.jsonl"]);
+        arguments.extend(self.options.iter().map(String::as_str));
+        self.sandbox.command(arguments)
+    }
+
     pub(crate) fn start(&self) -> McpClient {
         McpClient::start(&mut self.command())
     }

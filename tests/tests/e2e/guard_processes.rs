@@ -97,6 +97,10 @@ fn a_shim_that_is_killed_leaves_no_process_and_no_answered_call_unrecorded() {
     assert_gone(child);
     let events = folder.events();
     assert_eq!(names(&events).iter().filter(|name| **name == "tool_call_end").count(), 21);
+    // The ledger has them as soon as somebody looks.
+    let found = folder.sandbox.run(["ledger", "query", "--limit", "100", "--json"]);
+    assert_eq!(found.code, Some(0), "{found}");
+    assert_eq!(found.stdout.matches("\"call_id\"").count(), 21, "{found}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 49] = [
+const COMMANDS: [&str; 50] = [
     "run",
     "merge",
     "compare",
@@ -40,6 +40,7 @@ const COMMANDS: [&str; 49] = [
     "guard policy diff",
     "guard policy test",
     "guard shim",
+    "guard proxy",
     "guard import",
     "guard restore",
     "guard secrets",

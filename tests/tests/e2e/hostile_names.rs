@@ -195,6 +195,8 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["guard", "import", "cursor", "--config", "servers.json"],
         vec!["guard", "restore", "cursor", "--config", "servers.json", "--dry-run"],
         vec!["guard", "restore", "cursor", "--config", HOSTILE],
+        vec!["guard", "proxy", "--server-name", "s", "--upstream", HOSTILE],
+        vec!["guard", "proxy", "--server-name", HOSTILE, "--upstream", "http://127.0.0.1:9/", "--policy", HOSTILE],
         vec!["guard", "policy", "test", "policy.json", "--events", "secrets.json"],
         vec!["guard", "policy", "test", "policy.json", "--events", HOSTILE],
         vec!["guard", "secrets", "add", HOSTILE],

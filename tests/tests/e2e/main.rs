@@ -38,6 +38,12 @@ mod guard_policy;
 #[cfg(unix)]
 mod guard_processes;
 #[cfg(unix)]
+mod guard_proxy;
+#[cfg(unix)]
+mod guard_proxy_decisions;
+#[cfg(unix)]
+mod guard_proxy_kit;
+#[cfg(unix)]
 mod guard_secrets;
 mod help;
 mod history;

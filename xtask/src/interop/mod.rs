@@ -11,4 +11,6 @@ mod options;
 mod postgres;
 mod process;
 
+pub(crate) use install::{python, write};
 pub(crate) use options::{Options, run};
+pub(crate) use process::succeeds;

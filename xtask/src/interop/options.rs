@@ -28,6 +28,8 @@ enum Part {
     Differential,
     /// Clients and servers of the Model Context Protocol, with the guard between them and without it.
     Mcp,
+    /// The conformance suite of the Model Context Protocol, with the proxy of the guard and without it.
+    McpConformance,
     /// The ledger in a PostgreSQL database.
     Postgres,
 }
@@ -52,6 +54,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if wanted(Part::Mcp) {
         mcp::run()?;
+    }
+    if wanted(Part::McpConformance) {
+        mcp::conformance()?;
     }
     if wanted(Part::Postgres) {
         postgres::run()?;

@@ -15,7 +15,7 @@ pub(super) fn counterproof_program() -> Utf8PathBuf {
 }
 
 /// Runs a command without input. Returns false if it cannot be started, fails, or exceeds the time limit and is killed.
-pub(super) fn succeeds(mut command: Command, within: Duration) -> bool {
+pub(crate) fn succeeds(mut command: Command, within: Duration) -> bool {
     let Ok(mut child) = command.stdin(Stdio::null()).spawn() else { return false };
     let end = Instant::now() + within;
     while Instant::now() < end {

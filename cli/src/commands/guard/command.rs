@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Exit;
 
-use super::{import, policy, restore, secrets, shim};
+use super::{import, policy, proxy, restore, secrets, shim};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -16,6 +16,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Shim(Box<shim::Args>),
+    Proxy(Box<proxy::Args>),
     Policy(policy::Args),
     Import(Box<import::Args>),
     Restore(restore::Args),
@@ -26,6 +27,7 @@ enum Command {
 pub(crate) fn run_guard(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Shim(args) => shim::run(args, streams),
+        Command::Proxy(args) => proxy::run(args, streams),
         Command::Policy(args) => policy::run(args, streams),
         Command::Import(args) => import::run(args, streams),
         Command::Restore(args) => restore::run(args, streams),

@@ -2,9 +2,12 @@
 
 mod client_config;
 mod command;
+mod event_recording;
 mod import;
 mod policy;
+mod policy_args;
 mod policy_file;
+mod proxy;
 mod restore;
 mod secrets;
 mod shim;

@@ -1,33 +1,26 @@
 //! `counterproof guard shim`: the guard of one MCP server that talks over standard input and output.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{Exit, harmless, with_causes};
+use counterproof_artifact::{Exit, with_causes};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
-use counterproof_guard::identity::{RunIdentity, event_source, process_variable};
-use counterproof_guard::policy::Policy;
+use counterproof_guard::identity::{RunIdentity, process_variable};
 use counterproof_guard::secrets::{
     self, Keychain, MASK, Resolved, SecretSources, SecretStore, SecretValue, load_bindings,
 };
-use counterproof_guard::session::{EventSink, OpenCallsEnd, Session, SessionOptions, SinkError};
+use counterproof_guard::session::{OpenCallsEnd, Session, SessionOptions};
 use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
-use counterproof_ledger::event::{CallStatus, ErrorClass, EventBody, RunStatus, Transport};
-use counterproof_ledger::location::{LedgerLocation, StateFolder};
-use counterproof_ledger::recorder::{BacklogLimits, EventOrigin, Recorder, RecorderOptions};
+use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Transport};
 use counterproof_redaction::Redactor;
 use counterproof_safe_run::Signals;
 use serde_json::{Map, Value};
 
-use super::policy_file;
+use super::event_recording::{EventsArgs, warn};
+use super::policy_args::PolicyArgs;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
-
-/// How long to move the last events to the ledger. What is left stays in the spool file, from which the next process moves it.
-const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// A server that is not started has no open calls.
 const NOT_STARTED: OpenCallsEnd =
@@ -46,21 +39,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     server_name: String,
 
-    /// Policy file, in JSON or YAML
-    #[arg(long, env = "COUNTERPROOF_POLICY", value_name = "FILE")]
-    policy: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    policy: PolicyArgs,
 
     /// File that states which secrets the server receives in which variables
     #[arg(long, value_name = "FILE")]
     secrets: Option<Utf8PathBuf>,
 
-    /// Append the events to this file as well, as JSON Lines
-    #[arg(long, value_name = "FILE")]
-    events: Option<Utf8PathBuf>,
-
-    /// The ledger: a file, or the URL of a PostgreSQL database [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
-    #[arg(long, env = "COUNTERPROOF_LEDGER", value_name = "FILE|URL")]
-    ledger: Option<LedgerLocation>,
+    #[command(flatten)]
+    events: EventsArgs,
 
     /// Record the answers of the server in this new file, a cassette
     #[arg(long, value_name = "FILE")]
@@ -93,14 +80,14 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     // First, while this process has a single thread.
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
     let taken = signals.take_from_process().map_err(CommandError::io)?;
-    let policy = Arc::new(load_policy(args)?);
+    let policy = Arc::new(args.policy.load()?);
     let replay = read_cassette(args)?;
     let secrets = resolve_secrets(args, streams)?;
     let (identity, warnings) = RunIdentity::from_environment(process_variable);
     for warning in warnings {
         streams.warn(warning);
     }
-    let recorder = Arc::new(start_recorder(args, &identity)?);
+    let recorder = args.events.start(&identity)?;
     let redactor = secrets::redactor(&secrets.redact).map_err(CommandError::usage)?;
     let session = Session::start(SessionOptions {
         server_name: args.server_name.clone(),
@@ -108,7 +95,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         identity,
         policy,
         redactor,
-        sink: Arc::new(RecorderSink(recorder.clone())),
+        sink: recorder.sink(),
         warn: Box::new(warn),
         meta: meta(args),
         secrets: secrets.injections.clone(),
@@ -116,7 +103,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let session = Arc::new(session.map_err(CommandError::io)?);
     if let Some(error) = missing_secret(&secrets) {
         session.finish(RunStatus::Failed, NOT_STARTED);
-        finish(&recorder, streams);
+        recorder.finish(streams);
         return Err(error);
     }
     let cassette = match &args.record {
@@ -141,7 +128,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
             on_terminated: Box::new(|_| {}),
         }),
     };
-    finish(&recorder, streams);
+    recorder.finish(streams);
     result
 }
 
@@ -196,13 +183,6 @@ fn needs_server(cassette: &Cassette) -> bool {
     }
 }
 
-fn load_policy(args: &Args) -> Result<Policy, CommandError> {
-    match &args.policy {
-        None => Ok(Policy::observe_only()),
-        Some(path) => policy_file::load(path),
-    }
-}
-
 fn resolve_secrets(args: &Args, streams: &mut Streams) -> Result<Resolved, CommandError> {
     let bindings = load_bindings(args.secrets.as_deref(), process_variable).map_err(CommandError::usage)?;
     let store = SecretStore::from_environment(process_variable);
@@ -236,42 +216,6 @@ fn missing_secret(secrets: &Resolved) -> Option<CommandError> {
     Some(CommandError::usage(message).hint(hint))
 }
 
-fn start_recorder(args: &Args, identity: &RunIdentity) -> Result<Recorder, CommandError> {
-    let state = StateFolder::from_environment(process_variable);
-    let state = state.map_err(|error| CommandError::usage(error).hint("set XDG_STATE_HOME or HOME"))?;
-    let ledger = args.ledger.clone().unwrap_or_else(|| LedgerLocation::default_in(&state));
-    let options = RecorderOptions {
-        ledger: Some(ledger),
-        state,
-        events_file: args.events.clone(),
-        origin: EventOrigin {
-            run_id: identity.run_id.clone(),
-            agent_id: identity.agent_id.clone(),
-            client: identity.client,
-            env: identity.env,
-            principal: identity.principal.clone(),
-            workload: identity.workload.clone(),
-            source: event_source(),
-        },
-        limits: BacklogLimits::default(),
-    };
-    Recorder::start(options).map_err(CommandError::io)
-}
-
-fn finish(recorder: &Recorder, streams: &mut Streams) {
-    match recorder.finish(LAST_EVENTS) {
-        Ok(finished) => {
-            if let Some(error) = finished.events_file_error {
-                streams.warn(with_causes(&error));
-            }
-            if let (Some(path), Some(error)) = (finished.left_in, finished.store_error) {
-                streams.warn(format!("events wait in {path} for the ledger: {error}"));
-            }
-        }
-        Err(error) => streams.warn(with_causes(&error)),
-    }
-}
-
 /// Facts about the run for its first event.
 fn meta(args: &Args) -> Map<String, Value> {
     let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
@@ -279,19 +223,4 @@ fn meta(args: &Args) -> Map<String, Value> {
     meta.insert("server_name".to_owned(), args.server_name.clone().into());
     meta.insert("program".to_owned(), program.into());
     meta
-}
-
-/// Warns while the shim runs, from any thread.
-fn warn(message: &str) {
-    // Nobody is left to be told if standard error is closed.
-    let _ = writeln!(std::io::stderr(), "counterproof guard: {}", harmless(message));
-}
-
-/// Records events in the ledger.
-struct RecorderSink(Arc<Recorder>);
-
-impl EventSink for RecorderSink {
-    fn record(&self, body: EventBody) -> Result<(), SinkError> {
-        self.0.record(body).map_err(|error| SinkError { message: with_causes(&error) })
-    }
 }

@@ -1,0 +1,96 @@
+//! Where the events of a guard go: the options, and the recorder from its start to its end.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::{harmless, with_causes};
+use counterproof_guard::identity::{RunIdentity, event_source, process_variable};
+use counterproof_guard::session::{EventSink, SinkError};
+use counterproof_ledger::event::EventBody;
+use counterproof_ledger::location::{LedgerLocation, StateFolder};
+use counterproof_ledger::recorder::{BacklogLimits, EventOrigin, Recorder, RecorderOptions};
+
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+
+/// How long to move the last events to the ledger. What is left stays in the spool file, from which the next process moves it.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
+
+/// Where the events go.
+#[derive(Debug, clap::Args)]
+pub(super) struct EventsArgs {
+    /// Append the events to this file as well, as JSON Lines
+    #[arg(long, value_name = "FILE")]
+    events: Option<Utf8PathBuf>,
+
+    /// The ledger: a file, or the URL of a PostgreSQL database [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
+    #[arg(long, env = "COUNTERPROOF_LEDGER", value_name = "FILE|URL")]
+    ledger: Option<LedgerLocation>,
+}
+
+impl EventsArgs {
+    /// Starts to record.
+    pub(super) fn start(&self, identity: &RunIdentity) -> Result<EventRecording, CommandError> {
+        let state = StateFolder::from_environment(process_variable);
+        let state = state.map_err(|error| CommandError::usage(error).hint("set XDG_STATE_HOME or HOME"))?;
+        let ledger = self.ledger.clone().unwrap_or_else(|| LedgerLocation::default_in(&state));
+        let options = RecorderOptions {
+            ledger: Some(ledger),
+            state,
+            events_file: self.events.clone(),
+            origin: EventOrigin {
+                run_id: identity.run_id.clone(),
+                agent_id: identity.agent_id.clone(),
+                client: identity.client,
+                env: identity.env,
+                principal: identity.principal.clone(),
+                workload: identity.workload.clone(),
+                source: event_source(),
+            },
+            limits: BacklogLimits::default(),
+        };
+        Ok(EventRecording(Arc::new(Recorder::start(options).map_err(CommandError::io)?)))
+    }
+}
+
+/// A running recorder.
+pub(super) struct EventRecording(Arc<Recorder>);
+
+impl EventRecording {
+    /// Returns the sink for the events of a session.
+    pub(super) fn sink(&self) -> Arc<dyn EventSink> {
+        Arc::new(RecorderSink(self.0.clone()))
+    }
+
+    /// Moves the last events to the ledger, for a bounded time.
+    pub(super) fn finish(&self, streams: &mut Streams) {
+        match self.0.finish(LAST_EVENTS) {
+            Ok(finished) => {
+                if let Some(error) = finished.events_file_error {
+                    streams.warn(with_causes(&error));
+                }
+                if let (Some(path), Some(error)) = (finished.left_in, finished.store_error) {
+                    streams.warn(format!("events wait in {path} for the ledger: {error}"));
+                }
+            }
+            Err(error) => streams.warn(with_causes(&error)),
+        }
+    }
+}
+
+/// Warns while the guard runs, from any thread.
+pub(super) fn warn(message: &str) {
+    // A closed standard error leaves no place for the warning.
+    let _ = writeln!(std::io::stderr(), "counterproof guard: {}", harmless(message));
+}
+
+/// Records events in the ledger.
+struct RecorderSink(Arc<Recorder>);
+
+impl EventSink for RecorderSink {
+    fn record(&self, body: EventBody) -> Result<(), SinkError> {
+        self.0.record(body).map_err(|error| SinkError { message: with_causes(&error) })
+    }
+}

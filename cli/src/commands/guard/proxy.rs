@@ -1,0 +1,102 @@
+//! `counterproof guard proxy`: the guard of one MCP server that talks over HTTP.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use counterproof_artifact::Exit;
+use counterproof_guard::http::{PeerRules, ProxyOptions, UpstreamUrl, serve};
+use counterproof_guard::identity::{RunIdentity, process_variable};
+use counterproof_guard::secrets;
+use counterproof_guard::session::{Session, SessionOptions};
+use counterproof_ledger::event::Transport;
+use serde_json::Map;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use super::event_recording::{EventsArgs, warn};
+use super::policy_args::PolicyArgs;
+use crate::command_error::CommandError;
+use crate::signals::on_signal;
+use crate::streams::Streams;
+
+/// Guard an MCP server over HTTP: forward its messages, decide about tool calls, and record them.
+///
+/// Give the client the URL of the server with the address of the proxy. Requests and responses are forwarded byte for byte as they
+/// come, except the calls that the policy refuses. Without `--policy`, every call is allowed and recorded. All clients of one
+/// proxy belong to one run, which ends with the proxy.
+///
+/// Exit code 0: interrupted, which is the normal end. 1: a rule ended the run. 2: the policy or another option is invalid. 3: the
+/// address is not available, or the events cannot be recorded.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Address to listen on; port 0 selects a free port
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8788")]
+    listen: SocketAddr,
+
+    /// URL of the server, such as `https://tools.example/mcp`
+    #[arg(long, value_name = "URL")]
+    upstream: UpstreamUrl,
+
+    /// Name of the server, as in the configuration of the client
+    #[arg(long, value_name = "NAME")]
+    server_name: String,
+
+    /// Host name that requests may have in addition to those of this machine; may be repeated
+    #[arg(long = "allow-host", value_name = "HOST")]
+    hosts: Vec<String>,
+
+    /// Origin of web pages that may send requests, such as `https://app.example`; may be repeated
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
+
+    #[command(flatten)]
+    policy: PolicyArgs,
+
+    #[command(flatten)]
+    events: EventsArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let interrupted = Arc::new(Notify::new());
+    let notify = interrupted.clone();
+    on_signal(move || notify.notify_one()).map_err(CommandError::io)?;
+    let policy = Arc::new(args.policy.load()?);
+    let (identity, warnings) = RunIdentity::from_environment(process_variable);
+    for warning in warnings {
+        streams.warn(warning);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::io)?;
+    let listen_error = |error| {
+        CommandError::io(format!("cannot listen on {}: {error}", args.listen))
+            .hint("select a free port with `--listen 127.0.0.1:0`")
+    };
+    let listener = runtime.block_on(TcpListener::bind(args.listen)).map_err(listen_error)?;
+    let address = listener.local_addr().map_err(listen_error)?;
+    let recording = args.events.start(&identity)?;
+    let mut meta = Map::new();
+    meta.insert("server_name".to_owned(), args.server_name.clone().into());
+    meta.insert("upstream".to_owned(), args.upstream.recorded().into());
+    let session = Session::start(SessionOptions {
+        server_name: args.server_name.clone(),
+        transport: Transport::McpHttp,
+        identity,
+        policy,
+        redactor: secrets::redactor(&[]).map_err(CommandError::usage)?,
+        sink: recording.sink(),
+        warn: Box::new(warn),
+        meta,
+        secrets: Vec::new(),
+    });
+    let session = Arc::new(session.map_err(CommandError::io)?);
+    let path = args.upstream.path();
+    streams.print_line(format_args!("the proxy for {} listens on http://{address}{path}", args.server_name))?;
+    let peers = PeerRules::new(address, args.hosts.clone(), args.origins.clone());
+    let options = ProxyOptions { session: session.clone(), upstream: args.upstream.clone(), peers };
+    let served = runtime.block_on(serve(listener, options, interrupted.notified()));
+    // Requests that are still open are dropped, and their calls end.
+    drop(runtime);
+    recording.finish(streams);
+    served.map_err(CommandError::io)?;
+    Ok(if session.termination().is_some() { Exit::Findings } else { Exit::Done })
+}

@@ -1,0 +1,209 @@
+//! From the server to the client: records the ends of the calls that a response answers.
+
+use std::sync::Arc;
+
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::response::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use counterproof_artifact::Sha256Digest;
+use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
+
+use super::event_stream::EventStream;
+use super::message_buffer::{CollectedMessage, MessageBuffer};
+use super::open_requests::{OpenRequests, Scope};
+use crate::mcp::{RequestId, ResponseKind, read_responses};
+use crate::session::{CallResult, ResultBytes, Session};
+
+/// One request that was forwarded, and its response.
+pub(super) struct Exchange {
+    session: Arc<Session>,
+    open: Arc<OpenRequests>,
+    scope: Scope,
+    /// The calls of the request.
+    calls: Vec<(RequestId, CallId)>,
+    reader: Reader,
+    status: StatusCode,
+    /// Number of bytes that are still to come, if it is known. The body is not read beyond them.
+    remaining: Option<u64>,
+    is_over: bool,
+}
+
+/// How the body of a response is read.
+#[derive(Debug)]
+enum Reader {
+    /// One JSON document.
+    Document(MessageBuffer),
+    /// Server-sent events.
+    Events(Box<EventStream>),
+    /// A format that is not read.
+    Opaque,
+}
+
+/// How a response ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResponseEnd {
+    /// With its last byte.
+    Complete,
+    /// The server or its connection failed.
+    Broken,
+    /// The client closed its connection.
+    ClientGone,
+}
+
+impl Exchange {
+    /// Starts an exchange whose request is sent.
+    pub(super) fn new(
+        session: Arc<Session>,
+        open: Arc<OpenRequests>,
+        scope: Scope,
+        calls: Vec<(RequestId, CallId)>,
+    ) -> Self {
+        let (reader, status) = (Reader::Opaque, StatusCode::OK);
+        Self { session, open, scope, calls, reader, status, remaining: None, is_over: false }
+    }
+
+    /// Reads the head of the response.
+    pub(super) fn start_response(&mut self, head: &Parts) {
+        self.status = head.status;
+        if head.status == StatusCode::ACCEPTED {
+            self.wait_elsewhere();
+        }
+        self.reader = Reader::new(&head.headers);
+        let has_body = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        self.remaining = if has_body { length } else { Some(0) };
+        if self.remaining == Some(0) {
+            self.end(ResponseEnd::Complete);
+        }
+    }
+
+    /// A request that is only accepted is answered on another stream.
+    fn wait_elsewhere(&mut self) {
+        for (id, call) in self.calls.drain(..) {
+            if matches!(self.scope, Scope::Exchange(_)) && self.open.remove(&self.scope, &id, &call) {
+                self.open.insert(Scope::Unnamed, id, call);
+            }
+        }
+    }
+
+    /// Reads a piece of the body. The ends of calls are recorded before the piece is forwarded.
+    pub(super) fn piece(&mut self, piece: &[u8]) {
+        let Self { session, open, scope, calls, reader, .. } = self;
+        match reader {
+            Reader::Opaque => {}
+            Reader::Events(events) => events.push(piece, |message| record(session, open, scope, &message)),
+            // A document answers its own request only.
+            Reader::Document(_) if calls.is_empty() => {}
+            Reader::Document(buffer) => buffer.push(piece),
+        }
+        if let Some(remaining) = &mut self.remaining {
+            *remaining = remaining.saturating_sub(piece.len() as u64);
+            if *remaining == 0 {
+                self.end(ResponseEnd::Complete);
+            }
+        }
+    }
+
+    /// True if no call of the request waits for its result.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.calls.iter().any(|(id, call)| self.open.is_waiting(&self.scope, id, call))
+    }
+
+    /// Ends the response. Has no effect the second time.
+    pub(super) fn end(&mut self, end: ResponseEnd) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        if let Reader::Document(buffer) = &mut self.reader
+            && !buffer.is_empty()
+            && end == ResponseEnd::Complete
+        {
+            record(&self.session, &self.open, &self.scope, &buffer.take());
+        }
+        // The client can ask for the rest of such a stream.
+        let is_resumable = matches!(&self.reader, Reader::Events(events) if events.has_ids);
+        if is_resumable && matches!(self.scope, Scope::Session(_)) {
+            return;
+        }
+        for (id, call) in std::mem::take(&mut self.calls) {
+            if self.open.remove(&self.scope, &id, &call) {
+                self.session.end(&call, self.unanswered(end));
+            }
+        }
+    }
+
+    /// The end of a call without a result.
+    fn unanswered(&self, end: ResponseEnd) -> CallResult<'static> {
+        let (class, message, code) = match end {
+            ResponseEnd::ClientGone => {
+                return CallResult {
+                    status: CallStatus::Cancelled,
+                    error: None,
+                    bytes_out: 0,
+                    result: ResultBytes::None,
+                };
+            }
+            ResponseEnd::Broken => {
+                (ErrorClass::Transport, "the connection to the server ended before the result".to_owned(), None)
+            }
+            ResponseEnd::Complete if self.status.is_success() => {
+                (ErrorClass::Transport, "the response of the server has no result".to_owned(), None)
+            }
+            ResponseEnd::Complete => {
+                let message = format!("the server answered with the HTTP status {}", self.status);
+                (ErrorClass::UpstreamError, message, Some(format!("HTTP {}", self.status.as_u16())))
+            }
+        };
+        let error = CallError { class, message, code, retryable: None };
+        CallResult { status: CallStatus::Error, error: Some(error), bytes_out: 0, result: ResultBytes::None }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.end(ResponseEnd::ClientGone);
+    }
+}
+
+impl Reader {
+    fn new(headers: &HeaderMap) -> Self {
+        if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes() != b"identity") {
+            return Self::Opaque;
+        }
+        let content_type = headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
+        let content_type = content_type.to_ascii_lowercase();
+        if content_type.starts_with(b"text/event-stream") {
+            return Self::Events(Box::default());
+        }
+        Self::Document(MessageBuffer::default())
+    }
+}
+
+/// Records the ends of the calls that a message answers.
+fn record(session: &Session, open: &OpenRequests, scope: &Scope, message: &CollectedMessage) {
+    match message {
+        CollectedMessage::Whole(bytes) => {
+            let Ok(text) = std::str::from_utf8(bytes) else { return };
+            for response in read_responses(text) {
+                let Some(call) = open.take(scope, &response.id) else { continue };
+                let result = ResultBytes::Inspected(response.payload.as_bytes());
+                end(session, &call, response.kind, response.text.len() as u64, result);
+            }
+        }
+        CollectedMessage::Scanned { found, length } => {
+            let (Some(id), Some(kind)) = (&found.id, &found.response) else { return };
+            let Some(call) = open.take(scope, id) else { return };
+            let hash = found.payload_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b""));
+            end(session, &call, kind.clone(), *length, ResultBytes::TooLarge { hash });
+        }
+    }
+}
+
+fn end(session: &Session, call: &CallId, kind: ResponseKind, bytes_out: u64, result: ResultBytes<'_>) {
+    let (status, error) = match kind {
+        ResponseKind::InputRequired { request_state } => return session.wait_for_input(call, request_state),
+        ResponseKind::Result => (CallStatus::Ok, None),
+        ResponseKind::Failed { status, error } => (status, Some(error)),
+    };
+    session.end(call, CallResult { status, error, bytes_out, result });
+}

@@ -1,0 +1,30 @@
+//! The adapter for MCP over streamable HTTP: a proxy that forwards every byte except those of refused calls.
+//!
+//! ```text
+//! client ─▶ peers ─▶ request body ─▶ inspection ─▶ upstream ─▶ server
+//!    ▲                                    │                      │
+//!    ├──────────── refusal ◀──────────────┘                      ▼
+//!    └──────────── response body ◀──────── exchange ◀──── response
+//! ```
+//!
+//! A request is read to its end before it is forwarded, since the decision depends on all of it. A response is forwarded as it
+//! comes, and a copy of it is read for the ends of calls.
+
+mod event_stream;
+mod exchange;
+mod headers;
+mod http_body;
+mod inspection;
+mod message_buffer;
+mod mirrored_headers;
+mod open_requests;
+mod peers;
+mod proxy;
+mod request_body;
+mod response_body;
+mod serve;
+mod upstream;
+
+pub use peers::PeerRules;
+pub use serve::{ProxyError, ProxyOptions, serve};
+pub use upstream::{UpstreamUrl, UpstreamUrlError};

@@ -1,0 +1,161 @@
+//! The server behind the proxy: its address, and requests to it.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method, Uri};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, Url};
+
+/// A server that accepts no connection in this time is down.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long an unused connection is kept. Common servers close it after five seconds, and a request could meet that moment.
+const KEPT_FOR: Duration = Duration::from_secs(3);
+
+/// The URL of a server of MCP.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UpstreamUrl(Url);
+
+/// An invalid URL. The messages do not quote it, because it may contain credentials.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamUrlError {
+    /// The text is not a URL.
+    #[error("invalid URL: {0}")]
+    Syntax(<Url as FromStr>::Err),
+    /// The scheme is not http or https.
+    #[error("unsupported scheme `{0}`; use http or https")]
+    Scheme(String),
+}
+
+impl FromStr for UpstreamUrl {
+    type Err = UpstreamUrlError;
+
+    fn from_str(text: &str) -> Result<Self, UpstreamUrlError> {
+        let url = Url::parse(text).map_err(UpstreamUrlError::Syntax)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(UpstreamUrlError::Scheme(url.scheme().to_owned()));
+        }
+        Ok(Self(url))
+    }
+}
+
+impl UpstreamUrl {
+    /// The path of the endpoint, which is the same at the proxy.
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    /// The URL without credentials, query and fragment.
+    pub fn recorded(&self) -> String {
+        let mut url = self.0.clone();
+        // Both fail only for URLs without a host, which have no credentials.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_query(None);
+        url.set_fragment(None);
+        url.into()
+    }
+
+    fn is_loopback(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let name = host.trim_start_matches('[').trim_end_matches(']');
+        name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+
+    /// The URL of the server for a request to the proxy: the same path and query.
+    fn request_url(&self, uri: &Uri) -> Url {
+        let mut url = self.0.clone();
+        url.set_path(uri.path());
+        // The query of the configured URL, such as a key, belongs to its endpoint.
+        if uri.query().is_some() || uri.path() != self.0.path() {
+            url.set_query(uri.query());
+        }
+        url.set_fragment(None);
+        url
+    }
+}
+
+impl std::fmt::Debug for UpstreamUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "UpstreamUrl({})", self.recorded())
+    }
+}
+
+/// Sends requests to one server.
+#[derive(Debug)]
+pub(super) struct Upstream {
+    client: Client,
+    url: UpstreamUrl,
+}
+
+impl Upstream {
+    /// Creates the client. Reads the certificates of the system.
+    pub(super) fn new(url: UpstreamUrl) -> Result<Self, reqwest::Error> {
+        // An error means that the embedding program installed a provider already, which is fine.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = || {
+            let builder = Client::builder()
+                .redirect(Policy::none())
+                .retry(reqwest::retry::never())
+                .connect_timeout(CONNECT_WITHIN)
+                .pool_idle_timeout(KEPT_FOR);
+            // A proxy cannot reach the loopback addresses of this machine.
+            if url.is_loopback() { builder.no_proxy() } else { builder }
+        };
+        let client = builder().build();
+        // Plain HTTP must also work on systems without certificates, such as small containers.
+        let is_plain = url.0.scheme() == "http";
+        let client =
+            client.or_else(|error| if is_plain { builder().tls_certs_only([]).build() } else { Err(error) })?;
+        Ok(Self { client, url })
+    }
+
+    /// Sends a request, and waits for the head of the response.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        uri: &Uri,
+        headers: HeaderMap,
+        body: Option<reqwest::Body>,
+    ) -> Result<Response, reqwest::Error> {
+        let request = self.client.request(method, self.url.request_url(uri)).headers(headers);
+        match body {
+            Some(body) => request.body(body).send().await,
+            None => request.send().await,
+        }
+    }
+}
+
+/// Describes a request without a response. The client's own message is not passed on, because it contains the URL.
+pub(super) fn failure(error: &reqwest::Error) -> &'static str {
+    if error.is_timeout() {
+        "the server accepted no connection in time"
+    } else if error.is_connect() {
+        "the proxy cannot connect to the server"
+    } else {
+        "the server closed the connection without a response"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_keeps_its_path_and_query() {
+        let url: UpstreamUrl = "https://user:secret@tools.example:8443/mcp?key=1#x".parse().unwrap();
+        assert_eq!(url.recorded(), "https://tools.example:8443/mcp");
+        let request = |uri: &'static str| url.request_url(&Uri::from_static(uri)).to_string();
+        assert_eq!(request("/mcp"), "https://user:secret@tools.example:8443/mcp?key=1");
+        assert_eq!(request("/mcp?a=%20"), "https://user:secret@tools.example:8443/mcp?a=%20");
+        assert_eq!(request("/.well-known/x"), "https://user:secret@tools.example:8443/.well-known/x");
+    }
+
+    #[test]
+    fn other_schemes_are_refused_and_the_url_is_not_quoted() {
+        let error = "ftp://user:secret@a/".parse::<UpstreamUrl>().unwrap_err();
+        assert_eq!(error, UpstreamUrlError::Scheme("ftp".to_owned()));
+        assert!("not a url".parse::<UpstreamUrl>().is_err());
+    }
+}
