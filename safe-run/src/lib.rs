@@ -60,7 +60,9 @@ pub use record::{
     EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, OutputHead, Record, StartError,
 };
 #[cfg(unix)]
-pub use session::{CommandSignals, Input, Io, Observer, Signals, SupervisedCommand, TakenSignals, record};
+pub use session::{
+    CommandSignals, Input, Io, Observer, Signals, SupervisedCommand, TakenSignals, record, record_after_taking,
+};
 pub use signal_actions::{keep_exit_statuses, report_file_size_limit};
 #[cfg(unix)]
 pub use supervision::{CommandStreams, enter};

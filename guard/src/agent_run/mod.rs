@@ -1,5 +1,18 @@
 //! Runs an agent as one run: every shim below it has the same identity, policy and ledger.
+//!
+//! The variables of the run ([`VARIABLES`]) are set for the agent. A shim that executes a rule with `TERMINATE_RUN` writes a line to the
+//! [`TerminationPipe`] of the run, and the agent is ended.
 
+mod settings;
+#[cfg(unix)]
+mod supervise;
+#[cfg(unix)]
+mod termination_pipe;
 mod variables;
 
+pub use settings::RunSettings;
+#[cfg(unix)]
+pub use supervise::{AgentEnd, AgentRun, AgentRunError, run_agent};
+#[cfg(unix)]
+pub use termination_pipe::{TerminationPipe, request_termination};
 pub use variables::{LEDGER, POLICY, TERMINATION, VARIABLES};

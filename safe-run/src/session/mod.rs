@@ -18,5 +18,5 @@ mod terminal;
 
 pub use io::{Input, Io, Observer};
 pub use signals::{Signals, TakenSignals};
-pub use start::record;
+pub use start::{record, record_after_taking};
 pub use supervised_command::{CommandSignals, SupervisedCommand};

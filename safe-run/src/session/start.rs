@@ -30,11 +30,25 @@ pub fn record(
     io: Io,
     observer: &mut Observer<'_>,
 ) -> Result<Record, StartError> {
+    let taken = if options.owns_process && !command.is_empty() {
+        io.signals.take_from_process().map_err(StartError::Setup)?
+    } else {
+        TakenSignals::none()
+    };
+    record_after_taking(command, options, io, taken, observer)
+}
+
+/// Runs a command as [`record`] does, in a process whose signals were taken before. So the process can have started threads since.
+pub fn record_after_taking(
+    command: &[OsString],
+    options: &Options,
+    io: Io,
+    taken: TakenSignals,
+    observer: &mut Observer<'_>,
+) -> Result<Record, StartError> {
     let program = command.first().ok_or(StartError::NoCommand)?.to_string_lossy().into_owned();
-    let Io { input, signals, received } = io;
-    let mut taken = TakenSignals::none();
+    let Io { input, signals: _, received } = io;
     if options.owns_process {
-        taken = signals.take_from_process().map_err(StartError::Setup)?;
         supervision::adopt_orphans().map_err(StartError::Setup)?;
     }
     let (started_at, started) = (Timestamp::now(), Instant::now());

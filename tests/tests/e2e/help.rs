@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 50] = [
+const COMMANDS: [&str; 51] = [
     "run",
     "merge",
     "compare",
@@ -41,6 +41,7 @@ const COMMANDS: [&str; 50] = [
     "guard policy test",
     "guard shim",
     "guard proxy",
+    "guard run",
     "guard import",
     "guard restore",
     "guard secrets",

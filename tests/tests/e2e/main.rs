@@ -44,6 +44,8 @@ mod guard_proxy_decisions;
 #[cfg(unix)]
 mod guard_proxy_kit;
 #[cfg(unix)]
+mod guard_run;
+#[cfg(unix)]
 mod guard_secrets;
 mod help;
 mod history;

@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Exit;
 
-use super::{import, policy, proxy, restore, secrets, shim};
+use super::{import, policy, proxy, restore, run, secrets, shim};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -18,6 +18,7 @@ enum Command {
     Shim(Box<shim::Args>),
     Proxy(Box<proxy::Args>),
     Policy(policy::Args),
+    Run(Box<run::Args>),
     Import(Box<import::Args>),
     Restore(restore::Args),
     Secrets(secrets::Args),
@@ -29,6 +30,7 @@ pub(crate) fn run_guard(args: &Args, streams: &mut Streams) -> Result<Exit, Comm
         Command::Shim(args) => shim::run(args, streams),
         Command::Proxy(args) => proxy::run(args, streams),
         Command::Policy(args) => policy::run(args, streams),
+        Command::Run(args) => run::run(args, streams),
         Command::Import(args) => import::run(args, streams),
         Command::Restore(args) => restore::run(args, streams),
         Command::Secrets(args) => secrets::run(args, streams),

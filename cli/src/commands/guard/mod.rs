@@ -9,6 +9,7 @@ mod policy_args;
 mod policy_file;
 mod proxy;
 mod restore;
+mod run;
 mod secrets;
 mod shim;
 mod shim_settings;

@@ -1,10 +1,12 @@
 //! `counterproof guard shim`: the guard of one MCP server that talks over standard input and output.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, with_causes};
+use counterproof_guard::agent_run::{TERMINATION, request_termination};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{RunIdentity, process_variable};
 use counterproof_guard::secrets::{
@@ -12,7 +14,7 @@ use counterproof_guard::secrets::{
 };
 use counterproof_guard::session::{OpenCallsEnd, Session, SessionOptions};
 use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
-use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Transport};
+use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Termination, Transport};
 use counterproof_redaction::Redactor;
 use counterproof_safe_run::Signals;
 use serde_json::{Map, Value};
@@ -113,19 +115,19 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let cassette = cassette.map(Arc::new);
     let result = match cassette {
         Some(cassette) if !needs_server(&cassette) => {
-            run_replay(ReplayOptions { cassette, session, signals: received, on_terminated: Box::new(|_| {}) })
+            run_replay(ReplayOptions { cassette, session, signals: received, on_terminated: Box::new(end_run) })
                 .map(exit_of_replay)
                 .map_err(CommandError::io)
         }
         cassette => run_server(ShimOptions {
             command: &args.command,
-            environment: secrets.environment(),
+            environment: environment_of_server(&secrets),
             secrets: traffic_redactor(&secrets)?,
             cassette,
             session,
             signals: received,
             taken,
-            on_terminated: Box::new(|_| {}),
+            on_terminated: Box::new(end_run),
         }),
     };
     recorder.finish(streams);
@@ -138,6 +140,21 @@ fn run_server(options: ShimOptions<'_>) -> Result<Exit, CommandError> {
         Ok(end) => Ok(Exit::Forwarded(u8::try_from(end.server.exit_code()).unwrap_or(u8::MAX))),
         Err(ShimError::Start(error)) => Err(CommandError::io(error).hint("check the command after `--`")),
         Err(error @ ShimError::Setup(_)) => Err(CommandError::io(error)),
+    }
+}
+
+/// Returns the changes of the server's environment: its secrets, and no way to end the run.
+fn environment_of_server(secrets: &Resolved) -> BTreeMap<OsString, Option<OsString>> {
+    let mut environment = secrets.environment();
+    environment.insert(TERMINATION.into(), None);
+    environment
+}
+
+/// Ends the run that `guard run` has started, if there is one.
+fn end_run(termination: &Termination) {
+    let Some(path) = process_variable(TERMINATION) else { return };
+    if let Err(error) = request_termination(Utf8Path::new(&path), termination) {
+        warn(&format!("cannot end the run: {error}"));
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct ShimSettings {
     policy: Option<Utf8PathBuf>,
 
     /// Ledger of the shims: a SQLite file, or a `postgres://` URL [default: ledger.db in the folder for state]
-    #[arg(long, value_name = "LEDGER")]
+    #[arg(long, value_name = "FILE|URL")]
     ledger: Option<LedgerLocation>,
 }
 

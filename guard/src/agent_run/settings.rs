@@ -1,0 +1,70 @@
+//! The identity and the settings of a run, as variables.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use super::variables::{LEDGER, POLICY};
+use crate::identity;
+
+/// The identity and the settings of a run, as the user states them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSettings {
+    /// The run.
+    pub run_id: String,
+    /// The agent.
+    pub agent_id: Option<String>,
+    /// The kind of program that the agent runs in, one of [`CLIENTS`](identity::CLIENTS).
+    pub client: String,
+    /// The environment that the agent works in, one of [`WORKING_ENVIRONMENTS`](identity::WORKING_ENVIRONMENTS).
+    pub env: String,
+    /// The person or service on whose behalf the agent works.
+    pub principal: Option<String>,
+    /// The policy of the shims.
+    pub policy: Option<String>,
+    /// The ledger of the shims.
+    pub ledger: Option<String>,
+}
+
+impl RunSettings {
+    /// Returns the changes of the agent's environment. What is not stated stays as it is.
+    pub fn environment(&self) -> BTreeMap<OsString, Option<OsString>> {
+        let [run_id, agent_id, env, client, principal, _] = identity::VARIABLES;
+        let stated = [
+            (run_id, Some(&self.run_id)),
+            (agent_id, self.agent_id.as_ref()),
+            (env, Some(&self.env)),
+            (client, Some(&self.client)),
+            (principal, self.principal.as_ref()),
+            (POLICY, self.policy.as_ref()),
+            (LEDGER, self.ledger.as_ref()),
+        ];
+        let stated = stated.into_iter().filter_map(|(name, value)| Some((name.into(), Some(value?.into()))));
+        stated.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::RunIdentity;
+
+    #[test]
+    fn the_variables_give_the_identity_of_the_run() {
+        let settings = RunSettings {
+            run_id: "r1".to_owned(),
+            agent_id: Some("coder".to_owned()),
+            client: "custom".to_owned(),
+            env: "dev".to_owned(),
+            principal: None,
+            policy: Some("/p.yaml".to_owned()),
+            ledger: None,
+        };
+        let environment = settings.environment();
+        let names: Vec<_> = environment.keys().map(|name| name.to_str().unwrap()).collect();
+        assert_eq!(names, ["COUNTERPROOF_POLICY", "SUB_AGENT_ID", "SUB_CLIENT", "SUB_ENV", "SUB_RUN_ID"]);
+        let lookup = |name: &str| environment.get(&OsString::from(name))?.clone()?.into_string().ok();
+        let (identity, warnings) = RunIdentity::from_environment(lookup);
+        assert_eq!((identity.run_id.as_str(), identity.agent_id.as_str()), ("r1", "coder"));
+        assert!(warnings.is_empty());
+    }
+}

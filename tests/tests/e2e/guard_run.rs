@@ -1,0 +1,142 @@
+//! `counterproof guard run`: one run for everything below it, and its end.
+
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use counterproof_tests::{Finished, Sandbox};
+use serde_json::{Value, json};
+
+use crate::guard_kit::SERVER;
+
+/// Upper bound of the first use.
+const FIRST_USE: Duration = Duration::from_mins(5);
+
+/// A home folder in which nothing was ever installed or started.
+fn home() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let home = sandbox.root().to_string();
+    let names = ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "SUB_RUN_ID", "SUB_AGENT_ID", "SUB_PRINCIPAL"];
+    let names = [&names[..], &["SUBLUMINAL_SHIM_PATH"]].concat();
+    names.into_iter().fold(sandbox.with_variable("HOME", &home), |sandbox, name| sandbox.with_variable(name, ""))
+}
+
+/// Runs an agent that is a script.
+fn run_script(sandbox: &Sandbox, options: &[&str], script: &str) -> Finished {
+    sandbox.run([&["guard", "run"], options, &["--", "sh", "-c", script]].concat())
+}
+
+fn requests() -> String {
+    let requests = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "hello"}}}),
+    ];
+    requests.iter().map(|request| format!("{request}\n")).collect()
+}
+
+#[test]
+fn the_agent_has_the_identity_of_the_run_and_its_exit_code_is_forwarded() {
+    let sandbox = home();
+    let options = [
+        "--run",
+        "run-7",
+        "--agent",
+        "coder",
+        "--client",
+        "codex",
+        "--env",
+        "ci",
+        "--principal",
+        "ada",
+        "--print-run-id",
+    ];
+    let script = "echo $SUB_RUN_ID $SUB_AGENT_ID $SUB_CLIENT $SUB_ENV $SUB_PRINCIPAL; echo problem >&2; exit 7";
+    let finished = run_script(&sandbox, &options, script);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(7), "run-7 coder codex ci ada\n"), "{finished}");
+    assert_eq!(finished.stderr, "run: run-7\nproblem\n");
+    let ids: Vec<_> =
+        (0..2).map(|_| run_script(&sandbox, &[], "echo $SUB_RUN_ID $SUB_CLIENT $SUB_ENV").stdout).collect();
+    assert!(ids[0] != ids[1] && ids[0].ends_with(" custom dev\n"), "{ids:?}");
+    assert_eq!(run_script(&sandbox, &[], "kill -9 $$").code, Some(137));
+    let missing = sandbox.run(["guard", "run", "--", "no-such-agent"]);
+    assert_eq!(missing.code, Some(3), "{missing}");
+}
+
+#[test]
+fn no_process_of_the_agent_is_left() {
+    let sandbox = home();
+    let script = "setsid sh -c 'echo $$ > child; exec sleep 300' & while [ ! -s child ]; do :; done; exit 0";
+    let finished = run_script(&sandbox, &[], script);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert!(finished.stderr.contains("processes that the agent left behind were killed: 1"), "{finished}");
+    let child = std::fs::read_to_string(sandbox.path("child")).unwrap();
+    assert!(!std::path::Path::new("/proc").join(child.trim()).exists());
+}
+
+#[test]
+fn a_request_on_the_pipe_ends_the_agent_and_its_reason_is_reported() {
+    let sandbox = home();
+    let request = json!({"terminate_code": "LOOP", "terminate_message": "the agent repeats itself"});
+    // It ignores TERM, so it is killed after the grace time.
+    let script = format!("trap '' TERM; echo '{request}' > \"$COUNTERPROOF_TERMINATION\"; while :; do sleep 1; done");
+    let finished = run_script(&sandbox, &["--grace", "1"], &script);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    assert!(finished.stderr.contains("a rule ended the run: the agent repeats itself (LOOP)"), "{finished}");
+}
+
+#[test]
+fn a_rule_of_a_shim_ends_the_run() {
+    let policy = json!({"policy_id": "p", "version": "1.0.0", "mode": "guardrails", "rules": [
+        {"rule_id": "end", "kind": "deny", "match": {"tool_name": {"glob": ["echo"]}},
+         "effect": {"action": "TERMINATE_RUN", "reason_code": "NO_ECHO", "message": "echo is not allowed"}}
+    ]});
+    let sandbox = home().with_file("policy.json", &policy.to_string()).with_file("requests", &requests());
+    let program = counterproof_tests::program().to_str().unwrap();
+    // The agent does not notice that its server is gone.
+    let script =
+        format!("{{ cat requests; sleep 300; }} | {program} guard shim --server-name s -- {SERVER}; sleep 300");
+    let finished = run_script(&sandbox, &["--policy", "policy.json", "--grace", "5"], &script);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    assert!(finished.stderr.contains("a rule ended the run: echo is not allowed"), "{finished}");
+    assert!(finished.stderr.contains("calls: 1, refused: 1"), "{finished}");
+}
+
+#[test]
+fn imp_002_the_first_call_is_in_the_ledger_within_five_minutes_of_the_first_use() {
+    let server = json!({"command": SERVER, "args": [], "env": {"MODE": "test"}});
+    let config = serde_json::to_string_pretty(&json!({"mcpServers": {"tools": server}})).unwrap();
+    let sandbox = home().with_file(".cursor/mcp.json", &config).with_file("requests", &requests());
+    counterproof_tests::program();
+    let started = Instant::now();
+    // 1. Put the guard in front of the servers of the client.
+    let imported = sandbox.run(["guard", "import", "cursor"]);
+    assert_eq!(imported.code, Some(0), "{imported}");
+    // 2. Run the agent, which starts the server as its configuration says and calls a tool.
+    let server = sandbox.json(".cursor/mcp.json")["mcpServers"]["tools"].clone();
+    let command = server["command"].as_str().unwrap();
+    let args = server["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
+    let agent = ["guard", "run", "--run", "first", "--", "sh", "-c", "\"$@\"", "agent", command];
+    let mut run = sandbox.command(agent.into_iter().chain(args));
+    run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = run.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(requests().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success() && stdout.contains("hello"), "{stdout}{stderr}");
+    assert!(
+        stderr.contains("calls: 1, refused: 0; list them with `counterproof ledger query --run first`"),
+        "{stderr}"
+    );
+    // 3. Look at the calls.
+    let listed = sandbox.run(["ledger", "query", "--run", "first", "--json"]);
+    let elapsed = started.elapsed();
+    println!("from the first command to the list of calls: {elapsed:?}");
+    let document: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let call = &document["calls"][0];
+    assert_eq!((&call["server_name"], &call["tool_name"]), (&json!("tools"), &json!("echo")), "{listed}");
+    assert!(elapsed < FIRST_USE, "{elapsed:?}");
+    // 4. Remove the guard.
+    assert_eq!(sandbox.run(["guard", "restore", "cursor"]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(sandbox.path(".cursor/mcp.json")).unwrap(), config);
+}
