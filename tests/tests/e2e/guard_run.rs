@@ -32,7 +32,7 @@ fn requests() -> String {
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "hello"}}}),
     ];
-    requests.iter().map(|request| format!("{request}\n")).collect()
+    requests.map(|request| request.to_string() + "\n").concat()
 }
 
 #[test]
