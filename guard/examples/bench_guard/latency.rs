@@ -26,7 +26,7 @@ pub(crate) fn measure(subjects: &[Subject]) {
     }
     println!("time of a call with {SIZE} bytes of arguments; medians of {ROUNDS} rounds of {CALLS} calls, in turns");
     println!("{:<28}{:>10}{:>10}{:>14}{:>14}", "", "p50", "p99", "added p50", "added p99");
-    let found: Vec<[Duration; 2]> = rounds.into_iter().map(medians).collect();
+    let found: Vec<[Duration; 2]> = rounds.iter().map(|rounds| medians(rounds)).collect();
     for (subject, times) in subjects.iter().zip(&found) {
         let added = |index: usize| us(times[index].saturating_sub(found[0][index]));
         println!("{:<28}{:>10}{:>10}{:>14}{:>14}", subject.name, us(times[0]), us(times[1]), added(0), added(1));
@@ -51,7 +51,7 @@ fn round(peer: &mut Peer, calls: usize) -> Round {
 }
 
 /// The medians over the rounds: a burst of other work on the machine affects a few rounds.
-fn medians(rounds: Vec<Round>) -> [Duration; 2] {
+fn medians(rounds: &[Round]) -> [Duration; 2] {
     [0, 1].map(|index| {
         let mut times: Vec<Duration> = rounds.iter().map(|round| round[index]).collect();
         times.sort_unstable();

@@ -26,7 +26,7 @@ pub(crate) fn measure(subjects: &[Subject]) {
         match one_after_another(subject) {
             Err(silence) => println!("{:<28}{silence:?}: no answer within {} s", subject.name, WITHIN.as_secs()),
             Ok(time) => {
-                let rate = 2.0 * SIZE as f64 / (1 << 20) as f64 / time.as_secs_f64();
+                let rate = 2.0 * SIZE as f64 / f64::from(1 << 20) / time.as_secs_f64();
                 let time = format!("{:.1} ms", time.as_secs_f64() * 1e3);
                 println!("{:<28}{time:>14}{:>26}{:>22}", subject.name, format!("{rate:.0} MiB/s"), at_once(subject));
             }

@@ -108,7 +108,7 @@ fn piped(script: &str) -> (SupervisedCommand, std::io::PipeWriter, std::io::Pipe
     let streams = CommandStreams {
         stdin: std::os::fd::AsFd::as_fd(&input),
         stdout: output.into(),
-        stderr: fs::File::create("/dev/null").unwrap().into(),
+        stderr: fs::File::open("/dev/null").unwrap().into(),
     };
     let command = ["sh".into(), "-c".into(), script.into()];
     let command = SupervisedCommand::start(&command, &options(), streams, &TakenSignals::none()).unwrap();
@@ -148,7 +148,7 @@ fn a_supervised_command_is_killed_when_it_is_dropped() {
 #[test]
 fn a_supervised_command_that_does_not_exist_is_an_error_with_its_name() {
     let (input, _writer) = std::io::pipe().unwrap();
-    let null = || fs::File::create("/dev/null").unwrap().into();
+    let null = || fs::File::open("/dev/null").unwrap().into();
     let streams = CommandStreams { stdin: std::os::fd::AsFd::as_fd(&input), stdout: null(), stderr: null() };
     let error =
         SupervisedCommand::start(&["no-such-program".into()], &options(), streams, &TakenSignals::none()).unwrap_err();

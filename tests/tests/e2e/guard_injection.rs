@@ -23,8 +23,8 @@ fn folder(rules: &str) -> GuardFolder {
 /// Fails if bytes contain the secret in any common form.
 #[track_caller]
 fn assert_clean(name: &str, bytes: &[u8]) {
-    let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let percent: String = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let hex = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let percent = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
     let json = serde_json::to_string(SECRET).unwrap();
     let json = json.trim_matches('"');
     let twice = serde_json::to_string(json).unwrap();

@@ -14,6 +14,7 @@ mod conformance;
 mod contract_killed;
 mod contract_kit;
 mod contract_rollback;
+mod contract_tests;
 mod contracts;
 mod contracts_docs;
 mod demo;

@@ -107,34 +107,7 @@ impl Scanner {
             let byte = piece[at];
             match self.lexer {
                 Lexer::Text { escaped: false, is_key } => {
-                    // Long strings are most of a large message.
-                    let rest = &piece[at..];
-                    let skipped = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-                    if is_key {
-                        self.push_key(&rest[..skipped]);
-                    }
-                    at += skipped;
-                    match piece.get(at) {
-                        Some(b'\\') => {
-                            if is_key {
-                                self.push_key(b"\\");
-                            }
-                            self.lexer = Lexer::Text { escaped: true, is_key };
-                            at += 1;
-                        }
-                        Some(_) => {
-                            at += 1;
-                            self.lexer = Lexer::Between;
-                            if is_key {
-                                self.end_key();
-                            } else {
-                                self.take(&piece[taken..at]);
-                                taken = at;
-                                self.end_value();
-                            }
-                        }
-                        None => {}
-                    }
+                    (at, taken) = self.text(piece, at, taken, is_key);
                     continue;
                 }
                 Lexer::Text { escaped: true, is_key } => {
@@ -168,6 +141,38 @@ impl Scanner {
             at += 1;
         }
         self.take(&piece[taken..]);
+    }
+
+    /// Scans a string up to its end or its next escape. Returns the new position, and the start of the bytes that were not yet
+    /// taken.
+    fn text(&mut self, piece: &[u8], at: usize, taken: usize, is_key: bool) -> (usize, usize) {
+        // Long strings are most of a large message.
+        let rest = &piece[at..];
+        let skipped = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+        if is_key {
+            self.push_key(&rest[..skipped]);
+        }
+        let at = at + skipped;
+        match piece.get(at) {
+            Some(b'\\') => {
+                if is_key {
+                    self.push_key(b"\\");
+                }
+                self.lexer = Lexer::Text { escaped: true, is_key };
+                (at + 1, taken)
+            }
+            Some(_) => {
+                self.lexer = Lexer::Between;
+                if is_key {
+                    self.end_key();
+                    return (at + 1, taken);
+                }
+                self.take(&piece[taken..=at]);
+                self.end_value();
+                (at + 1, at + 1)
+            }
+            None => (at, taken),
+        }
     }
 
     fn expects_key(&self) -> bool {
