@@ -1,16 +1,20 @@
 //! A line that is an event.
 
+use std::borrow::Cow;
+
 use super::error::LineError;
 use super::fields::{Fields, IdentityFields};
 use super::identity::{Head, Identity};
-use super::rows::EventRows;
+use super::rows::{CallRows, call_rows, source_row};
+use super::texts::is_id;
+use crate::tables::Row;
 
 /// A line that is an event, with what the ledger reads from it.
 #[derive(Debug)]
 pub struct EventLine<'a> {
     line: &'a str,
-    identity: Identity,
-    rows: EventRows,
+    identity: Identity<'a>,
+    fields: Fields<'a>,
     has_all_rows: bool,
 }
 
@@ -20,27 +24,32 @@ impl<'a> EventLine<'a> {
         let line = std::str::from_utf8(line)
             .map_err(|error| LineError::NotText { column: error.valid_up_to() + 1 })?
             .trim_end_matches('\r');
-        match serde_json::from_str::<Fields>(line) {
-            Ok(fields) => Self::with_rows(line, fields),
+        match serde_json::from_str::<Fields<'a>>(line) {
+            Ok(fields) => Self::with_fields(line, fields),
             // Not all fields are as expected. Those that identify the event may be.
-            Err(_) => Self::without_rows(line),
+            Err(_) => Self::without_fields(line),
         }
     }
 
-    fn with_rows(line: &'a str, mut fields: Fields) -> Result<Self, LineError> {
+    fn with_fields(line: &'a str, mut fields: Fields<'a>) -> Result<Self, LineError> {
+        let shim_id = fields.source.as_mut().and_then(|source| source.shim_id.take());
         let head = Head {
-            run_id: std::mem::take(&mut fields.run_id),
-            shim_id: fields.source.as_mut().and_then(|source| source.shim_id.take()).unwrap_or_default(),
+            run_id: std::mem::take(&mut fields.run_id).0,
+            shim_id: shim_id.unwrap_or_default().0,
             seq: fields.seq,
-            kind: std::mem::take(&mut fields.kind),
-            ts: std::mem::take(&mut fields.ts),
+            kind: std::mem::take(&mut fields.kind).0,
+            ts: std::mem::take(&mut fields.ts).0,
         };
         let identity = Identity::new(line, head)?;
-        let (rows, has_all_rows) = EventRows::new(&identity, fields);
-        Ok(Self { line, identity, rows, has_all_rows })
+        // A call whose id cannot be a key has no row.
+        let call = fields.call.take();
+        let has_call = call.is_some();
+        fields.call = call.filter(|call| is_id(&call.call_id.0));
+        let has_all_rows = fields.call.is_some() == has_call;
+        Ok(Self { line, identity, fields, has_all_rows })
     }
 
-    fn without_rows(line: &'a str) -> Result<Self, LineError> {
+    fn without_fields(line: &'a str) -> Result<Self, LineError> {
         let fields: IdentityFields = serde_json::from_str(line).map_err(|error| {
             let text = error.to_string();
             let (message, _) = text.split_once(" at line ").unwrap_or((&text, ""));
@@ -48,9 +57,9 @@ impl<'a> EventLine<'a> {
         })?;
         let shim_id = fields.source["shim_id"].as_str().unwrap_or_default().to_owned();
         let IdentityFields { kind, ts, run_id, seq, .. } = fields;
+        let [run_id, shim_id, kind, ts] = [run_id, shim_id, kind, ts].map(Cow::Owned);
         let identity = Identity::new(line, Head { run_id, shim_id, seq: seq.as_u64(), kind, ts })?;
-        let (rows, _) = EventRows::new(&identity, Fields::default());
-        Ok(Self { line, identity, rows, has_all_rows: false })
+        Ok(Self { line, identity, fields: Fields::default(), has_all_rows: false })
     }
 
     /// Returns the line.
@@ -93,8 +102,23 @@ impl<'a> EventLine<'a> {
         self.identity.digest.as_deref()
     }
 
-    /// Returns the rows that follow from the event.
-    pub(crate) fn into_rows(self) -> EventRows {
-        self.rows
+    /// Returns what decides the order of the events of a source.
+    pub(crate) fn order(&self) -> (&str, Option<i64>, Option<&str>) {
+        self.identity.order()
+    }
+
+    /// Returns true if the event states more about its source than the others do.
+    pub(crate) fn is_start_or_end(&self) -> bool {
+        matches!(self.kind(), "run_start" | "run_end")
+    }
+
+    /// Returns the row of the source of the event.
+    pub(crate) fn source_row(&self) -> Row<'_> {
+        source_row(&self.identity, &self.fields)
+    }
+
+    /// Returns the rows of the call and of the policy that the event is about.
+    pub(crate) fn call_rows(&self) -> CallRows<'_> {
+        call_rows(&self.identity, &self.fields)
     }
 }

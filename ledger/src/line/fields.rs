@@ -2,7 +2,12 @@
 
 #![expect(clippy::struct_field_names, reason = "the names of the fields of events")]
 
+use std::borrow::Cow;
+use std::fmt;
+
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
 /// The fields that identify an event. The types of the others do not matter.
@@ -18,47 +23,100 @@ pub(super) struct IdentityFields {
     pub(super) source: Value,
 }
 
-/// All fields of an event that the ledger reads, whatever its type.
+/// A text that is a part of the line unless it has escapes.
+#[derive(Debug, Default)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+/// All fields of an event that the ledger reads, whatever its type. What most events lack is boxed, because events are moved.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Fields {
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) ts: String,
-    pub(super) run_id: String,
+pub(super) struct Fields<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) ts: Text<'a>,
+    #[serde(borrow)]
+    pub(super) run_id: Text<'a>,
     pub(super) seq: Option<u64>,
-    pub(super) agent_id: Option<String>,
-    pub(super) client: Option<String>,
-    pub(super) env: Option<String>,
-    pub(super) source: Option<Source>,
-    pub(super) principal: Option<String>,
-    pub(super) workload: Option<Value>,
-    pub(super) run: Option<Run>,
-    pub(super) call: Option<Call>,
-    pub(super) decision: Option<Decision>,
-    pub(super) status: Option<String>,
+    #[serde(borrow)]
+    pub(super) agent_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) client: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) env: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) source: Option<Source<'a>>,
+    #[serde(borrow)]
+    pub(super) principal: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) workload: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) run: Option<Box<Run<'a>>>,
+    #[serde(borrow)]
+    pub(super) call: Option<Call<'a>>,
+    #[serde(borrow)]
+    pub(super) decision: Option<Box<Decision<'a>>>,
+    #[serde(borrow)]
+    pub(super) status: Option<Text<'a>>,
     pub(super) latency_ms: Option<Number>,
     pub(super) bytes_out: Option<Number>,
-    pub(super) preview: Option<Preview>,
-    pub(super) error: Option<ErrorFields>,
-    pub(super) hint: Option<Hint>,
-    pub(super) policy: Option<Policy>,
+    #[serde(borrow)]
+    pub(super) preview: Option<Preview<'a>>,
+    #[serde(borrow)]
+    pub(super) error: Option<ErrorFields<'a>>,
+    #[serde(borrow)]
+    pub(super) hint: Option<Box<Hint<'a>>>,
+    #[serde(borrow)]
+    pub(super) policy: Option<Box<Policy<'a>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Source {
-    pub(super) host_id: Option<String>,
-    pub(super) proc_id: Option<String>,
-    pub(super) shim_id: Option<String>,
+pub(super) struct Source<'a> {
+    #[serde(borrow)]
+    pub(super) host_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) proc_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) shim_id: Option<Text<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Run {
-    pub(super) started_at: Option<String>,
-    pub(super) ended_at: Option<String>,
-    pub(super) mode: Option<String>,
-    pub(super) policy: Option<Policy>,
-    pub(super) meta: Option<Value>,
-    pub(super) status: Option<String>,
+pub(super) struct Run<'a> {
+    #[serde(borrow)]
+    pub(super) started_at: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) ended_at: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) mode: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) policy: Option<Box<Policy<'a>>>,
+    #[serde(borrow)]
+    pub(super) meta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) status: Option<Text<'a>>,
     pub(super) summary: Option<Summary>,
 }
 
@@ -73,60 +131,84 @@ pub(super) struct Summary {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Call {
-    pub(super) call_id: String,
-    pub(super) server_name: Option<String>,
-    pub(super) tool_name: Option<String>,
-    pub(super) args_hash: Option<String>,
-    pub(super) transport: Option<String>,
+pub(super) struct Call<'a> {
+    #[serde(borrow)]
+    pub(super) call_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) server_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) args_hash: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) transport: Option<Text<'a>>,
     pub(super) bytes_in: Option<Number>,
-    pub(super) preview: Option<Preview>,
+    #[serde(borrow)]
+    pub(super) preview: Option<Preview<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Preview {
+pub(super) struct Preview<'a> {
     pub(super) truncated: Option<bool>,
-    pub(super) args_preview: Option<String>,
-    pub(super) result_preview: Option<String>,
+    #[serde(borrow)]
+    pub(super) args_preview: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) result_preview: Option<Text<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Decision {
-    pub(super) action: Option<String>,
-    pub(super) rule_id: Option<String>,
-    pub(super) explain: Option<Explain>,
-    pub(super) policy: Option<Policy>,
-    pub(super) hint: Option<Hint>,
-    pub(super) observed: Option<Observed>,
+pub(super) struct Decision<'a> {
+    #[serde(borrow)]
+    pub(super) action: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) rule_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) explain: Option<Explain<'a>>,
+    #[serde(borrow)]
+    pub(super) policy: Option<Box<Policy<'a>>>,
+    #[serde(borrow)]
+    pub(super) hint: Option<Box<Hint<'a>>>,
+    #[serde(borrow)]
+    pub(super) observed: Option<Observed<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Explain {
-    pub(super) reason_code: Option<String>,
+pub(super) struct Explain<'a> {
+    #[serde(borrow)]
+    pub(super) reason_code: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Observed {
-    pub(super) action: Option<String>,
+pub(super) struct Observed<'a> {
+    #[serde(borrow)]
+    pub(super) action: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct ErrorFields {
-    pub(super) class: Option<String>,
+pub(super) struct ErrorFields<'a> {
+    #[serde(borrow)]
+    pub(super) class: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Hint {
-    pub(super) hint_text: Option<String>,
-    pub(super) hint_kind: Option<String>,
-    pub(super) suggested_args: Option<Value>,
+pub(super) struct Hint<'a> {
+    #[serde(borrow)]
+    pub(super) hint_text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) hint_kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) suggested_args: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Policy {
-    pub(super) policy_id: Option<String>,
-    pub(super) policy_version: Option<String>,
-    pub(super) policy_hash: Option<String>,
+pub(super) struct Policy<'a> {
+    #[serde(borrow)]
+    pub(super) policy_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) policy_version: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) policy_hash: Option<Text<'a>>,
     /// The rules themselves, which producers may add.
-    pub(super) rules: Option<Value>,
+    #[serde(borrow)]
+    pub(super) rules: Option<&'a RawValue>,
 }

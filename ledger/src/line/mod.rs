@@ -12,6 +12,5 @@ mod texts;
 
 pub use error::LineError;
 pub use event_line::EventLine;
-pub(crate) use rows::EventRows;
 pub(crate) use texts::is_id;
 pub use texts::sortable_time;

@@ -1,161 +1,171 @@
 //! The rows that follow from an event.
 
 use serde_json::Number;
+use serde_json::value::RawValue;
 
-use super::fields::{Call, Fields, Hint, Policy, Preview, Run, Summary};
+use super::fields::{Call, Decision, Fields, Hint, Policy, Preview, Run, Text};
 use super::identity::Identity;
-use super::texts::{is_id, json_text, name, parse_time, storable};
+use super::texts::{name, parse_time, storable};
 use crate::tables::{Cell, HINTS, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, Row, TOOL_CALLS};
 
 /// The mark of a redacted secret in a preview.
 const REDACTED: &str = "[REDACTED]";
 
-/// The rows that follow from one event.
+/// The rows of the call and of the policy that an event is about.
 #[derive(Debug)]
-pub(crate) struct EventRows {
-    pub(crate) source: Row,
-    pub(crate) call: Option<Row>,
-    pub(crate) preview: Option<Row>,
-    pub(crate) hint: Option<Row>,
-    pub(crate) policy: Option<Row>,
+pub(crate) struct CallRows<'a> {
+    pub(crate) call: Option<Row<'a>>,
+    pub(crate) preview: Option<Row<'a>>,
+    pub(crate) hint: Option<Row<'a>>,
+    pub(crate) policy: Option<Row<'a>>,
 }
 
-impl EventRows {
-    /// Returns the rows, and whether they are complete: a call whose id cannot be a key has no row.
-    pub(super) fn new(event: &Identity, mut fields: Fields) -> (Self, bool) {
-        let stated = fields.call.take();
-        let has_call = stated.is_some();
-        let call = stated.filter(|call| is_id(&call.call_id));
-        let is_complete = call.is_some() == has_call;
-        let (starts, ends) = (event.kind == "run_start", event.kind == "run_end");
-        let run = fields.run.take().filter(|_| starts || ends).unwrap_or_default();
-        let decision = fields.decision.as_mut();
-        let policy = fields.policy.take().or_else(|| decision.and_then(|decision| decision.policy.take()));
-        let policy = policy.as_ref().or(run.policy.as_ref()).and_then(|policy| policy_row(event, policy, &run));
-        let (mut call_row, mut preview, mut hint) = (None, None, None);
-        if let Some(mut call) = call {
-            let id = call.call_id.as_str();
-            let previews = [call.preview.take(), fields.preview.take()];
-            let decided = fields.decision.as_mut().and_then(|decision| decision.hint.take());
-            preview = preview_row(event, id, &previews);
-            hint = fields.hint.take().or(decided).and_then(|it| hint_row(event, id, it));
-            call_row = matches!(event.kind.as_str(), "tool_call_start" | "tool_call_decision" | "tool_call_end")
-                .then(|| call_row_of(event, call, &previews, &mut fields));
-        }
-        (Self { source: source_row(event, fields, run), call: call_row, preview, hint, policy }, is_complete)
+pub(super) fn call_rows<'a>(event: &'a Identity<'_>, fields: &'a Fields<'_>) -> CallRows<'a> {
+    let decision = fields.decision.as_deref();
+    let run = run_of(event, fields);
+    let policy = fields.policy.as_deref().or_else(|| decision?.policy.as_deref()).or_else(|| run?.policy.as_deref());
+    let hint = fields.hint.as_deref().or_else(|| decision?.hint.as_deref());
+    let call = fields.call.as_ref();
+    let is_of_call = matches!(&*event.kind, "tool_call_start" | "tool_call_decision" | "tool_call_end");
+    CallRows {
+        call: call.filter(|_| is_of_call).map(|call| call_row(event, call, fields)),
+        preview: call.and_then(|call| preview_row(event, call, fields)),
+        hint: call.zip(hint).and_then(|(call, hint)| hint_row(event, call, hint)),
+        policy: policy.and_then(|policy| policy_row(event, policy, run)),
     }
 }
 
-fn call_row_of(event: &Identity, call: Call, previews: &[Option<Preview>; 2], fields: &mut Fields) -> Row {
-    let decision = fields.decision.take().unwrap_or_default();
-    let truncated = previews.iter().flatten().filter_map(|preview| preview.truncated).max();
-    let named = |text: Option<String>| Cell::from(text.map(name));
+/// Returns the run, if the event is about its start or its end.
+fn run_of<'a>(event: &Identity<'_>, fields: &'a Fields<'_>) -> Option<&'a Run<'a>> {
+    fields.run.as_deref().filter(|_| matches!(&*event.kind, "run_start" | "run_end"))
+}
+
+fn call_row<'a>(event: &'a Identity<'_>, call: &'a Call<'_>, fields: &'a Fields<'_>) -> Row<'a> {
+    let decision = fields.decision.as_deref();
+    let of_decision = |of: fn(&'a Decision<'_>) -> &'a Option<Text<'a>>| named(decision.and_then(|it| of(it).as_ref()));
+    let truncated = previews(call, fields).filter_map(|preview| preview.truncated).max();
     Row::new(
         &TOOL_CALLS,
         [
-            event.run_id.as_str().into(),
-            call.call_id.into(),
-            event.shim_id.as_str().into(),
-            named(call.server_name),
-            named(call.tool_name),
-            named(call.args_hash),
-            named(call.transport),
-            named(decision.action),
-            named(decision.rule_id),
-            named(decision.explain.and_then(|explain| explain.reason_code)),
-            named(decision.observed.and_then(|observed| observed.action)),
-            named(fields.status.take()),
-            named(fields.error.take().and_then(|error| error.class)),
+            Cell::from(&*event.run_id),
+            Cell::from(&*call.call_id.0),
+            Cell::from(&*event.shim_id),
+            named(call.server_name.as_ref()),
+            named(call.tool_name.as_ref()),
+            named(call.args_hash.as_ref()),
+            named(call.transport.as_ref()),
+            of_decision(|it| &it.action),
+            of_decision(|it| &it.rule_id),
+            named(decision.and_then(|it| it.explain.as_ref()?.reason_code.as_ref())),
+            named(decision.and_then(|it| it.observed.as_ref()?.action.as_ref())),
+            named(fields.status.as_ref()),
+            named(fields.error.as_ref().and_then(|error| error.class.as_ref())),
             fields.latency_ms.as_ref().map(whole).into(),
             call.bytes_in.as_ref().map(whole).into(),
             fields.bytes_out.as_ref().map(whole).into(),
             truncated.into(),
-            event.ts.as_str().into(),
+            Cell::from(&*event.ts),
         ],
     )
 }
 
-fn preview_row(event: &Identity, call_id: &str, previews: &[Option<Preview>; 2]) -> Option<Row> {
-    let text = |of: fn(&Preview) -> &Option<String>| {
-        previews.iter().flatten().find_map(|preview| of(preview).clone()).map(storable)
-    };
-    let (args, result) = (text(|it| &it.args_preview), text(|it| &it.result_preview));
+/// Returns the previews of an event: those of its call, and its own.
+fn previews<'a>(call: &'a Call<'_>, fields: &'a Fields<'_>) -> impl Iterator<Item = &'a Preview<'a>> {
+    call.preview.iter().chain(&fields.preview)
+}
+
+fn preview_row<'a>(event: &'a Identity<'_>, call: &'a Call<'_>, fields: &'a Fields<'_>) -> Option<Row<'a>> {
+    let args = previews(call, fields).find_map(|preview| preview.args_preview.as_ref());
+    let result = previews(call, fields).find_map(|preview| preview.result_preview.as_ref());
     if args.is_none() && result.is_none() {
         return None;
     }
-    let is_redacted = |text: &Option<String>| u64::from(text.as_ref().is_some_and(|text| text.contains(REDACTED)));
-    let flags = is_redacted(&args) + 2 * is_redacted(&result);
-    let cells = [event.run_id.as_str().into(), call_id.into(), args.into(), result.into(), flags.into()];
-    Some(Row::new(&PREVIEWS, cells))
+    let is_redacted = |text: Option<&Text<'_>>| u64::from(text.is_some_and(|text| text.0.contains(REDACTED)));
+    let flags = is_redacted(args) + 2 * is_redacted(result);
+    let text = |text: Option<&'a Text<'_>>| Cell::from(text.map(|text| storable(&text.0)));
+    let (run_id, call_id) = (Cell::from(&*event.run_id), Cell::from(&*call.call_id.0));
+    Some(Row::new(&PREVIEWS, [run_id, call_id, text(args), text(result), flags.into()]))
 }
 
-fn hint_row(event: &Identity, call_id: &str, hint: Hint) -> Option<Row> {
+fn hint_row<'a>(event: &'a Identity<'_>, call: &'a Call<'_>, hint: &'a Hint<'_>) -> Option<Row<'a>> {
     let cells = [
-        event.run_id.as_str().into(),
-        call_id.into(),
-        storable(hint.hint_text?).into(),
-        hint.hint_kind.map(name).into(),
-        json_text(hint.suggested_args).into(),
-        event.ts.as_str().into(),
+        Cell::from(&*event.run_id),
+        Cell::from(&*call.call_id.0),
+        Cell::from(storable(&hint.hint_text.as_ref()?.0)),
+        named(hint.hint_kind.as_ref()),
+        json_text(hint.suggested_args),
+        Cell::from(&*event.ts),
     ];
     Some(Row::new(&HINTS, cells))
 }
 
-fn policy_row(event: &Identity, policy: &Policy, run: &Run) -> Option<Row> {
-    let required = |text: &Option<String>| Cell::from(name(text.clone().unwrap_or_default()));
+fn policy_row<'a>(event: &'a Identity<'_>, policy: &'a Policy<'_>, run: Option<&'a Run<'_>>) -> Option<Row<'a>> {
+    let required = |text: &'a Option<Text<'_>>| Cell::from(text.as_ref().map_or("".into(), |text| name(&text.0)));
     let cells = [
-        name(policy.policy_id.clone()?).into(),
+        Cell::from(name(&policy.policy_id.as_ref()?.0)),
         required(&policy.policy_version),
         required(&policy.policy_hash),
-        run.mode.clone().map(name).into(),
-        json_text(policy.rules.clone()).into(),
-        event.ts.as_str().into(),
+        named(run.and_then(|run| run.mode.as_ref())),
+        json_text(policy.rules),
+        Cell::from(&*event.ts),
     ];
     Some(Row::new(&POLICY_VERSIONS, cells))
 }
 
-fn source_row(event: &Identity, fields: Fields, run: Run) -> Row {
-    let source = fields.source.unwrap_or_default();
-    let policy = run.policy.unwrap_or_default();
-    let Summary { calls_total, calls_allowed, calls_blocked, calls_throttled, errors_total, duration_ms } =
-        run.summary.unwrap_or_default();
-    let known = |text: Option<String>| Cell::from(text.map(name));
+pub(super) fn source_row<'a>(event: &'a Identity<'_>, fields: &'a Fields<'_>) -> Row<'a> {
+    let source = fields.source.as_ref();
+    let run = run_of(event, fields);
+    let of_run = |of: fn(&'a Run<'_>) -> &'a Option<Text<'a>>| named(run.and_then(|run| of(run).as_ref()));
+    let policy = run.and_then(|run| run.policy.as_deref());
+    let of_policy = |of: fn(&'a Policy<'_>) -> &'a Option<Text<'a>>| named(policy.and_then(|it| of(it).as_ref()));
+    let summary = run.and_then(|run| run.summary.as_ref());
     // An event without the time of the start or the end states it by its own time.
-    let time = |kind: &str, text: Option<String>| {
-        (event.kind == kind).then(|| text.and_then(|text| parse_time(&text)).unwrap_or_else(|| event.ts.clone()))
+    let time = |kind: &str, of: fn(&'a Run<'_>) -> &'a Option<Text<'a>>| {
+        let stated = || of(run?).as_ref().and_then(|text| parse_time(&text.0));
+        Cell::from((event.kind == kind).then(|| stated().unwrap_or_else(|| event.ts.clone())))
     };
     Row::new(
         &RUN_SOURCES,
         [
-            event.run_id.as_str().into(),
-            event.shim_id.as_str().into(),
-            event.order().into(),
-            event.ts.as_str().into(),
-            known(source.host_id),
-            known(source.proc_id),
-            known(fields.agent_id),
-            known(fields.client),
-            known(fields.env),
-            known(fields.principal),
-            json_text(fields.workload).into(),
-            time("run_start", run.started_at).into(),
-            time("run_end", run.ended_at).into(),
-            known(run.status),
-            known(run.mode),
-            known(policy.policy_id),
-            known(policy.policy_version),
-            known(policy.policy_hash),
-            json_text(run.meta).into(),
-            calls_total.into(),
-            calls_allowed.into(),
-            calls_blocked.into(),
-            calls_throttled.into(),
-            errors_total.into(),
-            duration_ms.into(),
-            event.seq.map_or(Cell::Null, Cell::Integer),
+            Cell::from(&*event.run_id),
+            Cell::from(&*event.shim_id),
+            Cell::from(event.order_text()),
+            Cell::from(&*event.ts),
+            named(source.and_then(|source| source.host_id.as_ref())),
+            named(source.and_then(|source| source.proc_id.as_ref())),
+            named(fields.agent_id.as_ref()),
+            named(fields.client.as_ref()),
+            named(fields.env.as_ref()),
+            named(fields.principal.as_ref()),
+            json_text(fields.workload),
+            time("run_start", |run| &run.started_at),
+            time("run_end", |run| &run.ended_at),
+            of_run(|run| &run.status),
+            of_run(|run| &run.mode),
+            of_policy(|policy| &policy.policy_id),
+            of_policy(|policy| &policy.policy_version),
+            of_policy(|policy| &policy.policy_hash),
+            json_text(run.and_then(|run| run.meta)),
+            summary.and_then(|it| it.calls_total).into(),
+            summary.and_then(|it| it.calls_allowed).into(),
+            summary.and_then(|it| it.calls_blocked).into(),
+            summary.and_then(|it| it.calls_throttled).into(),
+            summary.and_then(|it| it.errors_total).into(),
+            summary.and_then(|it| it.duration_ms).into(),
+            event.seq.into(),
             false.into(),
         ],
     )
+}
+
+/// Returns a name or a code.
+fn named<'a>(text: Option<&'a Text<'_>>) -> Cell<'a> {
+    text.map(|text| name(&text.0)).into()
+}
+
+/// Returns a JSON value as its producer wrote it, and no text for `null`.
+fn json_text(value: Option<&RawValue>) -> Cell<'_> {
+    value.map(RawValue::get).filter(|text| *text != "null").into()
 }
 
 /// Returns a number of milliseconds or bytes without its fraction.

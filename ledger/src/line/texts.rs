@@ -1,7 +1,8 @@
 //! Texts as columns store them. A database limits what an index and a text can contain.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
-use serde_json::Value;
 
 /// Longest id of a run, a shim or a call in bytes.
 pub(super) const MAX_ID_BYTES: usize = 256;
@@ -15,17 +16,17 @@ pub(crate) fn is_id(text: &str) -> bool {
 }
 
 /// Cuts a name that is too long, and replaces characters that a database cannot store.
-pub(super) fn name(text: String) -> String {
+pub(super) fn name(text: &str) -> Cow<'_, str> {
     if text.len() > MAX_NAME_BYTES {
         let end = text.floor_char_boundary(MAX_NAME_BYTES);
-        return storable(format!("{}…", &text[..end]));
+        return Cow::Owned(format!("{}…", storable(&text[..end])));
     }
     storable(text)
 }
 
 /// Replaces NUL characters, which PostgreSQL cannot store in a text.
-pub(super) fn storable(text: String) -> String {
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+pub(super) fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
 /// Returns a time as the ledger stores it: a text whose order is that of the times.
@@ -36,9 +37,4 @@ pub fn sortable_time(time: Timestamp) -> String {
 /// Returns a time of an event as the ledger stores it.
 pub(super) fn parse_time(text: &str) -> Option<String> {
     text.parse::<Timestamp>().ok().map(sortable_time)
-}
-
-/// Returns a JSON value as text, and no text for `null`.
-pub(super) fn json_text(value: Option<Value>) -> Option<String> {
-    value.filter(|value| !value.is_null()).map(|value| value.to_string())
 }

@@ -21,18 +21,17 @@ const INSERT: &str = "INSERT INTO events (run_id, shim_id, seq, digest, type, ts
 type Key = (String, String, Option<i64>, Option<String>);
 
 /// Adds events within a transaction that holds the lock of writers.
-pub(super) fn append(transaction: &mut Transaction<'_>, events: Vec<EventLine<'_>>) -> Result<Appended, Error> {
+pub(super) fn append(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result<Appended, Error> {
     let total = events.len() as u64;
-    let mut new = insert(transaction, &events)?;
-    let added = new.len() as u64;
+    let mut keys = insert(transaction, events)?;
+    let added = keys.len() as u64;
     // If a batch has an event twice, the first one was added.
-    let rows = events.into_iter().filter(|event| new.remove(&key(event))).map(EventLine::into_rows);
-    let rows = BatchRows::new(rows);
+    let new: Vec<&EventLine<'_>> = events.iter().filter(|event| keys.remove(&key(event))).collect();
+    let rows = BatchRows::new(&new);
     for table in rows.tables() {
         upsert(transaction, table)?;
     }
-    let runs: Vec<&str> = rows.runs().collect();
-    update_runs(transaction, &runs)?;
+    update_runs(transaction, rows.runs())?;
     Ok(Appended { added, repeated: total - added })
 }
 
@@ -64,16 +63,15 @@ fn insert(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result
 /// Computes the rows of runs anew.
 pub(super) fn update_runs(transaction: &mut Transaction<'_>, runs: &[&str]) -> Result<(), Error> {
     let text = format!("SELECT {} FROM run_sources WHERE run_id = ANY($1::text[])", RUN_SOURCES.column_names());
-    let mut sources: HashMap<String, Vec<Row>> = HashMap::new();
+    let mut sources: HashMap<String, Vec<Row<'static>>> = HashMap::new();
     for row in transaction.query(&text, &[&runs])? {
         sources.entry(row.try_get(0)?).or_default().push(cells::row(&row)?);
     }
-    let mut rows = MergedRows::new(&RUNS);
-    rows.extend(sources.values().filter_map(|sources| run_row(sources)));
-    upsert(transaction, &rows)
+    let rows = sources.values().filter_map(|sources| run_row(sources)).collect();
+    upsert(transaction, &MergedRows::new(&RUNS, rows))
 }
 
-fn upsert(transaction: &mut Transaction<'_>, rows: &MergedRows) -> Result<(), Error> {
+fn upsert(transaction: &mut Transaction<'_>, rows: &MergedRows<'_>) -> Result<(), Error> {
     if rows.rows().is_empty() {
         return Ok(());
     }
@@ -101,7 +99,7 @@ enum Array {
 }
 
 impl Array {
-    fn new(table: &Table, rows: &[Row], number: usize) -> Self {
+    fn new(table: &Table, rows: &[Row<'_>], number: usize) -> Self {
         let cells = rows.iter().map(|row| &row.cells()[number]);
         match table.columns[number].kind {
             Kind::Text => Array::Texts(cells.map(|cell| cell.as_text().map(str::to_owned)).collect()),

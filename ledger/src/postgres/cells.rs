@@ -7,12 +7,12 @@ use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use crate::tables::{Cell, Row};
 
-impl ToSql for Cell {
+impl ToSql for Cell<'_> {
     fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
             Cell::Null => Ok(IsNull::Yes),
             Cell::Integer(number) => number.to_sql(kind, out),
-            Cell::Text(text) => text.to_sql(kind, out),
+            Cell::Text(text) => (&**text).to_sql(kind, out),
         }
     }
 
@@ -24,7 +24,7 @@ impl ToSql for Cell {
 }
 
 /// Reads a row. Columns of other types than text and 64-bit numbers have no value.
-pub(super) fn row(row: &postgres::Row) -> Result<Row, postgres::Error> {
+pub(super) fn row(row: &postgres::Row) -> Result<Row<'static>, postgres::Error> {
     let cell = |(number, column): (usize, &postgres::Column)| match *column.type_() {
         Type::TEXT => row.try_get::<_, Option<String>>(number).map(Cell::from),
         Type::INT8 => row.try_get::<_, Option<i64>>(number).map(Cell::from),

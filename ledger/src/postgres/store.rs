@@ -52,7 +52,7 @@ impl PostgresStore {
 }
 
 impl EventStore for PostgresStore {
-    fn append(&mut self, events: Vec<EventLine<'_>>) -> Result<Appended, StoreError> {
+    fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError> {
         self.write(|transaction| append(transaction, events))
     }
 
@@ -65,7 +65,7 @@ impl EventStore for PostgresStore {
         })
     }
 
-    fn select(&mut self, query: &Query) -> Result<Vec<Row>, StoreError> {
+    fn select(&mut self, query: &Query) -> Result<Vec<Row<'static>>, StoreError> {
         let mut select = || {
             let found = self.client.query(&text(query), &values(query))?;
             found.iter().map(cells::row).collect::<Result<Vec<_>, Error>>()

@@ -71,7 +71,7 @@ pub(crate) fn last_events_query(limit: u32) -> Query {
     Query::new("SELECT id, line FROM events ORDER BY id DESC LIMIT ?1").with(u64::from(limit))
 }
 
-fn event(row: Row) -> StoredEvent {
+fn event(row: Row<'static>) -> StoredEvent {
     let mut fields = Fields::new(row);
     StoredEvent { id: fields.integer().unwrap_or_default(), line: fields.required() }
 }

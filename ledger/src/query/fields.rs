@@ -3,17 +3,17 @@
 use crate::store::{Cell, Row};
 
 /// The values of a row that were not read yet.
-pub(super) struct Fields(std::vec::IntoIter<Cell>);
+pub(super) struct Fields(std::vec::IntoIter<Cell<'static>>);
 
 impl Fields {
-    pub(super) fn new(row: Row) -> Self {
+    pub(super) fn new(row: Row<'static>) -> Self {
         Self(row.into_cells().into_iter())
     }
 
     /// Returns the next value, if it is a text.
     pub(super) fn text(&mut self) -> Option<String> {
         match self.0.next() {
-            Some(Cell::Text(text)) => Some(text),
+            Some(Cell::Text(text)) => Some(text.into_owned()),
             _ => None,
         }
     }

@@ -50,6 +50,6 @@ impl SpoolBatch {
                 Err(error) => rejected(line, error),
             }
         }
-        store.append(events)
+        store.append(&events)
     }
 }

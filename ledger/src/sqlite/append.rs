@@ -21,7 +21,7 @@ impl Statements {
     }
 
     /// Adds events within a transaction.
-    pub(super) fn append(&self, connection: &Connection, events: Vec<EventLine<'_>>) -> Result<Appended> {
+    pub(super) fn append(&self, connection: &Connection, events: &[EventLine<'_>]) -> Result<Appended> {
         let mut appended = Appended::default();
         let mut new = Vec::with_capacity(events.len());
         let text =
@@ -42,10 +42,10 @@ impl Statements {
                 appended.repeated += 1;
             } else {
                 appended.added += 1;
-                new.push(event.into_rows());
+                new.push(event);
             }
         }
-        let rows = BatchRows::new(new);
+        let rows = BatchRows::new(&new);
         for table in rows.tables() {
             self.upsert(connection, table)?;
         }
@@ -58,14 +58,13 @@ impl Statements {
     /// Computes the row of a run anew.
     pub(super) fn update_run(&self, connection: &Connection, run_id: &str) -> Result<()> {
         let mut statement = connection.prepare_cached(&self.sources)?;
-        let sources: Vec<Row> =
+        let sources: Vec<Row<'static>> =
             statement.query_map([run_id], |row| read(row, RUN_SOURCES.columns.len()))?.collect::<Result<_>>()?;
-        let mut runs = MergedRows::new(&RUNS);
-        runs.extend(run_row(&sources));
-        self.upsert(connection, &runs)
+        let row = run_row(&sources).into_iter().collect();
+        self.upsert(connection, &MergedRows::new(&RUNS, row))
     }
 
-    fn upsert(&self, connection: &Connection, rows: &MergedRows) -> Result<()> {
+    fn upsert(&self, connection: &Connection, rows: &MergedRows<'_>) -> Result<()> {
         let name = rows.table().name;
         let Some((_, text)) = self.upserts.iter().find(|(table, _)| *table == name) else { return Ok(()) };
         let mut statement = connection.prepare_cached(text)?;
@@ -84,30 +83,26 @@ fn upsert(table: &Table) -> String {
 }
 
 /// Reads a row.
-pub(super) fn read(row: &rusqlite::Row<'_>, columns: usize) -> Result<Row> {
+pub(super) fn read(row: &rusqlite::Row<'_>, columns: usize) -> Result<Row<'static>> {
     (0..columns).map(|number| cell(row, number)).collect::<Result<Vec<_>>>().map(Row::from_cells)
 }
 
-fn cell(row: &rusqlite::Row<'_>, number: usize) -> Result<Cell> {
+fn cell(row: &rusqlite::Row<'_>, number: usize) -> Result<Cell<'static>> {
     use rusqlite::types::Value;
 
     Ok(match row.get(number)? {
         Value::Integer(number) => Cell::Integer(number),
-        Value::Text(text) => Cell::Text(text),
+        Value::Text(text) => Cell::from(text),
         Value::Null | Value::Real(_) | Value::Blob(_) => Cell::Null,
     })
 }
 
-impl ToSql for Cell {
+impl ToSql for Cell<'_> {
     fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
         match self {
             Cell::Null => rusqlite::types::Null.to_sql(),
             Cell::Integer(number) => number.to_sql(),
-            Cell::Text(text) => text.to_sql(),
+            Cell::Text(text) => Ok(ToSqlOutput::from(&**text)),
         }
-        .map(|output| match output {
-            ToSqlOutput::Borrowed(value) => ToSqlOutput::Borrowed(value),
-            other => other,
-        })
     }
 }

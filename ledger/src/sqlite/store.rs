@@ -65,7 +65,7 @@ impl SqliteStore {
 }
 
 impl EventStore for SqliteStore {
-    fn append(&mut self, events: Vec<EventLine<'_>>) -> Result<Appended, StoreError> {
+    fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError> {
         self.in_transaction(|connection, statements| statements.append(connection, events))
     }
 
@@ -77,7 +77,7 @@ impl EventStore for SqliteStore {
         })
     }
 
-    fn select(&mut self, query: &Query) -> Result<Vec<Row>, StoreError> {
+    fn select(&mut self, query: &Query) -> Result<Vec<Row<'static>>, StoreError> {
         let select = || {
             let mut statement = self.connection.prepare_cached(query.text())?;
             let columns = statement.column_count();

@@ -1,48 +1,87 @@
 //! The rows that follow from the events of a batch.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use crate::line::EventRows;
-use crate::tables::{HINTS, MergedRows, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, TOOL_CALLS};
+use crate::line::EventLine;
+use crate::tables::{HINTS, MergedRows, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, Row, TOOL_CALLS};
 
 /// The rows of a batch: one for each key, which costs less than one statement for each event.
 #[derive(Debug)]
-pub(crate) struct BatchRows {
-    tables: [MergedRows; 5],
-    runs: BTreeSet<String>,
+pub(crate) struct BatchRows<'a> {
+    tables: [MergedRows<'a>; 5],
+    runs: Vec<&'a str>,
 }
 
-impl BatchRows {
+/// The events of a source in a batch that say something about its row. All others would change nothing.
+struct SourceEvents<'a> {
+    first: &'a EventLine<'a>,
+    newest: &'a EventLine<'a>,
+    last: &'a EventLine<'a>,
+    starts_and_ends: Vec<&'a EventLine<'a>>,
+}
+
+impl<'a> BatchRows<'a> {
     /// Merges the rows of events.
-    pub(crate) fn new(events: impl IntoIterator<Item = EventRows>) -> Self {
-        let mut sources = MergedRows::new(&RUN_SOURCES);
-        let mut calls = MergedRows::new(&TOOL_CALLS);
-        let mut previews = MergedRows::new(&PREVIEWS);
-        let mut hints = MergedRows::new(&HINTS);
-        let mut policies = MergedRows::new(&POLICY_VERSIONS);
-        let mut runs = BTreeSet::new();
+    pub(crate) fn new(events: &[&'a EventLine<'a>]) -> Self {
+        let (mut calls, mut previews, mut hints, mut policies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for event in events {
-            if let Some(run_id) = event.source.cells()[0].as_text()
-                && !runs.contains(run_id)
-            {
-                runs.insert(run_id.to_owned());
-            }
-            sources.add(event.source);
-            calls.extend(event.call);
-            previews.extend(event.preview);
-            hints.extend(event.hint);
-            policies.extend(event.policy);
+            let rows = event.call_rows();
+            calls.extend(rows.call);
+            previews.extend(rows.preview);
+            hints.extend(rows.hint);
+            policies.extend(rows.policy);
         }
-        Self { tables: [sources, calls, previews, hints, policies], runs }
+        let sources = source_events(events);
+        let mut runs: Vec<&str> = sources.keys().map(|(run_id, _)| *run_id).collect();
+        runs.dedup();
+        let tables = [
+            MergedRows::new(&RUN_SOURCES, sources.into_values().flat_map(SourceEvents::rows).collect()),
+            MergedRows::new(&TOOL_CALLS, calls),
+            MergedRows::new(&PREVIEWS, previews),
+            MergedRows::new(&HINTS, hints),
+            MergedRows::new(&POLICY_VERSIONS, policies),
+        ];
+        Self { tables, runs }
     }
 
     /// Returns the rows of each table.
-    pub(crate) fn tables(&self) -> &[MergedRows] {
+    pub(crate) fn tables(&self) -> &[MergedRows<'a>] {
         &self.tables
     }
 
     /// Returns the runs whose rows change.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = &str> {
-        self.runs.iter().map(String::as_str)
+    pub(crate) fn runs(&self) -> &[&'a str] {
+        &self.runs
+    }
+}
+
+fn source_events<'a>(events: &[&'a EventLine<'a>]) -> BTreeMap<(&'a str, &'a str), SourceEvents<'a>> {
+    let mut sources = BTreeMap::new();
+    for event in events {
+        let source = sources.entry((event.run_id(), event.shim_id())).or_insert_with(|| SourceEvents {
+            first: event,
+            newest: event,
+            last: event,
+            starts_and_ends: Vec::new(),
+        });
+        if event.order() < source.first.order() {
+            source.first = event;
+        }
+        if event.ts() > source.newest.ts() {
+            source.newest = event;
+        }
+        if event.seq() > source.last.seq() {
+            source.last = event;
+        }
+        if event.is_start_or_end() {
+            source.starts_and_ends.push(event);
+        }
+    }
+    sources
+}
+
+impl<'a> SourceEvents<'a> {
+    fn rows(self) -> impl Iterator<Item = Row<'a>> {
+        [self.first, self.newest, self.last].into_iter().chain(self.starts_and_ends).map(EventLine::source_row)
     }
 }

@@ -8,13 +8,13 @@ use crate::line::EventLine;
 /// A store has one connection, and its calls are not concurrent. Several processes can have a store of the same database each.
 pub trait EventStore: Send {
     /// Adds events in one transaction, and makes them durable. Events that the store has are skipped.
-    fn append(&mut self, events: Vec<EventLine<'_>>) -> Result<Appended, StoreError>;
+    fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError>;
 
     /// States that the process of a source has died, if no end of the source is stored.
     fn mark_lost(&mut self, source: &SourceId) -> Result<(), StoreError>;
 
     /// Returns the rows of a query.
-    fn select(&mut self, query: &Query) -> Result<Vec<Row>, StoreError>;
+    fn select(&mut self, query: &Query) -> Result<Vec<Row<'static>>, StoreError>;
 
     /// Runs statements that change rows in one transaction. Returns the number of rows that changed.
     fn change(&mut self, statements: &[Query]) -> Result<u64, StoreError>;

@@ -6,7 +6,7 @@ use crate::tables::Cell;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     text: String,
-    values: Vec<Cell>,
+    values: Vec<Cell<'static>>,
 }
 
 impl Query {
@@ -17,8 +17,8 @@ impl Query {
 
     /// Adds the next value.
     #[must_use]
-    pub(crate) fn with(mut self, value: impl Into<Cell>) -> Self {
-        self.values.push(value.into());
+    pub(crate) fn with<'a>(mut self, value: impl Into<Cell<'a>>) -> Self {
+        self.values.push(value.into().into_owned());
         self
     }
 
@@ -28,8 +28,8 @@ impl Query {
     }
 
     /// Adds a value, and returns its placeholder.
-    pub(crate) fn bind(&mut self, value: impl Into<Cell>) -> String {
-        self.values.push(value.into());
+    pub(crate) fn bind<'a>(&mut self, value: impl Into<Cell<'a>>) -> String {
+        self.values.push(value.into().into_owned());
         format!("?{}", self.values.len())
     }
 
@@ -39,7 +39,7 @@ impl Query {
     }
 
     /// Returns the values.
-    pub fn values(&self) -> &[Cell] {
+    pub fn values(&self) -> &[Cell<'static>] {
         &self.values
     }
 }

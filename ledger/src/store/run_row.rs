@@ -9,16 +9,16 @@ pub(crate) const LOST_STATUS: &str = "FAILED";
 ///
 /// The run has ended when all sources have ended, and its status is their worst one. A source whose process died counts as failed
 /// and leaves the end of the run open. The identity of the run is that of the source whose first event is the earliest.
-pub(crate) fn run_row(sources: &[Row]) -> Option<Row> {
+pub(crate) fn run_row<'a>(sources: &'a [Row<'_>]) -> Option<Row<'a>> {
     let first = sources.iter().min_by_key(|source| source.get(&RUN_SOURCES, "first_event"))?;
     let known = |name: &'static str| {
         sources.iter().map(move |source| source.get(&RUN_SOURCES, name)).filter(|it| **it != Cell::Null)
     };
-    let is_closed = |source: &Row| has_ended(source) || is_lost(source);
+    let is_closed = |source: &Row<'_>| has_ended(source) || is_lost(source);
     let closed = sources.iter().all(is_closed);
     let worst = sources.iter().map(status).max_by_key(|status| (severity(status), *status));
     let ended_at = known("ended_at").max().filter(|_| sources.iter().all(has_ended));
-    let of_first = |name: &'static str| first.get(&RUN_SOURCES, name).clone();
+    let of_first = |name: &'static str| first.get(&RUN_SOURCES, name).borrow();
     Some(Row::new(
         &RUNS,
         [
@@ -29,8 +29,8 @@ pub(crate) fn run_row(sources: &[Row]) -> Option<Row> {
             of_first("principal"),
             of_first("workload_json"),
             started_at(sources),
-            known("last_event_at").max().cloned().into(),
-            ended_at.cloned().into(),
+            known("last_event_at").max().map(Cell::borrow).into(),
+            ended_at.map(Cell::borrow).into(),
             worst.filter(|_| closed).into(),
             of_first("metadata_json"),
         ],
@@ -38,26 +38,26 @@ pub(crate) fn run_row(sources: &[Row]) -> Option<Row> {
 }
 
 /// Returns the earliest start. Where no start was recorded, it is the time of the first event.
-fn started_at(sources: &[Row]) -> Cell {
-    let start = |source: &Row| match source.get(&RUN_SOURCES, "started_at") {
+fn started_at<'a>(sources: &'a [Row<'_>]) -> Cell<'a> {
+    let start = |source: &'a Row<'_>| match source.get(&RUN_SOURCES, "started_at") {
         Cell::Null => {
             let first = source.get(&RUN_SOURCES, "first_event").as_text()?;
             first.split(' ').next().map(Cell::from)
         }
-        stated => Some(stated.clone()),
+        stated => Some(stated.borrow()),
     };
     sources.iter().filter_map(start).min().into()
 }
 
-fn has_ended(source: &Row) -> bool {
+fn has_ended(source: &Row<'_>) -> bool {
     *source.get(&RUN_SOURCES, "ended_at") != Cell::Null
 }
 
-fn is_lost(source: &Row) -> bool {
+fn is_lost(source: &Row<'_>) -> bool {
     source.get(&RUN_SOURCES, "is_lost").as_integer() == Some(1)
 }
 
-fn status(source: &Row) -> &str {
+fn status<'a>(source: &'a Row<'_>) -> &'a str {
     let stated = source.get(&RUN_SOURCES, "status").as_text();
     if has_ended(source) { stated.unwrap_or_default() } else { LOST_STATUS }
 }

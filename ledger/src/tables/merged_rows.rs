@@ -2,40 +2,28 @@
 
 use std::collections::HashMap;
 
-use super::cell::Cell;
 use super::row::Row;
 use super::table::Table;
 
-/// Rows of a table with different keys, in the order in which the keys were first added.
+/// Rows of a table with different keys, in the order in which the keys first appear.
 #[derive(Debug)]
-pub(crate) struct MergedRows {
+pub(crate) struct MergedRows<'a> {
     table: &'static Table,
-    rows: Vec<Row>,
-    numbers: HashMap<Vec<Cell>, usize>,
+    rows: Vec<Row<'a>>,
 }
 
-impl MergedRows {
-    /// Creates an empty set of rows.
-    pub(crate) fn new(table: &'static Table) -> Self {
-        Self { table, rows: Vec::new(), numbers: HashMap::new() }
-    }
-
-    /// Adds rows.
-    pub(crate) fn extend(&mut self, rows: impl IntoIterator<Item = Row>) {
-        for row in rows {
-            self.add(row);
+impl<'a> MergedRows<'a> {
+    /// Merges the rows with equal keys.
+    pub(crate) fn new(table: &'static Table, rows: Vec<Row<'a>>) -> Self {
+        let places = places(table, &rows);
+        let mut merged: Vec<Row<'a>> = Vec::with_capacity(rows.len());
+        for (row, place) in rows.into_iter().zip(places) {
+            match merged.get_mut(place) {
+                Some(first) => first.merge(table, row),
+                None => merged.push(row),
+            }
         }
-    }
-
-    /// Adds a row, or merges it into the row with the same key.
-    pub(crate) fn add(&mut self, row: Row) {
-        let key = row.key(self.table);
-        if let Some(number) = self.numbers.get(key) {
-            self.rows[*number].merge(self.table, row);
-        } else {
-            self.numbers.insert(key.to_vec(), self.rows.len());
-            self.rows.push(row);
-        }
+        Self { table, rows: merged }
     }
 
     /// Returns the table.
@@ -44,7 +32,17 @@ impl MergedRows {
     }
 
     /// Returns the rows.
-    pub(crate) fn rows(&self) -> &[Row] {
+    pub(crate) fn rows(&self) -> &[Row<'a>] {
         &self.rows
     }
+}
+
+/// Returns the number of the key of each row.
+fn places(table: &Table, rows: &[Row<'_>]) -> Vec<usize> {
+    let mut numbers = HashMap::with_capacity(rows.len());
+    let place = |row| {
+        let next = numbers.len();
+        *numbers.entry(Row::key(row, table)).or_insert(next)
+    };
+    rows.iter().map(place).collect()
 }

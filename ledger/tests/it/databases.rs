@@ -102,7 +102,7 @@ fn create(location: &LedgerLocation) -> Box<dyn EventStore> {
 
 fn append(store: &mut dyn EventStore, lines: &[String]) -> Appended {
     let events = lines.iter().map(|line| EventLine::parse(line.as_bytes()).unwrap());
-    store.append(events.collect()).unwrap()
+    store.append(&events.collect::<Vec<_>>()).unwrap()
 }
 
 fn a_batch_is_added_once(location: &LedgerLocation) {

@@ -106,7 +106,7 @@ impl Ingested {
         if events.is_empty() {
             return Ok(());
         }
-        let appended = store.append(events).map_err(failed)?;
+        let appended = store.append(&events).map_err(failed)?;
         self.appended.added += appended.added;
         self.appended.repeated += appended.repeated;
         Ok(())
