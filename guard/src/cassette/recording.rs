@@ -8,11 +8,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::line_log::{LineLog, LineWriter, LockOptions, LogError};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Answer, Entry, Header, RequestKey, SCHEMA_VERSION, request_key};
-use crate::mcp::RequestId;
+use crate::mcp::{RequestId, Response};
 
 /// A cassette that is being recorded.
 #[derive(Debug)]
@@ -54,19 +54,6 @@ pub enum RecordingError {
     Serialise(#[from] serde_json::Error),
 }
 
-/// The members of a response that a cassette records.
-#[derive(Deserialize)]
-struct Response<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    method: Option<&'a RawValue>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
 impl Recording {
     /// Starts a cassette in a new file, which only this process writes.
     pub fn start(path: &Utf8Path, server_name: &str, redactor: Redactor) -> Result<Self, RecordingError> {
@@ -96,39 +83,26 @@ impl Recording {
         self.state().requests.insert(id.clone(), Request { key, params });
     }
 
-    /// Records the answers in a line of the server. Returns true if the list of tools has changed during the recording.
-    pub fn answers(&self, text: &str) -> Result<bool, RecordingError> {
-        let text = text.trim_ascii();
-        if !text.starts_with('[') {
-            return self.answer(text);
-        }
-        let elements: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-        elements.into_iter().try_fold(false, |changed, element| Ok(changed | self.answer(element.get())?))
+    /// Records answers of the server. Returns true if the list of tools has changed during the recording.
+    pub fn answers(&self, responses: &[Response<'_>]) -> Result<bool, RecordingError> {
+        responses.iter().try_fold(false, |changed, response| Ok(changed | self.answer(response)?))
     }
 
-    fn answer(&self, text: &str) -> Result<bool, RecordingError> {
-        let Ok(response) = serde_json::from_str::<Response<'_>>(text) else { return Ok(false) };
-        let id = response.id.filter(|_| response.method.is_none());
-        let Some(id) = id.and_then(|id| RequestId::parse(id.get().as_bytes())) else { return Ok(false) };
+    fn answer(&self, response: &Response<'_>) -> Result<bool, RecordingError> {
         let mut state = self.state();
-        let Some(request) = state.requests.remove(&id) else { return Ok(false) };
-        let (is_error, answer) = match (response.error, response.result) {
-            (Some(error), _) => (true, error.get()),
-            (None, Some(result)) => (false, result.get()),
-            (None, None) => return Ok(false),
-        };
-        let answer = self.redactor.text(answer, &mut Applied::default());
+        let Some(request) = state.requests.remove(&response.id) else { return Ok(false) };
+        let answer = self.redactor.text(response.payload, &mut Applied::default());
         let raw: &RawValue = serde_json::from_str(&answer)?;
         let params = request.params.as_deref().map(serde_json::from_str).transpose()?;
         let entry = Entry {
             method: request.key.method,
             params_hash: request.key.params_hash,
             params,
-            answer: if is_error { Answer::Error(raw) } else { Answer::Result(raw) },
+            answer: if response.is_error { Answer::Error(raw) } else { Answer::Result(raw) },
         };
         let path = self.path.clone();
         state.writer.append(&line(&entry)?).map_err(|source| RecordingError::Write { path, source })?;
-        if entry.method != "tools/list" || is_error {
+        if entry.method != "tools/list" || response.is_error {
             return Ok(false);
         }
         let before = state.tools.replace(answer.clone());

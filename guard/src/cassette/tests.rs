@@ -6,7 +6,7 @@ use counterproof_store::write::{Durability, write};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::mcp::RequestId;
+use crate::mcp::{RequestId, read_responses};
 
 fn id(number: u64) -> RequestId {
     RequestId::from_value(&json!(number)).unwrap()
@@ -50,7 +50,7 @@ fn equal_requests_get_the_recorded_answers_in_their_order() {
     for (number, text) in [(1, "first"), (2, "second"), (3, "other")] {
         let args = if number == 3 { json!({"x": 2}) } else { json!({"b": 1, "a": 1.0}) };
         recording.request(&id(number), "tools/call", Some(&call("echo", &args)));
-        recording.answers(&json!({"id": number, "result": {"text": text}}).to_string()).unwrap();
+        recording.answers(&read_responses(&json!({"id": number, "result": {"text": text}}).to_string())).unwrap();
     }
     drop(recording);
     let replay = folder.replay(OnMiss::Error);
@@ -63,14 +63,25 @@ fn equal_requests_get_the_recorded_answers_in_their_order() {
 }
 
 #[test]
+fn a_result_that_is_null_is_recorded() {
+    let folder = Folder::new();
+    let recording = folder.record(&[]);
+    recording.request(&id(1), "logging/setLevel", None);
+    recording.answers(&read_responses(r#"{"id":1,"result":null}"#)).unwrap();
+    drop(recording);
+    let answer = answered(&folder.replay(OnMiss::Error), 2, "logging/setLevel", None);
+    assert_eq!((answer.get("result"), answer.get("error")), (Some(&Value::Null), None));
+}
+
+#[test]
 fn a_handshake_is_answered_whatever_the_client_says_of_itself() {
     let folder = Folder::new();
     let recording = folder.record(&[]);
     recording.request(&id(0), "initialize", Some(r#"{"clientInfo":{"version":"1"}}"#));
     recording.request(&id(1), "tools/list", None);
     let batch = r#"[{"id":0,"result":{"serverInfo":1.50}},{"id":1,"error":{"code":-1}},{"id":5,"result":{}}]"#;
-    recording.answers(batch).unwrap();
-    recording.answers("not json").unwrap();
+    recording.answers(&read_responses(batch)).unwrap();
+    recording.answers(&read_responses("not json")).unwrap();
     drop(recording);
     let replay = folder.replay(OnMiss::Error);
     for _ in 0..2 {
@@ -86,11 +97,11 @@ fn with_a_server_only_recorded_calls_are_answered() {
     let folder = Folder::new();
     let recording = folder.record(&[]);
     recording.request(&id(1), "tools/list", None);
-    assert!(!recording.answers(r#"{"id":1,"result":{"tools":[{"name":"a"}]}}"#).unwrap());
+    assert!(!recording.answers(&read_responses(r#"{"id":1,"result":{"tools":[{"name":"a"}]}}"#)).unwrap());
     recording.request(&id(2), "tools/call", Some(&call("a", &json!({}))));
-    recording.answers(r#"{"id":2,"result":{}}"#).unwrap();
+    recording.answers(&read_responses(r#"{"id":2,"result":{}}"#)).unwrap();
     recording.request(&id(3), "tools/list", None);
-    assert!(recording.answers(r#"{"id":3,"result":{"tools":[]}}"#).unwrap(), "the tools have changed");
+    assert!(recording.answers(&read_responses(r#"{"id":3,"result":{"tools":[]}}"#)).unwrap(), "the tools have changed");
     drop(recording);
     let replay = folder.replay(OnMiss::Forward);
     assert!(replay.needs_server());
@@ -108,7 +119,7 @@ fn secrets_are_masked_and_calls_with_them_are_found_again() {
     let recording = folder.record(&["hunter2-hunter2"]);
     let params = call("login", &json!({"token": "hunter2-hunter2"}));
     recording.request(&id(1), "tools/call", Some(&params));
-    recording.answers(r#"{"id":1,"result":{"echo":"hunter2-hunter2"}}"#).unwrap();
+    recording.answers(&read_responses(r#"{"id":1,"result":{"echo":"hunter2-hunter2"}}"#)).unwrap();
     drop(recording);
     let text = std::fs::read_to_string(folder.path()).unwrap();
     assert!(!text.contains("hunter2"), "{text}");

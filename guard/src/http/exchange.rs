@@ -5,13 +5,12 @@ use std::sync::Arc;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::response::Parts;
 use axum::http::{HeaderMap, StatusCode};
-use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 
 use super::event_stream::EventStream;
 use super::message_buffer::{CollectedMessage, MessageBuffer};
 use super::open_requests::{OpenRequests, Scope};
-use crate::mcp::{RequestId, ResponseKind, read_responses};
+use crate::mcp::{RequestId, end_calls, end_scanned_call, read_responses};
 use crate::session::{CallResult, ResultBytes, Session};
 
 /// One request that was forwarded, and its response.
@@ -80,8 +79,9 @@ impl Exchange {
     /// A request that is only accepted is answered on another stream.
     fn wait_elsewhere(&mut self) {
         for (id, call) in self.calls.drain(..) {
-            if matches!(self.scope, Scope::Exchange(_)) && self.open.remove(&self.scope, &id, &call) {
-                self.open.insert(Scope::Unnamed, id, call);
+            let key = (self.scope.clone(), id);
+            if matches!(self.scope, Scope::Exchange(_)) && self.open.remove(&key, &call) {
+                self.open.insert((Scope::Unnamed, key.1), call);
             }
         }
     }
@@ -106,7 +106,7 @@ impl Exchange {
 
     /// True if no call of the request waits for its result.
     pub(super) fn is_idle(&self) -> bool {
-        !self.calls.iter().any(|(id, call)| self.open.is_waiting(&self.scope, id, call))
+        !self.calls.iter().any(|(id, call)| self.open.is_waiting(&(self.scope.clone(), id.clone()), call))
     }
 
     /// Ends the response. Has no effect the second time.
@@ -126,7 +126,7 @@ impl Exchange {
             return;
         }
         for (id, call) in std::mem::take(&mut self.calls) {
-            if self.open.remove(&self.scope, &id, &call) {
+            if self.open.remove(&(self.scope.clone(), id), &call) {
                 self.session.end(&call, self.unanswered(end));
             }
         }
@@ -135,14 +135,7 @@ impl Exchange {
     /// The end of a call without a result.
     fn unanswered(&self, end: ResponseEnd) -> CallResult<'static> {
         let (class, message, code) = match end {
-            ResponseEnd::ClientGone => {
-                return CallResult {
-                    status: CallStatus::Cancelled,
-                    error: None,
-                    bytes_out: 0,
-                    result: ResultBytes::None,
-                };
-            }
+            ResponseEnd::ClientGone => return CallResult::cancelled(),
             ResponseEnd::Broken => {
                 (ErrorClass::Transport, "the connection to the server ended before the result".to_owned(), None)
             }
@@ -181,29 +174,12 @@ impl Reader {
 
 /// Records the ends of the calls that a message answers.
 fn record(session: &Session, open: &OpenRequests, scope: &Scope, message: &CollectedMessage) {
+    let take = |id: &RequestId| open.take(&(scope.clone(), id.clone()));
     match message {
         CollectedMessage::Whole(bytes) => {
             let Ok(text) = std::str::from_utf8(bytes) else { return };
-            for response in read_responses(text) {
-                let Some(call) = open.take(scope, &response.id) else { continue };
-                let result = ResultBytes::Inspected(response.payload.as_bytes());
-                end(session, &call, response.kind, response.text.len() as u64, result);
-            }
+            end_calls(session, &read_responses(text), take);
         }
-        CollectedMessage::Scanned { found, length } => {
-            let (Some(id), Some(kind)) = (&found.id, &found.response) else { return };
-            let Some(call) = open.take(scope, id) else { return };
-            let hash = found.payload_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b""));
-            end(session, &call, kind.clone(), *length, ResultBytes::TooLarge { hash });
-        }
+        CollectedMessage::Scanned { found, length } => end_scanned_call(session, found, *length, take),
     }
-}
-
-fn end(session: &Session, call: &CallId, kind: ResponseKind, bytes_out: u64, result: ResultBytes<'_>) {
-    let (status, error) = match kind {
-        ResponseKind::InputRequired { request_state } => return session.wait_for_input(call, request_state),
-        ResponseKind::Result => (CallStatus::Ok, None),
-        ResponseKind::Failed { status, error } => (status, Some(error)),
-    };
-    session.end(call, CallResult { status, error, bytes_out, result });
 }

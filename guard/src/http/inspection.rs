@@ -1,19 +1,19 @@
 //! From the client to the server: decides about the calls in a request.
 
-use std::borrow::Cow;
+use std::convert::Infallible;
 
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
-use counterproof_artifact::Sha256Digest;
-use counterproof_ledger::event::{Action, CallId, CallStatus};
+use counterproof_ledger::event::CallId;
 
 use super::mirrored_headers::{HEADER_MISMATCH, contradiction};
 use super::open_requests::{OpenRequests, Scope};
 use super::request_body::RequestBody;
 use crate::mcp::{
-    ClientMessage, RequestId, Revision, ScannedMessage, Scanner, ToolCall, read_client_message, refusal_message,
+    Answers, ClientMessage, Decided, MessageHandler, RequestId, Scanner, ToServer, decide_messages, decide_scanned,
+    error_message, read_client_messages, uninspected_message,
 };
-use crate::session::{CallResult, IncomingArgs, IncomingCall, Problem, Refusal, ResultBytes, Retry, Session, Verdict};
+use crate::session::{Problem, Session};
 
 /// Decides about the calls of one request.
 pub(super) struct Inspection<'a> {
@@ -56,12 +56,31 @@ pub(super) struct Answer {
     pub(super) terminates: bool,
 }
 
-/// The decisions about the messages of one request.
-#[derive(Default)]
-struct Decisions<'t> {
-    kept: Vec<&'t str>,
-    calls: Vec<(RequestId, CallId)>,
-    refusals: Vec<(Box<Refusal>, Option<String>)>,
+/// The calls of one request that are forwarded.
+struct Calls<'a> {
+    open: &'a OpenRequests,
+    scope: &'a Scope,
+    forwarded: Vec<(RequestId, CallId)>,
+}
+
+impl MessageHandler for Calls<'_> {
+    type Error = Infallible;
+
+    const FRAME_BYTES: u64 = 0;
+
+    fn forwarded(&mut self, id: &RequestId, call: CallId) {
+        self.open.insert((self.scope.clone(), id.clone()), call.clone());
+        self.forwarded.push((id.clone(), call));
+    }
+
+    fn cancelled(&mut self, id: &RequestId) -> Option<CallId> {
+        let of = |scope: &Scope| self.open.take(&(scope.clone(), id.clone()));
+        of(self.scope).or_else(|| of(&Scope::Unnamed))
+    }
+
+    fn answers(&mut self, _message: &ClientMessage<'_>) -> Result<bool, Infallible> {
+        Ok(false)
+    }
 }
 
 impl Inspection<'_> {
@@ -80,48 +99,18 @@ impl Inspection<'_> {
     }
 
     fn small(&self, bytes: Vec<u8>) -> Inspected {
-        let messages = match std::str::from_utf8(&bytes) {
-            Ok(text) => read_client_message(text).map_err(|error| error.to_string()),
-            Err(_) => Err("the body is not UTF-8".to_owned()),
-        };
-        let messages = match messages {
+        let messages = match read_client_messages(&bytes) {
             Ok(messages) => messages,
             Err(_) if self.is_form(&bytes) => return forward(RequestBody::Small(bytes)),
-            Err(problem) => return self.uninspected(RequestBody::Small(bytes), &problem),
+            Err(problem) => return self.uninspected(RequestBody::Small(bytes), &problem.to_string()),
         };
-        if let Some(answer) = self.mirrored(&messages) {
+        if let Some(answer) = self.mirrored(&messages.messages) {
             return Inspected::Answer(answer);
         }
-        let is_batch = bytes.trim_ascii_start().starts_with(b"[");
-        let mut decisions = Decisions::default();
-        for message in &messages {
-            match message {
-                ClientMessage::Other { text, cancels, .. } => {
-                    if let Some(id) = cancels {
-                        self.cancel(id);
-                    }
-                    decisions.kept.push(text);
-                }
-                ClientMessage::Call(call) => {
-                    let size = if is_batch { call.text.len() } else { bytes.len() };
-                    self.call(call, size as u64, &mut decisions);
-                }
-            }
-        }
-        let id = messages.first().filter(|_| !is_batch).and_then(message_id).cloned();
-        let Decisions { kept, calls, refusals } = decisions;
-        let rest = is_batch.then(|| format!("[{}]", kept.join(",")).into_bytes());
-        let is_forwarded = !kept.is_empty();
-        drop(messages);
-        if refusals.is_empty() {
-            return Inspected::Forward(Forwarded { calls, id, ..plain(RequestBody::Small(bytes)) });
-        }
-        let (answers, terminates) = self.refuse(refusals);
-        if !is_forwarded {
-            return Inspected::Answer(Answer::new(&answers, is_batch, terminates));
-        }
-        let body = RequestBody::Small(rest.unwrap_or(bytes));
-        Inspected::Forward(Forwarded { calls, id, answers, terminates, ..plain(body) })
+        let mut calls = self.calls();
+        let Ok(decided) = decide_messages(self.session, &messages, &mut calls);
+        let id = messages.messages.first().filter(|_| !messages.is_batch).and_then(request_id).cloned();
+        decided_request(RequestBody::Small(bytes), decided, calls.forwarded, id)
     }
 
     /// Decides about a body that is larger than the limit of the inspection.
@@ -132,92 +121,18 @@ impl Inspection<'_> {
         }
         let found = scanner.finish();
         if !found.is_object {
-            return self.uninspected(body, "the body is larger than the guard inspects, and is no JSON object");
+            return self.uninspected(body, "the body is larger than the guard inspects, and is not a JSON object");
         }
-        let is_call = found.method.as_deref() == Some("tools/call") || found.problem.is_some();
-        if let Some(answer) = self.contradicted(is_call.then_some(&*found.tool_name), found.id.as_ref()) {
+        if let Some(answer) = self.contradicted(found.is_call().then_some(&*found.tool_name), found.id.as_ref()) {
             return Inspected::Answer(answer);
         }
-        if !is_call {
-            return Inspected::Forward(Forwarded { id: found.id, ..plain(body) });
-        }
-        let mut decisions = Decisions::default();
-        self.large_call(&found, body.len(), &mut decisions);
-        if decisions.refusals.is_empty() {
-            return Inspected::Forward(Forwarded { calls: decisions.calls, id: found.id, ..plain(body) });
-        }
-        let (answers, terminates) = self.refuse(decisions.refusals);
-        Inspected::Answer(Answer::new(&answers, false, terminates))
+        let mut calls = self.calls();
+        let decided = decide_scanned(self.session, &found, body.len(), &mut calls);
+        decided_request(body, decided, calls.forwarded, found.id)
     }
 
-    fn large_call(&self, found: &ScannedMessage, bytes_in: u64, decisions: &mut Decisions<'_>) {
-        let hash = found.args_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b"{}"));
-        let args = match &found.problem {
-            Some(problem) => IncomingArgs::Ambiguous { hash, problem: problem.to_string() },
-            None => IncomingArgs::TooLarge { hash },
-        };
-        let retry = found.is_retry.then_some(Retry { request_state: found.request_state.as_deref() });
-        let incoming = IncomingCall { tool_name: &found.tool_name, args, bytes_in, timeout_ms: None, retry };
-        self.begin(&incoming, found.id.as_ref(), revision(found.is_stateless), decisions);
-    }
-
-    fn call<'t>(&self, call: &ToolCall<'t>, bytes_in: u64, decisions: &mut Decisions<'t>) {
-        let args = match &call.args {
-            Ok(value) => IncomingArgs::Inspected { value, text: Cow::Borrowed(&*call.args_text) },
-            Err(problem) => IncomingArgs::Ambiguous { hash: call.raw_hash(), problem: problem.to_string() },
-        };
-        let retry = call.is_retry.then_some(Retry { request_state: call.request_state.as_deref() });
-        let incoming = IncomingCall { tool_name: &call.tool_name, args, bytes_in, timeout_ms: None, retry };
-        if self.begin(&incoming, call.id.as_ref(), revision(call.is_stateless), decisions) {
-            decisions.kept.push(call.text);
-        }
-    }
-
-    /// Decides about a call. Returns true if it is forwarded.
-    fn begin(
-        &self,
-        incoming: &IncomingCall<'_>,
-        id: Option<&RequestId>,
-        revision: Revision,
-        decisions: &mut Decisions<'_>,
-    ) -> bool {
-        match self.session.begin(incoming) {
-            Verdict::Forward(call) => {
-                if let Some(id) = id {
-                    self.open.insert(self.scope.clone(), id.clone(), call.clone());
-                    decisions.calls.push((id.clone(), call));
-                }
-                true
-            }
-            Verdict::Refuse(refusal) => {
-                // A message without an id gets no answer.
-                let responses = self.session.policy().responses();
-                let answer = id.map(|id| refusal_message(&refusal, id, responses, revision));
-                decisions.refusals.push((refusal, answer));
-                false
-            }
-        }
-    }
-
-    /// Records refusals. A call is recorded before it is answered. Returns the answers, and whether a rule ended the run.
-    fn refuse(&self, refusals: Vec<(Box<Refusal>, Option<String>)>) -> (Vec<String>, bool) {
-        let mut answers = Vec::new();
-        let mut terminates = false;
-        for (refusal, answer) in refusals {
-            self.session.refused(&refusal, answer.as_ref().map_or(0, |answer| answer.len() as u64));
-            terminates |= refusal.decision.action == Action::TerminateRun;
-            answers.extend(answer);
-        }
-        (answers, terminates)
-    }
-
-    fn cancel(&self, id: &RequestId) {
-        let call = self.open.take(self.scope, id).or_else(|| self.open.take(&Scope::Unnamed, id));
-        if let Some(call) = call {
-            let result =
-                CallResult { status: CallStatus::Cancelled, error: None, bytes_out: 0, result: ResultBytes::None };
-            self.session.end(&call, result);
-        }
+    const fn calls(&self) -> Calls<'_> {
+        Calls { open: self.open, scope: self.scope, forwarded: Vec::new() }
     }
 
     /// Checks the headers that repeat parts of the body. Returns the answer to a request that contradicts itself.
@@ -227,7 +142,7 @@ impl Inspection<'_> {
                 ClientMessage::Call(call) => Some(&*call.tool_name),
                 ClientMessage::Other { .. } => None,
             };
-            self.contradicted(tool, message_id(message))
+            self.contradicted(tool, request_id(message))
         })
     }
 
@@ -236,7 +151,7 @@ impl Inspection<'_> {
         self.session.report(Problem::Uninspected, problem);
         self.session.fails_closed().then(|| Answer {
             status: StatusCode::BAD_REQUEST,
-            body: json_rpc_error(id, HEADER_MISMATCH, problem),
+            body: error_message(id, HEADER_MISMATCH, problem),
             terminates: false,
         })
     }
@@ -247,10 +162,9 @@ impl Inspection<'_> {
         if !self.session.fails_closed() {
             return forward(body);
         }
-        let problem = format!("the guard cannot inspect the message, and the policy refuses such messages: {problem}");
         Inspected::Answer(Answer {
             status: StatusCode::BAD_REQUEST,
-            body: json_rpc_error(None, -32700, &problem),
+            body: uninspected_message(problem),
             terminates: false,
         })
     }
@@ -264,40 +178,35 @@ impl Inspection<'_> {
 }
 
 impl Answer {
-    fn new(answers: &[String], is_batch: bool, terminates: bool) -> Self {
-        let body = match answers {
-            [] => String::new(),
-            answers if is_batch => format!("[{}]", answers.join(",")),
-            answers => answers.concat(),
-        };
+    fn new(answers: &Answers) -> Self {
+        let body = answers.message().unwrap_or_default();
         // A message without an id is accepted, as a notification is.
         let status = if body.is_empty() { StatusCode::ACCEPTED } else { StatusCode::OK };
-        Self { status, body, terminates }
+        Self { status, body, terminates: answers.terminates }
     }
-}
-
-/// Formats a JSON-RPC error of the proxy.
-pub(super) fn json_rpc_error(id: Option<&RequestId>, code: i64, message: &str) -> String {
-    let message = serde_json::Value::from(message);
-    let id = id.map_or("null", RequestId::as_json);
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
 }
 
 fn forward(body: RequestBody) -> Inspected {
-    Inspected::Forward(plain(body))
+    Inspected::Forward(Forwarded { body, calls: Vec::new(), id: None, answers: Vec::new(), terminates: false })
 }
 
-fn plain(body: RequestBody) -> Forwarded {
-    Forwarded { body, calls: Vec::new(), id: None, answers: Vec::new(), terminates: false }
+/// Turns decisions into a request to the server or an answer.
+fn decided_request(
+    body: RequestBody,
+    decided: Decided,
+    calls: Vec<(RequestId, CallId)>,
+    id: Option<RequestId>,
+) -> Inspected {
+    let Decided { to_server, answers } = decided;
+    let body = match to_server {
+        ToServer::Unchanged => body,
+        ToServer::Rest(rest) => RequestBody::Small(rest.into_bytes()),
+        ToServer::Nothing => return Inspected::Answer(Answer::new(&answers)),
+    };
+    Inspected::Forward(Forwarded { body, calls, id, answers: answers.texts, terminates: answers.terminates })
 }
 
-fn message_id<'a>(message: &'a ClientMessage<'_>) -> Option<&'a RequestId> {
-    match message {
-        ClientMessage::Other { id, method, .. } => id.as_ref().filter(|_| method.is_some()),
-        ClientMessage::Call(call) => call.id.as_ref(),
-    }
-}
-
-const fn revision(is_stateless: bool) -> Revision {
-    if is_stateless { Revision::Stateless } else { Revision::WithInitialize }
+/// Returns the id of a request. A response has none of its own.
+fn request_id<'a>(message: &'a ClientMessage<'_>) -> Option<&'a RequestId> {
+    message.id().filter(|_| message.method().is_some())
 }

@@ -7,17 +7,17 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use counterproof_ledger::event::CallStatus;
 use tokio::sync::watch;
 
 use super::exchange::{Exchange, ResponseEnd};
-use super::inspection::{Answer, Forwarded, Inspected, Inspection, json_rpc_error};
+use super::inspection::{Answer, Forwarded, Inspected, Inspection};
 use super::open_requests::{OpenRequests, Scope};
 use super::request_body::RequestBody;
 use super::response_body::ResponseBody;
 use super::upstream::{self, Upstream};
 use super::{PeerRules, headers};
-use crate::session::{CallResult, MAX_INSPECT_BYTES, ResultBytes, Session};
+use crate::mcp::error_message;
+use crate::session::{CallResult, MAX_INSPECT_BYTES, Session};
 
 /// The header that names a session of the protocol.
 const SESSION_ID: &str = "mcp-session-id";
@@ -62,7 +62,7 @@ impl Proxy {
     pub(super) async fn handle(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         if let Err(problem) = self.peers.check(&parts.uri, &parts.headers) {
-            let body = json_rpc_error(None, INVALID_REQUEST, &problem.to_string());
+            let body = error_message(None, INVALID_REQUEST, &problem.to_string());
             return answer(StatusCode::FORBIDDEN, body);
         }
         // A client that breaks off has gone, and reads no answer.
@@ -108,7 +108,7 @@ impl Proxy {
             Err(error) => {
                 exchange.end(ResponseEnd::Broken);
                 let problem = upstream::failure(&error);
-                return answer(StatusCode::BAD_GATEWAY, json_rpc_error(id.as_ref(), INTERNAL_ERROR, problem));
+                return answer(StatusCode::BAD_GATEWAY, error_message(id.as_ref(), INTERNAL_ERROR, problem));
             }
         };
         if parts.method == Method::DELETE && response.status().is_success() {
@@ -122,10 +122,8 @@ impl Proxy {
         if !matches!(scope, Scope::Session(_)) {
             return;
         }
-        for call in self.open.take_all(scope) {
-            let result =
-                CallResult { status: CallStatus::Cancelled, error: None, bytes_out: 0, result: ResultBytes::None };
-            self.session.end(&call, result);
+        for call in self.open.take_all(|(of, _)| of == scope) {
+            self.session.end(&call, CallResult::cancelled());
         }
     }
 

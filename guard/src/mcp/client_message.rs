@@ -18,6 +18,20 @@ pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersi
 /// The characters between the tokens of JSON. Other white space makes a text invalid.
 pub(super) const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
+/// The method of tool calls.
+pub(super) const TOOLS_CALL: &str = "tools/call";
+
+/// The messages of one line or body.
+#[derive(Debug)]
+pub struct ClientMessages<'a> {
+    /// The message, or the messages of a batch.
+    pub messages: Vec<ClientMessage<'a>>,
+    /// True for a batch.
+    pub is_batch: bool,
+    /// Size of the line or body.
+    pub bytes: u64,
+}
+
 /// A message of the client, or an element of a batch.
 #[derive(Debug)]
 pub enum ClientMessage<'a> {
@@ -59,8 +73,6 @@ pub struct ToolCall<'a> {
     pub request_state: Option<String>,
     /// True if the request states its protocol revision, as stateless requests do.
     pub is_stateless: bool,
-    /// The token by which the client wants to be told about progress, as JSON text.
-    pub progress_token: Option<String>,
 }
 
 /// Why a tool call is ambiguous.
@@ -94,6 +106,47 @@ impl ToolCall<'_> {
     }
 }
 
+impl<'a> ClientMessage<'a> {
+    /// The text.
+    pub fn text(&self) -> &'a str {
+        match self {
+            ClientMessage::Other { text, .. } => text,
+            ClientMessage::Call(call) => call.text,
+        }
+    }
+
+    /// The method, or none for a response.
+    pub fn method(&self) -> Option<&str> {
+        match self {
+            ClientMessage::Other { method, .. } => method.as_deref(),
+            ClientMessage::Call(_) => Some(TOOLS_CALL),
+        }
+    }
+
+    /// The id.
+    pub fn id(&self) -> Option<&RequestId> {
+        match self {
+            ClientMessage::Other { id, .. } => id.as_ref(),
+            ClientMessage::Call(call) => call.id.as_ref(),
+        }
+    }
+
+    /// The text of the parameters.
+    pub fn params(&self) -> Option<&'a str> {
+        match self {
+            ClientMessage::Other { params, .. } => *params,
+            ClientMessage::Call(call) => call.params,
+        }
+    }
+}
+
+/// Reads the messages of one line or body.
+pub fn read_client_messages(bytes: &[u8]) -> Result<ClientMessages<'_>, StrictError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| StrictError::NotUtf8)?;
+    let is_batch = text.trim_start_matches(JSON_WHITESPACE).starts_with('[');
+    Ok(ClientMessages { messages: read_client_message(text)?, is_batch, bytes: bytes.len() as u64 })
+}
+
 /// Reads a message of the client, or each message of a batch.
 pub fn read_client_message(text: &str) -> Result<Vec<ClientMessage<'_>>, StrictError> {
     let trimmed = text.trim_matches(JSON_WHITESPACE);
@@ -117,7 +170,7 @@ fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let parts = deserializer.deserialize_map(PartsVisitor).and_then(|parts| deserializer.end().map(|()| parts));
     let parts = parts.map_err(|error| invalid(&error))?;
-    let is_call = parts.methods.iter().any(|method| method == "tools/call");
+    let is_call = parts.methods.iter().any(|method| method == TOOLS_CALL);
     if !is_call && parts.look_alike.as_ref().is_none_or(|(_, known)| *known != "method") {
         let cancels = parts
             .methods
@@ -147,7 +200,6 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
         is_retry: false,
         request_state: None,
         is_stateless: false,
-        progress_token: None,
     };
     let mut message = match parse_strict(text.as_bytes()) {
         Ok(message) => message,
@@ -166,9 +218,7 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
     params.get("name").and_then(Value::as_str).unwrap_or_default().clone_into(&mut call.tool_name);
     call.is_retry = params.get("inputResponses").is_some() || params.get("requestState").is_some();
     call.request_state = params.get("requestState").map(state_text);
-    let meta = params.get("_meta");
-    call.is_stateless = meta.is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some());
-    call.progress_token = meta.and_then(|meta| meta.get("progressToken")).map(Value::to_string);
+    call.is_stateless = params.get("_meta").is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some());
     call.args = match (look_alike, params.get("name"), params.get("arguments")) {
         (Some((key, known)), _, _) => Err(ToolCallProblem::LookAlike { key, known }),
         (None, Some(Value::String(_)), None | Some(Value::Null)) => Ok(Value::Object(serde_json::Map::new())),
@@ -259,7 +309,6 @@ mod tests {
         assert_eq!(call.args.unwrap(), json!({"force": true}));
         assert_eq!(call.id, RequestId::parse(br#""a""#));
         assert!(call.is_stateless && !call.is_retry);
-        assert_eq!(call.progress_token.as_deref(), Some("7"));
     }
 
     #[test]

@@ -1,17 +1,26 @@
-//! Messages of the Model Context Protocol: which of them are tool calls, and how a refused call is answered.
+//! Messages of the Model Context Protocol: which of them are tool calls, what is decided about them, and how a refused call is
+//! answered.
 //!
-//! The module knows JSON-RPC and MCP, and no transport: standard input and output, and HTTP, carry the same messages.
+//! The module handles JSON-RPC and MCP, and no transport: standard input and output, and HTTP, carry the same messages.
 
+mod call_ends;
 mod client_message;
 mod keys;
+mod message_decisions;
+mod pending_calls;
 mod refusal_message;
 mod request_id;
 mod scanner;
 mod server_message;
 mod strict_json;
 
-pub use client_message::{ClientMessage, ToolCall, ToolCallProblem, read_client_message};
-pub use refusal_message::{RefusalStyle, Revision, invalid_message, refusal_message};
+pub use call_ends::{end_calls, end_scanned_call};
+pub use client_message::{
+    ClientMessage, ClientMessages, ToolCall, ToolCallProblem, read_client_message, read_client_messages,
+};
+pub use message_decisions::{Answers, Decided, MessageHandler, ToServer, decide_messages, decide_scanned};
+pub use pending_calls::PendingCalls;
+pub use refusal_message::{RefusalStyle, Revision, error_message, refusal_message, uninspected_message};
 pub use request_id::RequestId;
 pub use scanner::{ScannedMessage, Scanner};
 pub use server_message::{Response, ResponseKind, read_responses};

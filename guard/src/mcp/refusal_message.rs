@@ -7,6 +7,9 @@ use super::RequestId;
 use crate::policy::{DenyAs, Responses};
 use crate::session::Refusal;
 
+/// The JSON-RPC code of messages that are not valid.
+const PARSE_ERROR: i64 = -32700;
+
 /// The revision of the protocol, as far as refusals depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revision {
@@ -66,9 +69,17 @@ pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses,
     message.to_string()
 }
 
-/// Formats the answer to a message that is no valid JSON-RPC message.
-pub fn invalid_message(message: &str) -> String {
-    json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": message}}).to_string()
+/// Formats the answer to a message that cannot be inspected.
+pub fn uninspected_message(problem: &str) -> String {
+    let message = format!("the guard cannot inspect the message, and the policy refuses such messages: {problem}");
+    error_message(None, PARSE_ERROR, &message)
+}
+
+/// Formats a JSON-RPC error. Without an id, its id is `null`.
+pub fn error_message(id: Option<&RequestId>, code: i64, message: &str) -> String {
+    let id = id.map_or("null", RequestId::as_json);
+    let message = Value::from(message);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
 }
 
 const fn code(action: Action, responses: &Responses) -> i32 {

@@ -20,6 +20,8 @@ pub struct Response<'a> {
     pub id: RequestId,
     /// What the response says.
     pub kind: ResponseKind,
+    /// True if the response has `error` instead of `result`.
+    pub is_error: bool,
     /// The text of the response.
     pub text: &'a str,
     /// The text of `result`, or of `error`.
@@ -99,8 +101,12 @@ fn read_one(text: &str) -> Option<Response<'_>> {
     }
     let id = RequestId::parse(wire.id?.get().as_bytes())?;
     match (wire.error, wire.result) {
-        (Some(error), _) => Some(Response { id, kind: failed(error.get()), text, payload: error.get() }),
-        (_, Some(result)) => Some(Response { id, kind: result_kind(result.get()), text, payload: result.get() }),
+        (Some(error), _) => {
+            Some(Response { id, kind: failed(error.get()), is_error: true, text, payload: error.get() })
+        }
+        (_, Some(result)) => {
+            Some(Response { id, kind: result_kind(result.get()), is_error: false, text, payload: result.get() })
+        }
         _ => None,
     }
 }

@@ -13,6 +13,9 @@ pub enum StrictError {
     /// A key occurs twice in an object.
     #[error("the key `{0}` occurs twice in an object")]
     DuplicateKey(String),
+    /// The text is not UTF-8.
+    #[error("the message is not UTF-8")]
+    NotUtf8,
     /// The text is not JSON, or is nested too deeply.
     #[error("invalid JSON: {0}")]
     Invalid(String),
@@ -138,6 +141,7 @@ mod tests {
                 Ok(value) => prop_assert_eq!(Some(value), expected),
                 Err(StrictError::Invalid(_)) => prop_assert_eq!(None, expected),
                 Err(StrictError::DuplicateKey(_)) => {}
+                Err(StrictError::NotUtf8) => prop_assert!(false, "the text is UTF-8"),
             }
         }
     }

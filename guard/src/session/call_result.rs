@@ -16,6 +16,13 @@ pub struct CallResult<'a> {
     pub result: ResultBytes<'a>,
 }
 
+impl CallResult<'_> {
+    /// The end of a call that the client has cancelled.
+    pub const fn cancelled() -> Self {
+        Self { status: CallStatus::Cancelled, error: None, bytes_out: 0, result: ResultBytes::None }
+    }
+}
+
 /// The result of a call.
 #[derive(Debug)]
 pub enum ResultBytes<'a> {

@@ -14,8 +14,6 @@ pub struct IncomingCall<'a> {
     pub args: IncomingArgs<'a>,
     /// Size of the request in bytes.
     pub bytes_in: u64,
-    /// The time limit that the client states, in milliseconds.
-    pub timeout_ms: Option<u64>,
     /// Set if the request answers questions of the server about an earlier request.
     pub retry: Option<Retry<'a>>,
 }

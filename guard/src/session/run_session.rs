@@ -218,7 +218,8 @@ impl Session {
             preview,
             seq,
             tags: decision.tags.clone(),
-            timeout_ms: incoming.timeout_ms,
+            // MCP requests state no time limit.
+            timeout_ms: None,
             args_stream_hash,
         };
         self.sink.record(EventBody::ToolCallStart { call: start })?;

@@ -102,7 +102,7 @@ fn begin(session: &Session, tool: &str, args: &Value) -> Verdict {
 fn begin_retry(session: &Session, tool: &str, args: &Value, retry: Option<Retry<'_>>) -> Verdict {
     let text = Cow::Owned(args.to_string());
     let args = IncomingArgs::Inspected { value: args, text };
-    session.begin(&IncomingCall { tool_name: tool, args, bytes_in: 10, timeout_ms: None, retry })
+    session.begin(&IncomingCall { tool_name: tool, args, bytes_in: 10, retry })
 }
 
 fn ok(result: &[u8]) -> CallResult<'_> {
@@ -220,7 +220,7 @@ fn large_arguments_and_results_have_a_hash_and_no_preview() {
     let (session, sink) = session(None, &[]);
     let hash = Sha256Digest::from_bytes(b"large");
     let args = IncomingArgs::TooLarge { hash };
-    let call = session.begin(&IncomingCall { tool_name: "write", args, bytes_in: 9, timeout_ms: None, retry: None });
+    let call = session.begin(&IncomingCall { tool_name: "write", args, bytes_in: 9, retry: None });
     let result = ResultBytes::TooLarge { hash };
     let result = CallResult { status: CallStatus::Ok, error: None, bytes_out: 9, result };
     session.end(&forwarded(call), result);
@@ -263,8 +263,7 @@ fn calls_that_cannot_be_recorded_are_refused_unless_the_policy_fails_open() {
 fn a_request_on_which_parsers_disagree_is_refused_in_every_mode() {
     let (session, sink) = session(None, &[]);
     let args = IncomingArgs::Ambiguous { hash: Sha256Digest::from_bytes(b"x"), problem: "twice".to_owned() };
-    let refusal =
-        refused(session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, timeout_ms: None, retry: None }));
+    let refusal = refused(session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None }));
     assert_eq!(refusal.decision.explain.reason_code, "AMBIGUOUS_REQUEST");
     session.refused(&refusal, 60);
     assert_eq!(sink.ends()[0].bytes_out, 60);

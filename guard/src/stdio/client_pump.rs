@@ -1,23 +1,18 @@
 //! From the client to the server: forwards every message but the refused calls.
 
-use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-use counterproof_artifact::Sha256Digest;
-use counterproof_ledger::event::{Action, CallStatus};
+use counterproof_ledger::event::CallId;
 use counterproof_store::spill_buffer::SpillBuffer;
 
-use super::answered_call::end_call;
-use super::{ClientOutput, LineReader, PendingCalls, Piece};
+use super::{ClientOutput, LineReader, Piece};
 use crate::cassette::{Cassette, Replayed};
 use crate::mcp::{
-    ClientMessage, RequestId, Revision, ScannedMessage, Scanner, ToolCall, invalid_message, read_client_message,
-    read_responses, refusal_message,
+    Answers, ClientMessage, MessageHandler, PendingCalls, RequestId, ScannedMessage, Scanner, ToServer,
+    decide_messages, decide_scanned, end_calls, read_client_message, read_client_messages, read_responses,
+    uninspected_message,
 };
-use crate::session::{CallResult, IncomingArgs, IncomingCall, Problem, Refusal, ResultBytes, Retry, Session, Verdict};
-
-/// The method of tool calls.
-const TOOLS_CALL: &str = "tools/call";
+use crate::session::{Problem, Session};
 
 /// Forwarded lines are collected up to this size, as long as more of them have been read.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -55,16 +50,6 @@ enum Gone {
     Client,
 }
 
-/// What is written to the server instead of a message.
-enum Forwarded {
-    /// The message as it came.
-    Unchanged,
-    /// The rest of a batch.
-    Replaced(Vec<u8>),
-    /// Nothing.
-    Nothing,
-}
-
 impl ClientPump<'_> {
     /// Forwards until one side ends.
     pub fn run(&self, input: impl Read, mut server: impl Write) -> ClientEnd {
@@ -100,60 +85,36 @@ impl ClientPump<'_> {
     /// Handles a whole line. What is forwarded is added to `out`.
     fn line(&self, line: &[u8], out: &mut Vec<u8>) -> Result<(), Gone> {
         match self.inspect(line)? {
-            Forwarded::Unchanged => out.extend_from_slice(line),
-            Forwarded::Replaced(rest) => out.extend_from_slice(&rest),
-            Forwarded::Nothing => {}
+            ToServer::Unchanged => out.extend_from_slice(line),
+            ToServer::Rest(rest) => {
+                out.extend_from_slice(rest.as_bytes());
+                out.push(b'\n');
+            }
+            ToServer::Nothing => {}
         }
         Ok(())
     }
 
-    fn inspect(&self, line: &[u8]) -> Result<Forwarded, Gone> {
+    fn inspect(&self, line: &[u8]) -> Result<ToServer, Gone> {
         if line.trim_ascii().is_empty() {
-            return Ok(Forwarded::Unchanged);
+            return Ok(ToServer::Unchanged);
         }
-        let messages = match std::str::from_utf8(line) {
-            Ok(text) => read_client_message(text).map_err(|error| error.to_string()),
-            Err(_) => Err("the message is not UTF-8".to_owned()),
-        };
-        let messages = match messages {
+        let messages = match read_client_messages(line) {
             Ok(messages) => messages,
-            Err(problem) => return self.uninspected(&problem),
+            Err(problem) => return self.uninspected(&problem.to_string()),
         };
-        let is_batch = line.trim_ascii_start().starts_with(b"[");
-        let mut kept = Vec::new();
-        let mut answers = Vec::new();
-        let mut refusals = Vec::new();
-        for message in &messages {
-            match message {
-                ClientMessage::Other { text, cancels, method, id, params } => {
-                    if let Some(call) = cancels.as_ref().and_then(|id| self.pending.take(id)) {
-                        self.session.end(&call, cancelled());
-                    }
-                    if !self.is_replayed(id.as_ref(), method.as_deref(), *params)? {
-                        kept.push(*text);
-                    }
-                }
-                ClientMessage::Call(call) => {
-                    let bytes = if is_batch { call.text.len() } else { line.len() };
-                    match self.call(call, bytes as u64) {
-                        None if self.is_replayed(call.id.as_ref(), Some(TOOLS_CALL), call.params)? => {}
-                        None => kept.push(call.text),
-                        Some(refusal) => {
-                            answers.extend(self.answer_to(&refusal, call.id.as_ref(), revision(call.is_stateless)));
-                            refusals.push(refusal);
-                        }
-                    }
-                }
-            }
+        let decided = decide_messages(self.session, &messages, &mut Lines(self))?;
+        self.send(&decided.answers)?;
+        Ok(decided.to_server)
+    }
+
+    /// Sends the answers to refused calls, and ends the run if a rule did.
+    fn send(&self, answers: &Answers) -> Result<(), Gone> {
+        let written = answers.message().map_or(Ok(()), |message| self.client.answer(&message));
+        if answers.terminates {
+            (self.on_terminated)();
         }
-        self.send_refusals(&refusals, &answers, is_batch)?;
-        if kept.len() == messages.len() {
-            return Ok(Forwarded::Unchanged);
-        }
-        if kept.is_empty() {
-            return Ok(Forwarded::Nothing);
-        }
-        Ok(Forwarded::Replaced(format!("[{}]\n", kept.join(",")).into_bytes()))
+        written.map_err(|_| Gone::Client)
     }
 
     /// Answers a request from the cassette, or records it there. Returns false if the request is forwarded.
@@ -170,68 +131,19 @@ impl ClientPump<'_> {
             Replayed::Forward => return Ok(false),
             Replayed::Answer(answer) | Replayed::Missing(answer) => answer,
         };
-        if let Some(call) = self.pending.take(id) {
-            for response in read_responses(&answer) {
-                let result = ResultBytes::Inspected(response.payload.as_bytes());
-                end_call(self.session, &call, response.kind, answer.len() as u64 + 1, result);
-            }
-        }
+        end_calls(self.session, &read_responses(&answer), |id| self.pending.take(id));
         self.client.answer(&answer).map_err(|_| Gone::Client)?;
         Ok(true)
     }
 
-    /// Decides about a call. Returns the refusal, or none if the call is forwarded.
-    fn call(&self, call: &ToolCall<'_>, bytes_in: u64) -> Option<Box<Refusal>> {
-        let args = match &call.args {
-            Ok(value) => IncomingArgs::Inspected { value, text: Cow::Borrowed(&*call.args_text) },
-            Err(problem) => IncomingArgs::Ambiguous { hash: call.raw_hash(), problem: problem.to_string() },
-        };
-        let retry = call.is_retry.then_some(Retry { request_state: call.request_state.as_deref() });
-        let incoming = IncomingCall { tool_name: &call.tool_name, args, bytes_in, timeout_ms: None, retry };
-        self.begin(&incoming, call.id.as_ref())
-    }
-
-    fn begin(&self, incoming: &IncomingCall<'_>, id: Option<&RequestId>) -> Option<Box<Refusal>> {
-        match self.session.begin(incoming) {
-            Verdict::Forward(call) => {
-                if let Some(id) = id {
-                    self.pending.insert(id.clone(), call);
-                }
-                None
-            }
-            Verdict::Refuse(refusal) => Some(refusal),
-        }
-    }
-
-    fn answer_to(&self, refusal: &Refusal, id: Option<&RequestId>, revision: Revision) -> Option<String> {
-        // A message without an id gets no answer.
-        id.map(|id| refusal_message(refusal, id, self.session.policy().responses(), revision))
-    }
-
-    /// Records refusals and answers them. A call is recorded before it is answered.
-    fn send_refusals(&self, refusals: &[Box<Refusal>], answers: &[String], is_batch: bool) -> Result<(), Gone> {
-        for (index, refusal) in refusals.iter().enumerate() {
-            self.session.refused(refusal, answers.get(index).map_or(0, |answer| answer.len() as u64 + 1));
-        }
-        let written = match answers {
-            [] => Ok(()),
-            answers if is_batch => self.client.answer(&format!("[{}]", answers.join(","))),
-            answers => answers.iter().try_for_each(|answer| self.client.answer(answer)),
-        };
-        if refusals.iter().any(|refusal| refusal.decision.action == Action::TerminateRun) {
-            (self.on_terminated)();
-        }
-        written.map_err(|_| Gone::Client)
-    }
-
     /// Handles a message that cannot be inspected.
-    fn uninspected(&self, problem: &str) -> Result<Forwarded, Gone> {
+    fn uninspected(&self, problem: &str) -> Result<ToServer, Gone> {
         self.session.report(Problem::Uninspected, problem);
         if !self.session.fails_closed() {
-            return Ok(Forwarded::Unchanged);
+            return Ok(ToServer::Unchanged);
         }
-        self.client.answer(&invalid_message(&refused(problem))).map_err(|_| Gone::Client)?;
-        Ok(Forwarded::Nothing)
+        self.client.answer(&uninspected_message(problem)).map_err(|_| Gone::Client)?;
+        Ok(ToServer::Nothing)
     }
 
     /// Handles a part of a long line.
@@ -246,7 +158,7 @@ impl ClientPump<'_> {
         match &mut long.state {
             LongState::Opaque { is_reported } => {
                 if !std::mem::replace(is_reported, true)
-                    && let Forwarded::Nothing = self.uninspected("the message does not start as JSON does")?
+                    && self.uninspected("the message does not start as JSON does")? == ToServer::Nothing
                 {
                     long.state = LongState::Dropped;
                     return Ok(());
@@ -274,25 +186,14 @@ impl ClientPump<'_> {
 
     /// Decides about a long message that was read to its end.
     fn may_forward(&self, found: &ScannedMessage, bytes_in: u64) -> Result<bool, Gone> {
-        if !found.is_object {
-            let problem = "the message is larger than the guard inspects, and is no JSON object";
-            return Ok(matches!(self.uninspected(problem)?, Forwarded::Unchanged));
-        }
-        let is_call = found.method.as_deref() == Some(TOOLS_CALL);
-        if !is_call && found.problem.is_none() {
-            return Ok(true);
-        }
-        let hash = found.args_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b"{}"));
-        let args = match &found.problem {
-            Some(problem) => IncomingArgs::Ambiguous { hash, problem: problem.to_string() },
-            None => IncomingArgs::TooLarge { hash },
+        let to_server = if found.is_object {
+            let decided = decide_scanned(self.session, found, bytes_in, &mut Lines(self));
+            self.send(&decided.answers)?;
+            decided.to_server
+        } else {
+            self.uninspected("the message is larger than the guard inspects, and is not a JSON object")?
         };
-        let retry = found.is_retry.then_some(Retry { request_state: found.request_state.as_deref() });
-        let incoming = IncomingCall { tool_name: &found.tool_name, args, bytes_in, timeout_ms: None, retry };
-        let Some(refusal) = self.begin(&incoming, found.id.as_ref()) else { return Ok(true) };
-        let answer = self.answer_to(&refusal, found.id.as_ref(), revision(found.is_stateless));
-        self.send_refusals(&[refusal], answer.as_slice(), false)?;
-        Ok(false)
+        Ok(to_server == ToServer::Unchanged)
     }
 
     /// Answers a long request from the cassette; see [`Self::is_replayed`].
@@ -302,12 +203,7 @@ impl ClientPump<'_> {
         let mut text = String::new();
         let is_text = held.reader(0).read_to_string(&mut text).is_ok();
         let message = read_client_message(&text).ok().filter(|_| is_text).and_then(|mut messages| messages.pop());
-        let params = match &message {
-            Some(ClientMessage::Other { params, .. }) => *params,
-            Some(ClientMessage::Call(call)) => call.params,
-            None => None,
-        };
-        self.is_replayed(found.id.as_ref(), Some(method), params)
+        self.is_replayed(found.id.as_ref(), Some(method), message.as_ref().and_then(ClientMessage::params))
     }
 
     /// Handles a long message for which there is no room, neither in memory nor on disk.
@@ -315,7 +211,7 @@ impl ClientPump<'_> {
         let problem = format!("the message is too large to be held back for inspection: {error}");
         let forwarded = self.uninspected(&problem)?;
         let next = match forwarded {
-            Forwarded::Unchanged => LongState::Opaque { is_reported: true },
+            ToServer::Unchanged => LongState::Opaque { is_reported: true },
             _ => LongState::Dropped,
         };
         let LongState::Held { bytes: held, .. } = std::mem::replace(&mut long.state, next) else { return Ok(()) };
@@ -333,7 +229,7 @@ struct LongMessage {
 }
 
 enum LongState {
-    /// It is no JSON message and is forwarded as it comes.
+    /// It is not JSON and is forwarded as it comes.
     Opaque { is_reported: bool },
     /// It is refused; the rest of it is read and dropped.
     Dropped,
@@ -351,14 +247,24 @@ impl LongMessage {
     }
 }
 
-const fn revision(is_stateless: bool) -> Revision {
-    if is_stateless { Revision::Stateless } else { Revision::WithInitialize }
-}
+/// The messages that are not refused.
+struct Lines<'a>(&'a ClientPump<'a>);
 
-const fn cancelled() -> CallResult<'static> {
-    CallResult { status: CallStatus::Cancelled, error: None, bytes_out: 0, result: ResultBytes::None }
-}
+impl MessageHandler for Lines<'_> {
+    type Error = Gone;
 
-fn refused(problem: &str) -> String {
-    format!("the guard cannot inspect the message, and the policy refuses such messages: {problem}")
+    /// The newline.
+    const FRAME_BYTES: u64 = 1;
+
+    fn forwarded(&mut self, id: &RequestId, call: CallId) {
+        self.0.pending.insert(id.clone(), call);
+    }
+
+    fn cancelled(&mut self, id: &RequestId) -> Option<CallId> {
+        self.0.pending.take(id)
+    }
+
+    fn answers(&mut self, message: &ClientMessage<'_>) -> Result<bool, Gone> {
+        self.0.is_replayed(message.id(), message.method(), message.params())
+    }
 }

@@ -8,11 +8,9 @@
 //! One thread per direction reads, inspects and forwards bytes. A third waits for the server's process. The main thread waits
 //! for what ends the run.
 
-mod answered_call;
 mod client_output;
 mod client_pump;
 mod line_reader;
-mod pending_calls;
 mod replay_server;
 mod server_pump;
 mod shim;
@@ -22,7 +20,6 @@ mod tests;
 pub use client_output::ClientOutput;
 pub use client_pump::{ClientEnd, ClientPump};
 pub use line_reader::{LineReader, Piece};
-pub use pending_calls::PendingCalls;
 pub use replay_server::{ReplayOptions, run_replay};
 pub use server_pump::{ServerEnd, ServerPump};
 pub use shim::{ShimEnd, ShimError, ShimOptions, run_shim};

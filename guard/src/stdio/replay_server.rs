@@ -9,8 +9,9 @@ use std::thread;
 use counterproof_ledger::event::{RunStatus, Termination};
 
 use super::shim::{is_ending, open_calls_end};
-use super::{ClientOutput, ClientPump, PendingCalls};
+use super::{ClientOutput, ClientPump};
 use crate::cassette::Cassette;
+use crate::mcp::PendingCalls;
 use crate::session::Session;
 
 /// What a shim without a server runs.

@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use counterproof_artifact::{Sha256Digest, with_causes};
+use counterproof_artifact::with_causes;
 use counterproof_redaction::{Applied, RedactingStream, Redactor};
 
-use super::answered_call::end_call;
-use super::{ClientOutput, LineReader, PendingCalls, Piece};
+use super::{ClientOutput, LineReader, Piece};
 use crate::cassette::Cassette;
-use crate::mcp::{ScannedMessage, Scanner, read_responses};
-use crate::session::{Problem, ResultBytes, Session};
+use crate::mcp::{PendingCalls, Response, ScannedMessage, Scanner, end_calls, end_scanned_call, read_responses};
+use crate::session::{Problem, Session};
 
 /// The direction from the server to the client.
 pub struct ServerPump<'a> {
@@ -72,24 +71,20 @@ impl ServerPump<'_> {
             return;
         }
         let Ok(text) = std::str::from_utf8(line) else { return };
-        self.update_cassette(text);
-        for response in read_responses(text) {
-            let Some(call) = self.pending.take(&response.id) else { continue };
-            let result = ResultBytes::Inspected(response.payload.as_bytes());
-            end_call(self.session, &call, response.kind, response.text.len() as u64, result);
-        }
+        let responses = read_responses(text);
+        self.update_cassette(&responses);
+        end_calls(self.session, &responses, |id| self.pending.take(id));
     }
 
-    /// Records the answers in a line, or compares them with the recorded ones.
-    fn update_cassette(&self, text: &str) {
+    /// Records answers, or compares them with the recorded ones.
+    fn update_cassette(&self, responses: &[Response<'_>]) {
         let has_other_tools = match self.cassette {
             None => return,
-            Some(Cassette::Record(recording)) => match recording.answers(text) {
+            Some(Cassette::Record(recording)) => match recording.answers(responses) {
                 Ok(has_changed) => has_changed,
                 Err(error) => return self.session.report(Problem::Cassette, &with_causes(&error)),
             },
             Some(Cassette::Replay(replay)) => {
-                let responses = read_responses(text);
                 responses.iter().any(|response| replay.has_other_tools(&response.id, response.payload))
             }
         };
@@ -121,12 +116,9 @@ impl ServerPump<'_> {
 
     fn end_of_long_line(&self, found: &ScannedMessage, line: &LongLine) {
         if let Ok(text) = std::str::from_utf8(&line.text) {
-            self.update_cassette(text);
+            self.update_cassette(&read_responses(text));
         }
-        let (Some(id), Some(kind)) = (&found.id, &found.response) else { return };
-        let Some(call) = self.pending.take(id) else { return };
-        let hash = found.payload_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b""));
-        end_call(self.session, &call, kind.clone(), line.length, ResultBytes::TooLarge { hash });
+        end_scanned_call(self.session, found, line.length, |id| self.pending.take(id));
     }
 }
 

@@ -18,8 +18,9 @@ use counterproof_safe_run::{
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
-use super::{ClientEnd, ClientOutput, ClientPump, LineReader, PendingCalls, Piece, ServerEnd, ServerPump};
+use super::{ClientEnd, ClientOutput, ClientPump, LineReader, Piece, ServerEnd, ServerPump};
 use crate::cassette::Cassette;
+use crate::mcp::PendingCalls;
 use crate::session::{OpenCallsEnd, Session};
 
 const TERM: i32 = 15;

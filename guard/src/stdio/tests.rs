@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::mcp::PendingCalls;
 use crate::session::tests::{DENY_PUSH, MemorySink, session};
 use crate::session::{MAX_INSPECT_BYTES, Session};
 
@@ -159,6 +160,18 @@ fn the_rest_of_a_batch_is_forwarded_as_it_came() {
     assert_eq!(String::from_utf8(wire.client_sends(batch.as_bytes())).unwrap(), expected);
     let answer = &wire.to_client.messages()[0];
     assert_eq!((answer.as_array().unwrap().len(), &answer[0]["id"]), (1, &json!(2)));
+}
+
+#[test]
+fn a_refused_call_without_an_id_has_no_answer_and_no_bytes_of_one() {
+    let wire = Wire::new(Some(DENY_PUSH));
+    let without_id = r#"{"method":"tools/call","params":{"name":"push"}}"#;
+    let batch = format!("[{without_id},{}]\n", call(&json!(2), "push", &json!({})).trim());
+    assert_eq!(wire.client_sends(batch.as_bytes()), b"");
+    assert_eq!(wire.to_client.messages()[0].as_array().unwrap().len(), 1);
+    let bytes: Vec<u64> = wire.sink.ends().iter().map(|end| end.bytes_out).collect();
+    assert_eq!((bytes.len(), bytes[0]), (2, 0));
+    assert!(bytes[1] > 50, "{bytes:?}");
 }
 
 #[test]
