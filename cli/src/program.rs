@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use clap::builder::Resettable;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use counterproof_artifact::{Exit, escape_invisible, harmless};
 use counterproof_safe_run::report_file_size_limit;
@@ -77,8 +78,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 }
 
 fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
-    let typed = Cli::command().try_get_matches_from(arguments)?;
+    let typed = without_empty_variables(Cli::command()).try_get_matches_from(arguments)?;
     Ok((Cli::from_arg_matches(&typed)?, typed))
+}
+
+/// Makes options ignore environment variables that are empty, as if they were not set.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| {
+        let value = argument.get_env().and_then(std::env::var_os);
+        if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// Prints the message of clap, which has styles and quotes arguments. Returns the exit code.

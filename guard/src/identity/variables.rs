@@ -16,7 +16,7 @@ pub(crate) const WORKLOAD: &str = "SUB_WORKLOAD";
 /// All variables that state an identity.
 pub const VARIABLES: [&str; 6] = [RUN_ID, AGENT_ID, ENV, CLIENT, PRINCIPAL, WORKLOAD];
 
-/// Returns a variable of this process. Bytes that are not UTF-8 are replaced.
+/// Returns a variable of this process. Bytes that are not UTF-8 are replaced. An empty variable counts as not set.
 pub fn process_variable(name: &str) -> Option<String> {
-    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
 }

@@ -130,6 +130,9 @@ impl Session {
             meta: Some(options.meta),
         };
         session.sink.record(EventBody::RunStart { run })?;
+        if session.policy.is_loaded() {
+            session.sink.record(EventBody::PolicyLoaded { policy: session.policy.reference() })?;
+        }
         for secret_injection in options.secrets {
             session.sink.record(EventBody::SecretInjection { secret_injection })?;
         }

@@ -55,6 +55,36 @@ fn evt_003_the_events_of_a_call_are_in_order() {
 }
 
 #[test]
+fn a_policy_file_that_is_in_use_has_an_event_after_the_start() {
+    let policy = "policy_id: p\nversion: '1'\nmode: guardrails\nrules: []\n";
+    let folder = GuardFolder::new().with_policy(policy);
+    folder.start().close();
+    let events = folder.events();
+    assert_eq!(names(&events), ["run_start", "policy_loaded", "run_end"]);
+    assert_eq!(events[1]["policy"], events[0]["run"]["policy"]);
+    assert_eq!(events[1]["policy"]["policy_id"], "p");
+}
+
+#[test]
+fn empty_variables_are_not_set() {
+    let names =
+        ["COUNTERPROOF_LEDGER", "COUNTERPROOF_POLICY", "COUNTERPROOF_TERMINATION", "SUB_RUN_ID", "SUB_AGENT_ID"];
+    let names = [&names[..], &["SUB_CLIENT", "SUB_ENV", "SUB_PRINCIPAL", "SUB_WORKLOAD"]].concat();
+    let names = [&names[..], &["SUB_SECRET_BINDINGS", "SUB_SECRET_BINDINGS_FILE", "SUB_SECRETS_PATH"]].concat();
+    let folder = names.into_iter().fold(GuardFolder::new(), |folder, name| folder.with_variable(name, ""));
+    let (status, stderr) = folder.start().close();
+    assert!(status.success() && stderr.is_empty(), "{stderr}");
+    assert!(folder.sandbox.path("state/counterproof/ledger.db").exists());
+    let start = &folder.events()[0];
+    assert_eq!((&start["agent_id"], &start["run"]["policy"]["policy_id"]), (&json!("unknown"), &json!("default")));
+    let runs = folder.sandbox.run(["ledger", "runs", "--json"]);
+    assert_eq!(runs.code, Some(0), "{runs}");
+    let script = "echo ${SUB_AGENT_ID-none} ${SUB_PRINCIPAL-none} ${COUNTERPROOF_POLICY-none}";
+    let agent = folder.sandbox.run(["guard", "run", "--", "sh", "-c", script]);
+    assert_eq!((agent.code, agent.stdout.as_str()), (Some(0), "\n"), "{agent}");
+}
+
+#[test]
 fn evt_004_all_events_have_the_run_id_of_the_environment() {
     let folder = GuardFolder::new().with_variable("SUB_RUN_ID", "run-of-the-test");
     let mut client = folder.start();

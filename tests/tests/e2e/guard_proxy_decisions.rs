@@ -217,8 +217,68 @@ fn headers_that_name_another_call_than_the_body_are_refused() {
     assert_eq!(proxy.post("mcp-method: tools/call\r\nmcp-name: echo\r\n", &call(1, "echo", &json!({}))).status(), 200);
 }
 
+/// Calls on which parsers disagree.
+const AMBIGUOUS: [&str; 5] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1,"a":2}}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"push"}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":{"name":"echo"}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":[1]}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#,
+];
+
 #[test]
-fn in_observe_mode_nothing_is_refused() {
+fn ambiguous_calls_are_refused_in_observe_mode_over_http_and_stdio() {
+    let policy = "policy_id: p\nversion: '1'\nmode: observe\nrules: []\n";
+    let (stdio, http) = (GuardFolder::new().with_policy(policy), GuardFolder::new().with_policy(policy));
+    let stdio = stdio.with_server_arguments(&["--log", "received"]);
+    let mut client = stdio.start();
+    let server = echo();
+    let mut proxy = GuardProxy::start(&http, &server.url());
+    for text in AMBIGUOUS {
+        client.send(format!("{text}\n"));
+        for answer in [client.receive(), proxy.post("", text).json()] {
+            let details = &answer["error"]["data"]["subluminal"];
+            assert_eq!((&answer["id"], &details["reason_code"]), (&json!(1), &json!("AMBIGUOUS_REQUEST")), "{text}");
+        }
+    }
+    client.close();
+    proxy.stop();
+    assert_eq!(decisions(&http).len(), AMBIGUOUS.len());
+    assert_eq!(decisions(&http), decisions(&stdio));
+    assert_eq!(server.received(), []);
+    assert_eq!(std::fs::read(stdio.sandbox.path("received")).unwrap(), b"");
+}
+
+#[test]
+fn credentials_of_the_client_and_of_the_url_reach_the_server_and_are_not_recorded() {
+    let server = echo();
+    let folder = GuardFolder::new();
+    let url = format!("http://ada:pass-in-url@{}/mcp?key=key-in-url", server.address);
+    let mut proxy = GuardProxy::start(&folder, &url);
+    let credentials =
+        "authorization: Bearer token-of-client\r\ncookie: a=cookie-of-client\r\nx-api-key: key-of-client\r\n";
+    proxy.post(credentials, &call(1, "echo", &json!({})));
+    proxy.post("", &call(2, "echo", &json!({})));
+    proxy.stop();
+    let [of_client, of_url] = &server.received()[..] else { panic!() };
+    let authorization: Vec<_> = of_client.headers.iter().filter(|(name, _)| name == "authorization").collect();
+    assert_eq!(authorization, [&("authorization".to_owned(), "Bearer token-of-client".to_owned())]);
+    assert_eq!(of_client.header("cookie"), Some("a=cookie-of-client"));
+    assert_eq!(of_client.header("x-api-key"), Some("key-of-client"));
+    assert_eq!(of_url.header("authorization"), Some("Basic YWRhOnBhc3MtaW4tdXJs"));
+    assert!(of_url.start.starts_with("POST /mcp?key=key-in-url "), "{}", of_url.start);
+    let files = counterproof_tests::files_below(folder.sandbox.root());
+    assert!(files.iter().any(|(path, _)| path.ends_with("ledger.db")), "the ledger is checked");
+    for (path, bytes) in files {
+        let text = String::from_utf8_lossy(&bytes);
+        for secret in ["-of-client", "-in-url", "YWRhOnBhc3MtaW4tdXJs"] {
+            assert!(!text.contains(secret), "{secret} in {path}");
+        }
+    }
+}
+
+#[test]
+fn in_observe_mode_rules_refuse_nothing() {
     let policy = format!("policy_id: p\nversion: '1'\nmode: observe\nrules:\n{DENY}");
     let server = echo();
     let folder = GuardFolder::new().with_policy(&policy);

@@ -103,6 +103,90 @@ fn a_rule_of_a_shim_ends_the_run() {
 }
 
 #[test]
+fn a_rule_ends_the_run_of_a_shim_that_replays_a_cassette() {
+    let header = json!({"schema_version": "cassette.v1", "server_name": "s", "recorded_at": "2026-01-31T12:00:00Z"});
+    let policy = json!({"policy_id": "p", "version": "1.0.0", "mode": "guardrails", "rules": [
+        {"rule_id": "end", "kind": "deny", "match": {"tool_name": {"glob": ["echo"]}},
+         "effect": {"action": "TERMINATE_RUN", "message": "echo is not allowed"}}
+    ]});
+    let sandbox = home().with_file("policy.json", &policy.to_string()).with_file("requests", &requests());
+    let sandbox = sandbox.with_file("cassette.jsonl", &format!("{header}\n"));
+    let program = counterproof_tests::program().to_str().unwrap();
+    let shim = format!("{program} guard shim --server-name s --replay cassette.jsonl");
+    let script = format!("{{ cat requests; sleep 300; }} | {shim} > answers; sleep 300");
+    let finished = run_script(&sandbox, &["--policy", "policy.json", "--grace", "5"], &script);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    assert!(finished.stderr.contains("a rule ended the run: echo is not allowed"), "{finished}");
+    assert!(std::fs::read_to_string(sandbox.path("answers")).unwrap().contains("-32084"));
+}
+
+/// Runs a script on a terminal, and types keys when a file exists. Returns the exit code and what the terminal shows.
+fn on_terminal(sandbox: &Sandbox, script: &str, typed: &[(&str, &[u8])]) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(counterproof_tests::safe_run());
+    command.args(["--pty", "--", "sh", "-c", script]).current_dir(sandbox.root());
+    command.env("HOME", sandbox.root()).env("PROGRAM", counterproof_tests::program());
+    for name in ["XDG_STATE_HOME", "SUB_RUN_ID", "COUNTERPROOF_LEDGER", "COUNTERPROOF_POLICY"] {
+        command.env_remove(name);
+    }
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let end = Instant::now() + FIRST_USE;
+    for (file, keys) in typed {
+        while !sandbox.path(file).exists() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        stdin.write_all(keys).unwrap();
+    }
+    // The input stays open until the end: a terminal that is closed ends its programs.
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn an_agent_on_a_terminal_has_one_of_its_own_with_the_same_size() {
+    let sandbox = home();
+    let agent = "test -t 0 && test -t 1 && test -t 2 && tty > inner; stty size; exit 6";
+    let script = format!(
+        "stty rows 33 cols 77; tty > outer; stty -g > before; \
+         \"$PROGRAM\" guard run -- sh -c '{agent}'; code=$?; stty -g > after; exit $code"
+    );
+    let (code, shown) = on_terminal(&sandbox, &script, &[]);
+    assert_eq!(code, Some(6), "{shown}");
+    assert!(shown.contains("33 77\r\n"), "{shown}");
+    let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
+    assert!(read("inner").starts_with("/dev/") && read("inner") != read("outer"), "{shown}");
+    assert_eq!(read("before"), read("after"), "the mode of the terminal is restored");
+}
+
+#[test]
+fn keys_of_the_terminal_reach_the_agent() {
+    let sandbox = home();
+    let agent = "trap \"echo interrupted; exit 3\" INT; touch first; read line; echo got $line; touch ready; \
+                 while :; do sleep 0.01; done";
+    let script = format!("trap : INT; \"$PROGRAM\" guard run -- sh -c '{agent}'; echo code $?");
+    let (code, shown) = on_terminal(&sandbox, &script, &[("first", b"one\n"), ("ready", b"\x03")]);
+    assert_eq!(code, Some(0), "{shown}");
+    for expected in ["got one\r\n", "interrupted\r\n", "code 3\r\n"] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+}
+
+#[test]
+fn a_rule_ends_an_agent_on_a_terminal() {
+    let sandbox = home();
+    let request = json!({"terminate_code": "LOOP", "terminate_message": "the agent repeats itself"}).to_string();
+    let sandbox = sandbox.with_file("request", &format!("{request}\n"));
+    let agent = "cat request > \"$COUNTERPROOF_TERMINATION\"; while :; do sleep 0.01; done";
+    let script =
+        format!("stty -g > before; \"$PROGRAM\" guard run -- sh -c '{agent}'; code=$?; stty -g > after; exit $code");
+    let (code, shown) = on_terminal(&sandbox, &script, &[]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("a rule ended the run: the agent repeats itself (LOOP)"), "{shown}");
+    let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
+    assert_eq!(read("before"), read("after"), "the mode of the terminal is restored");
+}
+
+#[test]
 fn imp_002_the_first_call_is_in_the_ledger_within_five_minutes_of_the_first_use() {
     let server = json!({"command": SERVER, "args": [], "env": {"MODE": "test"}});
     let config = serde_json::to_string_pretty(&json!({"mcpServers": {"tools": server}})).unwrap();

@@ -101,7 +101,7 @@ fn shim_command(settings: &ShimSettings) -> Result<ShimCommand, CommandError> {
 
 /// Returns the absolute path of the program that the client starts.
 fn program() -> Result<String, CommandError> {
-    if let Some(path) = process_variable(SHIM_PATH).filter(|path| !path.is_empty()) {
+    if let Some(path) = process_variable(SHIM_PATH) {
         return Ok(path);
     }
     let path =

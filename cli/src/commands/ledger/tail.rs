@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long)]
     follow: bool,
 
-    /// Time between two looks at the ledger
+    /// Time between two queries of the ledger
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
     poll: Duration,
 
@@ -70,9 +70,13 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
 }
 
 fn wait(time: Duration, is_stopped: &AtomicBool) {
-    let end = Instant::now() + time;
-    while Instant::now() < end && !is_stopped.load(Ordering::Relaxed) {
-        thread::sleep(SLICE.min(end - Instant::now()));
+    let started = Instant::now();
+    while !is_stopped.load(Ordering::Relaxed) {
+        let left = time.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(SLICE.min(left));
     }
 }
 

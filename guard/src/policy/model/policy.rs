@@ -8,6 +8,9 @@ use super::rule::Rule;
 use super::selectors::Selectors;
 use crate::policy::responses::Responses;
 
+/// The hash in place of that of a policy file.
+const NO_HASH: &str = "none";
+
 /// A policy that was checked and compiled.
 #[derive(Debug, Clone)]
 pub struct Policy {
@@ -48,7 +51,7 @@ impl Policy {
             reference: PolicyRef {
                 policy_id: "default".to_owned(),
                 policy_version: "0.1.0".to_owned(),
-                policy_hash: "none".to_owned(),
+                policy_hash: NO_HASH.to_owned(),
             },
             mode: Mode::Observe,
             defaults: Defaults::default(),
@@ -58,6 +61,11 @@ impl Policy {
             server_names: NamePatterns::default(),
             tool_names: NamePatterns::default(),
         }
+    }
+
+    /// True if the policy comes from a file. Without one, it is [`Policy::observe_only`].
+    pub fn is_loaded(&self) -> bool {
+        self.reference.policy_hash != NO_HASH
     }
 
     /// The policy by name, version and hash.
