@@ -6,8 +6,8 @@
 //!          └── forward or refuse ◀─────────────┴─▶ events ─▶ ledger
 //! ```
 //!
-//! The core ([`session`], [`policy`]) knows no protocol: an adapter gives it the names, the arguments and the sizes of a call,
-//! and translates its decisions into messages.
+//! The core ([`session`], [`policy`]) does not depend on a protocol. An adapter passes it the names, the arguments and the sizes of a
+//! call, and turns its decisions into messages.
 
 pub mod agent_run;
 pub mod cassette;

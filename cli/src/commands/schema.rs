@@ -1,8 +1,11 @@
-//! `counterproof schema`: prints the JSON Schemas of the contract.
+//! `counterproof schema`: prints the JSON Schemas of documents.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use counterproof_artifact::Exit;
-use counterproof_artifact::schema::{Kind, UnknownKind};
+use counterproof_artifact::schema::Kind;
+use counterproof_contracts::contract::CONTRACT_SCHEMA_SOURCE;
+use counterproof_guard::policy::{POLICY_SCHEMA_SOURCE, TEST_SCHEMA_SOURCE};
+use counterproof_safe_run::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
 use serde_json::Value;
 
 use crate::command_error::CommandError;
@@ -13,24 +16,48 @@ use crate::streams::Streams;
 pub(crate) struct Args {
     /// Document kind, such as `case.v1`; without it, all kinds are listed
     #[arg(value_parser = kind_parser())]
-    kind: Option<Kind>,
+    kind: Option<Schema>,
 }
 
-fn kind_parser() -> impl clap::builder::TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(Kind::ALL.map(Kind::schema_version))
-        .try_map(|text| -> Result<Kind, UnknownKind> { text.parse() })
+/// A schema of the folder `schemas/`.
+#[derive(Debug, Clone, Copy)]
+struct Schema {
+    /// The name of the file without `.schema.json`.
+    name: &'static str,
+    source: &'static str,
+}
+
+/// The schemas of documents that are not in run folders.
+const OTHERS: [Schema; 4] = [
+    Schema { name: EVENT_SCHEMA, source: EVENT_SCHEMA_SOURCE },
+    Schema { name: "contract.v1", source: CONTRACT_SCHEMA_SOURCE },
+    Schema { name: "guard-policy.v1", source: POLICY_SCHEMA_SOURCE },
+    Schema { name: "guard-policy-test.v1", source: TEST_SCHEMA_SOURCE },
+];
+
+/// All schemas: first those of run folders.
+fn schemas() -> impl Iterator<Item = Schema> {
+    Kind::ALL.map(|kind| Schema { name: kind.schema_version(), source: kind.source() }).into_iter().chain(OTHERS)
+}
+
+fn kind_parser() -> impl clap::builder::TypedValueParser<Value = Schema> {
+    PossibleValuesParser::new(schemas().map(|schema| schema.name)).try_map(|text| {
+        schemas().find(|schema| schema.name == text).ok_or_else(|| format!("`{text}` is not a kind of document"))
+    })
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    if let Some(kind) = args.kind {
-        streams.print_document(kind.source())?;
+    if let Some(schema) = args.kind {
+        streams.print_document(schema.source)?;
         return Ok(Exit::Done);
     }
-    for kind in Kind::ALL {
-        let description = kind.document().get("description").and_then(Value::as_str).unwrap_or_default();
+    let width = schemas().map(|schema| schema.name.len()).max().unwrap_or_default();
+    for Schema { name, source } in schemas() {
+        let document: Value = serde_json::from_str(source).unwrap_or_default();
+        let description = document.get("description").and_then(Value::as_str).unwrap_or_default();
         let first = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
-        streams.print_line(format_args!("{:<19} {first}", kind.schema_version()))?;
+        streams.print_line(format_args!("{name:<width$} {first}"))?;
     }
     Ok(Exit::Done)
 }

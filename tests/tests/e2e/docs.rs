@@ -80,3 +80,23 @@ fn every_test_that_the_page_on_security_names_exists() {
     let unknown: Vec<_> = names.into_iter().filter(|name| !is_test(name)).collect();
     assert!(unknown.is_empty(), "{unknown:#?}");
 }
+
+#[test]
+fn every_schema_of_the_project_is_listed_and_printed() {
+    let sandbox = Sandbox::new();
+    let listed = sandbox.run(["schema"]).stdout;
+    let folder = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().strip_suffix(".schema.json").unwrap().to_owned();
+        let printed: Value = serde_json::from_str(&sandbox.run(["schema", &name]).stdout).expect(&name);
+        assert_eq!(printed, serde_json::from_slice::<Value>(&std::fs::read(&path).unwrap()).unwrap(), "{name}");
+        assert_eq!(printed["$id"], format!("urn:counterproof:schema:{name}"));
+        names.push(name);
+    }
+    names.sort();
+    let mut found: Vec<_> = listed.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+    found.sort();
+    assert_eq!(found, names);
+}
