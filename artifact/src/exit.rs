@@ -15,7 +15,7 @@ pub enum Exit {
     Io,
     /// Interrupted; finished work is on disk.
     Interrupted,
-    /// The code of a command that ran below this program. It is none of the codes above, whatever its number.
+    /// The exit code of a command that this program ran. Any number is possible, also those of the codes above.
     Forwarded(u8),
 }
 

@@ -57,7 +57,7 @@ pub enum AgentRunError {
     Pipe(#[source] io::Error),
 }
 
-/// Runs an agent to its end, with the streams of this process. No process of it is left then.
+/// Runs an agent to its end, with the streams of this process. Kills the processes that it leaves behind.
 pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     let pipe = TerminationPipe::create().map_err(AgentRunError::Pipe)?;
     let mut reader = pipe.open().map_err(AgentRunError::Pipe)?;
@@ -88,7 +88,7 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     let mut is_closed = false;
     let record = record_after_taking(&run.command, &options, io, taken, &mut |stream, _, bytes| {
         if !is_closed && forward(stream, bytes).is_err() {
-            // Without a reader, the agent would work for nobody. Without this process, it would receive SIGPIPE.
+            // The reader of the output has gone. Without this process in between, the agent would receive SIGPIPE.
             is_closed = true;
             signals.send(TERM);
         }

@@ -39,7 +39,7 @@ impl TerminationPipe {
 
     /// Opens the reading end.
     pub(super) fn open(&self) -> io::Result<TerminationReader> {
-        // Open for writing as well: the pipe is never at its end then, however often a shim opens and closes it.
+        // Also opened for writing, so reading does not end when a shim closes the pipe.
         let file = rustix::fs::open(self.path.as_std_path(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         Ok(TerminationReader(BufReader::new(File::from(file))))
     }
@@ -50,7 +50,7 @@ impl TerminationPipe {
 pub(super) struct TerminationReader(BufReader<File>);
 
 impl TerminationReader {
-    /// Waits for the next request. Lines that are no requests are ignored.
+    /// Waits for the next request. Other lines are ignored.
     pub(super) fn next(&mut self) -> io::Result<Termination> {
         loop {
             let mut line = String::new();
@@ -105,7 +105,7 @@ mod tests {
     fn a_run_that_has_ended_is_an_error_at_once() {
         let pipe = TerminationPipe::create().unwrap();
         let path = pipe.path().to_owned();
-        assert!(request_termination(&path, &termination("x")).is_err(), "nobody reads");
+        assert!(request_termination(&path, &termination("x")).is_err(), "the pipe has no reader");
         drop(pipe);
         assert!(request_termination(&path, &termination("x")).is_err());
         assert!(!path.parent().unwrap().exists());

@@ -27,7 +27,7 @@ pub struct Entry<'a> {
     /// The hash of the parameters; see [`super::request_key`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params_hash: Option<Sha256Digest>,
-    /// The parameters, redacted. They are for people: the hash decides.
+    /// The parameters, redacted. They are for people: requests are compared by the hash.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub params: Option<&'a RawValue>,
     /// The answer.

@@ -4,7 +4,7 @@ use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical_json::canonical_hash;
 use serde_json::{Map, Value};
 
-/// Methods whose parameters describe the client, and not what is asked.
+/// Methods whose parameters describe the client. They do not change the answer.
 const BY_METHOD_ALONE: [&str; 2] = ["initialize", "server/discover"];
 
 /// Identifies equal requests.
@@ -12,7 +12,7 @@ const BY_METHOD_ALONE: [&str; 2] = ["initialize", "server/discover"];
 pub struct RequestKey {
     /// The method.
     pub method: String,
-    /// The hash of the canonical parameters without `_meta`; none for methods that are equal whatever their parameters.
+    /// The hash of the canonical parameters without `_meta`; none for methods whose parameters do not matter.
     pub params_hash: Option<Sha256Digest>,
 }
 

@@ -51,7 +51,7 @@ struct Recorded {
     text: String,
 }
 
-/// What a cassette says about a request.
+/// The result of looking up a request in a cassette.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Replayed {
     /// The response, as JSON text.
@@ -121,7 +121,7 @@ impl Replay {
         self.on_miss == OnMiss::Forward
     }
 
-    /// Answers a request. Requests other than tool calls are forwarded if there is a server, which must see its handshake.
+    /// Answers a request. Requests other than tool calls are forwarded if there is a server, which needs its handshake.
     pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) -> Replayed {
         let mut state = self.state();
         if self.needs_server() && method != "tools/call" {
@@ -172,7 +172,7 @@ impl State {
         self.answers.entry(key).or_default().push_back(recorded);
     }
 
-    /// Takes the next answer to a request. Only tool calls are used up: a client may list the tools again.
+    /// Takes the next answer to a request. Each answer to a tool call is used once. Other answers can be used again.
     fn take(&mut self, key: &RequestKey) -> Option<Recorded> {
         let answers = self.answers.get_mut(key)?;
         if key.method == "tools/call" || answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }

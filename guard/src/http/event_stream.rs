@@ -1,7 +1,7 @@
 //! Reads server-sent events as their bytes pass: the data of each event, and whether the stream can be resumed.
 //!
-//! The format is that of the HTML standard, section 9.2.6: lines end with CR, LF or both, an empty line ends an event, and the
-//! data of several lines is joined by line feeds.
+//! The format is that of the HTML standard, section 9.2.6. Lines end with CR, LF or both. An empty line ends an event. The data of
+//! several lines is joined by line feeds.
 
 use super::message_buffer::{CollectedMessage, MessageBuffer};
 
@@ -38,7 +38,7 @@ impl EventStream {
     pub(super) fn push(&mut self, piece: &[u8], mut event: impl FnMut(CollectedMessage)) {
         let mut rest = piece;
         if !std::mem::replace(&mut self.has_started, true) {
-            // A byte order mark. A mark that is split between pieces is not removed; no server sends one.
+            // A byte order mark. A mark that is split between pieces is not removed. Servers do not send one.
             rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
         }
         while let Some(&first) = rest.first() {

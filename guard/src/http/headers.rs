@@ -23,7 +23,7 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 /// none without one.
 pub(super) fn to_server(headers: &mut HeaderMap, length: Option<u64>) {
     remove_hop_by_hop(headers);
-    // The client of the proxy is answered by the proxy, and the server has its own name.
+    // The proxy itself answers `Expect`, and the HTTP client sets `Host` to the name of the server.
     headers.remove(EXPECT);
     headers.remove(HOST);
     headers.remove(CONTENT_LENGTH);

@@ -169,7 +169,7 @@ impl Inspection<'_> {
         })
     }
 
-    /// True for the forms of OAuth, which no reader of JSON takes for a message.
+    /// True for the forms of OAuth, which are not JSON and cannot be taken for messages.
     fn is_form(&self, bytes: &[u8]) -> bool {
         let content_type = self.headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
         let is_form = content_type.to_ascii_lowercase().starts_with(b"application/x-www-form-urlencoded");
@@ -206,7 +206,7 @@ fn decided_request(
     Inspected::Forward(Forwarded { body, calls, id, answers: answers.texts, terminates: answers.terminates })
 }
 
-/// Returns the id of a request. A response has none of its own.
+/// Returns the id of a request. A response has only the id of its request.
 fn request_id<'a>(message: &'a ClientMessage<'_>) -> Option<&'a RequestId> {
     message.id().filter(|_| message.method().is_some())
 }

@@ -53,7 +53,7 @@ impl Proxy {
     pub(super) fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut stop = self.stop.subscribe();
         async move {
-            // The sender lives as long as the proxy.
+            // The sender is dropped with the proxy.
             let _ = stop.wait_for(|stop| *stop).await;
         }
     }
@@ -93,7 +93,7 @@ impl Proxy {
 
     async fn forward(&self, parts: Parts, scope: Scope, forwarded: Forwarded) -> Response<Body> {
         let Forwarded { body, calls, id, answers, terminates } = forwarded;
-        // From here on the exchange ends its calls, also if the client goes while the server works.
+        // From here on the exchange ends its calls, also if the client disconnects before the response.
         let mut exchange = Exchange::new(self.session.clone(), self.open.clone(), scope.clone(), calls);
         if terminates {
             self.stop();

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, Method, Uri};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 
-/// A server that accepts no connection in this time is down.
+/// A server that does not accept a connection in this time is down.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long an unused connection is kept. Common servers close it after five seconds, and a request could meet that moment.
@@ -92,7 +92,7 @@ pub(super) struct Upstream {
 impl Upstream {
     /// Creates the client. Reads the certificates of the system.
     pub(super) fn new(url: UpstreamUrl) -> Result<Self, reqwest::Error> {
-        // An error means that the embedding program installed a provider already, which is fine.
+        // An error means that the embedding program installed a provider already, and that one is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || {
             let builder = Client::builder()

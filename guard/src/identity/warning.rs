@@ -1,9 +1,9 @@
 //! Values of identity variables that cannot be used.
 
-/// A value that cannot be used. The identity has a default in its place.
+/// A value that cannot be used. The identity has the default instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityWarning {
-    /// The value is none of the known names.
+    /// The value is not a known name.
     #[error("`{variable}` has the unknown value `{value}`; known values: {known}")]
     UnknownName {
         /// The variable.
@@ -29,7 +29,7 @@ pub enum IdentityWarning {
         /// The column of the error, from 1.
         column: usize,
     },
-    /// The value is JSON, but no object.
+    /// The value is JSON, but not an object.
     #[error("`{variable}` is ignored: it must be a JSON object")]
     NotAnObject {
         /// The variable.

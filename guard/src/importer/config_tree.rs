@@ -61,7 +61,7 @@ pub(super) struct Property {
     pub(super) value: Node,
 }
 
-/// A text that is no configuration.
+/// A text that is not a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) message: String,

@@ -11,7 +11,7 @@ use crate::secrets::{MASK, redactor};
 /// Objects whose values may be secrets.
 const SECRET_OBJECTS: [&str; 3] = ["env", "headers", "http_headers"];
 
-/// Returns a unified difference. The values of variables and headers are masked, and keys of known formats.
+/// Returns a unified difference. Values of variables and headers, and keys of known formats, are masked.
 pub(super) fn unified(name: &str, language: Language, old: &str, new: &str) -> Result<String, RedactError> {
     let redactor = redactor([])?;
     let (old, new) = (masked(language, old, &redactor), masked(language, new, &redactor));

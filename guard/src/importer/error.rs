@@ -47,7 +47,7 @@ pub enum ImportError {
         /// The file.
         path: Utf8PathBuf,
     },
-    /// There is no original to return to.
+    /// The original was not saved.
     #[error("there is no backup of `{path}`")]
     NoBackup {
         /// The configuration.

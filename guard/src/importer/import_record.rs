@@ -26,7 +26,7 @@ pub(super) struct ImportRecord {
 }
 
 impl ImportRecord {
-    /// Reads the record of a configuration. An unreadable record counts as none, and the servers are unwrapped then.
+    /// Reads the record of a configuration. An unreadable record counts as missing. The servers are then unwrapped.
     pub(super) fn read(config: &Utf8Path) -> Option<Self> {
         let bytes = read_file::read(&record_path(config), read_file::MAX_SMALL_BYTES).ok()?;
         serde_json::from_slice(&bytes).ok()

@@ -1,10 +1,10 @@
-//! Puts the guard in front of the MCP servers that a client has configured, and takes it away again.
+//! Puts the guard in front of the MCP servers that a client has configured, and removes it.
 //!
 //! ```text
 //! file ─▶ config_tree: values with byte ranges ─▶ servers ─▶ wrap: text edits ─▶ backup, record, file
 //! ```
 //!
-//! [`import`] changes only the commands of servers, in the text of the configuration: comments, order, indentation, line ends and
+//! [`import`] changes only the commands of servers, in the text of the configuration. Comments, order, indentation, line ends and
 //! unknown fields stay byte for byte. [`restore`] returns the bytes of the original, or unwraps the servers in a file that was edited
 //! in the meantime.
 

@@ -91,7 +91,7 @@ fn restore_original(
         return Ok(report);
     }
     file.replace(original)?;
-    // The configuration has the same bytes now, so the backup is of no further use. It may contain secrets.
+    // The configuration has the same bytes now, so the backup is not needed. It may contain secrets.
     remove(&record.backup_path(&file.path))?;
     remove(&record_path(&file.path))?;
     Ok(report)

@@ -1,4 +1,4 @@
-//! Finds the servers in a configuration, and tells which of them are programs.
+//! Finds the servers in a configuration, and which of them are programs.
 
 use super::Client;
 use super::config_tree::{Node, NodeValue, Object, Property};

@@ -84,7 +84,7 @@ pub(super) fn wrap(client: Client, text: &str, language: Language, shim: &ShimCo
         Wrapping::Ours(_) => Err("it starts through the guard already"),
         Wrapping::Foreign => Err("it starts through another shim"),
         Wrapping::None if wrap_program(edits, client, name, program, shim) => Ok(ServerStatus::Wrapped),
-        Wrapping::None => Err("there is no place for `args`; write its table without dotted keys"),
+        Wrapping::None => Err("`args` cannot be inserted; write its table without dotted keys"),
     })
 }
 

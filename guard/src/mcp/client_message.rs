@@ -61,7 +61,7 @@ pub struct ToolCall<'a> {
     pub id: Option<RequestId>,
     /// The name of the tool. Empty if it is missing.
     pub tool_name: String,
-    /// The arguments, or why they have no agreed value.
+    /// The arguments, or why parsers disagree on them.
     pub args: Result<Value, ToolCallProblem>,
     /// The text of the parameters.
     pub params: Option<&'a str>,
@@ -100,7 +100,7 @@ pub enum ToolCallProblem {
 }
 
 impl ToolCall<'_> {
-    /// The hash of the bytes of the arguments, for a call whose arguments have no agreed value.
+    /// The hash of the bytes of the arguments, for a call on whose arguments parsers disagree.
     pub fn raw_hash(&self) -> Sha256Digest {
         Sha256Digest::from_bytes(self.args_text.as_bytes())
     }
@@ -163,7 +163,7 @@ fn invalid(error: &serde_json::Error) -> StrictError {
 
 fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
     if !text.starts_with('{') {
-        // A batch within a batch, or a value that is no message. Servers refuse both.
+        // A batch within a batch, or a value that is not a message. Servers refuse both.
         serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
         return Ok(ClientMessage::Other { text, method: None, id: None, params: None, cancels: None });
     }
@@ -204,7 +204,7 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
     let mut message = match parse_strict(text.as_bytes()) {
         Ok(message) => message,
         Err(error) => {
-            // The name is for the record alone: the call is refused.
+            // The name is only for the event: the call is refused.
             call.tool_name = lenient_name(params);
             call.args = Err(error.into());
             return call;

@@ -1,7 +1,7 @@
 //! Messages of the Model Context Protocol: which of them are tool calls, what is decided about them, and how a refused call is
 //! answered.
 //!
-//! The module handles JSON-RPC and MCP, and no transport: standard input and output, and HTTP, carry the same messages.
+//! The module does not depend on a transport: standard input and output, and HTTP, carry the same messages.
 
 mod call_ends;
 mod client_message;

@@ -83,7 +83,7 @@ struct WireError<'a> {
     message: Option<Cow<'a, str>>,
 }
 
-/// Reads the responses in a message, which may be a batch. Text that is no response has none.
+/// Reads the responses in a message, which may be a batch. Other text has no responses.
 pub fn read_responses(text: &str) -> Vec<Response<'_>> {
     let text = text.trim_matches(JSON_WHITESPACE);
     if text.starts_with('[') {
@@ -95,7 +95,7 @@ pub fn read_responses(text: &str) -> Vec<Response<'_>> {
 
 fn read_one(text: &str) -> Option<Response<'_>> {
     let wire: WireResponse<'_> = serde_json::from_str(text).ok()?;
-    // The ids of requests of the server are another set than those of the client.
+    // The server numbers its own requests independently of those of the client.
     if wire.method.is_some() {
         return None;
     }
@@ -114,7 +114,7 @@ fn read_one(text: &str) -> Option<Response<'_>> {
 fn failed(error: &str) -> ResponseKind {
     let (code, message) = match serde_json::from_str::<WireError<'_>>(error) {
         Ok(error) => (error.code, error.message.unwrap_or_default().into_owned()),
-        Err(_) => (None, "the error is no JSON-RPC error object".to_owned()),
+        Err(_) => (None, "the error is not a JSON-RPC error object".to_owned()),
     };
     error_kind(code.as_ref().and_then(Value::as_i64), message)
 }

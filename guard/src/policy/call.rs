@@ -1,10 +1,10 @@
-//! What a policy knows about a call.
+//! The facts about a call that a policy can use.
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::Transport;
 use serde_json::Value;
 
-/// A call, as a policy sees it.
+/// A call, as it is passed to a policy.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
     /// The name of the server.

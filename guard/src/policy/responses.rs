@@ -1,4 +1,4 @@
-//! How refused calls are answered. It changes no decision.
+//! How refused calls are answered. Decisions do not depend on it.
 
 use serde::{Deserialize, Serialize};
 

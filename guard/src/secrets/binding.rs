@@ -18,7 +18,7 @@ pub struct Binding {
     pub secret_ref: SecretRef,
     /// Where the secret is looked up.
     pub source: SecretSource,
-    /// Whether the value is masked in everything that leaves the guard.
+    /// Whether the value is masked in the output of the guard.
     pub redact: bool,
     /// Whether the server is started without the secret.
     pub optional: bool,

@@ -1,7 +1,7 @@
 //! The keychain of the system, read by the system's own program: `secret-tool` (Linux) or `security` (macOS).
 //!
-//! The program is started directly and never by a shell, under supervision and with a time limit: a locked keychain may wait for
-//! a person forever.
+//! The program is started directly and never by a shell. It runs under supervision and with a time limit, because a locked keychain
+//! may wait for a person forever.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

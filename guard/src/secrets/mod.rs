@@ -1,8 +1,8 @@
-//! Secrets of the upstream server: which it receives, where they are stored, and how they stay out of everything else.
+//! Secrets of the upstream server: which it receives, where they are stored, and how they are masked.
 //!
 //! [`Bindings`] state which server receives which secret in which environment variable. [`resolve`] looks the secrets up (in the
 //! environment, the keychain of the system, or the [`SecretStore`]) and returns the changes of the server's environment. Values are
-//! [`SecretValue`]s, which no message shows, and [`redactor`] masks them in everything that leaves.
+//! [`SecretValue`]s, which messages do not contain, and [`redactor`] masks them in all output of the guard.
 
 mod binding;
 mod binding_rules;

@@ -1,4 +1,4 @@
-//! The redactors of everything that leaves the guard.
+//! The redactors of the output of the guard.
 
 use counterproof_redaction::{RedactError, Redactor};
 
@@ -13,7 +13,7 @@ pub fn redactor<'a>(values: impl IntoIterator<Item = &'a SecretValue>) -> Result
     Ok(Redactor::broad(values.into_iter().map(SecretValue::expose))?.with_mask(MASK))
 }
 
-/// Compiles the redactor of what a server sends to its client. It masks the values alone: everything else has to arrive unchanged.
+/// Compiles the redactor of what a server sends to its client. It masks only the values: all other bytes must arrive unchanged.
 pub fn value_redactor<'a>(values: impl IntoIterator<Item = &'a SecretValue>) -> Result<Redactor, RedactError> {
     Ok(Redactor::of_values(values.into_iter().map(SecretValue::expose))?.with_mask(MASK))
 }

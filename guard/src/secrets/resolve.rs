@@ -63,8 +63,8 @@ pub enum LookupError {
     /// The store does not have it.
     #[error("it is not in `{0}`")]
     NotStored(camino::Utf8PathBuf),
-    /// There is no place for a store.
-    #[error("no home folder is known, so there is no file of secrets")]
+    /// The folder of the store is unknown.
+    #[error("cannot find the file of secrets: the home folder is unknown")]
     NoStore,
     /// The keychain does not have it.
     #[error("it is not in the keychain")]
@@ -99,8 +99,8 @@ impl Resolved {
 
 /// Looks up the secrets of `server`.
 ///
-/// A server receives only the secrets that are bound to it: the variables that state bindings, all variables `SUB_SECRET_*`, and the
-/// variables from which a binding of any server reads, are removed from its environment.
+/// A server receives only the secrets that are bound to it. Other variables with secrets are removed from its environment: those that
+/// state bindings, all variables `SUB_SECRET_*`, and those from which a binding of any server reads.
 pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -> Resolved {
     let mut resolved = Resolved { variables: removed_variables(bindings, sources.environment), ..Resolved::default() };
     for binding in bindings.of_server(server) {
@@ -149,7 +149,7 @@ fn look_up(binding: &Binding, sources: &SecretSources<'_>) -> Result<SecretValue
     }
 }
 
-/// The variables that no server receives, unless a binding sets them.
+/// The variables that are removed from the environments of all servers, unless a binding sets them.
 fn removed_variables(bindings: &Bindings, environment: &Environment) -> BTreeMap<OsString, Option<SecretValue>> {
     let stated = [BINDINGS, BINDINGS_FILE, STORE_PATH].map(OsString::from);
     let prefixed = environment.keys().filter(|name| name.to_string_lossy().starts_with(SECRET_PREFIX)).cloned();

@@ -26,7 +26,7 @@ impl CallResult<'_> {
 /// The result of a call.
 #[derive(Debug)]
 pub enum ResultBytes<'a> {
-    /// There is none.
+    /// The response has no result.
     None,
     /// Its JSON text.
     Inspected(&'a [u8]),

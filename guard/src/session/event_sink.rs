@@ -4,7 +4,7 @@ use counterproof_ledger::event::EventBody;
 
 /// Stores the events of one session, from several threads.
 pub trait EventSink: Send + Sync {
-    /// Stores an event. When this returns, the event survives the death of this process.
+    /// Stores an event. When this returns, the event is not lost if this process is killed.
     fn record(&self, body: EventBody) -> Result<(), SinkError>;
 }
 

@@ -23,7 +23,7 @@ pub struct IncomingCall<'a> {
 pub enum IncomingArgs<'a> {
     /// The arguments and their JSON text.
     Inspected {
-        /// The arguments; an empty object if there are none.
+        /// The arguments; an empty object if they are missing.
         value: &'a Value,
         /// The text, for the preview.
         text: Cow<'a, str>,

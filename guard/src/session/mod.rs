@@ -1,4 +1,4 @@
-//! One run of one server: decides about each call and emits the events of the run. Knows no protocol.
+//! One run of one server: decides about each call and emits the events of the run. Does not depend on a protocol.
 
 mod call_result;
 mod event_sink;

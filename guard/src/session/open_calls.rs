@@ -54,7 +54,7 @@ impl OpenCalls {
     }
 
     /// Returns the waiting call that a request continues: the same tool, the same arguments and the state that the server gave.
-    /// A request that only claims to be a continuation finds none.
+    /// Returns `None` for other requests, also if they have the form of a continuation.
     pub(super) fn resume(&mut self, tool: &str, hash: &Sha256Digest, request_state: Option<&str>) -> Option<CallId> {
         let wanted = WaitsForInput { request_state: request_state.map(str::to_owned) };
         let mut found = self.calls.values_mut().filter(|open| {

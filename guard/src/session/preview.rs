@@ -24,7 +24,7 @@ pub(super) struct Preview {
 pub(super) fn preview(payload: &[u8], redactor: &Redactor) -> Preview {
     let is_truncated = payload.len() > MAX_PREVIEW_BYTES;
     let redacted = if is_truncated {
-        // The cut may be inside a secret, of which no part may stay.
+        // The cut may be inside a secret. Its first part must be masked as well.
         redactor.truncated_bytes(&payload[..MAX_PREVIEW_BYTES], &mut Applied::default())
     } else {
         redactor.bytes(payload, &mut Applied::default())

@@ -30,7 +30,7 @@ pub struct SessionOptions {
     pub identity: RunIdentity,
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The secrets that no event may contain.
+    /// Masks secrets in events.
     pub redactor: Redactor,
     /// Where the events go.
     pub sink: Arc<dyn EventSink>,

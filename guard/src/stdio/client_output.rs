@@ -22,7 +22,7 @@ impl ClientOutput {
         Self { state: Mutex::new(State { output, in_line: false, waiting: Vec::new() }) }
     }
 
-    /// Writes bytes of the server: whole lines, or a part of one that `ends` or goes on.
+    /// Writes bytes of the server: whole lines, or a part of one. `ends` is true for the last part.
     pub fn forward(&self, bytes: &[u8], ends: bool) -> io::Result<()> {
         let mut state = self.state();
         state.output.write_all(bytes)?;

@@ -206,7 +206,7 @@ impl ClientPump<'_> {
         self.is_replayed(found.id.as_ref(), Some(method), message.as_ref().and_then(ClientMessage::params))
     }
 
-    /// Handles a long message for which there is no room, neither in memory nor on disk.
+    /// Handles a long message that fits neither in memory nor on disk.
     fn unheld(&self, long: &mut LongMessage, error: &io::Error, server: &mut impl Write) -> Result<(), Gone> {
         let problem = format!("the message is too large to be held back for inspection: {error}");
         let forwarded = self.uninspected(&problem)?;

@@ -85,7 +85,7 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Returns true if the current line is no JSON message. It must not wait for a newline: another framing may have none.
+    /// Returns true if the current line is not a JSON message. It must not wait for a newline, which another framing may not have.
     fn is_opaque(&self) -> bool {
         let first = self.buffer[self.start..self.end].iter().find(|byte| !byte.is_ascii_whitespace());
         first.is_some_and(|byte| !matches!(byte, b'{' | b'['))

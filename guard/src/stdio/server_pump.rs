@@ -21,7 +21,7 @@ pub struct ServerPump<'a> {
     pub client: &'a ClientOutput,
     /// The injected secrets, which the client must not receive.
     pub secrets: Option<&'a Redactor>,
-    /// The cassette that records the answers, or knows other ones.
+    /// The cassette that records the answers, or replays others.
     pub cassette: Option<&'a Cassette>,
 }
 

@@ -38,7 +38,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 pub struct ShimOptions<'a> {
     /// The command of the server.
     pub command: &'a [OsString],
-    /// Changes of its environment: secrets, and variables that it must not see.
+    /// Changes of its environment: secrets, and variables that it must not receive.
     pub environment: BTreeMap<OsString, Option<OsString>>,
     /// The injected secrets, which the client must not receive.
     pub secrets: Option<Redactor>,
@@ -228,7 +228,7 @@ fn spawn_client(wire: Wire, to_server: io::PipeWriter) -> io::Result<()> {
             on_terminated: &on_terminated,
         };
         let end = pump.run(input, to_server);
-        // A client that goes on writing to a server that reads nothing gets an error, as it would without the guard.
+        // The server does not read any more. A client that still writes gets an error, as without the guard.
         if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             let _ = rustix::stdio::dup2_stdin(&nothing);
         }
@@ -251,7 +251,7 @@ fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<Redactor>) 
             secrets: secrets.as_ref(),
             cassette: wire.cassette.as_deref(),
         };
-        // The reader is dropped here, so a server that goes on writing gets an error.
+        // The reader is dropped here, so a server that still writes gets an error.
         if matches!(pump.run(from_server), ServerEnd::ClientGone) {
             let _ = wire.sender.send(Happened::ClientGone);
         }
@@ -374,7 +374,7 @@ impl Running {
             Some(Next::Terminate) => {
                 let now = Instant::now();
                 if self.last_calls_until.is_some_and(|until| now < until) && self.session.open_calls() > 0 {
-                    // The client reads on: a script that pipes requests into a server waits for all answers.
+                    // The client may still read: a script that pipes requests into a server waits for all answers.
                     self.deadline = Some((now + Duration::from_millis(100), Next::Terminate));
                     return false;
                 }
@@ -383,7 +383,7 @@ impl Running {
             }
             Some(Next::Kill) => {
                 self.signals.kill();
-                // Nothing but a process that even KILL does not end can take longer.
+                // Only a process that KILL does not end can take longer.
                 self.deadline = Some((Instant::now() + GRACE, Next::Finish));
                 false
             }

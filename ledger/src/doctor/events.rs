@@ -27,7 +27,7 @@ pub(super) fn complete(store: &mut dyn EventStore) -> Check {
     Check::problem("events", found, "add the lines of their `--events` file with `ledger ingest`, if there is one")
 }
 
-/// Counts the runs of which a process died. They are facts about the past, and no problem of the ledger.
+/// Counts the runs of which a process was killed. This is not a problem of the ledger.
 pub(super) fn lost(store: &mut dyn EventStore) -> Check {
     match lost_runs(store) {
         Ok(count) => Check::well("runs_without_end", format!("{count}, of which a process was killed")),

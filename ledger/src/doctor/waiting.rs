@@ -1,11 +1,11 @@
-//! Checks of the spool: events that wait, and lines that are no events.
+//! Checks of the spool: events that wait, and invalid lines.
 
 use counterproof_artifact::with_causes;
 
 use super::check::Check;
 use crate::spool::{SpoolFolder, SpoolState};
 
-/// Checks that no file of a dead process waits.
+/// Checks that no file of an ended process waits.
 pub(super) fn spools(folder: &SpoolFolder) -> Check {
     let files = match folder.waiting() {
         Ok(files) => files,
@@ -15,7 +15,7 @@ pub(super) fn spools(folder: &SpoolFolder) -> Check {
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();
     let (living, dead) = (count(SpoolState::Living), count(SpoolState::Dead));
     let found =
-        format!("{living} files of living processes, {dead} of dead ones, {bytes} bytes in `{}`", folder.path());
+        format!("{living} files of running processes, {dead} of ended ones, {bytes} bytes in `{}`", folder.path());
     if dead == 0 {
         return Check::well("spool", found);
     }
@@ -29,7 +29,7 @@ pub(super) fn rejected(folder: &SpoolFolder) -> Check {
         Err(error) => return Check::problem("set_aside", with_causes(&error), "make the folder readable"),
     };
     if files.is_empty() {
-        return Check::well("set_aside", "no lines that are no events");
+        return Check::well("set_aside", "no invalid lines");
     }
     let names: Vec<_> = files.iter().map(|path| path.as_str()).collect();
     let remedy =

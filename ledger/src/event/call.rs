@@ -163,7 +163,7 @@ pub enum ErrorClass {
     PolicyBlock,
     /// The time limit passed.
     Timeout,
-    /// The server was gone, or its answer was no message of the protocol.
+    /// The server has ended, or its answer was not a message of the protocol.
     Transport,
     /// Anything else.
     #[serde(other)]

@@ -42,7 +42,7 @@ pub enum Action {
     Block,
     /// It is refused for a while.
     Throttle,
-    /// It is refused, and the agent is told what to do instead.
+    /// It is refused, and the agent receives a hint.
     RejectWithHint,
     /// It is refused, and the run ends.
     TerminateRun,

@@ -18,7 +18,7 @@ pub struct Envelope {
     /// lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// The agent; `unknown` if nobody named it.
+    /// The agent; `unknown` if it is not named.
     pub agent_id: String,
     /// The kind of program that the agent runs in.
     pub client: AgentClient,

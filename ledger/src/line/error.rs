@@ -1,17 +1,17 @@
-//! Lines that are no events.
+//! Lines that are not events.
 
 use super::texts::MAX_ID_BYTES;
 
-/// A line that is no event.
+/// A line that is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error("not UTF-8: invalid byte at column {column}")]
     NotText {
         /// The column, counted from 1.
         column: usize,
     },
-    /// Text that is no JSON object with the fields that identify an event.
+    /// Text that is not a JSON object with the fields that identify an event.
     #[error("{message} at column {column}")]
     NotAnEvent {
         /// What is wrong.
@@ -19,7 +19,7 @@ pub enum LineError {
         /// The column, counted from 1.
         column: usize,
     },
-    /// A field that is no time.
+    /// A field that is not a time.
     #[error("field `{field}`: `{value}` is not an RFC 3339 time")]
     Time {
         /// The field.

@@ -97,7 +97,7 @@ impl<'a> EventLine<'a> {
         self.identity.seq
     }
 
-    /// Returns the digest of the line, for events that no number identifies.
+    /// Returns the digest of the line, for events without a number.
     pub(crate) fn digest(&self) -> Option<&str> {
         self.identity.digest.as_deref()
     }

@@ -1,6 +1,6 @@
 //! A line of events, as any producer writes it: what identifies the event, and the rows that follow from it.
 //!
-//! Lines are read leniently. Only the fields that identify an event are required; an event whose other fields have an unexpected
+//! Lines are read leniently. Only the fields that identify an event are required. An event whose other fields have an unexpected
 //! shape is stored as a line, without rows.
 
 mod error;

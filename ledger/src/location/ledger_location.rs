@@ -27,7 +27,7 @@ pub struct PostgresUrl(String);
 /// A location that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
-    /// There is no text.
+    /// The text is empty.
     #[error("the location of the ledger is empty")]
     Empty,
     /// A URL of another kind.

@@ -1,6 +1,6 @@
 //! The store in a PostgreSQL database, for teams that share one.
 //!
-//! The tables are in the schema `counterproof`. Writers take turns by an advisory lock: without it, numbers of events could become
+//! The tables are in the schema `counterproof`. Writers take turns by an advisory lock. Without it, numbers of events could become
 //! visible out of order, and readers that follow the events would miss some.
 
 mod append;

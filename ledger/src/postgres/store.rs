@@ -84,7 +84,7 @@ impl EventStore for PostgresStore {
     }
 
     fn compact(&mut self) -> Result<(), StoreError> {
-        // One by one: several statements in one message are a transaction, in which there is no VACUUM.
+        // One by one: several statements in one message are a transaction, in which VACUUM fails.
         let failed = StoreError::postgres(&self.url);
         let mut tables = ALL.iter().map(|table| table.name).chain(["events"]);
         tables.try_for_each(|table| self.client.batch_execute(&format!("VACUUM {table}"))).map_err(failed)

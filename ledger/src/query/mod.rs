@@ -1,4 +1,4 @@
-//! Questions about a ledger: calls, runs, events, and what to delete.
+//! Queries of a ledger: calls, runs, events, and what to delete.
 
 mod calls;
 mod events;

@@ -56,9 +56,9 @@ pub struct RunRecord {
 pub enum RunState {
     /// All its sources have ended.
     Ended,
-    /// A process died before it stated its end.
+    /// A process was killed before it recorded its end.
     Lost,
-    /// A source has not ended. Whether its process lives must be found out.
+    /// A source has not ended. The caller must check whether its process is running.
     Open,
 }
 

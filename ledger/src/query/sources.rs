@@ -18,7 +18,7 @@ pub(crate) fn open_sources_query() -> Query {
     Query::new("SELECT run_id, shim_id FROM run_sources WHERE ended_at IS NULL AND is_lost = 0")
 }
 
-/// Returns the sources that have not ended and whose process is not known to have died.
+/// Returns the sources that have not ended and whose process is not known to have been killed.
 pub fn open_sources(store: &mut dyn EventStore) -> Result<Vec<SourceId>, StoreError> {
     let source = |row| {
         let mut fields = Fields::new(row);
@@ -27,7 +27,7 @@ pub fn open_sources(store: &mut dyn EventStore) -> Result<Vec<SourceId>, StoreEr
     Ok(store.select(&open_sources_query())?.into_iter().map(source).collect())
 }
 
-/// Returns the number of runs of which a process died before it stated its end.
+/// Returns the number of runs of which a process was killed before it recorded its end.
 pub fn lost_runs(store: &mut dyn EventStore) -> Result<u64, StoreError> {
     let rows = store.select(&lost_runs_query())?;
     Ok(rows.into_iter().next().map_or(0, |row| Fields::new(row).count()))

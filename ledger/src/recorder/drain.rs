@@ -21,7 +21,7 @@ const COLLECT: Duration = Duration::from_millis(25);
 /// First and longest pause after a failure.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
-/// Size from which on a spool that the store has completely is emptied, so that it does not grow with the life of the process.
+/// Size at which a spool is emptied if the store has all of its events. Without it, the spool would grow as long as the process runs.
 const CLEAR_AT: u64 = 16 << 20;
 
 /// Moves the events of a recorder to the store.
@@ -78,7 +78,7 @@ impl Drain {
 
     /// Does one step. Events of this recorder go first.
     fn work(&mut self) -> Result<Next, SpoolError> {
-        // Looked at before the backlog: nothing is recorded after the recorder finishes.
+        // Read before the backlog, because the recorder adds no event after it finishes.
         let is_finishing = self.shared.signal.deadline().is_some();
         if self.shared.output().backlog() > 0 {
             self.move_batch()?;
@@ -127,7 +127,7 @@ impl Drain {
         Ok(())
     }
 
-    /// Moves a batch of a process that has died. Returns false if there is none.
+    /// Moves a batch of a process that has ended. Returns false if no such process has events left.
     fn move_from_others(&mut self) -> Result<bool, SpoolError> {
         if self.others.is_none() {
             self.others = Some(self.folder.files()?.into());

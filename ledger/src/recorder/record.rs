@@ -94,7 +94,7 @@ impl Recorder {
         Ok(Self { shared, thread: Some((thread.thread().clone(), Mutex::new(receiver))) })
     }
 
-    /// Records an event. When this returns, the event survives the end of the process, whatever ends it.
+    /// Records an event. When this returns, the event is not lost if the process is killed.
     pub fn record(&self, body: EventBody) -> Result<(), RecordError> {
         self.shared.output().record(body)?;
         if let Some((thread, _)) = &self.thread {
@@ -106,7 +106,7 @@ impl Recorder {
     /// Moves all events to the store and removes the spool file. Gives up after the time limit; the events are then left in the
     /// spool.
     pub fn finish(&self, limit: Duration) -> Result<Finished, RecordError> {
-        // First, so that no event is recorded that no thread would move.
+        // First, so that no event is recorded after the thread has ended.
         self.shared.output().is_closed = true;
         let ended = self.end_thread(limit);
         let mut output = self.shared.output();

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Longest pause without a look at the deadline.
+/// Longest pause between two checks of the deadline.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// The state that a recorder shares with its thread.

@@ -37,7 +37,7 @@ impl SpoolBatch {
         self.lines.is_empty()
     }
 
-    /// Adds the events to a store. Passes lines that are no events to `rejected`.
+    /// Adds the events to a store. Passes invalid lines to `rejected`.
     pub(crate) fn append_to(
         &self,
         store: &mut dyn EventStore,

@@ -9,7 +9,7 @@ use super::{SpoolBatch, SpoolError, SpoolFolder};
 use crate::query::open_sources;
 use crate::store::{Appended, EventStore};
 
-/// A spool file whose process has died. This process holds its lock.
+/// A spool file whose process has ended. This process holds its lock.
 #[derive(Debug)]
 pub(crate) struct DeadSpool {
     folder: SpoolFolder,
@@ -26,13 +26,13 @@ pub(crate) enum Step {
     Moved(Appended),
     /// All events are in the store, and the file is removed.
     Done {
-        /// Number of lines that are no events. They are in a file of their own.
+        /// Number of invalid lines. They are in a file of their own.
         rejected: u64,
     },
 }
 
 impl DeadSpool {
-    /// Locks a spool file. Returns `None` if its process lives, or if another process has moved its events.
+    /// Locks a spool file. Returns `None` if its process is running, or if another process has moved its events.
     pub(crate) fn take(folder: &SpoolFolder, log: &LineLog) -> Result<Option<Self>, SpoolError> {
         let Some(writer) = log.take_over(is_whole)? else { return Ok(None) };
         let Some(reader) = log.read_from(0)? else { return Ok(None) };

@@ -14,7 +14,7 @@ use crate::store::SourceId;
 /// The end of the names of spool files.
 const EXTENSION: &str = "jsonl";
 
-/// How long a recorder waits for a spool file that another process looks at.
+/// How long a recorder waits for a spool file that another process has locked.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// The folder of the spool files of a ledger.
@@ -28,16 +28,16 @@ pub struct WaitingFile {
     pub path: Utf8PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// Whether its process lives.
+    /// Whether its process is running.
     pub state: SpoolState,
 }
 
-/// Whether the process of a spool file lives.
+/// Whether the process of a spool file is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpoolState {
     /// A process has locked it.
     Living,
-    /// Its process has died.
+    /// Its process has ended.
     Dead,
 }
 
@@ -79,7 +79,7 @@ impl SpoolFolder {
         Ok(writer)
     }
 
-    /// Returns true if the process of a source lives on this machine.
+    /// Returns true if the process of a source is running on this machine.
     pub fn is_alive(&self, source: &SourceId) -> bool {
         self.file(source).is_locked()
     }
@@ -99,7 +99,7 @@ impl SpoolFolder {
         Ok(self.files()?.into_iter().map(file).collect())
     }
 
-    /// Returns the files with lines that were moved out of spool files because they are no events.
+    /// Returns the files with lines that were moved out of spool files because they are invalid.
     pub fn set_aside(&self) -> Result<Vec<Utf8PathBuf>, SpoolError> {
         let is_set_aside = |path: &Utf8PathBuf| {
             let name = path.file_name().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Spool files: where events are until the store has them.
 //!
 //! Each recorder has one file, which it locks, in a folder next to the ledger. A file without a lock belongs to a process that has
-//! died: another process moves its events to the store.
+//! ended: another process moves its events to the store.
 
 mod batch;
 mod dead_spool;

@@ -1,4 +1,4 @@
-//! Moves the events of dead processes to the store.
+//! Moves the events of ended processes to the store.
 
 use counterproof_store::line_log::LineLog;
 
@@ -12,13 +12,13 @@ pub struct Replayed {
     pub files: u64,
     /// Number of events that were added to the store.
     pub added: u64,
-    /// Number of lines that were no events. They are in files of their own next to the spool files.
+    /// Number of invalid lines. They are in files of their own next to the spool files.
     pub rejected: u64,
     /// Files that cannot be read or locked. They stay.
     pub failures: Vec<SpoolError>,
 }
 
-/// Moves the events of all spool files whose processes have died to the store, and removes the files. Repeating it has no effect.
+/// Moves the events of all spool files whose processes have ended to the store, and removes the files. Repeating it has no effect.
 pub fn replay(folder: &SpoolFolder, store: &mut dyn EventStore) -> Result<Replayed, SpoolError> {
     let mut replayed = Replayed::default();
     for log in folder.files()? {

@@ -44,7 +44,7 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Connection, &Statements) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        // SQLite would go on writing to a file that was removed.
+        // SQLite would continue to write to a file that was removed.
         if !self.identity.is_of(&self.path) {
             return Err(StoreError::Replaced { location: self.path.to_string() });
         }

@@ -12,7 +12,7 @@ pub(crate) struct BatchRows<'a> {
     runs: Vec<&'a str>,
 }
 
-/// The events of a source in a batch that say something about its row. All others would change nothing.
+/// The events of a source in a batch that say something about its row. The other events do not change it.
 struct SourceEvents<'a> {
     first: &'a EventLine<'a>,
     newest: &'a EventLine<'a>,

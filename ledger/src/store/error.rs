@@ -8,7 +8,7 @@ use crate::location::PostgresUrl;
 /// A store that cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no ledger yet.
+    /// The ledger does not exist.
     #[error("there is no ledger at `{location}`")]
     Missing {
         /// The location.
@@ -23,7 +23,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A newer version of this program has written the database.
-    #[error("the ledger `{location}` has schema version {found}; this program knows versions up to {known}")]
+    #[error("the ledger `{location}` has schema version {found}; this program supports versions up to {known}")]
     Newer {
         /// The location.
         location: String,

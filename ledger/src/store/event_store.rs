@@ -10,7 +10,7 @@ pub trait EventStore: Send {
     /// Adds events in one transaction, and makes them durable. Events that the store has are skipped.
     fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError>;
 
-    /// States that the process of a source has died, if no end of the source is stored.
+    /// Records that the process of a source has ended without `run_end`.
     fn mark_lost(&mut self, source: &SourceId) -> Result<(), StoreError>;
 
     /// Returns the rows of a query.

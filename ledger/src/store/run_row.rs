@@ -2,12 +2,12 @@
 
 use crate::tables::{Cell, RUN_SOURCES, RUNS, Row};
 
-/// The status of a run whose process died.
+/// The status of a run whose process was killed.
 pub(crate) const LOST_STATUS: &str = "FAILED";
 
 /// Computes the row of a run from the rows of its sources. A run without sources has no row.
 ///
-/// The run has ended when all sources have ended, and its status is their worst one. A source whose process died counts as failed
+/// The run has ended when all sources have ended, and its status is their worst one. A source whose process was killed counts as failed
 /// and leaves the end of the run open. The identity of the run is that of the source whose first event is the earliest.
 pub(crate) fn run_row<'a>(sources: &'a [Row<'_>]) -> Option<Row<'a>> {
     let first = sources.iter().min_by_key(|source| source.get(&RUN_SOURCES, "first_event"))?;

@@ -14,7 +14,7 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// Returns a number. Numbers that no database can store become the largest one.
+    /// Returns a number. Numbers that are too large for databases become the largest one.
     pub(crate) fn count(value: u64) -> Self {
         Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
     }

@@ -42,11 +42,11 @@ pub(crate) enum Merge {
     Min,
     /// The larger value.
     Max,
-    /// The value of the row whose order column is smaller, also if it is no value.
+    /// The value of the row whose order column is smaller, also if it is `NULL`.
     First,
     /// All bits of both numbers.
     Bits,
-    /// The new value, also if it is no value: the column is computed anew.
+    /// The new value, also if it is `NULL`: the column is computed anew.
     Replace,
 }
 

@@ -240,8 +240,8 @@ ok     journal_mode      wal
 ok     schema_version    1
 ok     events            no gap in the numbers of any source
 ok     runs_without_end  0, of which a process was killed
-ok     spool             0 files of living processes, 0 of dead ones, 0 bytes in `ledger.db.spool`
-ok     set_aside         no lines that are no events
+ok     spool             0 files of running processes, 0 of ended ones, 0 bytes in `ledger.db.spool`
+ok     set_aside         no invalid lines
 ok     permissions       only the owner can read the files
     "##);
     // A number of a source is missing, and others can read the file.

@@ -31,7 +31,7 @@ impl ClientConfig {
         })
     }
 
-    /// Converts an error. A missing configuration of the user has a hint to that of a project.
+    /// Converts an error. If the configuration of the user is missing, a hint names that of a project.
     pub(super) fn error(&self, error: ImportError) -> CommandError {
         let (is_missing, hint) = (matches!(error, ImportError::Missing { .. }), error.hint());
         let error = if error.is_io() { CommandError::io(error) } else { CommandError::usage(error) };

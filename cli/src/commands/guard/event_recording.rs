@@ -82,7 +82,7 @@ impl EventRecording {
 
 /// Warns while the guard runs, from any thread.
 pub(super) fn warn(message: &str) {
-    // A closed standard error leaves no place for the warning.
+    // With a closed standard error, the warning cannot be printed.
     let _ = writeln!(std::io::stderr(), "counterproof guard: {}", harmless(message));
 }
 

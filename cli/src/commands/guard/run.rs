@@ -20,7 +20,7 @@ use crate::streams::Streams;
 /// Run an agent: all tool calls of all servers below it belong to one run.
 ///
 /// Every `guard shim` that the agent starts, directly or through a client, has the same run id, identity, policy and ledger. The agent
-/// has the terminal, and no process of it is left at the end. A rule that ends the run ends the agent.
+/// has the terminal. At the end, all processes that it left behind are killed. A rule that ends the run ends the agent.
 ///
 /// Exit code: that of the agent, or 128 plus the number of the signal that ended it. 1: a rule ended the run. 2: invalid arguments or
 /// policy; the agent was not started. 3: the agent cannot be started.

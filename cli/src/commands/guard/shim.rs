@@ -143,7 +143,7 @@ fn run_server(options: ShimOptions<'_>) -> Result<Exit, CommandError> {
     }
 }
 
-/// Returns the changes of the server's environment: its secrets, and no way to end the run.
+/// Returns the changes of the server's environment: its secrets, and the removal of the variable that ends the run.
 fn environment_of_server(secrets: &Resolved) -> BTreeMap<OsString, Option<OsString>> {
     let mut environment = secrets.environment();
     environment.insert(TERMINATION.into(), None);
@@ -183,7 +183,7 @@ fn read_cassette(args: &Args) -> Result<Option<Cassette>, CommandError> {
     Ok(Some(Cassette::Replay(replay)))
 }
 
-/// Starts a cassette. Keys of known formats are masked in it, and the values of the secrets.
+/// Starts a cassette. Keys of known formats and the values of the secrets are masked in it.
 fn record_cassette(path: &Utf8Path, args: &Args, secrets: &Resolved) -> Result<Cassette, CommandError> {
     let redactor = Redactor::new(secrets.redact.iter().map(SecretValue::expose)).map_err(CommandError::usage)?;
     let recording = Recording::start(path, &args.server_name, redactor.with_mask(MASK));

@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-/// Reports what was added from the files of processes that have died.
+/// Reports what was added from the files of processes that have ended.
 pub(super) fn report(replayed: &Replayed, streams: &mut Streams) {
     if replayed.files > 0 {
         let (added, files) = (replayed.added, replayed.files);

@@ -14,7 +14,7 @@ use crate::streams::Streams;
 
 /// Delete runs whose last event is older than a duration, with all their calls and events.
 ///
-/// Runs of processes that live on this machine stay.
+/// Runs whose processes still run on this machine are not deleted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Age of the last event, such as 30d; a day has 24 hours

@@ -14,15 +14,15 @@ use super::time_args::{Since, since};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// The status of a run with a process that lives.
+/// The status of a run with a running process.
 const RUNNING: &str = "RUNNING";
 
-/// The status of a run that has not ended, and of which no process lives on this machine.
+/// The status of a run that has not ended, and of which no process runs on this machine.
 const NOT_ENDED: &str = "NOT ENDED";
 
 /// List runs, the latest first.
 ///
-/// A run of which a process was killed is shown as `FAILED (no end)`. A run is `RUNNING` if a process that records it lives on this
+/// A run of which a process was killed is shown as `FAILED (no end)`. A run is `RUNNING` if a process that records it runs on this
 /// machine, and `NOT ENDED` if that is not known.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     Ok(Exit::Done)
 }
 
-/// Returns the runs with a living process on this machine.
+/// Returns the runs with a running process on this machine.
 pub(super) fn running(store: &mut dyn EventStore, place: &Place) -> Result<BTreeSet<String>, CommandError> {
     let sources = open_sources(store).map_err(failed)?;
     Ok(sources.into_iter().filter(|source| place.spool.is_alive(source)).map(|source| source.run_id).collect())

@@ -8,7 +8,7 @@ const LONGEST: usize = 300;
 /// A value that is not known yet.
 pub(super) const NO_VALUE: &str = "-";
 
-/// An identity that no one stated.
+/// An identity that is not set.
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// Returns a table as text: a line for the names of the columns, and one for each row.

@@ -14,7 +14,7 @@ use crate::mcp::keys::look_alike;
 use crate::mcp::server_message::{ResponseKind, error_kind, tool_error_with};
 use crate::mcp::{RequestId, StrictError, ToolCallProblem};
 
-/// Longest key and longest small value that are read. Longer keys are none of those that decide.
+/// Longest key and longest small value that are read. Longer keys and values are not read.
 const MAX_FIELD_BYTES: usize = 64 * 1024;
 
 /// What a scanned message contains.
@@ -30,7 +30,7 @@ pub struct ScannedMessage {
     pub args_hash: Option<Sha256Digest>,
     /// The hash of the bytes of `result` or `error`.
     pub payload_hash: Option<Sha256Digest>,
-    /// What the message says if it is a response.
+    /// The kind of the response, if the message is one.
     pub response: Option<ResponseKind>,
     /// A key on which parsers disagree.
     pub problem: Option<ToolCallProblem>,
@@ -40,7 +40,7 @@ pub struct ScannedMessage {
     pub request_state: Option<String>,
     /// True if the request states its protocol revision.
     pub is_stateless: bool,
-    /// False if the message is a batch, is no JSON object, or ends early.
+    /// False if the message is a batch, is not a JSON object, or ends early.
     pub is_object: bool,
 }
 
@@ -86,7 +86,7 @@ enum Extent {
     Whole,
 }
 
-/// The parts of a response that say how a call ended.
+/// The parts of a response that state how a call ended.
 #[derive(Debug, Default)]
 struct ResponseParts {
     has_result: bool,
@@ -260,7 +260,7 @@ impl Scanner {
         if depth == 1 {
             self.section = field.is_section().then_some(field);
             self.response.has_result |= field == Field::Result;
-            // An error that is `null` is none.
+            // An `error` that is `null` counts as missing.
             self.response.has_error |= field == Field::Error && first != b'n';
         }
         if field.is_captured() && self.capture.is_none() {

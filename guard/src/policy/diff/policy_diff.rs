@@ -23,10 +23,10 @@ pub struct PolicyDiff {
 pub struct FieldChange {
     /// A JSON Pointer within the policy or the rule.
     pub pointer: String,
-    /// The value before. `None` if there was none.
+    /// The value before. `None` if the field was missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// The value after. `None` if there is none.
+    /// The value after. `None` if the field is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
@@ -62,7 +62,7 @@ pub enum RuleChange {
         moved_from: Option<usize>,
         /// The place in the new policy, from 1.
         place: usize,
-        /// The fields that differ; none if the rule only moved.
+        /// The fields that differ. Empty if the rule only moved.
         fields: Vec<FieldChange>,
     },
 }

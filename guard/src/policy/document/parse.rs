@@ -63,7 +63,7 @@ pub struct PolicyFile {
 impl PolicyFile {
     /// Reads a policy file. It may be a pipe.
     pub fn read(path: &Utf8Path) -> Result<Self, LoadPolicyError> {
-        // A larger file is read as well, because its finding says more than an error of the system.
+        // A larger file is read as well, because a finding is clearer than an error of the system.
         let bytes = read_file::read_argument(path, read_file::MAX_SMALL_BYTES);
         let bytes = bytes.map_err(|source| LoadPolicyError::Read { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), bytes })

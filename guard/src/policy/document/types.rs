@@ -1,4 +1,4 @@
-//! A policy file as types. The schema describes the same fields. Rules are read one by one, so that an invalid rule hides no other.
+//! A policy file as types. The schema describes the same fields. Rules are read one by one, so that the errors of all rules are found.
 
 use std::collections::BTreeMap;
 

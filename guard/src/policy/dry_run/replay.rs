@@ -53,9 +53,9 @@ pub struct LineProblem {
     pub message: String,
 }
 
-/// Decides about the calls of a file of events, JSON Lines, again. Nothing is called.
+/// Decides about the calls of a file of events, JSON Lines, again. No tool is called.
 ///
-/// The decisions about what the agent did are compared, not what it would have done after another decision.
+/// Only calls that the agent made are decided. After another decision, it might have made other calls.
 pub fn dry_run(policy: &Arc<Policy>, events: &[u8]) -> DryRun {
     let mut found = DryRun::default();
     let mut runs: HashMap<(String, String), RecordedRun> = HashMap::new();

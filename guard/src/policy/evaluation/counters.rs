@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::scope::ScopeKey;
 use crate::policy::model::{Budget, RateLimit};
 
-/// One value for each scope. Scopes beyond the largest number share one value, thus no existing value is ever dropped: an agent
+/// One value for each scope. Scopes beyond the largest number share one value, so existing values are never dropped. An agent
 /// that calls many tools cannot reset the budget of one.
 #[derive(Debug)]
 pub(super) struct Counters<T> {

@@ -50,7 +50,7 @@ impl Engine {
         self.evaluate(call, now, None)
     }
 
-    /// Decides about a call, and says what each rule did.
+    /// Decides about a call, and returns what each rule did.
     pub fn explain(&mut self, call: &CallFacts<'_>, now: Duration) -> (Decision, Vec<RuleStep>) {
         let mut steps: Vec<RuleStep> = self.policy.rules.iter().map(not_reached).collect();
         let decision = self.evaluate(call, now, Some(&mut steps));
@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// Time never goes back, thus a jump of the clock refills no bucket twice.
+    /// Returns the latest time so far. An earlier time would refill buckets twice.
     fn advance(&mut self, now: Duration) -> Duration {
         self.now = self.now.max(now);
         self.now

@@ -1,7 +1,7 @@
 //! The evaluation of one call: the rules in order, and what they count.
 //!
 //! A call spends budgets and tokens, and is remembered as a duplicate, only if it is allowed in the end. Breakers count every call
-//! that reaches them, because a loop of refused calls is a loop too.
+//! that reaches them, because an agent can repeat a refused call in a loop.
 
 use std::time::Duration;
 

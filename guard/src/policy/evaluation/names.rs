@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::scope::ScopeKeys;
 use crate::policy::model::{Condition, Conditions, Doubt, MAX_NAME_BYTES, Match, NameMatch, Policy};
 
-/// Largest number of pairs of names in the cache. It is emptied when full: an agent that invents names pays with time only.
+/// Largest number of pairs of names in the cache. It is emptied when full: an agent that invents names costs only time.
 const MAX_CACHED: usize = 1024;
 
 /// What the names of a call decide.

@@ -22,7 +22,7 @@ pub struct Linted {
 pub struct Warning {
     /// The kind of warning.
     pub code: LintCode,
-    /// Its place and its texts. The code of the finding has no meaning.
+    /// Its place and its texts. The code of the finding is not used.
     pub finding: Finding,
 }
 

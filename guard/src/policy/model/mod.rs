@@ -1,4 +1,4 @@
-//! A policy that was checked and compiled: what a decision needs, and nothing of the file.
+//! A policy that was checked and compiled: only the parts that decisions need.
 
 mod arguments;
 mod condition;

@@ -45,7 +45,7 @@ pub enum OnError {
 }
 
 impl Policy {
-    /// The policy without rules that allows every call. It is in force if no policy is given.
+    /// The policy without rules, which allows every call. It is used if no policy is given.
     pub fn observe_only() -> Self {
         Self {
             reference: PolicyRef {

@@ -20,7 +20,7 @@ use crate::streams::Streams;
 /// Check the decisions of a policy against expected ones, or against those that were recorded.
 ///
 /// The file of tests has calls with the expected decisions. With `--events`, the calls of a file of events are decided again, and those
-/// that would be decided differently are listed. Nothing is called.
+/// that would be decided differently are listed. No tool is called.
 ///
 /// Exit code 0: all decisions are as expected, or as recorded. 1: a decision differs, or the file has errors. 2: the policy is invalid.
 /// 3: a file cannot be read.

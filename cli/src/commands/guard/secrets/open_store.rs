@@ -12,7 +12,7 @@ pub(super) fn open(path: Option<&Utf8Path>) -> Result<SecretStore, CommandError>
         return Ok(SecretStore::new(path));
     }
     SecretStore::from_environment(process_variable).ok_or_else(|| {
-        CommandError::usage("no home folder is known, so there is no file of secrets").hint("pass `--store FILE`")
+        CommandError::usage("cannot find the file of secrets: the home folder is unknown").hint("pass `--store FILE`")
     })
 }
 
