@@ -95,7 +95,7 @@ fn call(id: &Value, tool: &str, args: &Value) -> String {
     format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
 }
 
-/// Lines as clients and servers send them, and lines as nobody should.
+/// Lines as clients and servers send them, and invalid lines.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![
         br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#.to_vec(),

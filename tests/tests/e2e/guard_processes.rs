@@ -1,4 +1,4 @@
-//! The processes of a shim: who ends when somebody else does.
+//! The processes of a shim: each of them ends when another one ends or is killed.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -97,7 +97,7 @@ fn a_shim_that_is_killed_leaves_no_process_and_no_answered_call_unrecorded() {
     assert_gone(child);
     let events = folder.events();
     assert_eq!(names(&events).iter().filter(|name| **name == "tool_call_end").count(), 21);
-    // The ledger has them as soon as somebody looks.
+    // The ledger has them when it is read.
     let found = folder.sandbox.run(["ledger", "query", "--limit", "100", "--json"]);
     assert_eq!(found.code, Some(0), "{found}");
     assert_eq!(found.stdout.matches("\"call_id\"").count(), 21, "{found}");
