@@ -6,5 +6,14 @@ const SIGNIFICANT: [&str; 9] =
 
 /// Returns the significant key that a key may be taken for by parsers that ignore case, such as that of Go.
 pub(super) fn look_alike(key: &str) -> Option<&'static str> {
-    SIGNIFICANT.into_iter().find(|known| *known != key && known.eq_ignore_ascii_case(key))
+    SIGNIFICANT.into_iter().find(|known| *known != key && known.chars().map(folded).eq(key.chars().map(folded)))
+}
+
+/// Folds the case of ASCII letters and of the two other characters that Unicode folds to ASCII letters.
+const fn folded(character: char) -> char {
+    match character {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        other => other.to_ascii_lowercase(),
+    }
 }

@@ -2,7 +2,9 @@
 
 mod fields;
 mod scan;
+mod syntax;
 #[cfg(test)]
 mod tests;
 
 pub use scan::{ScannedMessage, Scanner};
+pub use syntax::SyntaxProblem;

@@ -1,7 +1,8 @@
 //! Reads a message that is too large to be held in memory: piece by piece, and only the fields that decide.
 //!
 //! The scanner follows strings and brackets. It looks at the members of the message and of `params`, `result` and `error`, and
-//! hashes the bytes of `arguments` and of `result`. It does not check the syntax of the rest.
+//! hashes the bytes of `arguments` and of `result`. It works on any bytes: a message of the server is forwarded whatever it is.
+//! [`ScannedMessage::syntax`] states whether the message is JSON at all.
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical::Sha256Hasher;
@@ -9,7 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::fields::{FIELDS, Field};
-use crate::mcp::client_message::{PROTOCOL_VERSION, state_text};
+use super::syntax::{Syntax, SyntaxProblem};
+use crate::mcp::client_message::{PROTOCOL_VERSION, TOOLS_CALL, state_text};
 use crate::mcp::keys::look_alike;
 use crate::mcp::server_message::{ResponseKind, error_kind, tool_error_with};
 use crate::mcp::{RequestId, StrictError, ToolCallProblem};
@@ -42,6 +44,10 @@ pub struct ScannedMessage {
     pub is_stateless: bool,
     /// False if the message is a batch, is not a JSON object, or ends early.
     pub is_object: bool,
+    /// Why the message is not one JSON value.
+    pub syntax: Option<SyntaxProblem>,
+    /// True if the message is a tool call, or some parsers take it for one.
+    pub is_call: bool,
 }
 
 /// Where the scanner is in the text.
@@ -59,6 +65,7 @@ enum Lexer {
 /// Scans one message.
 #[derive(Debug, Default)]
 pub struct Scanner {
+    syntax: Syntax,
     lexer: Lexer,
     extent: Extent,
     depth: usize,
@@ -73,6 +80,9 @@ pub struct Scanner {
     capture: Option<(Field, usize)>,
     hashes: Vec<(Field, usize, Sha256Hasher)>,
     seen: Vec<Field>,
+    name: Option<String>,
+    /// True if the state is too long to be compared. The request is a new call then.
+    has_long_state: bool,
     found: ScannedMessage,
     response: ResponseParts,
 }
@@ -100,6 +110,7 @@ struct ResponseParts {
 impl Scanner {
     /// Scans the next piece of the message.
     pub fn push(&mut self, piece: &[u8]) {
+        self.syntax.push(piece);
         let mut at = 0;
         // Start of the bytes that are not yet hashed and captured.
         let mut taken = 0;
@@ -248,6 +259,7 @@ impl Scanner {
             }
             None => {
                 if let Some(known) = look_alike(&key) {
+                    self.found.is_call |= known == "method";
                     self.found.problem.get_or_insert(ToolCallProblem::LookAlike { key, known });
                 }
             }
@@ -270,8 +282,13 @@ impl Scanner {
         if field.is_hashed() {
             self.hashes.push((field, depth, Sha256Hasher::default()));
         }
-        if field == Field::InputResponses {
-            self.found.is_retry = true;
+        match field {
+            Field::InputResponses => self.found.is_retry = true,
+            Field::Arguments if !matches!(first, b'{' | b'n') => {
+                let problem = ToolCallProblem::Type { field: "arguments", expected: "an object" };
+                self.found.problem.get_or_insert(problem);
+            }
+            _ => {}
         }
     }
 
@@ -313,14 +330,12 @@ impl Scanner {
         let text = || value.as_str().map(str::to_owned);
         match field {
             Field::Id => self.found.id = RequestId::from_value(&value),
-            Field::Method => self.found.method = text(),
-            Field::Name => {
-                if !value.is_string() {
-                    let problem = ToolCallProblem::Type { field: "name", expected: "a string" };
-                    self.found.problem.get_or_insert(problem);
-                }
-                self.found.tool_name = text().unwrap_or_default();
+            Field::Method => {
+                self.found.is_call |= value == TOOLS_CALL;
+                self.found.method = text();
             }
+            Field::Name => self.name = text(),
+            Field::RequestState if bytes.len() > MAX_FIELD_BYTES => self.has_long_state = true,
             Field::RequestState => {
                 self.found.is_retry |= self.section == Some(Field::Params);
                 self.found.request_state = Some(state_text(&value));
@@ -337,6 +352,13 @@ impl Scanner {
     /// Ends the message.
     pub fn finish(mut self) -> ScannedMessage {
         self.found.is_object = self.extent == Extent::Whole && self.is_object[1];
+        self.found.syntax = self.syntax.finish().err();
+        self.found.is_retry &= !self.has_long_state;
+        if self.found.is_call && self.name.is_none() {
+            let problem = ToolCallProblem::Type { field: "name", expected: "a string" };
+            self.found.problem.get_or_insert(problem);
+        }
+        self.found.tool_name = self.name.unwrap_or_default();
         let parts = self.response;
         if self.found.method.is_none() && (parts.has_result || parts.has_error) {
             self.found.response = Some(if parts.has_error {
