@@ -1,4 +1,5 @@
-//! Measures the guard between a client and a server, next to a relay that only copies and to another gateway.
+//! Measures the guard between a client and a server, next to a relay that only copies and to another gateway, and the ledger next to
+//! bare SQLite.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
@@ -26,7 +27,7 @@ const POLICY: &str = r#"{
 }
 "#;
 
-/// Builds the programs and runs both parts.
+/// Builds the programs and runs all parts.
 pub(crate) fn run() -> Result<(), Failure> {
     let _ = writeln!(io::stdout(), "machine: {}", machine::notes());
     Step::cargo(["build", "--release", "--quiet", "--package", "counterproof", "--bin", "counterproof"]).run()?;
@@ -48,7 +49,9 @@ pub(crate) fn run() -> Result<(), Failure> {
     example("measure", &subjects)?;
     // The relay and the policy add nothing to the behaviour.
     subjects.retain(|subject| !subject.starts_with("relay") && !subject.contains("policy="));
-    example("behave", &subjects)
+    example("behave", &subjects)?;
+    let ledger = ["run", "--release", "--quiet", "--package", "counterproof-ledger", "--example", "bench_ledger", "--"];
+    Step::cargo(ledger).with(&[folder.into_string()]).run()
 }
 
 fn example(mode: &str, subjects: &[String]) -> Result<(), Failure> {
