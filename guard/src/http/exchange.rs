@@ -10,7 +10,7 @@ use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 use super::event_stream::EventStream;
 use super::message_buffer::{CollectedMessage, MessageBuffer};
 use super::open_requests::{OpenRequests, Scope};
-use crate::mcp::{RequestId, end_calls, end_scanned_call, read_responses};
+use crate::mcp::{RequestId, end_calls, end_scanned_call, end_unreadable_call, read_responses};
 use crate::session::{CallResult, ResultBytes, Session};
 
 /// One request that was forwarded, and its response.
@@ -177,8 +177,11 @@ fn record(session: &Session, open: &OpenRequests, scope: &Scope, message: &Colle
     let take = |id: &RequestId| open.take(&(scope.clone(), id.clone()));
     match message {
         CollectedMessage::Whole(bytes) => {
-            let Ok(text) = std::str::from_utf8(bytes) else { return };
-            end_calls(session, &read_responses(text), take);
+            let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
+            if responses.is_empty() {
+                return end_unreadable_call(session, bytes, take);
+            }
+            end_calls(session, &responses, take);
         }
         CollectedMessage::Scanned { found, length } => end_scanned_call(session, found, *length, take),
     }

@@ -120,10 +120,10 @@ impl Inspection<'_> {
             return self.uninspected(body, &format!("the body cannot be read back from its temporary file: {error}"));
         }
         let found = scanner.finish();
-        if !found.is_object {
-            return self.uninspected(body, "the body is larger than the guard inspects, and is not a JSON object");
+        if let Some(problem) = found.unreadable() {
+            return self.uninspected(body, &problem);
         }
-        if let Some(answer) = self.contradicted(found.is_call().then_some(&*found.tool_name), found.id.as_ref()) {
+        if let Some(answer) = self.contradicted(found.is_call.then_some(&*found.tool_name), found.id.as_ref()) {
             return Inspected::Answer(answer);
         }
         let mut calls = self.calls();

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::keys::look_alike;
+use super::server_message::scanned;
 use super::strict_json::parse_strict;
 use super::{RequestId, StrictError};
 
@@ -67,6 +68,8 @@ pub struct ToolCall<'a> {
     pub params: Option<&'a str>,
     /// The text of the arguments.
     pub args_text: Cow<'a, str>,
+    /// The hash of the bytes of the arguments.
+    pub args_bytes_hash: Sha256Digest,
     /// True if the request has `inputResponses` or `requestState`: it continues an earlier one.
     pub is_retry: bool,
     /// The field `requestState`.
@@ -97,13 +100,10 @@ pub enum ToolCallProblem {
         /// The required type.
         expected: &'static str,
     },
-}
-
-impl ToolCall<'_> {
-    /// The hash of the bytes of the arguments, for a call on whose arguments parsers disagree.
-    pub fn raw_hash(&self) -> Sha256Digest {
-        Sha256Digest::from_bytes(self.args_text.as_bytes())
-    }
+    /// The arguments are JSON with values that not all parsers can represent: lone surrogates, or numbers such as `1e999`. The call
+    /// has an agreed meaning, but its arguments cannot be inspected.
+    #[error("the arguments cannot be read: {0}")]
+    Unreadable(String),
 }
 
 impl<'a> ClientMessage<'a> {
@@ -163,7 +163,10 @@ fn invalid(error: &serde_json::Error) -> StrictError {
 
 fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
     if !text.starts_with('{') {
-        // A batch within a batch, or a value that is not a message. Servers refuse both.
+        if text.starts_with('[') {
+            return Err(StrictError::Invalid("a batch within a batch".to_owned()));
+        }
+        // A value that is no message, which servers refuse.
         serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
         return Ok(ClientMessage::Other { text, method: None, id: None, params: None, cancels: None });
     }
@@ -171,7 +174,7 @@ fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
     let parts = deserializer.deserialize_map(PartsVisitor).and_then(|parts| deserializer.end().map(|()| parts));
     let parts = parts.map_err(|error| invalid(&error))?;
     let is_call = parts.methods.iter().any(|method| method == TOOLS_CALL);
-    if !is_call && parts.look_alike.as_ref().is_none_or(|(_, known)| *known != "method") {
+    if !is_call && !parts.look_alikes.iter().any(|(_, known)| *known == "method") {
         let cancels = parts
             .methods
             .first()
@@ -183,10 +186,10 @@ fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
         let params = parts.params.map(RawValue::get);
         return Ok(ClientMessage::Other { text, method: parts.methods.into_iter().next(), id, params, cancels });
     }
-    Ok(ClientMessage::Call(Box::new(read_call(text, &parts))))
+    Ok(ClientMessage::Call(Box::new(read_call(text, &parts)?)))
 }
 
-fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
+fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> Result<ToolCall<'a>, StrictError> {
     let id = parts.id.and_then(|id| RequestId::parse(id.get().as_bytes()));
     let params = parts.params.map_or("{}", RawValue::get);
     let args_text = raw_member(params, "arguments").map_or(Cow::Borrowed("{}"), |raw| Cow::Borrowed(raw.get()));
@@ -196,6 +199,7 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
         tool_name: String::new(),
         args: Ok(Value::Null),
         params: parts.params.map(RawValue::get),
+        args_bytes_hash: Sha256Digest::from_bytes(args_text.as_bytes()),
         args_text,
         is_retry: false,
         request_state: None,
@@ -203,15 +207,19 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
     };
     let mut message = match parse_strict(text.as_bytes()) {
         Ok(message) => message,
+        Err(StrictError::Invalid(problem)) => {
+            read_unreadable_call(&mut call, problem)?;
+            return Ok(call);
+        }
         Err(error) => {
             // The name is only for the event: the call is refused.
             call.tool_name = lenient_name(params);
             call.args = Err(error.into());
-            return call;
+            return Ok(call);
         }
     };
     let params = message.get_mut("params").map(Value::take).unwrap_or_default();
-    let look_alike = parts.look_alike.clone().or_else(|| {
+    let look_alike = parts.look_alikes.first().cloned().or_else(|| {
         let keys = params.as_object().into_iter().flat_map(|params| params.keys());
         keys.into_iter().find_map(|key| Some((key.clone(), look_alike(key)?)))
     });
@@ -228,7 +236,20 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> ToolCall<'a> {
         }
         (None, _, _) => Err(ToolCallProblem::Type { field: "name", expected: "a string" }),
     };
-    call
+    Ok(call)
+}
+
+/// Reads a call with values that cannot be represented, as calls are read that are too large: only the fields that decide.
+fn read_unreadable_call(call: &mut ToolCall<'_>, problem: String) -> Result<(), StrictError> {
+    let found = scanned(call.text.as_bytes());
+    if let Some(problem) = found.syntax {
+        return Err(StrictError::Invalid(problem.to_string()));
+    }
+    call.args = Err(found.problem.unwrap_or(ToolCallProblem::Unreadable(problem)));
+    call.args_bytes_hash = found.args_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b"{}"));
+    (call.tool_name, call.is_stateless) = (found.tool_name, found.is_stateless);
+    (call.is_retry, call.request_state) = (found.is_retry, found.request_state);
+    Ok(())
 }
 
 /// The text of a state that the server gave to the client and gets back.
@@ -252,7 +273,7 @@ struct Parts<'a> {
     /// Every value of `method`: parsers disagree on which one counts.
     methods: Vec<Cow<'a, str>>,
     params: Option<&'a RawValue>,
-    look_alike: Option<(String, &'static str)>,
+    look_alikes: Vec<(String, &'static str)>,
 }
 
 struct PartsVisitor;
@@ -276,7 +297,7 @@ impl<'de> Visitor<'de> for PartsVisitor {
                 }
                 _ => {
                     if let Some(known) = look_alike(&key) {
-                        parts.look_alike = Some((key.clone().into_owned(), known));
+                        parts.look_alikes.push((key.clone().into_owned(), known));
                     }
                     entries.next_value::<IgnoredAny>()?;
                 }
@@ -328,6 +349,10 @@ mod tests {
             r#"{"id":1,"method":"ping","method":"tools/call","params":{"name":"a"}}"#,
             r#"{"id":1,"method":"tools/call","method":"ping","params":{"name":"a"}}"#,
             r#"{"id":1,"method":"ping","Method":"tools/call","params":{"name":"a"}}"#,
+            r#"{"id":1,"method":"ping","Method":"tools/call","Params":{"name":"a"}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"a","argument\u017f":{"p":1}}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"arguments":{"p":"\ud83d"},"name":"a","name":"b"}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"\ud83d"}}"#,
             r#"{"id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}"#,
             r#"{"id":1,"method":"tools/call","params":{"name":"a","arguments":[1]}}"#,
             r#"{"id":1,"method":"tools/call","params":{"name":7}}"#,
@@ -335,6 +360,20 @@ mod tests {
         ] {
             assert!(call(text).args.is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_call_that_not_all_parsers_can_represent_is_unreadable_but_not_ambiguous() {
+        for args in [r#"{"p":"\ud83d"}"#, r#"{"p":1e999}"#] {
+            let text = format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"a","arguments":{args}}}}}"#);
+            let call = call(&text);
+            assert!(matches!(call.args, Err(ToolCallProblem::Unreadable(_))), "{:?}", call.args);
+            assert_eq!((&*call.tool_name, call.args_bytes_hash), ("a", Sha256Digest::from_bytes(args.as_bytes())));
+        }
+        let nested = "[".repeat(200) + &"]".repeat(200);
+        let deep = format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"a","arguments":{{"p":{nested}}}}}}}"#);
+        assert!(matches!(read_client_message(&deep), Err(StrictError::Invalid(_))));
+        assert!(read_client_message(r#"[[{"id":1,"method":"tools/call"}]]"#).is_err());
     }
 
     #[test]

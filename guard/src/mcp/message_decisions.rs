@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::{Action, CallId};
 
-use super::client_message::TOOLS_CALL;
-use super::{ClientMessage, ClientMessages, RequestId, Revision, ScannedMessage, ToolCall, refusal_message};
+use super::{
+    ClientMessage, ClientMessages, RequestId, Revision, ScannedMessage, ToolCall, ToolCallProblem, refusal_message,
+};
 use crate::session::{CallResult, IncomingArgs, IncomingCall, Refusal, Retry, Session, Verdict};
 
 /// What an adapter does with messages that are not refused.
@@ -125,7 +126,7 @@ pub fn decide_scanned<H: MessageHandler>(
     bytes_in: u64,
     handler: &mut H,
 ) -> Decided {
-    let refused = if found.is_call() { decide_scanned_call(session, found, bytes_in, handler) } else { None };
+    let refused = if found.is_call { decide_scanned_call(session, found, bytes_in, handler) } else { None };
     let to_server = if refused.is_some() { ToServer::Nothing } else { ToServer::Unchanged };
     Decided { to_server, answers: Answers::record(session, refused.into_iter().collect(), false, H::FRAME_BYTES) }
 }
@@ -138,7 +139,10 @@ fn decide_call(
 ) -> Option<Refused> {
     let args = match &call.args {
         Ok(value) => IncomingArgs::Inspected { value, text: Cow::Borrowed(&*call.args_text) },
-        Err(problem) => IncomingArgs::Ambiguous { hash: call.raw_hash(), problem: problem.to_string() },
+        Err(ToolCallProblem::Unreadable(_)) => {
+            IncomingArgs::Uninspected { hash: call.args_bytes_hash, text: Some(Cow::Borrowed(&*call.args_text)) }
+        }
+        Err(problem) => IncomingArgs::Ambiguous { hash: call.args_bytes_hash, problem: problem.to_string() },
     };
     let retry = call.is_retry.then_some(Retry { request_state: call.request_state.as_deref() });
     let incoming = IncomingCall { tool_name: &call.tool_name, args, bytes_in, retry };
@@ -155,7 +159,7 @@ fn decide_scanned_call(
     let hash = found.args_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b"{}"));
     let args = match &found.problem {
         Some(problem) => IncomingArgs::Ambiguous { hash, problem: problem.to_string() },
-        None => IncomingArgs::TooLarge { hash },
+        None => IncomingArgs::Uninspected { hash, text: None },
     };
     let retry = found.is_retry.then_some(Retry { request_state: found.request_state.as_deref() });
     let incoming = IncomingCall { tool_name: &found.tool_name, args, bytes_in, retry };
@@ -193,11 +197,4 @@ fn begin(
 
 const fn revision(is_stateless: bool) -> Revision {
     if is_stateless { Revision::Stateless } else { Revision::WithInitialize }
-}
-
-impl ScannedMessage {
-    /// True if the message is a tool call, or can be taken for one.
-    pub fn is_call(&self) -> bool {
-        self.method.as_deref() == Some(TOOLS_CALL) || self.problem.is_some()
-    }
 }

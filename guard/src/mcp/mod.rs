@@ -14,7 +14,7 @@ mod scanner;
 mod server_message;
 mod strict_json;
 
-pub use call_ends::{end_calls, end_scanned_call};
+pub use call_ends::{end_calls, end_scanned_call, end_unreadable_call};
 pub use client_message::{
     ClientMessage, ClientMessages, ToolCall, ToolCallProblem, read_client_message, read_client_messages,
 };
@@ -22,6 +22,6 @@ pub use message_decisions::{Answers, Decided, MessageHandler, ToServer, decide_m
 pub use pending_calls::PendingCalls;
 pub use refusal_message::{RefusalStyle, Revision, error_message, refusal_message, uninspected_message};
 pub use request_id::RequestId;
-pub use scanner::{ScannedMessage, Scanner};
+pub use scanner::{ScannedMessage, Scanner, SyntaxProblem};
 pub use server_message::{Response, ResponseKind, read_responses};
 pub use strict_json::StrictError;

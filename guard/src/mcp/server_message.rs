@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::RequestId;
 use super::client_message::{JSON_WHITESPACE, state_text};
+use super::{RequestId, ScannedMessage, Scanner};
 
 /// The code by which SDKs report that a request took too long.
 const REQUEST_TIMEOUT: i64 = -32001;
@@ -105,10 +105,17 @@ fn read_one(text: &str) -> Option<Response<'_>> {
             Some(Response { id, kind: failed(error.get()), is_error: true, text, payload: error.get() })
         }
         (_, Some(result)) => {
-            Some(Response { id, kind: result_kind(result.get()), is_error: false, text, payload: result.get() })
+            Some(Response { id, kind: result_kind(text, result.get()), is_error: false, text, payload: result.get() })
         }
         _ => None,
     }
+}
+
+/// Reads only the fields that decide, from a message that cannot be parsed.
+pub(super) fn scanned(message: &[u8]) -> ScannedMessage {
+    let mut scanner = Scanner::default();
+    scanner.push(message);
+    scanner.finish()
 }
 
 fn failed(error: &str) -> ResponseKind {
@@ -132,8 +139,11 @@ pub(super) fn error_kind(code: Option<i64>, message: String) -> ResponseKind {
     ResponseKind::Failed { status, error }
 }
 
-fn result_kind(result: &str) -> ResponseKind {
-    let Ok(wire) = serde_json::from_str::<WireResult<'_>>(result) else { return ResponseKind::Result };
+fn result_kind(text: &str, result: &str) -> ResponseKind {
+    let Ok(wire) = serde_json::from_str::<WireResult<'_>>(result) else {
+        // Fields that occur twice, or a result that is no object.
+        return scanned(text.as_bytes()).response.unwrap_or(ResponseKind::Result);
+    };
     if wire.result_type.as_ref().and_then(Value::as_str) == Some("input_required") {
         return ResponseKind::InputRequired { request_state: wire.request_state.as_ref().map(state_text) };
     }

@@ -35,10 +35,12 @@ pub enum IncomingArgs<'a> {
         /// What parsers disagree on, for people.
         problem: String,
     },
-    /// The arguments are too large to be inspected.
-    TooLarge {
+    /// The arguments are too large to be inspected, or have values that cannot be represented.
+    Uninspected {
         /// The hash of their bytes.
         hash: Sha256Digest,
+        /// The text, for the preview; none if it is too large.
+        text: Option<Cow<'a, str>>,
     },
 }
 

@@ -6,18 +6,28 @@ use std::time::Instant;
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::{CallId, CallRef};
 
+use super::Refusal;
+
+/// How often a request may continue one call. A further request is a new call, which rules count.
+const MAX_CONTINUATIONS: u32 = 100;
+
 /// The calls of a session that have not ended.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
     calls: HashMap<CallId, OpenCall>,
+    /// The refused calls whose answers are not written yet.
+    refusals: Vec<Refusal>,
 }
 
 /// A call that was forwarded.
 #[derive(Debug)]
 pub(super) struct OpenCall {
     pub(super) call: CallRef,
+    /// The name in the request. That of the record is redacted.
+    pub(super) tool_name: String,
     pub(super) started: Instant,
     pub(super) waiting: Option<WaitsForInput>,
+    continuations: u32,
 }
 
 /// A call whose server asked the client for input. The client sends the call again, with the input.
@@ -27,9 +37,24 @@ pub(super) struct WaitsForInput {
 }
 
 impl OpenCalls {
-    pub(super) fn insert(&mut self, call: CallRef) {
-        let open = OpenCall { call, started: Instant::now(), waiting: None };
+    pub(super) fn insert(&mut self, call: CallRef, tool_name: &str) {
+        let tool_name = tool_name.to_owned();
+        let open = OpenCall { call, tool_name, started: Instant::now(), waiting: None, continuations: 0 };
         self.calls.insert(open.call.call_id.clone(), open);
+    }
+
+    pub(super) fn insert_refusal(&mut self, refusal: Refusal) {
+        self.refusals.push(refusal);
+    }
+
+    /// Removes a refusal. Returns false if it is not open.
+    pub(super) fn take_refusal(&mut self, id: &CallId) -> bool {
+        let place = self.refusals.iter().position(|refusal| refusal.call.call_id == *id);
+        place.map(|place| self.refusals.swap_remove(place)).is_some()
+    }
+
+    pub(super) fn take_refusals(&mut self) -> Vec<Refusal> {
+        std::mem::take(&mut self.refusals)
     }
 
     pub(super) fn take(&mut self, id: &CallId) -> Option<OpenCall> {
@@ -58,13 +83,17 @@ impl OpenCalls {
     pub(super) fn resume(&mut self, tool: &str, hash: &Sha256Digest, request_state: Option<&str>) -> Option<CallId> {
         let wanted = WaitsForInput { request_state: request_state.map(str::to_owned) };
         let mut found = self.calls.values_mut().filter(|open| {
-            open.waiting.as_ref() == Some(&wanted) && open.call.tool_name == tool && open.call.args_hash == *hash
+            open.waiting.as_ref() == Some(&wanted)
+                && open.continuations < MAX_CONTINUATIONS
+                && open.tool_name == tool
+                && open.call.args_hash == *hash
         });
         // The oldest, if several wait: ids are ordered by time.
         let first = found.next()?;
         let open =
             found.fold(first, |oldest, open| if open.call.call_id < oldest.call.call_id { open } else { oldest });
         open.waiting = None;
+        open.continuations += 1;
         Some(open.call.call_id.clone())
     }
 }

@@ -8,6 +8,9 @@ pub const MAX_PREVIEW_BYTES: usize = 16 * 1024;
 /// The preview of a payload that is too large to be inspected.
 pub const TRUNCATED: &str = "[TRUNCATED]";
 
+/// Longest name of a tool in events, in bytes: that of the ledger's tables.
+const MAX_NAME_BYTES: usize = 512;
+
 /// Longest message of an error in bytes.
 const MAX_MESSAGE_BYTES: usize = 500;
 
@@ -39,6 +42,11 @@ pub(super) fn message(text: &str, redactor: &Redactor) -> String {
     let text = redactor.text(text, &mut Applied::default());
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     cut(line, MAX_MESSAGE_BYTES).to_owned()
+}
+
+/// Redacts the name of a tool and cuts it.
+pub(super) fn name(text: &str, redactor: &Redactor) -> String {
+    cut(&redactor.text(text, &mut Applied::default()), MAX_NAME_BYTES).to_owned()
 }
 
 /// Drops the first bytes of a character that was cut at the end.

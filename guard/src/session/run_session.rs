@@ -34,7 +34,7 @@ pub struct SessionOptions {
     pub redactor: Redactor,
     /// Where the events go.
     pub sink: Arc<dyn EventSink>,
-    /// Reports a problem of the guard itself to people. It is called at most once for each kind of problem.
+    /// Reports a problem of the guard itself to people. It is called at most once for each kind of problem, and must not block.
     pub warn: Box<dyn Fn(&str) + Send + Sync>,
     /// Facts about the run for its first event.
     pub meta: Map<String, Value>,
@@ -143,11 +143,13 @@ impl Session {
     pub fn begin(&self, incoming: &IncomingCall<'_>) -> Verdict {
         let (args, args_hash) = match &incoming.args {
             IncomingArgs::Inspected { value, .. } => (Some(Args::Inspected(value)), canonical_hash(value)),
-            IncomingArgs::TooLarge { hash } => (Some(Args::TooLarge), *hash),
+            IncomingArgs::Uninspected { hash, .. } => (Some(Args::TooLarge), *hash),
             IncomingArgs::Ambiguous { hash, .. } => (None, *hash),
         };
         let mut state = self.state();
-        if let Some(retry) = incoming.retry
+        // A run that has ended, or a request without an agreed meaning, continues nothing.
+        let may_continue = args.is_some() && state.terminated.is_none() && !state.is_finished;
+        if let Some(retry) = incoming.retry.filter(|_| may_continue)
             && let Some(call_id) = state.open.resume(incoming.tool_name, &args_hash, retry.request_state)
         {
             return Verdict::Forward(call_id);
@@ -155,7 +157,7 @@ impl Session {
         let call = CallRef {
             call_id: CallId::new_random(),
             server_name: self.server_name.clone(),
-            tool_name: incoming.tool_name.to_owned(),
+            tool_name: preview::name(incoming.tool_name, &self.redactor),
             args_hash,
         };
         let decision = match (&state.terminated, args, &incoming.args) {
@@ -190,10 +192,12 @@ impl Session {
         }
         if record.action == Action::Allow {
             let call_id = call.call_id.clone();
-            state.open.insert(call);
+            state.open.insert(call, incoming.tool_name);
             return Verdict::Forward(call_id);
         }
-        Verdict::Refuse(Box::new(self.refusal(call, record)))
+        let refusal = self.refusal(call, record);
+        state.open.insert_refusal(refusal.clone());
+        Verdict::Refuse(Box::new(refusal))
     }
 
     fn refusal(&self, call: CallRef, decision: DecisionRecord) -> Refusal {
@@ -209,7 +213,8 @@ impl Session {
     ) -> Result<(), SinkError> {
         let (preview, args_stream_hash) = match &incoming.args {
             IncomingArgs::Inspected { text, .. } => (self.args_preview(text), None),
-            IncomingArgs::TooLarge { hash } => {
+            IncomingArgs::Uninspected { hash, text: Some(text) } => (self.args_preview(text), Some(*hash)),
+            IncomingArgs::Uninspected { hash, text: None } => {
                 (ArgsPreview { truncated: true, args_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))
             }
             IncomingArgs::Ambiguous { .. } => (ArgsPreview { truncated: true, args_preview: None }, None),
@@ -245,8 +250,8 @@ impl Session {
 
     /// Records a problem of the guard itself, and warns about the first one of its kind.
     pub fn report(&self, problem: Problem, message: &str) {
-        let mut state = self.state();
         let message = preview::message(message, &self.redactor);
+        let mut state = self.state();
         if !std::mem::replace(&mut state.reported[problem as usize], true) {
             (self.warn)(&format!("{}: {message}", problem.summary()));
         }
@@ -277,6 +282,8 @@ impl Session {
 
     /// The decision about a request on which parsers disagree.
     fn ambiguous(&self, problem: &str) -> DecisionRecord {
+        // The problem quotes keys, which may be long or secret.
+        let problem = preview::message(problem, &self.redactor);
         self.block("AMBIGUOUS_REQUEST", Severity::Warn, format!("the request is ambiguous: {problem}"))
     }
 
@@ -298,9 +305,12 @@ impl Session {
     /// Records the end of a refused call. `bytes_out` is the size of the response to the client.
     pub fn refused(&self, refusal: &Refusal, bytes_out: u64) {
         let mut state = self.state();
-        if state.is_finished {
-            return;
+        if state.open.take_refusal(&refusal.call.call_id) {
+            self.end_refusal(&mut state, refusal, bytes_out);
         }
+    }
+
+    fn end_refusal(&self, state: &mut State, refusal: &Refusal, bytes_out: u64) {
         let action = refusal.decision.action;
         if action == Action::Throttle {
             state.summary.calls_throttled += 1;
@@ -322,7 +332,7 @@ impl Session {
             error: Some(error),
             result_stream_hash: None,
         };
-        self.record_end(&mut state, end);
+        self.record_end(state, end);
     }
 
     /// Records the end of a forwarded call. Does nothing if the call has already ended.
@@ -335,7 +345,7 @@ impl Session {
     fn end_call(&self, state: &mut State, open: OpenCall, result: CallResult<'_>) {
         let outcome = CallOutcome {
             server_name: &self.server_name,
-            tool_name: &open.call.tool_name,
+            tool_name: &open.tool_name,
             is_error: matches!(result.status, CallStatus::Error | CallStatus::Timeout),
         };
         state.engine.record_outcome(&outcome, self.started.elapsed());
@@ -398,6 +408,10 @@ impl Session {
         let mut state = self.state();
         if std::mem::replace(&mut state.is_finished, true) {
             return;
+        }
+        // Their answers are not written yet.
+        for refusal in state.open.take_refusals() {
+            self.end_refusal(&mut state, &refusal, 0);
         }
         for open in state.open.take_all() {
             let error = CallError {

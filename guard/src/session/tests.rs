@@ -202,6 +202,62 @@ fn a_retry_with_the_state_of_the_server_is_the_same_call() {
 }
 
 #[test]
+fn an_ambiguous_request_continues_no_call() {
+    let (session, _) = session(None, &[]);
+    let call = forwarded(begin(&session, "ask", &json!({})));
+    session.wait_for_input(&call, None);
+    let hash = Sha256Digest::from_bytes(b"{}");
+    let args = IncomingArgs::Ambiguous { hash, problem: "twice".to_owned() };
+    let retry = Some(Retry { request_state: None });
+    refused(session.begin(&IncomingCall { tool_name: "ask", args, bytes_in: 1, retry }));
+    assert_eq!(forwarded(begin_retry(&session, "ask", &json!({}), Some(Retry { request_state: None }))), call);
+}
+
+#[test]
+fn a_call_is_continued_a_limited_number_of_times() {
+    let policy = "
+policy_id: p
+version: '1'
+mode: guardrails
+rules:
+  - {rule_id: once, kind: budget, effect: {budget: {limit_calls: 1}}}
+";
+    let (session, sink) = session(Some(policy), &[]);
+    let call = forwarded(begin(&session, "ask", &json!({})));
+    let continued = (0..1000).find(|_| {
+        session.wait_for_input(&call, None);
+        !matches!(begin_retry(&session, "ask", &json!({}), Some(Retry { request_state: None })), Verdict::Forward(_))
+    });
+    assert_eq!(continued, Some(100));
+    assert!(sink.text().contains("BUDGET_EXCEEDED"));
+}
+
+#[test]
+fn a_refused_call_ends_before_the_run_does() {
+    let (session, sink) = session(Some(DENY_PUSH), &[]);
+    let refusal = refused(begin(&session, "push", &json!({})));
+    session.finish(RunStatus::Cancelled, NO_ANSWER);
+    session.refused(&refusal, 50);
+    let ends = sink.ends();
+    assert_eq!((ends.len(), ends[0].error.as_ref().unwrap().class), (1, ErrorClass::PolicyBlock));
+    let summary = sink.run_end().summary;
+    assert_eq!((summary.calls_total, summary.calls_blocked), (1, 1));
+}
+
+#[test]
+fn keys_and_names_of_tools_are_redacted_and_cut() {
+    let secret = "hunter2-hunter2";
+    let (session, sink) = session(None, &[secret]);
+    forwarded(begin(&session, &format!("tool-{secret}"), &json!({})));
+    forwarded(begin(&session, &"x".repeat(100_000), &json!({})));
+    let problem = format!("the key `{secret}{}` occurs twice", "y".repeat(100_000));
+    let args = IncomingArgs::Ambiguous { hash: Sha256Digest::from_bytes(b"x"), problem };
+    let refusal = refused(session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None }));
+    assert!(refusal.decision.explain.summary.len() < 1000 && !refusal.decision.explain.summary.contains(secret));
+    assert!(!sink.text().contains(secret) && sink.text().len() < 20_000);
+}
+
+#[test]
 fn secrets_are_masked_in_previews_and_errors() {
     let secret = "hunter2-hunter2";
     let (session, sink) = session(Some(DENY_PUSH), &[secret]);
@@ -219,7 +275,7 @@ fn secrets_are_masked_in_previews_and_errors() {
 fn large_arguments_and_results_have_a_hash_and_no_preview() {
     let (session, sink) = session(None, &[]);
     let hash = Sha256Digest::from_bytes(b"large");
-    let args = IncomingArgs::TooLarge { hash };
+    let args = IncomingArgs::Uninspected { hash, text: None };
     let call = session.begin(&IncomingCall { tool_name: "write", args, bytes_in: 9, retry: None });
     let result = ResultBytes::TooLarge { hash };
     let result = CallResult { status: CallStatus::Ok, error: None, bytes_out: 9, result };

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use counterproof_ledger::event::CallId;
 use counterproof_store::spill_buffer::SpillBuffer;
 
-use super::{ClientOutput, LineReader, Piece};
+use super::{ClientOutput, LineEnds, LineReader, Piece};
 use crate::cassette::{Cassette, Replayed};
 use crate::mcp::{
     Answers, ClientMessage, MessageHandler, PendingCalls, RequestId, ScannedMessage, Scanner, ToServer,
@@ -13,6 +13,9 @@ use crate::mcp::{
     uninspected_message,
 };
 use crate::session::{Problem, Session};
+
+/// Why a message with another end of a line in it is not inspected.
+const OTHER_LINE_END: &str = "the message has a carriage return in it, at which some servers end a line";
 
 /// Forwarded lines are collected up to this size, as long as more of them have been read.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -57,11 +60,9 @@ impl ClientPump<'_> {
         let mut collected = Vec::new();
         let mut long: Option<LongMessage> = None;
         loop {
-            if !collected.is_empty() && (collected.len() >= WRITE_BYTES || !reader.has_next()) {
-                if server.write_all(&collected).and_then(|()| server.flush()).is_err() {
-                    return ClientEnd::ServerGone;
-                }
-                collected.clear();
+            let is_due = collected.len() >= WRITE_BYTES || !collected.is_empty() && !reader.has_next();
+            if is_due && !send(&mut collected, &mut server) {
+                return ClientEnd::ServerGone;
             }
             let forwarded = match reader.next_piece() {
                 Ok(None) => return ClientEnd::Closed,
@@ -70,6 +71,10 @@ impl ClientPump<'_> {
                 Ok(Some(Piece::Part { bytes, is_first, is_last })) => {
                     if is_first {
                         long = Some(LongMessage::start(bytes));
+                    }
+                    // The parts are written directly, after the lines before them.
+                    if !send(&mut collected, &mut server) {
+                        return ClientEnd::ServerGone;
                     }
                     self.part(long.as_mut(), bytes, is_last, &mut server)
                 }
@@ -98,6 +103,11 @@ impl ClientPump<'_> {
     fn inspect(&self, line: &[u8]) -> Result<ToServer, Gone> {
         if line.trim_ascii().is_empty() {
             return Ok(ToServer::Unchanged);
+        }
+        let mut ends = LineEnds::default();
+        ends.push(line);
+        if ends.has_other() {
+            return self.uninspected(OTHER_LINE_END);
         }
         let messages = match read_client_messages(line) {
             Ok(messages) => messages,
@@ -166,16 +176,24 @@ impl ClientPump<'_> {
                 server.write_all(bytes).and_then(|()| server.flush()).map_err(|_| Gone::Server)
             }
             LongState::Dropped => Ok(()),
-            LongState::Held { scanner, bytes: held } => {
+            LongState::Held { scanner, ends, bytes: held } => {
                 scanner.push(bytes);
+                ends.push(bytes);
+                let before = held.len();
                 if let Err(error) = held.write_all(bytes) {
-                    return self.unheld(long, &error, server);
+                    let written = usize::try_from(held.len() - before).unwrap_or_default();
+                    return self.unheld(long, &bytes[written..], &error, server);
                 }
                 if !is_last {
                     return Ok(());
                 }
                 let found = std::mem::take(scanner).finish();
-                if self.may_forward(&found, held.len())? && !self.is_long_replayed(&found, held)? {
+                let problem = if ends.has_other() { Some(OTHER_LINE_END.to_owned()) } else { found.unreadable() };
+                let to_server = match problem {
+                    Some(problem) => self.uninspected(&problem)?,
+                    None => self.decide_long(&found, held.len())?,
+                };
+                if to_server == ToServer::Unchanged && !self.is_long_replayed(&found, held)? {
                     let end = held.len();
                     held.copy(0, end, server).and_then(|()| server.flush()).map_err(|_| Gone::Server)?;
                 }
@@ -185,15 +203,10 @@ impl ClientPump<'_> {
     }
 
     /// Decides about a long message that was read to its end.
-    fn may_forward(&self, found: &ScannedMessage, bytes_in: u64) -> Result<bool, Gone> {
-        let to_server = if found.is_object {
-            let decided = decide_scanned(self.session, found, bytes_in, &mut Lines(self));
-            self.send(&decided.answers)?;
-            decided.to_server
-        } else {
-            self.uninspected("the message is larger than the guard inspects, and is not a JSON object")?
-        };
-        Ok(to_server == ToServer::Unchanged)
+    fn decide_long(&self, found: &ScannedMessage, bytes_in: u64) -> Result<ToServer, Gone> {
+        let decided = decide_scanned(self.session, found, bytes_in, &mut Lines(self));
+        self.send(&decided.answers)?;
+        Ok(decided.to_server)
     }
 
     /// Answers a long request from the cassette; see [`Self::is_replayed`].
@@ -206,8 +219,14 @@ impl ClientPump<'_> {
         self.is_replayed(found.id.as_ref(), Some(method), message.as_ref().and_then(ClientMessage::params))
     }
 
-    /// Handles a long message that fits neither in memory nor on disk.
-    fn unheld(&self, long: &mut LongMessage, error: &io::Error, server: &mut impl Write) -> Result<(), Gone> {
+    /// Handles a long message that fits neither in memory nor on disk. `rest` is what was read but not held.
+    fn unheld(
+        &self,
+        long: &mut LongMessage,
+        rest: &[u8],
+        error: &io::Error,
+        server: &mut impl Write,
+    ) -> Result<(), Gone> {
         let problem = format!("the message is too large to be held back for inspection: {error}");
         let forwarded = self.uninspected(&problem)?;
         let next = match forwarded {
@@ -219,8 +238,16 @@ impl ClientPump<'_> {
             return Ok(());
         }
         let end = held.len();
-        held.copy(0, end, server).and_then(|()| server.flush()).map_err(|_| Gone::Server)
+        let written = held.copy(0, end, server).and_then(|()| server.write_all(rest)).and_then(|()| server.flush());
+        written.map_err(|_| Gone::Server)
     }
+}
+
+/// Sends the collected lines. Returns false if the server is gone.
+fn send(collected: &mut Vec<u8>, server: &mut impl Write) -> bool {
+    let is_sent = collected.is_empty() || server.write_all(collected).and_then(|()| server.flush()).is_ok();
+    collected.clear();
+    is_sent
 }
 
 /// A line that comes in parts.
@@ -234,13 +261,15 @@ enum LongState {
     /// It is refused; the rest of it is read and dropped.
     Dropped,
     /// It is held back until its end, because the decision depends on all of it.
-    Held { scanner: Box<Scanner>, bytes: SpillBuffer },
+    Held { scanner: Box<Scanner>, ends: LineEnds, bytes: SpillBuffer },
 }
 
 impl LongMessage {
     fn start(bytes: &[u8]) -> Self {
         let state = match bytes.trim_ascii_start().first() {
-            Some(b'{' | b'[') => LongState::Held { scanner: Box::default(), bytes: SpillBuffer::default() },
+            Some(b'{' | b'[') => {
+                LongState::Held { scanner: Box::default(), ends: LineEnds::default(), bytes: SpillBuffer::default() }
+            }
             _ => LongState::Opaque { is_reported: false },
         };
         Self { state }

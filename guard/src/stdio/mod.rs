@@ -10,6 +10,7 @@
 
 mod client_output;
 mod client_pump;
+mod line_ends;
 mod line_reader;
 mod replay_server;
 mod server_pump;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use client_output::ClientOutput;
 pub use client_pump::{ClientEnd, ClientPump};
+use line_ends::LineEnds;
 pub use line_reader::{LineReader, Piece};
 pub use replay_server::{ReplayOptions, run_replay};
 pub use server_pump::{ServerEnd, ServerPump};

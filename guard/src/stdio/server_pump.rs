@@ -8,7 +8,9 @@ use counterproof_redaction::{Applied, RedactingStream, Redactor};
 
 use super::{ClientOutput, LineReader, Piece};
 use crate::cassette::Cassette;
-use crate::mcp::{PendingCalls, Response, ScannedMessage, Scanner, end_calls, end_scanned_call, read_responses};
+use crate::mcp::{
+    PendingCalls, Response, ScannedMessage, Scanner, end_calls, end_scanned_call, end_unreadable_call, read_responses,
+};
 use crate::session::{Problem, Session};
 
 /// The direction from the server to the client.
@@ -70,8 +72,10 @@ impl ServerPump<'_> {
         if self.pending.is_empty() && self.cassette.is_none() {
             return;
         }
-        let Ok(text) = std::str::from_utf8(line) else { return };
-        let responses = read_responses(text);
+        let responses = std::str::from_utf8(line).map_or_else(|_| Vec::new(), read_responses);
+        if responses.is_empty() {
+            return end_unreadable_call(self.session, line, |id| self.pending.take(id));
+        }
         self.update_cassette(&responses);
         end_calls(self.session, &responses, |id| self.pending.take(id));
     }

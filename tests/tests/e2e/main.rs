@@ -30,6 +30,8 @@ mod guard_decisions;
 #[cfg(unix)]
 mod guard_events;
 #[cfg(unix)]
+mod guard_hidden_calls;
+#[cfg(unix)]
 mod guard_import;
 #[cfg(unix)]
 mod guard_injection;

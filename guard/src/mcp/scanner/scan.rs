@@ -21,6 +21,7 @@ const MAX_FIELD_BYTES: usize = 64 * 1024;
 
 /// What a scanned message contains.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "facts of a message that do not depend on each other")]
 pub struct ScannedMessage {
     /// The id.
     pub id: Option<RequestId>,
@@ -48,6 +49,17 @@ pub struct ScannedMessage {
     pub syntax: Option<SyntaxProblem>,
     /// True if the message is a tool call, or some parsers take it for one.
     pub is_call: bool,
+}
+
+impl ScannedMessage {
+    /// Why nothing can be decided about the message, if so.
+    pub fn unreadable(&self) -> Option<String> {
+        match self.syntax {
+            Some(problem) => Some(problem.to_string()),
+            None if self.is_object => None,
+            None => Some("the message is larger than the guard inspects, and is not a JSON object".to_owned()),
+        }
+    }
 }
 
 /// Where the scanner is in the text.
@@ -259,7 +271,7 @@ impl Scanner {
             }
             None => {
                 if let Some(known) = look_alike(&key) {
-                    self.found.is_call |= known == "method";
+                    self.found.is_call |= depth == 1 && known == "method";
                     self.found.problem.get_or_insert(ToolCallProblem::LookAlike { key, known });
                 }
             }
@@ -329,7 +341,7 @@ impl Scanner {
         let value: Value = parse(bytes).unwrap_or_default();
         let text = || value.as_str().map(str::to_owned);
         match field {
-            Field::Id => self.found.id = RequestId::from_value(&value),
+            Field::Id => self.found.id = RequestId::parse(bytes),
             Field::Method => {
                 self.found.is_call |= value == TOOLS_CALL;
                 self.found.method = text();
@@ -341,7 +353,8 @@ impl Scanner {
                 self.found.request_state = Some(state_text(&value));
             }
             Field::Meta => self.found.is_stateless = value.get(PROTOCOL_VERSION).is_some(),
-            Field::IsError => self.response.is_error = value == Value::Bool(true),
+            // Repeated: an error for some parsers is an error.
+            Field::IsError => self.response.is_error |= value == Value::Bool(true),
             Field::ResultType => self.response.result_type = text(),
             Field::Code => self.response.code = value.as_i64(),
             Field::Message => self.response.message = text(),

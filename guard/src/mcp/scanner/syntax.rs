@@ -159,8 +159,8 @@ impl Syntax {
     fn text(&mut self, rest: &[u8], at: usize) -> Result<usize, SyntaxProblem> {
         let length = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
         // Not `any`: without an early exit, the loop is compiled to vector instructions.
-        let has_control = rest[..length].iter().fold(false, |found, byte| found | (*byte < 0x20));
-        if has_control {
+        let least = rest[..length].iter().fold(u8::MAX, |least, byte| least.min(*byte));
+        if least < b' ' {
             return Err(self.unexpected(at));
         }
         match rest.get(length) {
@@ -185,9 +185,8 @@ impl Syntax {
             (b'"', Key | KeyOrEnd) => (self.token, self.expected) = (Token::Text, Colon),
             (b':', Colon) => self.expected = Value,
             (b',', CommaOrEnd) => self.expected = if self.is_in_object() { Key } else { Value },
-            (b'}', KeyOrEnd) => self.close(),
+            (b'}', KeyOrEnd) | (b']', ValueOrEnd) => self.close(),
             (b'}', CommaOrEnd) if self.is_in_object() => self.close(),
-            (b']', ValueOrEnd) => self.close(),
             (b']', CommaOrEnd) if !self.is_in_object() => self.close(),
             (b'"', Value | ValueOrEnd) => (self.token, self.expected) = (Token::Text, CommaOrEnd),
             (b'{' | b'[', Value | ValueOrEnd) => {

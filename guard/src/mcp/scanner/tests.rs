@@ -80,7 +80,7 @@ fn a_message_is_a_call_if_a_parser_takes_it_for_one() {
     ] {
         assert!(scan(text, 3).is_call, "{text}");
     }
-    for text in [r#"{"method":"resources/read","ID":1}"#, r#"{"id":1,"result":{"Name":"a","isError":1}}"#] {
+    for text in [r#"{"method":"resources/read","ID":1}"#, r#"{"id":1,"result":{"Method":"a","isError":1}}"#] {
         assert!(!scan(text, 3).is_call, "{text}");
     }
 }
@@ -100,9 +100,25 @@ fn other_encodings_and_second_values_are_no_json() {
     let utf_32: Vec<u8> = r#"{"method":"tools/call"}"#.chars().flat_map(|it| u32::from(it).to_le_bytes()).collect();
     let latin = b"{\"name\":\"\xe9\"}".to_vec();
     for bytes in [
-        "\u{feff}{}".as_bytes(), &utf_16, &utf_32, &latin, b"[{\"method\":\"tools/call\"}] {}", b"{}\r{}", b"{},",
-        b"{\"a\":\"\n\"}", b"{\"a\":\"\\x\"}", b"{\"a\":01}", b"{\"a\":tru}", b"{a:1}", b"{\"a\":1,}", b"[1,]", b"{\"a\" 1}", b"[}",
-        b"{\"a\":\"\\u00g0\"}", b"\"\xc3", b"7 7",
+        "\u{feff}{}".as_bytes(),
+        &utf_16,
+        &utf_32,
+        &latin,
+        b"[{\"method\":\"tools/call\"}] {}",
+        b"{}\r{}",
+        b"{},",
+        b"{\"a\":\"\n\"}",
+        b"{\"a\":\"\\x\"}",
+        b"{\"a\":01}",
+        b"{\"a\":tru}",
+        b"{a:1}",
+        b"{\"a\":1,}",
+        b"[1,]",
+        b"{\"a\" 1}",
+        b"[}",
+        b"{\"a\":\"\\u00g0\"}",
+        b"\"\xc3",
+        b"7 7",
     ] {
         for piece in 1..5 {
             let mut scanner = Scanner::default();
