@@ -3,7 +3,6 @@
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::{CallId, CallStatus};
 
-use super::server_message::scanned;
 use super::{RequestId, Response, ResponseKind, ScannedMessage};
 use crate::session::{CallResult, ResultBytes, Session};
 
@@ -18,7 +17,7 @@ pub fn end_calls(session: &Session, responses: &[Response<'_>], take: impl Fn(&R
 
 /// Records the end of the call that a message answers, if no parser can read all of it: it is not UTF-8, or has a key twice.
 pub fn end_unreadable_call(session: &Session, message: &[u8], take: impl Fn(&RequestId) -> Option<CallId>) {
-    end_scanned_call(session, &scanned(message), message.len() as u64, take);
+    end_scanned_call(session, &ScannedMessage::read(message), message.len() as u64, take);
 }
 
 /// Records the end of the call that a message of `length` bytes answers, which is too large to be inspected.

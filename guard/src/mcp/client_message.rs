@@ -8,19 +8,10 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::keys::look_alike;
-use super::server_message::scanned;
+use super::keys::{JSON_WHITESPACE, PROTOCOL_VERSION, TOOLS_CALL, look_alike};
+use super::request_state::state_text;
 use super::strict_json::parse_strict;
-use super::{RequestId, StrictError};
-
-/// The field of `_meta` that states the protocol revision of a stateless request.
-pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-
-/// The characters between the tokens of JSON. Other white space makes a text invalid.
-pub(super) const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
-
-/// The method of tool calls.
-pub(super) const TOOLS_CALL: &str = "tools/call";
+use super::{RequestId, ScannedMessage, StrictError, ToolCallProblem};
 
 /// The messages of one line or body.
 #[derive(Debug)]
@@ -76,34 +67,6 @@ pub struct ToolCall<'a> {
     pub request_state: Option<String>,
     /// True if the request states its protocol revision, as stateless requests do.
     pub is_stateless: bool,
-}
-
-/// Why a tool call is ambiguous.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ToolCallProblem {
-    /// A key occurs twice.
-    #[error("{0}")]
-    Strict(#[from] StrictError),
-    /// A key differs only by case from one that decides.
-    #[error("the key `{key}` can be taken for `{known}`")]
-    LookAlike {
-        /// The key.
-        key: String,
-        /// The key for which it can be taken.
-        known: &'static str,
-    },
-    /// The name or the arguments have another type than MCP requires.
-    #[error("`params.{field}` is not {expected}")]
-    Type {
-        /// The field.
-        field: &'static str,
-        /// The required type.
-        expected: &'static str,
-    },
-    /// The arguments are JSON with values that not all parsers can represent: lone surrogates, or numbers such as `1e999`. The call
-    /// has an agreed meaning, but its arguments cannot be inspected.
-    #[error("the arguments cannot be read: {0}")]
-    Unreadable(String),
 }
 
 impl<'a> ClientMessage<'a> {
@@ -241,7 +204,7 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> Result<ToolCall<'a>, Stric
 
 /// Reads a call with values that cannot be represented, as calls are read that are too large: only the fields that decide.
 fn read_unreadable_call(call: &mut ToolCall<'_>, problem: String) -> Result<(), StrictError> {
-    let found = scanned(call.text.as_bytes());
+    let found = ScannedMessage::read(call.text.as_bytes());
     if let Some(problem) = found.syntax {
         return Err(StrictError::Invalid(problem.to_string()));
     }
@@ -250,11 +213,6 @@ fn read_unreadable_call(call: &mut ToolCall<'_>, problem: String) -> Result<(), 
     (call.tool_name, call.is_stateless) = (found.tool_name, found.is_stateless);
     (call.is_retry, call.request_state) = (found.is_retry, found.request_state);
     Ok(())
-}
-
-/// The text of a state that the server gave to the client and gets back.
-pub(super) fn state_text(state: &Value) -> String {
-    state.as_str().map_or_else(|| state.to_string(), str::to_owned)
 }
 
 fn raw_member<'a>(object: &'a str, key: &str) -> Option<&'a RawValue> {

@@ -1,4 +1,13 @@
-//! The keys of messages that decide what a message is.
+//! The keys and values of messages that decide what a message is.
+
+/// The field of `_meta` that states the protocol revision of a stateless request.
+pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// The method of tool calls.
+pub(super) const TOOLS_CALL: &str = "tools/call";
+
+/// The characters between the tokens of JSON. Other white space makes a text invalid.
+pub(super) const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Keys of a message and of the parameters of a tool call on which parsers must agree.
 const SIGNIFICANT: [&str; 9] =

@@ -2,16 +2,14 @@
 
 use std::borrow::Cow;
 
-use counterproof_ledger::event::{CallError, CallStatus, ErrorClass};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::client_message::{JSON_WHITESPACE, state_text};
-use super::{RequestId, ScannedMessage, Scanner};
-
-/// The code by which SDKs report that a request took too long.
-const REQUEST_TIMEOUT: i64 = -32001;
+use super::keys::JSON_WHITESPACE;
+use super::request_state::state_text;
+use super::response_kind::{error_kind, tool_error_with};
+use super::{RequestId, ResponseKind, ScannedMessage};
 
 /// A response of the server.
 #[derive(Debug)]
@@ -26,25 +24,6 @@ pub struct Response<'a> {
     pub text: &'a str,
     /// The text of `result`, or of `error`.
     pub payload: &'a str,
-}
-
-/// What a response says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResponseKind {
-    /// A result.
-    Result,
-    /// An error, or a result that the tool marks as an error.
-    Failed {
-        /// `Error` or `Timeout`.
-        status: CallStatus,
-        /// The error.
-        error: CallError,
-    },
-    /// The server needs input of the client, which sends the request again with it.
-    InputRequired {
-        /// The state that the client sends back.
-        request_state: Option<String>,
-    },
 }
 
 #[derive(Deserialize)]
@@ -111,13 +90,6 @@ fn read_one(text: &str) -> Option<Response<'_>> {
     }
 }
 
-/// Reads only the fields that decide, from a message that cannot be parsed.
-pub(super) fn scanned(message: &[u8]) -> ScannedMessage {
-    let mut scanner = Scanner::default();
-    scanner.push(message);
-    scanner.finish()
-}
-
 fn failed(error: &str) -> ResponseKind {
     let (code, message) = match serde_json::from_str::<WireError<'_>>(error) {
         Ok(error) => (error.code, error.message.unwrap_or_default().into_owned()),
@@ -126,23 +98,10 @@ fn failed(error: &str) -> ResponseKind {
     error_kind(code.as_ref().and_then(Value::as_i64), message)
 }
 
-/// Classifies a JSON-RPC error.
-pub(super) fn error_kind(code: Option<i64>, message: String) -> ResponseKind {
-    let is_timeout = code == Some(REQUEST_TIMEOUT);
-    let (status, class) = if is_timeout {
-        (CallStatus::Timeout, ErrorClass::Timeout)
-    } else {
-        (CallStatus::Error, ErrorClass::UpstreamError)
-    };
-    let error =
-        CallError { class, message, code: code.map(|code| code.to_string()), retryable: is_timeout.then_some(true) };
-    ResponseKind::Failed { status, error }
-}
-
 fn result_kind(text: &str, result: &str) -> ResponseKind {
     let Ok(wire) = serde_json::from_str::<WireResult<'_>>(result) else {
         // Fields that occur twice, or a result that is no object.
-        return scanned(text.as_bytes()).response.unwrap_or(ResponseKind::Result);
+        return ScannedMessage::read(text.as_bytes()).response.unwrap_or(ResponseKind::Result);
     };
     if wire.result_type.as_ref().and_then(Value::as_str) == Some("input_required") {
         return ResponseKind::InputRequired { request_state: wire.request_state.as_ref().map(state_text) };
@@ -160,14 +119,10 @@ fn tool_error(content: &str) -> ResponseKind {
     tool_error_with(texts.into_iter().next().unwrap_or("the tool reports an error without a text").to_owned())
 }
 
-/// The error of a tool with a message.
-pub(super) fn tool_error_with(message: String) -> ResponseKind {
-    let error = CallError { class: ErrorClass::UpstreamError, message, code: None, retryable: None };
-    ResponseKind::Failed { status: CallStatus::Error, error }
-}
-
 #[cfg(test)]
 mod tests {
+    use counterproof_ledger::event::{CallStatus, ErrorClass};
+
     use super::*;
 
     fn kinds(text: &str) -> Vec<(String, ResponseKind)> {

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::fields::{FIELDS, Field};
 use super::syntax::{Syntax, SyntaxProblem};
-use crate::mcp::client_message::{PROTOCOL_VERSION, TOOLS_CALL, state_text};
-use crate::mcp::keys::look_alike;
-use crate::mcp::server_message::{ResponseKind, error_kind, tool_error_with};
-use crate::mcp::{RequestId, StrictError, ToolCallProblem};
+use crate::mcp::keys::{PROTOCOL_VERSION, TOOLS_CALL, look_alike};
+use crate::mcp::request_state::state_text;
+use crate::mcp::response_kind::{error_kind, tool_error_with};
+use crate::mcp::{RequestId, ResponseKind, StrictError, ToolCallProblem};
 
 /// Longest key and longest small value that are read. Longer keys and values are not read.
 const MAX_FIELD_BYTES: usize = 64 * 1024;
@@ -52,6 +52,13 @@ pub struct ScannedMessage {
 }
 
 impl ScannedMessage {
+    /// Reads the fields that decide from a message that cannot be parsed.
+    pub fn read(message: &[u8]) -> Self {
+        let mut scanner = Scanner::default();
+        scanner.push(message);
+        scanner.finish()
+    }
+
     /// Why nothing can be decided about the message, if so.
     pub fn unreadable(&self) -> Option<String> {
         match self.syntax {
