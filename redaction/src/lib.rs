@@ -1,7 +1,7 @@
 //! Masks secrets in text, JSON values and byte streams before they are stored.
 //!
-//! Two kinds of rules: values that the user configured as secrets, in every form that one or two common encoders give them,
-//! and the shapes of widely used keys (`patterns`). A value in a deliberately obfuscated form, or inside compressed data, is
+//! Two kinds of rules: values that the user configured as secrets, in every form that one or two common encoders give them
+//! (also without outer white space, with other line ends, and the long lines of a value by themselves: `variants`), and the shapes of widely used keys (`patterns`). A value in a deliberately obfuscated form, or inside compressed data, is
 //! not found.
 //!
 //! One regular expression finds every place where a form of a value may start (`candidates`). From there, the form is
@@ -27,6 +27,7 @@ mod patterns;
 mod redactor;
 mod stream;
 mod value_search;
+mod variants;
 
 #[cfg(test)]
 mod tests;
@@ -35,3 +36,4 @@ pub use key_finder::{KeyFinder, KeyMatch};
 pub use patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST};
 pub use stream::RedactingStream;
+pub use variants::SHORTEST_LINE;

@@ -11,7 +11,7 @@ const SHORTEST_ENCODED: usize = 6;
 
 /// Longest value, in bytes, whose encoded forms are searched within base64 and hexadecimal. They take several hundred times
 /// the memory of the value.
-const LONGEST_COMPOSED: usize = 16 * 1024;
+pub(super) const LONGEST_COMPOSED: usize = 16 * 1024;
 
 /// One form of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,13 +51,18 @@ pub(super) type Escaped = HashMap<char, Vec<Escapes>>;
 impl Needle {
     /// Returns all forms of a value.
     pub(super) fn all(value: &str) -> Vec<Self> {
-        let mut needles = vec![Self::text(value)];
-        if value.len() < SHORTEST_ENCODED {
-            return needles;
-        }
-        needles.extend(Self::in_digits(value, Content::Value));
-        if value.len() <= LONGEST_COMPOSED {
+        let mut needles = Self::of_line(value);
+        if (SHORTEST_ENCODED..=LONGEST_COMPOSED).contains(&value.len()) {
             needles.extend(encodings::all(value).iter().flat_map(|text| Self::in_digits(text, Content::Encoded)));
+        }
+        needles
+    }
+
+    /// Returns the forms of a line of a value: all but base64 and hexadecimal of its encoded forms. A value can have many lines.
+    pub(super) fn of_line(line: &str) -> Vec<Self> {
+        let mut needles = vec![Self::text(line)];
+        if line.len() >= SHORTEST_ENCODED {
+            needles.extend(Self::in_digits(line, Content::Value));
         }
         needles
     }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 use crate::value_search::ValueSearch;
+use crate::variants::Variants;
 
 /// Replacement for a secret.
 pub const MASK: &str = "[redacted]";
@@ -123,9 +124,8 @@ impl Redactor {
     }
 
     fn compile<'a>(values: impl IntoIterator<Item = &'a str>, patterns: &[&KeyPattern]) -> Result<Self, RedactError> {
-        let values: BTreeSet<&str> = values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
-        let values: Vec<&str> = values.into_iter().collect();
-        let bytes = values.iter().map(|value| value.len()).sum();
+        let values = Variants::of(values);
+        let bytes = values.whole.iter().map(|value| value.len()).sum();
         let compile = |pattern: &str| {
             let mut builder = RegexBuilder::new(pattern);
             // Bytes, not characters: responses need not be UTF-8, and a secret in them must be found anyway.

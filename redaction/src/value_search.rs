@@ -8,6 +8,7 @@ use crate::escapes::INTRODUCERS;
 use crate::matcher::{Encoders, Matcher, is_base64_digit};
 use crate::needle::{self, Content, Digits, Escaped, Needle};
 use crate::redactor::SHORTEST;
+use crate::variants::Variants;
 
 /// Upper bound of the length of a form of one byte of a value: each character of `&amp;amp;#x000000068;` as `\U00000026`, rounded up.
 const LONGEST: usize = 256;
@@ -29,8 +30,9 @@ struct Forms {
 
 impl ValueSearch {
     /// Prepares a search for all forms of the values.
-    pub(super) fn new(values: &[&str]) -> Self {
-        let needles: Vec<Needle> = values.iter().flat_map(|value| Needle::all(value)).collect();
+    pub(super) fn new(values: &Variants<'_>) -> Self {
+        let whole = values.whole.iter().flat_map(|value| Needle::all(value));
+        let needles: Vec<Needle> = whole.chain(values.lines.iter().flat_map(|line| Needle::of_line(line))).collect();
         let mut by_first_byte = vec![Vec::new(); 256];
         for (index, needle) in needles.iter().enumerate() {
             for first in first_bytes(needle) {
@@ -38,7 +40,7 @@ impl ValueSearch {
             }
         }
         let escapable = (0..needles.len()).filter(|index| needles[*index].encoders() != Encoders::None).collect();
-        let longest = values.iter().map(|value| value.len() * LONGEST).max().unwrap_or_default();
+        let longest = values.whole.iter().map(|value| value.len() * LONGEST).max().unwrap_or_default();
         Self(Arc::new(Forms { escaped: needle::escaped(&needles), needles, by_first_byte, escapable, longest }))
     }
 

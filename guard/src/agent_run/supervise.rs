@@ -67,7 +67,8 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
         let (termination, signals) = (termination.clone(), signals.clone());
         // Never joined: it waits for requests until the process ends.
         thread::spawn(move || {
-            while let Ok(request) = reader.next() {
+            loop {
+                let request = reader.next();
                 lock(&termination).get_or_insert(request);
                 signals.send(TERM);
             }

@@ -4,6 +4,8 @@
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_ledger::event::Termination;
@@ -13,8 +15,18 @@ use tempfile::TempDir;
 /// The name of the pipe in its folder.
 const NAME: &str = "termination";
 
-/// Largest code and message in characters. A line must be written at once, which pipes guarantee for 4 KiB.
-const MAX_CHARS: usize = 400;
+/// Largest code and message in characters, of which JSON writes six bytes each at most. A request must be written at once, which
+/// pipes guarantee for 4 KiB.
+const MAX_CHARS: usize = 300;
+
+/// Longest line that is read as a request, in bytes. Longer lines are ignored.
+const MAX_LINE: usize = 4096;
+
+/// The time between two attempts to use the pipe.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a request waits for space in a pipe that others have filled.
+const WRITE_TIME: Duration = Duration::from_secs(2);
 
 /// The pipe of a run. Dropping it removes its folder.
 #[derive(Debug)]
@@ -50,19 +62,43 @@ impl TerminationPipe {
 pub(super) struct TerminationReader(BufReader<File>);
 
 impl TerminationReader {
-    /// Waits for the next request. Other lines are ignored.
-    pub(super) fn next(&mut self) -> io::Result<Termination> {
+    /// Waits for the next request. Everything else that is in the pipe is ignored: any process of the agent can write to it.
+    pub(super) fn next(&mut self) -> Termination {
         loop {
-            let mut line = String::new();
-            self.0.read_line(&mut line)?;
-            if let Ok(termination) = serde_json::from_str(&line) {
-                return Ok(termination);
+            match self.line() {
+                Ok(line) if line.len() <= MAX_LINE => {
+                    if let Ok(termination) = serde_json::from_slice(&line) {
+                        return termination;
+                    }
+                }
+                Ok(_) => {}
+                // The reader must outlive any error: without it, no rule can end the run.
+                Err(_) => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Reads a line without its end. Of a line that is too long, the rest is dropped.
+    fn line(&mut self) -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        loop {
+            let buffered = self.0.fill_buf()?;
+            if buffered.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let end = buffered.iter().position(|byte| *byte == b'\n');
+            let read = end.unwrap_or(buffered.len());
+            let room = (MAX_LINE + 1).saturating_sub(line.len());
+            line.extend_from_slice(&buffered[..read.min(room)]);
+            self.0.consume(read + usize::from(end.is_some()));
+            if end.is_some() {
+                return Ok(line);
             }
         }
     }
 }
 
-/// Ends the run whose pipe this is. Fails if the run has ended.
+/// Ends the run whose pipe this is. Fails if the run has ended, or if the pipe stays full.
 pub fn request_termination(path: &Utf8Path, termination: &Termination) -> io::Result<()> {
     // Does not wait for a reader: a run that has ended has none.
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -75,9 +111,19 @@ pub fn request_termination(path: &Utf8Path, termination: &Termination) -> io::Re
         terminate_code: short(&termination.terminate_code),
         terminate_message: short(&termination.terminate_message),
     };
-    let mut line = serde_json::to_vec(&termination)?;
-    line.push(b'\n');
-    file.write_all(&line)
+    // Starts with a line end: another process may have left a line without one.
+    let mut request = vec![b'\n'];
+    serde_json::to_writer(&mut request, &termination)?;
+    request.push(b'\n');
+    let started = Instant::now();
+    loop {
+        match file.write_all(&request) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && started.elapsed() < WRITE_TIME => {
+                thread::sleep(PAUSE);
+            }
+            result => return result,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -96,9 +142,63 @@ mod tests {
         let mut other = File::from(rustix::fs::open(pipe.path().as_std_path(), flags, Mode::empty()).unwrap());
         other.write_all(b"\n{}\nnot json\n").unwrap();
         request_termination(pipe.path(), &termination("a \"quoted\" \n text")).unwrap();
-        assert_eq!(reader.next().unwrap(), termination("a \"quoted\" \n text"));
+        assert_eq!(reader.next(), termination("a \"quoted\" \n text"));
         request_termination(pipe.path(), &termination(&"\u{1}".repeat(10_000))).unwrap();
-        assert_eq!(reader.next().unwrap().terminate_message.chars().count(), MAX_CHARS);
+        assert_eq!(reader.next().terminate_message.chars().count(), MAX_CHARS);
+    }
+
+    /// Writes bytes as a process of the agent does.
+    fn write_other(pipe: &TerminationPipe, bytes: &[u8]) {
+        let flags = OFlags::WRONLY;
+        let mut other = File::from(rustix::fs::open(pipe.path().as_std_path(), flags, Mode::empty()).unwrap());
+        other.write_all(bytes).unwrap();
+    }
+
+    #[test]
+    fn a_request_arrives_after_any_bytes_of_others() {
+        for others in [&b"x"[..], b"\xff\n", b"\xff", b"{\"terminate_code\":", b"\0"] {
+            let pipe = TerminationPipe::create().unwrap();
+            let mut reader = pipe.open().unwrap();
+            write_other(&pipe, others);
+            request_termination(pipe.path(), &termination("ended")).unwrap();
+            assert_eq!(reader.next(), termination("ended"), "{others:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_no_memory_and_does_not_stop_a_request() {
+        let pipe = TerminationPipe::create().unwrap();
+        let mut reader = pipe.open().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..64).for_each(|_| write_other(&pipe, &[b' '; 64 * 1024]));
+                write_other(&pipe, b"\n");
+                request_termination(pipe.path(), &termination("ended")).unwrap();
+            });
+            let line = reader.line().unwrap();
+            assert_eq!((line.len(), line.capacity() <= 4 * MAX_LINE), (MAX_LINE + 1, true));
+            assert_eq!(reader.next(), termination("ended"));
+        });
+        // A request that is cut by the limit is none, even if its first part is one.
+        let text = serde_json::to_vec(&termination("cut")).unwrap();
+        write_other(&pipe, &[&text[..], &[b' '; MAX_LINE], b"x\n"].concat());
+        request_termination(pipe.path(), &termination("whole")).unwrap();
+        assert_eq!(reader.next(), termination("whole"));
+    }
+
+    #[test]
+    fn a_request_waits_until_a_full_pipe_has_space() {
+        let pipe = TerminationPipe::create().unwrap();
+        let mut reader = pipe.open().unwrap();
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+        let mut other = File::from(rustix::fs::open(pipe.path().as_std_path(), flags, Mode::empty()).unwrap());
+        while other.write(&[b'x'; 4096]).is_ok() {}
+        std::thread::scope(|scope| {
+            let request = scope.spawn(|| request_termination(pipe.path(), &termination("ended")));
+            std::thread::sleep(PAUSE);
+            assert_eq!(reader.next(), termination("ended"));
+            request.join().unwrap().unwrap();
+        });
     }
 
     #[test]

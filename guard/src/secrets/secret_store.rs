@@ -117,7 +117,12 @@ impl SecretStore {
 
     fn change(&self, edit: impl FnOnce(&mut Map<String, Value>) -> bool) -> Result<bool, SecretStoreError> {
         // The file that a symbolic link names is replaced, and not the link.
-        let path = self.path.canonicalize_utf8().unwrap_or_else(|_| self.path.clone());
+        let path = match self.path.canonicalize_utf8() {
+            Ok(path) => path,
+            // A file in place of the link would not be where the user expects it.
+            Err(_) if self.path.is_symlink() => return Err(SecretStoreError::DanglingLink(self.path.clone())),
+            Err(_) => self.path.clone(),
+        };
         create_private_folder(&path)?;
         let lock_path = path.with_file_name(format!(".{}.lock", path.file_name().unwrap_or_default()));
         let lock = FileLock::acquire_within(&lock_path, LOCK_TIME)

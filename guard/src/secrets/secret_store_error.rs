@@ -48,6 +48,9 @@ pub enum SecretStoreError {
         /// The reason.
         source: InvalidSecret,
     },
+    /// The file is a symbolic link to nothing.
+    #[error("`{0}` is a symbolic link to a file that does not exist")]
+    DanglingLink(Utf8PathBuf),
     /// Another process changes the file.
     #[error("another process is changing `{0}`")]
     Locked(Utf8PathBuf),
@@ -69,6 +72,10 @@ impl SecretStoreError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotPrivate { remedy, .. } => Some(format!("run `{}`", shell_words::join(remedy))),
+            Self::DanglingLink(_) => Some(
+                "remove the link, or create the folder and an empty JSON object `{}` with the mode 600 where it leads"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }

@@ -53,9 +53,9 @@ impl SecretValue {
         &self.0
     }
 
-    /// Fails if the value is too short to be found in other text.
+    /// Fails if the value is too short to be found in other text, without the white space around it.
     pub fn check_redactable(&self) -> Result<(), InvalidSecret> {
-        let bytes = self.0.len();
+        let bytes = self.0.trim().len();
         if bytes < SHORTEST { Err(InvalidSecret::TooShort { bytes }) } else { Ok(()) }
     }
 }
@@ -96,5 +96,7 @@ mod tests {
         assert_eq!(SecretValue::from_bytes(vec![0xff]), Err(InvalidSecret::NotText));
         let short = SecretValue::new("abc".to_owned()).unwrap();
         assert_eq!(short.check_redactable(), Err(InvalidSecret::TooShort { bytes: 3 }));
+        let padded = SecretValue::new("  abc\n\n".to_owned()).unwrap();
+        assert_eq!(padded.check_redactable(), Err(InvalidSecret::TooShort { bytes: 3 }));
     }
 }

@@ -111,6 +111,17 @@ fn a_link_to_the_file_stays_a_link_and_unknown_fields_stay() {
 }
 
 #[test]
+fn a_link_to_a_missing_file_is_refused_and_stays() {
+    let (_guard, folder) = folder();
+    let link = folder.join("secrets.json");
+    std::os::unix::fs::symlink(folder.join("missing/target.json"), &link).unwrap();
+    let store = SecretStore::new(&link);
+    let error = store.add(&name("new"), &value("new-value"), "stdin", NOW.parse().unwrap()).unwrap_err();
+    assert!(matches!(error, SecretStoreError::DanglingLink(_)) && error.hint().is_some(), "{error}");
+    assert!(link.is_symlink() && !folder.join("missing").exists());
+}
+
+#[test]
 fn changes_of_several_processes_lose_nothing() {
     let (_guard, folder) = folder();
     let store = SecretStore::new(folder.join("secrets.json"));

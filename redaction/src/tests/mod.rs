@@ -44,6 +44,57 @@ fn a_value_is_found_in_base64_at_any_alignment() {
     }
 }
 
+/// Lines like those of a key in PEM, without the words of one.
+const LINES: [&str; 3] = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw", "ggSjAgEAAoIBAQC7VJTUt9Us8cKjMzEfYyji", "q81/WA+8"];
+
+#[test]
+fn a_value_with_a_final_line_end_is_found_without_it() {
+    for value in ["abcDEF123456\n", "abcDEF123456\r\n", "  abcDEF123456\t\n\n"] {
+        for text in ["<abcDEF123456>", "<abcDEF123456 >", "<YWJjREVGMTIzNDU2>", "<abcDEF123456\\n>"] {
+            let masked = mask(value, text);
+            assert!(
+                masked.starts_with("<[redacted]") && masked.len() <= "<[redacted]\\n>".len(),
+                "{value:?}: {masked}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_value_of_several_lines_is_found_with_other_line_ends_and_line_by_line() {
+    for ends in ["\n", "\r\n"] {
+        let value = format!("{}{ends}", LINES.join(ends));
+        for separator in ["\n", "\r\n", "\\n", "\\r\\n", "\r", " ", "", ", ", "\n    ", "\", \""] {
+            let masked = mask(&value, &format!("<{}>", LINES.join(separator)));
+            for line in LINES {
+                assert!(!masked.contains(line) && masked.contains(MASK), "{separator:?}: {masked}");
+            }
+        }
+        let whole = |separator: &str| mask(&value, &format!("<{}>", LINES.join(separator)));
+        assert_eq!(whole("\n"), "<[redacted]>");
+        assert_eq!(whole("\\r\\n"), "<[redacted]>");
+        for line in LINES {
+            assert_eq!(mask(&value, &format!("<{line}>")), "<[redacted]>");
+            assert!(
+                !mask(&value, &base64(line.as_bytes(), STANDARD)).contains(&base64(line.as_bytes(), STANDARD)[2..8])
+            );
+        }
+    }
+    // A shorter line occurs in unrelated text.
+    assert_eq!(mask("long-line-1\nshort\nlong-line-2", "short, long-line-1"), "short, [redacted]");
+}
+
+#[test]
+fn a_value_of_very_many_lines_is_compiled_and_found() {
+    let lines: Vec<String> = (0..1200_u32).map(|index| format!("{:09x}", u64::from(index) * 0x9e37_79b9)).collect();
+    let value = lines.join("\n");
+    assert!(value.len() <= 16 * 1024);
+    let redactor = Redactor::of_values([value.as_str()]).unwrap();
+    assert_eq!(redactor.text(&lines.join(" "), &mut Applied::default()).split(' ').filter(|it| *it != MASK).count(), 0);
+    let text = value.replace('\n', "\r\n");
+    assert_eq!(redactor.text(&text, &mut Applied::default()), MASK);
+}
+
 #[test]
 fn a_redactor_of_values_leaves_keys_of_known_formats() {
     let key = format!("ghp_{}", "a1".repeat(20));

@@ -17,6 +17,11 @@ use crate::record::Ending;
 /// How long the supervisor may take to kill the remaining processes.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Returns the end of a time that starts now. A time that the clock cannot represent has no end.
+pub(super) fn after(time: Duration) -> Option<Instant> {
+    Instant::now().checked_add(time)
+}
+
 impl Session<'_> {
     /// Tells the supervisor to kill every remaining process.
     pub(super) fn finish(&mut self) {
@@ -30,7 +35,7 @@ impl Session<'_> {
     /// Enters the last phase after the supervisor has ended; only buffered output is left.
     pub(super) fn finish_without_supervisor(&mut self) {
         self.phase = Phase::Finishing;
-        self.deadline = Some(Instant::now() + self.options.drain);
+        self.deadline = after(self.options.drain);
     }
 
     /// Handles an expired deadline. `ready` is what the last poll returned.
@@ -39,7 +44,7 @@ impl Session<'_> {
             return self.finish();
         }
         // A slow reader of our output gets further turns, one drain time each.
-        self.deadline = Some(Instant::now() + self.options.drain);
+        self.deadline = after(self.options.drain);
         if self.supervisor.take().is_some() {
             // Even KILL has not ended every process in time.
             self.ending = self.ending.or(Some(Ending::Killed(SignalNumber::SIGKILL as i32)));

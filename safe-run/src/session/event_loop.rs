@@ -6,6 +6,7 @@ use std::time::Instant;
 use nix::sys::signal::Signal as SignalNumber;
 use rustix::process::{Pid, Signal};
 
+use super::deadline::after;
 use super::pty;
 use super::ready::Ready;
 use super::state::Session;
@@ -120,7 +121,7 @@ impl Session<'_> {
                 self.forward_signal(signal);
                 self.aborted_by = self.aborted_by.or(Some(signal as i32));
                 // A second signal must not extend the grace time.
-                self.deadline = self.deadline.or(Some(Instant::now() + self.options.grace));
+                self.deadline = self.deadline.or_else(|| after(self.options.grace));
             }
         }
     }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use rustix::process::Pid;
 
+use super::deadline::after;
 use super::input_relay::InputRelay;
 use super::io::Observer;
 use super::output_pipe::OutputPipe;
@@ -71,7 +72,7 @@ impl Session<'_> {
         // Processes that the command left behind may hold its streams open: they get the drain time. While finishing, the deadline
         // is that of the supervisor.
         if !self.is_finishing() {
-            self.deadline = Some(Instant::now() + self.options.drain);
+            self.deadline = after(self.options.drain);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use counterproof_safe_run::{
     CommandStreams, Ending, Input, Io, Options, OutputHead, Record, Signals, StartError, Stream, SupervisedCommand,
@@ -87,6 +88,22 @@ fn the_path_of_the_command_environment_finds_the_program() {
     let environment = [("PATH".into(), Some(folder.path().into()))].into();
     let record = run(&["only-here", "found"], &Options { environment, ..options() }).unwrap();
     assert_eq!(stdout(&record), "found\n");
+}
+
+#[test]
+fn a_grace_and_a_drain_time_beyond_the_clock_have_no_end() {
+    let (signals, received) = Signals::pipe().unwrap();
+    let options = Options { grace: Duration::MAX, drain: Duration::MAX, ..options() };
+    let script = "trap 'echo ended; exit 4' TERM; echo ready; while :; do sleep 0.05; done";
+    let command = ["sh", "-c", script].map(Into::into);
+    let io = Io { input: Input::Inherited, signals: signals.clone(), received };
+    let record = record(&command, &options, io, &mut |_, _, bytes| {
+        if bytes == b"ready\n" {
+            signals.send(15);
+        }
+    })
+    .unwrap();
+    assert_eq!((record.ending, stdout(&record).as_str()), (Ending::Exited(4), "ready\nended\n"));
 }
 
 #[test]

@@ -78,6 +78,28 @@ fn a_server_that_prints_its_secrets_does_not_reveal_them() {
 }
 
 #[test]
+fn values_with_line_ends_are_masked_as_a_server_trims_and_splits_them() {
+    let lines = ["MIIEvQIBADANBgkqhkiG9w0B", "ggSjAgEAAoIBAQC7VJTUt9Us"];
+    for (value, echoes) in [
+        ("abcDEF123456\n".to_owned(), vec!["abcDEF123456".to_owned()]),
+        (format!("{}\n", lines.join("\n")), vec![lines.join("\n"), lines.join("\r\n"), lines[1].to_owned()]),
+    ] {
+        let folder = folder("  []\n").with_variable("SUB_SECRET_MY_TOKEN", &value);
+        let mut client = folder.start();
+        for echo in echoes {
+            let result = client.call("echo", &json!({"text": echo}));
+            let answer = text(&result);
+            assert!(answer.contains("[REDACTED]") && !answer.contains(&echo), "{answer}");
+        }
+        client.close();
+        let events = folder.event_lines().concat();
+        for hidden in [lines[0], lines[1], "abcDEF123456"] {
+            assert!(!events.contains(hidden), "{events}");
+        }
+    }
+}
+
+#[test]
 fn err_004_refusals_contain_no_secret() {
     let folder = folder("  - {rule_id: d, kind: deny, match: {tool_name: {glob: [echo]}}}\n");
     let mut client = folder.start();

@@ -86,6 +86,17 @@ fn a_request_on_the_pipe_ends_the_agent_and_its_reason_is_reported() {
 }
 
 #[test]
+fn a_grace_time_beyond_a_day_is_refused_before_the_agent_starts() {
+    let sandbox = home();
+    for grace in ["86401", "18446744073709551615"] {
+        let finished = run_script(&sandbox, &["--grace", grace], "echo started");
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{finished}");
+        assert!(finished.stderr.contains("is not in 0..=86400"), "{finished}");
+    }
+    assert_eq!(run_script(&sandbox, &["--grace", "86400"], "exit 0").code, Some(0));
+}
+
+#[test]
 fn a_rule_of_a_shim_ends_the_run() {
     let policy = json!({"policy_id": "p", "version": "1.0.0", "mode": "guardrails", "rules": [
         {"rule_id": "end", "kind": "deny", "match": {"tool_name": {"glob": ["echo"]}},
@@ -93,13 +104,18 @@ fn a_rule_of_a_shim_ends_the_run() {
     ]});
     let sandbox = home().with_file("policy.json", &policy.to_string()).with_file("requests", &requests());
     let program = counterproof_tests::program().to_str().unwrap();
-    // The agent does not notice that its server is gone.
-    let script =
-        format!("{{ cat requests; sleep 300; }} | {program} guard shim --server-name s -- {SERVER}; sleep 300");
-    let finished = run_script(&sandbox, &["--policy", "policy.json", "--grace", "5"], &script);
-    assert_eq!(finished.code, Some(1), "{finished}");
-    assert!(finished.stderr.contains("a rule ended the run: echo is not allowed"), "{finished}");
-    assert!(finished.stderr.contains("calls: 1, refused: 1"), "{finished}");
+    // What the agent writes to the pipe before does not matter.
+    for bytes in ["x", "\\377\\n", "\\n"] {
+        // The agent does not notice that its server is gone.
+        let script = format!(
+            "printf '{bytes}' > \"$COUNTERPROOF_TERMINATION\"; \
+             {{ cat requests; sleep 300; }} | {program} guard shim --server-name s -- {SERVER}; sleep 300"
+        );
+        let finished = run_script(&sandbox, &["--policy", "policy.json", "--grace", "5"], &script);
+        assert_eq!(finished.code, Some(1), "{finished}");
+        assert!(finished.stderr.contains("a rule ended the run: echo is not allowed"), "{finished}");
+        assert!(finished.stderr.contains("calls: 1, refused: 1"), "{finished}");
+    }
 }
 
 #[test]

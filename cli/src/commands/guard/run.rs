@@ -17,6 +17,9 @@ use super::shim_settings::ShimSettings;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
+/// Largest grace time in seconds.
+const MAX_GRACE: u64 = 24 * 60 * 60;
+
 /// Run an agent: all tool calls of all servers below it belong to one run.
 ///
 /// Every `guard shim` that the agent starts, directly or through a client, has the same run id, identity, policy and ledger. The agent
@@ -54,7 +57,7 @@ pub(crate) struct Args {
     print_run_id: bool,
 
     /// Seconds that the agent may run after it was asked to end, before it is killed
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=MAX_GRACE))]
     grace: u64,
 
     /// Command of the agent
