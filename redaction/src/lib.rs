@@ -17,9 +17,11 @@
 //! # Ok::<(), counterproof_redaction::RedactError>(())
 //! ```
 
+mod argument_secrets;
 mod candidates;
 mod encodings;
 mod escapes;
+mod json_stream;
 mod key_finder;
 mod matcher;
 mod needle;
@@ -32,6 +34,8 @@ mod variants;
 #[cfg(test)]
 mod tests;
 
+pub use argument_secrets::{argument_secrets, url_secrets};
+pub use json_stream::JsonRedactingStream;
 pub use key_finder::{KeyFinder, KeyMatch};
 pub use patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST};

@@ -171,7 +171,7 @@ mod tests {
         let mut reader = pipe.open().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                (0..64).for_each(|_| write_other(&pipe, &[b' '; 64 * 1024]));
+                (0..512).for_each(|_| write_other(&pipe, &[b' '; 8 * 1024]));
                 write_other(&pipe, b"\n");
                 request_termination(pipe.path(), &termination("ended")).unwrap();
             });

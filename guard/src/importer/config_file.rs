@@ -102,3 +102,15 @@ impl ConfigFile {
         Ok(file)
     }
 }
+
+/// Creates a configuration that was deleted, with the mode of its backup. Fails if it exists again.
+pub(super) fn create_like(path: &Utf8Path, backup: &Utf8Path, bytes: &[u8]) -> Result<(), ImportError> {
+    let metadata = backup.metadata().map_err(|source| ImportError::Read { path: backup.to_owned(), source })?;
+    let mut file = AtomicFile::create(path)?;
+    file.set_permissions(metadata.permissions())?;
+    file.write_all(bytes).map_err(|source| WriteError { path: path.to_owned(), source })?;
+    match file.commit_new([path.to_owned()], Durability::Synced)? {
+        Some(_) => Ok(()),
+        None => Err(ImportError::Changed { path: path.to_owned() }),
+    }
+}

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::backup::backup_paths;
 use super::config_file::ConfigFile;
-use super::diff;
+use super::diff::Versions;
 use super::import_record::ImportRecord;
 use super::wrap::{Changed, ServerChange, ShimCommand, wrap};
 use super::{Client, ImportError};
@@ -68,7 +68,8 @@ pub fn import(options: &ImportOptions<'_>) -> Result<ImportReport, ImportError> 
         (None, _) => {}
         (Some(new), Mode::DryRun) => {
             let name = file.path.as_str();
-            report.diff = Some(diff::unified(name, file.language(), text, new).unwrap_or_default());
+            let texts = Versions { client: options.client, language: file.language(), old: text, new };
+            report.diff = Some(texts.difference(name).unwrap_or_default());
         }
         (Some(new), Mode::Write) => {
             let new = format!("{mark}{new}").into_bytes();
@@ -86,17 +87,23 @@ fn write(
     changed: &Changed,
     shim: &ShimCommand,
 ) -> Result<Utf8PathBuf, ImportError> {
-    let record = if let Some(record) = record {
+    let digest = |bytes: &[u8]| Sha256Digest::from_bytes(bytes);
+    let record = if let Some(mut record) = record {
         // The older backup is the original. It lacks what was edited since then.
-        ImportRecord { imported_sha256: None, ..record }
+        let is_unedited = record.imported_sha256 == Some(digest(&file.bytes));
+        record.imported_sha256 = is_unedited.then(|| digest(new));
+        record.added_variables.retain(|old| !changed.added.iter().any(|added| added.server == old.server));
+        record.added_variables.extend(changed.added.iter().cloned());
+        record
     } else {
         let backup = file.copy_to(backup_paths(&file.path))?;
         ImportRecord {
             backup: backup.file_name().unwrap_or_default().to_owned(),
-            original_sha256: Sha256Digest::from_bytes(&file.bytes),
+            original_sha256: digest(&file.bytes),
             // A copy with wrapped servers is not the original.
-            imported_sha256: (!changed.had_wrapped).then(|| Sha256Digest::from_bytes(new)),
+            imported_sha256: (!changed.had_wrapped).then(|| digest(new)),
             program: shim.program.clone(),
+            added_variables: changed.added.clone(),
         }
     };
     record.write(&file.path)?;

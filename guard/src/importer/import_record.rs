@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ImportError;
 use super::backup::record_path;
+use super::wrap::AddedVariables;
 
 /// The record of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub(super) struct ImportRecord {
     pub(super) imported_sha256: Option<Sha256Digest>,
     /// The program in the configuration.
     pub(super) program: String,
+    /// The variables that the import added to entries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) added_variables: Vec<AddedVariables>,
 }
 
 impl ImportRecord {

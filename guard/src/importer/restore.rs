@@ -5,8 +5,9 @@ use counterproof_artifact::Sha256Digest;
 use serde::Serialize;
 
 use super::backup::record_path;
-use super::config_file::ConfigFile;
-use super::diff;
+use super::client::language;
+use super::config_file::{ConfigFile, create_like};
+use super::diff::Versions;
 use super::import::Mode;
 use super::import_record::{ImportRecord, remove};
 use super::wrap::{ServerChange, unwrap};
@@ -57,14 +58,17 @@ pub struct RestoreReport {
 /// Restores a configuration: the bytes of the original if nothing was edited since the import, and otherwise the commands of its
 /// servers.
 pub fn restore(options: &RestoreOptions<'_>) -> Result<RestoreReport, ImportError> {
-    let file = ConfigFile::read(options.config)?;
+    let file = match ConfigFile::read(options.config) {
+        Err(ImportError::Missing { .. }) if options.discards_edits => return restore_missing(options),
+        file => file?,
+    };
     let record = ImportRecord::read(&file.path);
     let is_unedited = record.as_ref().and_then(|record| record.imported_sha256.as_ref())
         == Some(&Sha256Digest::from_bytes(&file.bytes));
     if options.discards_edits || is_unedited {
         let record = record.ok_or_else(|| ImportError::NoBackup { path: file.path.clone() })?;
         match record.original(&file.path) {
-            Ok(original) => return restore_original(&file, &record, &original, options.mode),
+            Ok(original) => return restore_original(&file, &record, &original, options),
             Err(error) if options.discards_edits => return Err(error),
             // Without the original, the servers are unwrapped.
             Err(_) => return restore_servers(&file, Some(&record), options),
@@ -77,24 +81,50 @@ fn restore_original(
     file: &ConfigFile,
     record: &ImportRecord,
     original: &[u8],
-    mode: Mode,
+    options: &RestoreOptions<'_>,
 ) -> Result<RestoreReport, ImportError> {
-    let mut report = RestoreReport {
-        config: file.path.clone(),
+    let mut report = original_report(&file.path);
+    if options.mode == Mode::DryRun {
+        report.diff = Some(difference(file, original, options.client));
+        return Ok(report);
+    }
+    file.replace(original)?;
+    remove_backup(record, &file.path)?;
+    Ok(report)
+}
+
+/// Restores a configuration that was deleted.
+fn restore_missing(options: &RestoreOptions<'_>) -> Result<RestoreReport, ImportError> {
+    let path = options.config;
+    let missing = || ImportError::Missing { path: path.to_owned() };
+    let record = ImportRecord::read(path).ok_or_else(missing)?;
+    let original = record.original(path)?;
+    let mut report = original_report(path);
+    if options.mode == Mode::DryRun {
+        let new = String::from_utf8_lossy(&original);
+        let texts = Versions { client: options.client, language: language(path), old: "", new: &new };
+        report.diff = Some(texts.difference(path.as_str()).unwrap_or_default());
+        return Ok(report);
+    }
+    create_like(path, &record.backup_path(path), &original)?;
+    remove_backup(&record, path)?;
+    Ok(report)
+}
+
+fn original_report(path: &Utf8Path) -> RestoreReport {
+    RestoreReport {
+        config: path.to_owned(),
         restored: Restored::Original,
         servers: Vec::new(),
         backup: None,
         diff: None,
-    };
-    if mode == Mode::DryRun {
-        report.diff = Some(difference(file, original));
-        return Ok(report);
     }
-    file.replace(original)?;
-    // The configuration has the same bytes now, so the backup is not needed. It may contain secrets.
-    remove(&record.backup_path(&file.path))?;
-    remove(&record_path(&file.path))?;
-    Ok(report)
+}
+
+/// Removes the backup and the record. The configuration has the same bytes, so the backup is of no further use. It may contain secrets.
+fn remove_backup(record: &ImportRecord, config: &Utf8Path) -> Result<(), ImportError> {
+    remove(&record.backup_path(config))?;
+    remove(&record_path(config))
 }
 
 fn restore_servers(
@@ -103,7 +133,9 @@ fn restore_servers(
     options: &RestoreOptions<'_>,
 ) -> Result<RestoreReport, ImportError> {
     let (mark, text) = file.text()?;
-    let changed = unwrap(options.client, text, file.language()).map_err(|error| file.invalid(mark.len(), error))?;
+    let added = record.map(|record| record.added_variables.as_slice()).unwrap_or_default();
+    let changed = unwrap(options.client, text, file.language(), added);
+    let changed = changed.map_err(|error| file.invalid(mark.len(), error))?;
     let backup = record.map(|record| record.backup_path(&file.path)).filter(|path| path.exists());
     let restored = if changed.text.is_some() { Restored::Unwrapped } else { Restored::Nothing };
     let mut report =
@@ -111,17 +143,21 @@ fn restore_servers(
     let new = changed.text.map(|new| format!("{mark}{new}").into_bytes());
     match (new, options.mode) {
         (None, _) => {}
-        (Some(new), Mode::DryRun) => report.diff = Some(difference(file, &new)),
+        (Some(new), Mode::DryRun) => report.diff = Some(difference(file, &new, options.client)),
         (Some(new), Mode::Write) => {
+            // The backup stays, because it has no edits. Only a restoration that discards them returns to it.
+            if let Some(record) = record {
+                let record = ImportRecord { imported_sha256: None, ..record.clone() };
+                record.write(&file.path)?;
+            }
             file.replace(&new)?;
-            // The backup stays, because it has no edits. The record would make the next restoration return to it.
-            remove(&record_path(&file.path))?;
         }
     }
     Ok(report)
 }
 
-fn difference(file: &ConfigFile, new: &[u8]) -> String {
+fn difference(file: &ConfigFile, new: &[u8], client: Client) -> String {
     let (old, new) = (String::from_utf8_lossy(&file.bytes), String::from_utf8_lossy(new));
-    diff::unified(file.path.as_str(), file.language(), &old, &new).unwrap_or_default()
+    let texts = Versions { client, language: file.language(), old: &old, new: &new };
+    texts.difference(file.path.as_str()).unwrap_or_default()
 }

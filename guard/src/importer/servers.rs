@@ -1,7 +1,7 @@
 //! Finds the servers in a configuration, and which of them are programs.
 
 use super::Client;
-use super::config_tree::{Node, NodeValue, Object, Property};
+use super::config_tree::{Node, NodeValue, Object, Property, SyntaxError};
 
 /// A server in a configuration.
 #[derive(Debug, Clone)]
@@ -9,6 +9,8 @@ pub(super) struct Server<'a> {
     pub(super) name: &'a str,
     /// The project that the server belongs to, in a file with several projects.
     pub(super) project: Option<&'a str>,
+    /// Its name and its entry.
+    pub(super) entry: &'a Property,
     pub(super) kind: ServerKind<'a>,
 }
 
@@ -36,32 +38,44 @@ pub(super) struct Program<'a> {
 /// The keys of maps of servers at the top of a configuration.
 const TOP_KEYS: [&str; 2] = ["mcpServers", "mcp_servers"];
 
-/// Finds all servers, in the order of the text.
-pub(super) fn servers(client: Client, root: &Object) -> Vec<Server<'_>> {
+/// Finds all servers, in the order of the text. Fails if a map of servers is not an object.
+pub(super) fn servers(client: Client, root: &Object) -> Result<Vec<Server<'_>>, SyntaxError> {
     let mut found = Vec::new();
     for key in TOP_KEYS {
-        add_all(root.get(key), None, &mut found);
+        add_all(root.property(key), None, &mut found)?;
     }
     if client == Client::VsCode {
-        add_all(root.get("servers"), None, &mut found);
+        add_all(root.property("servers"), None, &mut found)?;
         // The settings of older versions.
-        add_all(root.get("mcp").and_then(Node::as_object).and_then(|mcp| mcp.get("servers")), None, &mut found);
+        add_all(root.get("mcp").and_then(Node::as_object).and_then(|mcp| mcp.property("servers")), None, &mut found)?;
     }
     if client == Client::ClaudeCode {
         let projects = root.get("projects").and_then(Node::as_object);
         for project in projects.into_iter().flat_map(|projects| &projects.properties) {
-            let map = project.value.as_object().and_then(|fields| fields.get("mcpServers"));
-            add_all(map, Some(&project.name), &mut found);
+            let map = project.value.as_object().and_then(|fields| fields.property("mcpServers"));
+            add_all(map, Some(&project.name), &mut found)?;
         }
     }
-    found
+    Ok(found)
 }
 
-fn add_all<'a>(map: Option<&'a Node>, project: Option<&'a str>, found: &mut Vec<Server<'a>>) {
-    let map = map.and_then(Node::as_object);
-    for entry in map.into_iter().flat_map(|map| &map.properties) {
-        found.push(Server { name: &entry.name, project, kind: kind(&entry.value) });
-    }
+fn add_all<'a>(
+    map: Option<&'a Property>,
+    project: Option<&'a str>,
+    found: &mut Vec<Server<'a>>,
+) -> Result<(), SyntaxError> {
+    let Some(property) = map else { return Ok(()) };
+    let Some(map) = property.value.as_object() else {
+        let message = format!("`{}` is not an object: it has to map names to servers", property.name);
+        return Err(SyntaxError { message, span: property.name_span.clone() });
+    };
+    found.extend(map.properties.iter().map(|entry| Server {
+        name: &entry.name,
+        project,
+        entry,
+        kind: kind(&entry.value),
+    }));
+    Ok(())
 }
 
 fn kind(entry: &Node) -> ServerKind<'_> {

@@ -52,7 +52,7 @@ fn line_ends_of_windows_stay_in_lists() {
     let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\r\n  \"1\"\r\n]}}}";
     let new = wrapped(Client::Cursor, Language::Json, text);
     assert_eq!(new.matches('\n').count(), new.matches("\r\n").count(), "{new:?}");
-    assert_eq!(unwrap(Client::Cursor, &new, Language::Json).unwrap().text.unwrap(), text);
+    assert_eq!(unwrap(Client::Cursor, &new, Language::Json, &[]).unwrap().text.unwrap(), text);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_comma_after_the_last_removed_value_is_removed_too() {
             "[mcp_servers.a]\ncommand = 'x'\nargs = [ # ,\n ]",
         ),
     ] {
-        let new = unwrap(Client::Cursor, text, language).unwrap().text.unwrap();
+        let new = unwrap(Client::Cursor, text, language, &[]).unwrap().text.unwrap();
         assert_eq!(new, expected);
         assert!(parse(&new, language).is_ok());
     }
@@ -109,7 +109,8 @@ fn tables_of_toml_keep_their_style() {
 #[test]
 fn codex_passes_the_variables_of_a_run() {
     let text = "[mcp_servers.a]\ncommand = \"x\"\nargs = []\nenv_vars = [\"TOKEN\", \"SUB_ENV\"]\n\n[mcp_servers.b]\ncommand = \"x\"";
-    let new = wrapped(Client::Codex, Language::Toml, text);
+    let changed = wrap(Client::Codex, text, Language::Toml, &shim()).unwrap();
+    let new = changed.text.unwrap();
     insta::assert_snapshot!(new, @r#"
     [mcp_servers.a]
     command = "/opt/counterproof"
@@ -121,7 +122,7 @@ fn codex_passes_the_variables_of_a_run() {
     args = ["guard", "shim", "--server-name=b", "--", "x"]
     env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_ENV", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION"]
     "#);
-    let restored = unwrap(Client::Codex, &new, Language::Toml).unwrap().text.unwrap();
+    let restored = unwrap(Client::Codex, &new, Language::Toml, &changed.added).unwrap().text.unwrap();
     insta::assert_snapshot!(restored, @r#"
     [mcp_servers.a]
     command = "x"
@@ -131,8 +132,81 @@ fn codex_passes_the_variables_of_a_run() {
     [mcp_servers.b]
     command = "x"
     args = []
-    env_vars = []
     "#);
+}
+
+#[test]
+fn variables_that_the_user_has_listed_stay() {
+    for list in ["[\"SUB_RUN_ID\"]", "[ \"TOKEN\", \"SUB_RUN_ID\" ]", "[]"] {
+        let text = format!("[mcp_servers.a]\ncommand = \"x\"\nargs = []\nenv_vars = {list}\n");
+        let changed = wrap(Client::Codex, &text, Language::Toml, &shim()).unwrap();
+        let new = changed.text.unwrap();
+        assert_eq!(unwrap(Client::Codex, &new, Language::Toml, &changed.added).unwrap().text.unwrap(), text);
+        // Without the record, all names stay.
+        let restored = unwrap(Client::Codex, &new, Language::Toml, &[]).unwrap().text.unwrap();
+        assert!(restored.contains("COUNTERPROOF_POLICY") && restored.contains("SUB_RUN_ID"), "{restored}");
+    }
+    // A name that was added to the new list stays with the list.
+    let text = "[mcp_servers.a]\ncommand = \"x\"\nargs = []\n";
+    let changed = wrap(Client::Codex, text, Language::Toml, &shim()).unwrap();
+    let edited = changed.text.unwrap().replace("TERMINATION\"]", "TERMINATION\", \"TOKEN\"]");
+    let restored = unwrap(Client::Codex, &edited, Language::Toml, &changed.added).unwrap().text.unwrap();
+    assert_eq!(restored, "[mcp_servers.a]\ncommand = \"x\"\nenv_vars = [\"TOKEN\"]\nargs = []\n");
+}
+
+#[test]
+fn a_second_import_updates_the_options_that_it_states() {
+    let with =
+        |options: &[&str]| ShimCommand { options: options.iter().map(|it| (*it).to_owned()).collect(), ..shim() };
+    let text = r#"{"mcpServers":{"a":{"command":"x","args":[
+  "1"
+]}}}"#;
+    let first = with(&["--policy", "/old.yaml"]);
+    let old = wrap(Client::Cursor, text, Language::Json, &first).unwrap().text.unwrap();
+    let edited =
+        old.replace("\"--policy\",\n  \"/old.yaml\",", "\"--secrets\",\n  \"/s.json\",\n  \"--policy=/old.yaml\",");
+    for old in [&old, &edited] {
+        let second = with(&["--policy", "/new.yaml", "--ledger", "/calls.db"]);
+        let changed = wrap(Client::Cursor, old, Language::Json, &second).unwrap();
+        assert_eq!(changed.servers[0].status, ServerStatus::Updated);
+        assert_eq!(changed.servers[0].reason.as_deref(), Some("new value of `--policy`, `--ledger`"));
+        let new = changed.text.unwrap();
+        let expected =
+            old.replace("/old.yaml", "/new.yaml").replace("  \"--\",", "  \"--ledger\",\n  \"/calls.db\",\n  \"--\",");
+        assert_eq!(new, expected);
+        for same in [&second, &first, &shim()] {
+            let again = wrap(Client::Cursor, &new, Language::Json, same).unwrap();
+            assert_eq!(again.text.is_none(), *same != first, "an option that is not stated stays");
+        }
+        assert_eq!(unwrap(Client::Cursor, &new, Language::Json, &[]).unwrap().text.unwrap(), text);
+    }
+}
+
+#[test]
+fn a_server_with_options_like_those_of_a_shim_is_an_ordinary_server() {
+    let text =
+        r#"{"mcpServers": {"a": {"command": "node", "args": ["server.js", "--server-name", "foo", "--", "bar"]}}}"#;
+    let changed = wrap(Client::Cursor, text, Language::Json, &shim()).unwrap();
+    assert_eq!(changed.servers[0].status, ServerStatus::Wrapped);
+    assert_eq!(unwrap(Client::Cursor, &changed.text.unwrap(), Language::Json, &[]).unwrap().text.unwrap(), text);
+    for command in ["/usr/bin/mcp-shim", "C:\\\\bin\\\\Subluminal.exe", "sub"] {
+        let text = text.replace("node", command);
+        let changed = wrap(Client::Cursor, &text, Language::Json, &shim()).unwrap();
+        assert_eq!(changed.servers[0].status, ServerStatus::Skipped, "{command}");
+    }
+}
+
+#[test]
+fn a_map_of_servers_that_is_no_object_is_an_error() {
+    for (client, text) in [
+        (Client::Cursor, r#"{"mcpServers": []}"#),
+        (Client::VsCode, r#"{"servers": "x"}"#),
+        (Client::VsCode, r#"{"mcp": {"servers": [1]}}"#),
+        (Client::ClaudeCode, r#"{"projects": {"/a": {"mcpServers": null}}}"#),
+    ] {
+        let error = wrap(client, text, Language::Json, &shim()).unwrap_err();
+        assert!(error.message.ends_with("is not an object: it has to map names to servers"), "{}", error.message);
+    }
 }
 
 #[test]
@@ -302,12 +376,13 @@ fn toml_config() -> impl Strategy<Value = String> {
 /// Wraps and unwraps a text, and compares what it means.
 fn check(client: Client, language: Language, text: &str) -> Result<(), TestCaseError> {
     let Ok(original) = parse(text, language) else { return Ok(()) };
-    let changed = wrap(client, text, language, &shim()).unwrap();
+    let Ok(changed) = wrap(client, text, language, &shim()) else { return Ok(()) };
+    let added = changed.added;
     let Some(new) = changed.text else { return Ok(()) };
     let wrapped = parse(&new, language);
     prop_assert!(wrapped.is_ok(), "{text}\n---\n{new}");
     prop_assert_eq!(wrap(client, &new, language, &shim()).unwrap().text, None, "a second import changes nothing");
-    let restored = unwrap(client, &new, language).unwrap().text.unwrap();
+    let restored = unwrap(client, &new, language, &added).unwrap().text.unwrap();
     let tree = parse(&restored, language);
     prop_assert!(tree.is_ok(), "{text}\n---\n{new}\n---\n{restored}");
     // Lists that did not exist are empty now.

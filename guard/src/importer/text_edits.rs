@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::config_tree::{Language, Layout, Node, Property};
+use super::config_tree::{Language, Layout, Node, Object, Property};
 
 /// Changes of a text. Their ranges do not overlap.
 #[derive(Debug, Clone)]
@@ -59,8 +59,25 @@ impl<'a> TextEdits<'a> {
             self.replace(list.span.start + 1..list.span.start + 1, values.join(", "));
             return;
         };
-        let before = &self.text[list.span.start + 1..first.span.start];
-        let separator = match before.rfind('\n') {
+        let separator = self.separator(list.span.start + 1..first.span.start);
+        let inserted: Vec<String> = values.iter().map(|value| format!("{value}{separator}")).collect();
+        self.replace(first.span.start..first.span.start, inserted.concat());
+    }
+
+    /// Inserts values before an item of a list that is not the first.
+    pub(super) fn insert_before(&mut self, items: &[Node], index: usize, values: &[String]) {
+        let (Some(item), Some(previous)) = (items.get(index), index.checked_sub(1).and_then(|at| items.get(at))) else {
+            return;
+        };
+        let separator = self.separator(previous.span.end..item.span.start);
+        let inserted: Vec<String> = values.iter().map(|value| format!("{value}{separator}")).collect();
+        self.replace(item.span.start..item.span.start, inserted.concat());
+    }
+
+    /// Returns what separates two values, in the style of the text before a value.
+    fn separator(&self, before: Range<usize>) -> String {
+        let before = &self.text[before];
+        match before.rfind('\n') {
             Some(at) => {
                 let start = if before[..at].ends_with('\r') { at - 1 } else { at };
                 let end =
@@ -68,9 +85,7 @@ impl<'a> TextEdits<'a> {
                 format!(",{}", &before[start..end])
             }
             None => ", ".to_owned(),
-        };
-        let inserted: Vec<String> = values.iter().map(|value| format!("{value}{separator}")).collect();
-        self.replace(first.span.start..first.span.start, inserted.concat());
+        }
     }
 
     /// Removes the first values of a list, with their separators.
@@ -112,6 +127,33 @@ impl<'a> TextEdits<'a> {
             }
         }
         true
+    }
+
+    /// Removes a property, if nothing else is in its place: no comment between it and its neighbours. Returns false otherwise.
+    pub(super) fn remove_property(&mut self, object: &Object, name: &str) -> bool {
+        let Some(index) = object.properties.iter().position(|property| property.name == name) else { return false };
+        let property = &object.properties[index];
+        let end = property.value.span.end;
+        if object.layout == Layout::TomlLines {
+            let start = self.text[..property.name_span.start].rfind('\n').map_or(0, |at| at + 1);
+            let line_end = self.text[end..].find('\n').map(|at| end + at + 1);
+            let is_alone = self.text[end..line_end.unwrap_or(self.text.len())].trim().is_empty();
+            if is_alone {
+                // The last line of a file has its line break before it.
+                let start =
+                    if line_end.is_some() { start } else { self.text[..start].trim_end_matches(['\r', '\n']).len() };
+                self.replace(start..line_end.unwrap_or(self.text.len()), "");
+            }
+            return is_alone;
+        }
+        let Some(previous) = index.checked_sub(1).and_then(|at| object.properties.get(at)) else { return false };
+        let start = previous.value.span.end;
+        let is_alone =
+            object.layout != Layout::TomlInlineDotted && self.text[start..property.name_span.start].trim() == ",";
+        if is_alone {
+            self.replace(start..end, "");
+        }
+        is_alone
     }
 
     /// The line break and the indentation before a place that is the first of its line.

@@ -1,9 +1,9 @@
 //! Wraps the servers of a configuration into the guard, and unwraps them.
 //!
 //! `command` becomes the guard, and the command of the server becomes one of its arguments, after `--`. Everything else of an entry
-//! stays.
+//! stays. A server that starts through the guard already gets the options that the import states and that it lacks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Client;
 use super::config_tree::{Language, Node, NodeValue, SyntaxError};
@@ -17,6 +17,9 @@ const SUBCOMMAND: [&str; 2] = ["guard", "shim"];
 
 /// The option with the name of the server. One argument with its value: a name may start with `-`.
 const SERVER_NAME: &str = "--server-name=";
+
+/// The names of the variables that Codex passes to a server.
+const VARIABLE_NAMES: &str = "env_vars";
 
 /// The end of the options of the shim.
 const END_OF_OPTIONS: &str = "--";
@@ -40,7 +43,7 @@ pub struct ServerChange {
     pub project: Option<String>,
     /// What happened.
     pub status: ServerStatus,
-    /// Why nothing happened.
+    /// Why nothing happened, or what was updated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -51,6 +54,8 @@ pub struct ServerChange {
 pub enum ServerStatus {
     /// It starts through the guard now.
     Wrapped,
+    /// It started through the guard already, with other options.
+    Updated,
     /// It starts without the guard again.
     Unwrapped,
     /// It stayed as it was.
@@ -65,6 +70,19 @@ pub(super) struct Changed {
     pub(super) servers: Vec<ServerChange>,
     /// Whether the old text has servers that start through the guard.
     pub(super) had_wrapped: bool,
+    /// The variables that were added to entries.
+    pub(super) added: Vec<AddedVariables>,
+}
+
+/// The variables that an import added to the entry of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AddedVariables {
+    /// The name of the server.
+    pub(super) server: String,
+    /// The names of the variables.
+    pub(super) names: Vec<String>,
+    /// Whether the list of variables is new as well.
+    pub(super) is_new_list: bool,
 }
 
 pub(super) fn parse(text: &str, language: Language) -> Result<Node, SyntaxError> {
@@ -80,20 +98,41 @@ pub(super) fn parse(text: &str, language: Language) -> Result<Node, SyntaxError>
 
 /// Wraps every server that is a program.
 pub(super) fn wrap(client: Client, text: &str, language: Language, shim: &ShimCommand) -> Result<Changed, SyntaxError> {
-    change(client, text, language, |edits, name, program| match is_wrapped(program) {
-        Wrapping::Ours(_) => Err("it starts through the guard already"),
+    let mut added = Vec::new();
+    let changed = change(client, text, language, |edits, name, program| match is_wrapped(program) {
+        Wrapping::Ours(command) => {
+            let options = update_options(edits, program, command, shim);
+            if options.is_empty() {
+                return Err("it starts through the guard already");
+            }
+            Ok((ServerStatus::Updated, Some(format!("new value of {}", options.join(", ")))))
+        }
         Wrapping::Foreign => Err("it starts through another shim"),
-        Wrapping::None if wrap_program(edits, client, name, program, shim) => Ok(ServerStatus::Wrapped),
-        Wrapping::None => Err("`args` cannot be inserted; write its table without dotted keys"),
-    })
+        Wrapping::None if wrap_program(edits, name, program, shim) => {
+            if client == Client::Codex {
+                added.extend(pass_variables(edits, name, program));
+            }
+            Ok((ServerStatus::Wrapped, None))
+        }
+        Wrapping::None => Err("there is no place for `args`; write its table without dotted keys"),
+    })?;
+    Ok(Changed { added, ..changed })
 }
 
-/// Unwraps every server that starts through the guard.
-pub(super) fn unwrap(client: Client, text: &str, language: Language) -> Result<Changed, SyntaxError> {
-    change(client, text, language, |edits, _, program| match is_wrapped(program) {
+/// Unwraps every server that starts through the guard, and removes the variables that the import added.
+pub(super) fn unwrap(
+    client: Client,
+    text: &str,
+    language: Language,
+    added: &[AddedVariables],
+) -> Result<Changed, SyntaxError> {
+    change(client, text, language, |edits, name, program| match is_wrapped(program) {
         Wrapping::Ours(command) => {
             unwrap_program(edits, program, command);
-            Ok(ServerStatus::Unwrapped)
+            if let Some(added) = added.iter().find(|added| added.server == name) {
+                remove_variables(edits, program, added);
+            }
+            Ok((ServerStatus::Unwrapped, None))
         }
         Wrapping::Foreign | Wrapping::None => Err("it does not start through the guard"),
     })
@@ -103,13 +142,14 @@ fn change(
     client: Client,
     text: &str,
     language: Language,
-    mut edit: impl FnMut(&mut TextEdits<'_>, &str, &Program<'_>) -> Result<ServerStatus, &'static str>,
+    mut edit: impl FnMut(&mut TextEdits<'_>, &str, &Program<'_>) -> Result<(ServerStatus, Option<String>), &'static str>,
 ) -> Result<Changed, SyntaxError> {
     let root = parse(text, language)?;
     let mut edits = TextEdits::new(text, language);
     let mut changes = Vec::new();
     let mut had_wrapped = false;
-    for server in root.as_object().map(|root| servers(client, root)).unwrap_or_default() {
+    let found = root.as_object().map(|root| servers(client, root)).transpose()?;
+    for server in found.unwrap_or_default() {
         let edited = match &server.kind {
             ServerKind::Program(program) => {
                 had_wrapped |= matches!(is_wrapped(program), Wrapping::Ours(_));
@@ -118,15 +158,12 @@ fn change(
             ServerKind::Remote => Err("it is reached over the network; `guard proxy` guards such servers"),
             ServerKind::Invalid(reason) => Err(*reason),
         };
-        let (status, reason) = match edited {
-            Ok(status) => (status, None),
-            Err(reason) => (ServerStatus::Skipped, Some(reason.to_owned())),
-        };
+        let (status, reason) = edited.unwrap_or_else(|reason| (ServerStatus::Skipped, Some(reason.to_owned())));
         let (name, project) = (server.name.to_owned(), server.project.map(str::to_owned));
         changes.push(ServerChange { name, project, status, reason });
     }
     let text = (!edits.is_empty()).then(|| edits.apply());
-    Ok(Changed { text, servers: changes, had_wrapped })
+    Ok(Changed { text, servers: changes, had_wrapped, added: Vec::new() })
 }
 
 /// How a server starts.
@@ -146,16 +183,58 @@ fn is_wrapped(program: &Program<'_>) -> Wrapping {
     if command.is_none() || !options.iter().any(|option| option.starts_with("--server-name")) {
         return Wrapping::None;
     }
-    if options.starts_with(&SUBCOMMAND) { Wrapping::Ours(end + 1) } else { Wrapping::Foreign }
+    if options.starts_with(&SUBCOMMAND) {
+        Wrapping::Ours(end + 1)
+    } else if program.command.value.as_text().is_some_and(is_shim) {
+        Wrapping::Foreign
+    } else {
+        Wrapping::None
+    }
 }
 
-fn wrap_program(
-    edits: &mut TextEdits<'_>,
-    client: Client,
-    name: &str,
-    program: &Program<'_>,
-    shim: &ShimCommand,
-) -> bool {
+/// True for the name of a program that is a shim. Other programs can have an option `--server-name` as well.
+fn is_shim(command: &str) -> bool {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let stem = name.split('.').next().unwrap_or_default();
+    ["shim", "sub", "subluminal"].into_iter().any(|word| stem.split(['-', '_']).any(|part| part == word))
+}
+
+/// Gives a shim the options of the import. Returns the names of those that it lacked, or that had another value. Other options, which
+/// the user may have added, stay.
+fn update_options(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usize, shim: &ShimCommand) -> Vec<String> {
+    let Some((_, items)) = program.args else { return Vec::new() };
+    let end = command - 1;
+    let text = |index: usize| items.get(index).and_then(Node::as_text).unwrap_or_default();
+    let mut updated = Vec::new();
+    let mut missing = Vec::new();
+    for option in shim.options.chunks_exact(2) {
+        let (name, value) = (&option[0], &option[1]);
+        let joined = format!("{name}=");
+        let found = (SUBCOMMAND.len()..end).find(|at| text(*at) == name || text(*at).starts_with(&joined));
+        match found {
+            Some(at) if text(at) == name => {
+                if text(at + 1) == value {
+                    continue;
+                }
+                edits.replace(items[at + 1].span.clone(), edits.quote(value));
+            }
+            Some(at) => {
+                if text(at)[joined.len()..] == *value {
+                    continue;
+                }
+                edits.replace(items[at].span.clone(), edits.quote(&format!("{joined}{value}")));
+            }
+            None => missing.extend([edits.quote(name), edits.quote(value)]),
+        }
+        updated.push(format!("`{name}`"));
+    }
+    if !missing.is_empty() {
+        edits.insert_before(items, end, &missing);
+    }
+    updated
+}
+
+fn wrap_program(edits: &mut TextEdits<'_>, name: &str, program: &Program<'_>, shim: &ShimCommand) -> bool {
     let mut values: Vec<String> = SUBCOMMAND.iter().map(|word| edits.quote(word)).collect();
     values.push(edits.quote(&format!("{SERVER_NAME}{name}")));
     values.extend(shim.options.iter().map(|option| edits.quote(option)));
@@ -172,27 +251,40 @@ fn wrap_program(
         }
     }
     edits.replace(program.command.value.span.clone(), edits.quote(&shim.program));
-    if client == Client::Codex {
-        pass_variables(edits, program);
-    }
     true
 }
 
-/// Names the variables of a run in the entry. Codex passes no other variables to a server than those that it names.
-fn pass_variables(edits: &mut TextEdits<'_>, program: &Program<'_>) {
-    let list = program.entry.get("env_vars");
+/// Names the variables of a run in the entry, and returns what was added. Codex passes no other variables to a server than those that
+/// it names.
+fn pass_variables(edits: &mut TextEdits<'_>, server: &str, program: &Program<'_>) -> Option<AddedVariables> {
+    let list = program.entry.get(VARIABLE_NAMES);
     let named = list.and_then(Node::as_list).unwrap_or_default();
     let is_missing = |name: &&str| !named.iter().any(|it| it.as_text() == Some(name));
-    let missing: Vec<String> =
-        agent_run::VARIABLES.into_iter().filter(is_missing).map(|name| edits.quote(name)).collect();
+    let missing: Vec<&str> = agent_run::VARIABLES.into_iter().filter(is_missing).collect();
+    let quoted: Vec<String> = missing.iter().map(|name| edits.quote(name)).collect();
     match list {
-        Some(list) if list.as_list().is_some() && !missing.is_empty() => edits.insert_at_start(list, named, &missing),
-        Some(_) => {}
+        Some(list) if list.as_list().is_some() && !missing.is_empty() => edits.insert_at_start(list, named, &quoted),
+        Some(_) => return None,
         None => {
-            let layout = program.entry.layout;
-            edits.insert_after(layout, program.command, "env_vars", &format!("[{}]", missing.join(", ")));
+            let (layout, value) = (program.entry.layout, format!("[{}]", quoted.join(", ")));
+            if !edits.insert_after(layout, program.command, VARIABLE_NAMES, &value) {
+                return None;
+            }
         }
     }
+    let added = missing.into_iter().map(str::to_owned).collect();
+    Some(AddedVariables { server: server.to_owned(), names: added, is_new_list: list.is_none() })
+}
+
+/// Removes the variables that an import added. The user may have listed the same ones before, or more since then: those stay.
+fn remove_variables(edits: &mut TextEdits<'_>, program: &Program<'_>, added: &AddedVariables) {
+    let listed = program.entry.get(VARIABLE_NAMES).and_then(Node::as_list).unwrap_or_default();
+    let is_added = |node: &&Node| node.as_text().is_some_and(|name| added.names.iter().any(|added| added == name));
+    let count = listed.iter().take_while(is_added).count();
+    if added.is_new_list && count == listed.len() && edits.remove_property(program.entry, VARIABLE_NAMES) {
+        return;
+    }
+    edits.remove_from_start(listed, count);
 }
 
 fn unwrap_program(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usize) {
@@ -200,7 +292,4 @@ fn unwrap_program(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usi
     let source = edits.source(&items[command]);
     edits.replace(program.command.value.span.clone(), source);
     edits.remove_from_start(items, command + 1);
-    let variables = program.entry.get("env_vars").and_then(Node::as_list).unwrap_or_default();
-    let is_ours = |node: &&Node| node.as_text().is_some_and(|name| agent_run::VARIABLES.contains(&name));
-    edits.remove_from_start(variables, variables.iter().take_while(is_ours).count());
 }

@@ -40,3 +40,35 @@ pub struct CallOutcome<'a> {
     /// True if the call ended with an error, a time-out, or not at all.
     pub is_error: bool,
 }
+
+/// A call that nobody made, for explanations and tests.
+#[derive(Debug, Clone, Copy)]
+pub struct SampleCall<'a> {
+    /// The name of the tool.
+    pub tool_name: &'a str,
+    /// The arguments as JSON text.
+    pub args: &'a str,
+    /// Treats the arguments as too large to be inspected.
+    pub is_too_large: bool,
+}
+
+/// What an adapter reads from the request of a call.
+#[derive(Debug, Clone)]
+pub struct RequestFacts {
+    /// The arguments; `None` if they are too large to be inspected.
+    pub args: Option<Value>,
+    /// The hash of the arguments.
+    pub args_hash: Sha256Digest,
+    /// The size of the request in bytes.
+    pub bytes_in: u64,
+}
+
+/// Reads the request of a sample call as an adapter does. Fails with the reason for which the adapter would refuse the call.
+pub type ReadSample<'r> = dyn Fn(&SampleCall<'_>) -> Result<RequestFacts, String> + 'r;
+
+impl RequestFacts {
+    /// The arguments, as a policy sees them.
+    pub fn args(&self) -> Args<'_> {
+        self.args.as_ref().map_or(Args::TooLarge, Args::Inspected)
+    }
+}

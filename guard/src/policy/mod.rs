@@ -17,7 +17,7 @@ mod model;
 mod responses;
 mod testing;
 
-pub use call::{Args, CallFacts, CallOutcome};
+pub use call::{Args, CallFacts, CallOutcome, ReadSample, RequestFacts, SampleCall};
 pub use decision::Decision;
 pub use diff::{FieldChange, PolicyDiff, RuleChange, diff};
 pub use document::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use counterproof_artifact::with_causes;
-use counterproof_redaction::{Applied, RedactingStream, Redactor};
+use counterproof_redaction::{Applied, JsonRedactingStream, Redactor};
 
 use super::{ClientOutput, LineReader, Piece};
 use crate::cassette::Cassette;
@@ -99,7 +99,14 @@ impl ServerPump<'_> {
     }
 
     fn redacted<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
-        self.secrets.map_or(Cow::Borrowed(line), |secrets| secrets.bytes(line, &mut Applied::default()))
+        let Some(secrets) = self.secrets else { return Cow::Borrowed(line) };
+        if matches!(secrets.bytes(line, &mut Applied::default()), Cow::Borrowed(_)) {
+            return Cow::Borrowed(line);
+        }
+        let mut stream = JsonRedactingStream::new(secrets.clone());
+        let mut redacted = stream.push(line);
+        redacted.extend(stream.finish().0);
+        Cow::Owned(redacted)
     }
 
     /// Forwards a part of a long line. The last part waits until the end of the call is recorded.
@@ -132,12 +139,12 @@ struct LongLine {
     length: u64,
     /// The whole line, for a cassette.
     text: Vec<u8>,
-    redacting: Option<RedactingStream>,
+    redacting: Option<JsonRedactingStream>,
 }
 
 impl LongLine {
     fn start(secrets: Option<&Redactor>) -> Self {
-        let redacting = secrets.map(|secrets| RedactingStream::new(secrets.clone()));
+        let redacting = secrets.map(|secrets| JsonRedactingStream::new(secrets.clone()));
         Self { scanner: Scanner::default(), length: 0, text: Vec::new(), redacting }
     }
 }

@@ -7,7 +7,7 @@ use counterproof_guard::policy::{LintCode, PolicyFile, lint, test};
 use counterproof_ledger::event::Action;
 use serde_json::json;
 
-use crate::kit::{Run, identity, policy};
+use crate::kit::{Run, identity, policy, read_request};
 
 const DOCS: &str = include_str!("../../../docs/policy.md");
 
@@ -36,7 +36,7 @@ fn every_policy_in_the_docs_has_no_warnings() {
 #[test]
 fn the_tests_in_the_docs_pass() {
     let (first, tests) = (blocks("shop-agent")[0], blocks("tests:")[0]);
-    let report = test(&Arc::new(policy(first)), Utf8Path::new("docs"), tests.as_bytes());
+    let report = test(&Arc::new(policy(first)), Utf8Path::new("docs"), tests.as_bytes(), &read_request);
     assert_eq!((report.findings.as_slice(), report.tests.len()), (&[][..], 2));
 }
 

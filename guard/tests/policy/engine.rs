@@ -84,6 +84,39 @@ fn no_later_rule_replaces_the_end_of_the_run() {
 }
 
 #[test]
+fn an_earlier_milder_breaker_does_not_replace_the_end_of_the_run() {
+    let breaker = "- {rule_id: b, kind: breaker, effect: {breaker: {repeat_threshold: 2, repeat_window_ms: 1000, on_trip: THROTTLE}}}\n";
+    let end = "- {rule_id: end, kind: deny, match: {tool_name: {glob: [drop]}}, effect: {action: TERMINATE_RUN}}\n";
+    let mut run = Run::new(rules("guardrails", &format!("{breaker}{end}")));
+    assert_eq!(run.action("get"), Action::Allow);
+    assert_eq!(run.reason("get"), reason(Action::Throttle, "b", "BREAKER_TRIPPED"));
+    assert_eq!(run.action("drop"), Action::TerminateRun);
+    let decision = run.call("git", "drop", &json!({}));
+    assert_eq!((decision.record.action, decision.record.rule_id.as_deref()), (Action::TerminateRun, Some("end")));
+    assert_eq!(decision.breaker, None, "the breaker did not decide");
+    let severe = breaker.replace("THROTTLE", "TERMINATE_RUN");
+    let mut run = Run::new(rules("guardrails", &format!("{severe}{end}")));
+    assert_eq!(run.reason("drop"), reason(Action::TerminateRun, "end", "POLICY_TERMINATED"));
+    assert_eq!(run.reason("drop"), reason(Action::TerminateRun, "b", "BREAKER_TRIPPED"));
+}
+
+#[test]
+fn a_refusal_names_the_allow_rule_that_could_not_be_decided() {
+    let allow = "- {rule_id: a, kind: allow, match: {cel: 'call.args.x == 1'}}\n";
+    let deny = "- {rule_id: d, kind: deny, effect: {message: No}}\n";
+    let mut run = Run::new(rules("guardrails", &format!("{allow}{deny}")));
+    let record = run.call("git", "get", &json!({})).record;
+    assert_eq!((record.rule_id.as_deref(), record.explain.reason_code.as_str()), (Some("d"), "POLICY_BLOCK"));
+    assert_eq!(record.explain.summary, "No (allow rule `a` could not be decided)");
+    assert_eq!(run.call("git", "get", &json!({"x": 2})).record.explain.summary, "No");
+    assert_eq!(run.call("git", "get", &json!({"x": 1})).record.action, Action::Allow);
+    let mut run = Run::new(rules("guardrails", &format!("{deny}{allow}")));
+    assert_eq!(run.call("git", "get", &json!({})).record.explain.summary, "No", "the deny rule decided before");
+    let mut run = Run::new(rules("guardrails", allow));
+    assert_eq!(run.call("git", "get", &json!({})).record.explain.reason_code, "DEFAULT_ALLOW");
+}
+
+#[test]
 fn errors_of_a_tool_trip_its_breaker_until_they_leave_the_window() {
     let rule = "- {rule_id: failing, kind: breaker, effect: {breaker: {error_threshold: 2, window_ms: 1000}}}\n";
     let mut run = Run::new(rules("guardrails", rule));

@@ -7,7 +7,8 @@ use camino::Utf8Path;
 use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical_json::canonical_hash;
 use counterproof_guard::identity::RunIdentity;
-use counterproof_guard::policy::{Args, CallFacts, CallOutcome, Decision, Engine, Policy};
+use counterproof_guard::mcp::read_sample;
+use counterproof_guard::policy::{Args, CallFacts, CallOutcome, Decision, Engine, Policy, RequestFacts, SampleCall};
 use counterproof_ledger::event::{Action, AgentClient, Transport, WorkingEnvironment};
 use serde_json::{Value, json};
 
@@ -29,6 +30,11 @@ pub(crate) fn findings(text: &str) -> Vec<String> {
         format!("{position} {} {}", finding.pointer, finding.message)
     };
     error.findings.iter().map(line).collect()
+}
+
+/// Reads the request of a call as the shim does.
+pub(crate) fn read_request(call: &SampleCall<'_>) -> Result<RequestFacts, String> {
+    read_sample(call).map_err(|problem| problem.to_string())
 }
 
 pub(crate) fn identity() -> RunIdentity {

@@ -63,6 +63,25 @@ rules:
 }
 
 #[test]
+fn allow_rules_that_reach_too_far_are_reported() {
+    let text = "\
+rules:
+- {rule_id: a, kind: allow, match: {tool_name: {regex: ['^read|list$', '^(read|list)$']}}}
+- {rule_id: b, kind: allow, match: {tool_name: {regex: ['a\\$|\\^b']}}}
+- {rule_id: c, kind: deny, match: {cel: \"call.serverr == 'git' || run.nope == 1 || call.server_name == 'x'\"}}
+- {rule_id: d, kind: allow, match: {tool_name: {regex: ['^.*$']}}}
+- {rule_id: e, kind: deny}
+";
+    insta::assert_snapshot!(warnings(&format!("{}{text}", header("guardrails"))).join("\n"), @"
+5:57 unanchored-regex the expression matches parts of names
+6:57 unanchored-regex the expression matches parts of names
+7:41 unknown-field `call` has no field `serverr`
+7:41 unknown-field `run` has no field `nope`
+8:3 allows-everything rule `d` allows every call before the rules below it can decide
+    ");
+}
+
+#[test]
 fn the_docs_list_every_warning() {
     let docs = include_str!("../../../docs/policy.md");
     for code in LintCode::ALL {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use counterproof_guard::policy::test;
 
-use crate::kit::{policy, rules};
+use crate::kit::{policy, read_request, rules};
 
 const POLICY: &str = "\
 - {rule_id: w, kind: tag, match: {tool_name: {glob: ['put_*']}}, effect: {tag: {add_risk_class: [Write]}}}
@@ -16,7 +16,7 @@ const POLICY: &str = "\
 
 fn run(mode: &str, tests: &str) -> (Vec<(String, bool)>, Vec<String>) {
     let policy = Arc::new(rules(mode, POLICY));
-    let report = test(&policy, Utf8Path::new("t.yaml"), tests.as_bytes());
+    let report = test(&policy, Utf8Path::new("t.yaml"), tests.as_bytes(), &read_request);
     let line = |finding: &counterproof_validation::Finding| {
         let position = finding.position.map(|at| format!("{}:{}", at.line, at.column)).unwrap_or_default();
         format!("{position} {}; expected {}", finding.message, finding.expected)
@@ -49,6 +49,23 @@ tests:
         assert_eq!(findings, [""; 0], "{mode}");
         assert_eq!(tests, passed(&["writes are limited", "failures", "large"]));
     }
+}
+
+#[test]
+fn calls_are_read_as_the_shim_reads_requests() {
+    let text = "- {rule_id: big, kind: deny, match: {cel: call.bytes_in > 90}}\n\
+                - {rule_id: huge, kind: deny, match: {args: {has_keys: [x]}}}\n";
+    let large = "x".repeat(1 << 20);
+    let tests = format!(
+        "tests:\n\
+         - name: sizes\n  calls:\n  \
+         - {{server: s, tool: t, expect: {{action: ALLOW}}}}\n  \
+         - {{server: s, tool: t, args: {{a: bbbbbbbbbbbbbbbbb}}, expect: {{action: BLOCK, rule_id: big}}}}\n  \
+         - {{server: s, tool: t, args: {{a: {large}}}, bytes_in: 1, expect: {{reason_code: POLICY_ERROR, rule_id: huge}}}}\n  \
+         - {{server: s, tool: t, large_args: true, expect: {{rule_id: big}}}}\n"
+    );
+    let report = test(&Arc::new(rules("guardrails", text)), Utf8Path::new("t.yaml"), tests.as_bytes(), &read_request);
+    assert_eq!(report.findings, []);
 }
 
 #[test]
@@ -88,6 +105,6 @@ tests:
 - {name: prod, run: {env: prod}, calls: [{server: s, tool: t, expect: {action: BLOCK}}]}
 - {name: dev, run: {env: dev}, calls: [{server: s, tool: t, expect: {reason_code: POLICY_NOT_APPLICABLE}}]}
 ";
-    let report = test(&Arc::new(policy(text)), Utf8Path::new("t.yaml"), tests.as_bytes());
+    let report = test(&Arc::new(policy(text)), Utf8Path::new("t.yaml"), tests.as_bytes(), &read_request);
     assert_eq!(report.findings, []);
 }

@@ -99,8 +99,7 @@ fn only_the_commands_of_programs_change() {
 claude-code files: Wrapped
 claude-code tickets: Skipped
 claude-code /home/ada/shopdatabase: Wrapped
-@@ -4,8 +4,15 @@
-   "mcpServers": {
+@@ files @@
      "files": {
        "type": "stdio",
 -      "command": "npx",
@@ -116,8 +115,10 @@ claude-code /home/ada/shopdatabase: Wrapped
          "-y",
          "@modelcontextprotocol/server-filesystem",
          "${HOME}/notes"
-@@ -26,8 +33,8 @@
-       "mcpServers": {
+       ],
+       "env": {}
+     }
+@@ database in /home/ada/shop @@
          "database": {
            "type": "stdio",
 -          "command": "uvx",
@@ -127,65 +128,49 @@ claude-code /home/ada/shopdatabase: Wrapped
            "env": {
              "DATABASE_URL": "[REDACTED]"
            }
+         }
 claude-desktop memory: Wrapped
 claude-desktop clock: Wrapped
-@@ -2,9 +2,9 @@
-     "globalShortcut": "Ctrl+Space",
-     "mcpServers": {
+@@ memory @@
          "memory": {
 -            "command": "C:\\Program Files\\nodejs\\npx.cmd",
 -            "args": ["-y", "@modelcontextprotocol/server-memory"]
 +            "command": "/opt/counterproof",
 +            "args": ["guard", "shim", "--server-name=memory", "--policy", "/etc/policy.yaml", "--", "C:\\Program Files\\nodejs\\npx.cmd", "-y", "@modelcontextprotocol/server-memory"]
-         },
+         }
+@@ clock @@
 -        "clock": { "command": "clock-server" }
 +        "clock": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=clock", "--policy", "/etc/policy.yaml", "--", "clock-server"] }
-     }
- }
 codex files: Wrapped
 codex search: Skipped
 codex old one: Wrapped
-@@ -6,8 +6,9 @@
-
- # Files of the notes
- [mcp_servers.files]
+@@ files @@
 -command = "npx"
 -args = ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/notes"]
 +command = "/opt/counterproof"
 +env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_ENV", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION"]
 +args = ["guard", "shim", "--server-name=files", "--policy", "/etc/policy.yaml", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/ada/notes"]
  startup_timeout_sec = 20
-
- [mcp_servers.files.env]
-@@ -18,7 +19,9 @@
- bearer_token_env_var = "SEARCH_TOKEN"
-
- [mcp_servers."old one"]
+@@ old one @@
 -command = 'C:\tools\old.exe'
 +command = "/opt/counterproof"
 +args = ["guard", "shim", "--server-name=old one", "--policy", "/etc/policy.yaml", "--", 'C:\tools\old.exe']
 +env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_ENV", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION"]
  enabled = false
-
- [tui]
 cursor lint: Wrapped
 cursor docs: Skipped
-@@ -2,8 +2,8 @@
- 	"mcpServers": {
- 		// Started in the folder of the project
+@@ lint @@
  		"lint": {
 -			"command": "${workspaceFolder}/bin/lint",
 -			"args": ["--stdio",],
 +			"command": "/opt/counterproof",
 +			"args": ["guard", "shim", "--server-name=lint", "--policy", "/etc/policy.yaml", "--", "${workspaceFolder}/bin/lint", "--stdio",],
  			"envFile": "${workspaceFolder}/.env", // not checked in
- 		},
- 		"docs": { "url": "https://docs.example.com/mcp", "headers": { "X-Key": "[REDACTED]" } },
+ 		}
 vscode issues: Wrapped
 vscode browser: Wrapped
 vscode cloud: Skipped
-@@ -5,13 +5,14 @@
-   "servers": {
+@@ issues @@
      "issues": {
        "type": "stdio",
 -      "command": "docker",
@@ -193,20 +178,17 @@ vscode cloud: Skipped
 +      "command": "/opt/counterproof",
 +      "args": ["guard", "shim", "--server-name=issues", "--policy", "/etc/policy.yaml", "--", "docker", "run", "-i", "--rm", "-e", "TOKEN", "issues-server"],
        "env": { "TOKEN": "[REDACTED]" }
-     },
+     }
+@@ browser @@
      "browser": {
        "type": "stdio",
 -      "command": "npx"
 +      "command": "/opt/counterproof",
 +      "args": ["guard", "shim", "--server-name=browser", "--policy", "/etc/policy.yaml", "--", "npx"]
-     },
-     "cloud": { "type": "http", "url": "https://cloud.example.com/mcp" }
-   }
+     }
 gemini math: Wrapped
 gemini weather: Skipped
-@@ -3,8 +3,8 @@
-   "mcp": { "excluded": ["math"] },
-   "mcpServers": {
+@@ math @@
      "math": {
 -      "command": "python3",
 -      "args": ["-m", "math_server"],
@@ -215,6 +197,8 @@ gemini weather: Skipped
        "cwd": "./server",
        "timeout": 30000,
        "trust": false,
+       "includeTools": ["add"]
+     }
     "##);
 }
 
@@ -287,6 +271,85 @@ fn the_original_replaces_edits_only_on_request() {
     write_config(&backup, text);
     assert_eq!(restore(&forced).unwrap().restored, Restored::Original);
     assert_eq!(read(&config), text);
+}
+
+#[test]
+fn a_configuration_that_was_deleted_is_restored_on_request() {
+    let (_guard, folder) = folder();
+    let config = folder.join("mcp.json");
+    let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}\n";
+    write_config(&config, text);
+    std::fs::set_permissions(&config, std::fs::Permissions::from_mode(0o600)).unwrap();
+    run_import(Client::Cursor, &config, Mode::Write).unwrap();
+    std::fs::remove_file(&config).unwrap();
+    let options = RestoreOptions { client: Client::Cursor, config: &config, discards_edits: false, mode: Mode::Write };
+    assert!(matches!(restore(&options), Err(ImportError::Missing { .. })));
+    let forced = RestoreOptions { discards_edits: true, ..options };
+    let dry_run = restore(&RestoreOptions { mode: Mode::DryRun, ..forced.clone() }).unwrap();
+    assert!(dry_run.diff.unwrap().contains("@@ a @@\n+"), "the difference to nothing");
+    assert!(!config.exists());
+    assert_eq!(restore(&forced).unwrap().restored, Restored::Original);
+    assert_eq!((read(&config).as_str(), config.metadata().unwrap().mode() & 0o777), (text, 0o600));
+    assert_eq!(files(&folder), ["mcp.json"]);
+    assert!(matches!(
+        restore(&RestoreOptions { config: &folder.join("none.json"), ..forced }),
+        Err(ImportError::Missing { .. })
+    ));
+}
+
+#[test]
+fn the_original_can_be_restored_after_a_restoration_that_kept_edits() {
+    let (_guard, folder) = folder();
+    let config = folder.join("mcp.json");
+    let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}\n";
+    write_config(&config, text);
+    run_import(Client::Cursor, &config, Mode::Write).unwrap();
+    write_config(&config, &format!("{}\n// edit\n", read(&config)));
+    assert_eq!(run_restore(Client::Cursor, &config).restored, Restored::Unwrapped);
+    assert_eq!(run_restore(Client::Cursor, &config).restored, Restored::Nothing);
+    let forced = RestoreOptions { client: Client::Cursor, config: &config, discards_edits: true, mode: Mode::Write };
+    assert_eq!(restore(&forced).unwrap().restored, Restored::Original);
+    assert_eq!(read(&config), text);
+    assert_eq!(files(&folder), ["mcp.json"]);
+}
+
+#[test]
+fn an_import_with_other_options_updates_the_servers_and_restores_the_original() {
+    let (_guard, folder) = folder();
+    let config = folder.join("config.toml");
+    let text = "[mcp_servers.a]\ncommand = \"x\"\n";
+    write_config(&config, text);
+    run_import(Client::Codex, &config, Mode::Write).unwrap();
+    let options = vec!["--policy".to_owned(), "/etc/new.yaml".to_owned()];
+    let shim = ShimCommand { program: "/opt/counterproof".to_owned(), options };
+    let dry_run = ImportOptions { client: Client::Codex, config: &config, shim, mode: Mode::DryRun };
+    let report = import(&dry_run).unwrap();
+    let diff = report.diff.unwrap();
+    assert!(diff.contains("\n-args = ") && diff.contains("\"--policy\", \"/etc/new.yaml\""), "{diff}");
+    let report = import(&ImportOptions { mode: Mode::Write, ..dry_run }).unwrap();
+    assert!(report.is_changed && report.servers[0].status == ServerStatus::Updated);
+    assert_eq!(run_restore(Client::Codex, &config).restored, Restored::Original);
+    assert_eq!(read(&config), text);
+}
+
+#[test]
+fn a_dry_run_shows_no_secrets() {
+    let (_guard, folder) = folder();
+    let config = folder.join(".claude.json");
+    let text = r#"{"primaryApiKey": "hunter2-a", "oauthAccount": {"emailAddress": "ada@hunter2.example"}, "mcpServers": {"a": {"command": "npx", "args": ["server", "--header=Authorization: Bearer hunter2-b", "--api-key", "hunter2-c", "https://example.com/mcp?token=hunter2-d", "-e", "TOKEN=hunter2-e"], "env": {"X": "hunter2-f"}}, "web": {"url": "https://example.com/?key=hunter2-g"}}, "userID": "hunter2-h"}"#;
+    for text in [text.to_owned(), text.replace(", ", ",\n  ")] {
+        write_config(&config, &text);
+        let diff = run_import(Client::ClaudeCode, &config, Mode::DryRun).unwrap().diff.unwrap();
+        assert!(!diff.contains("hunter2") && !diff.contains("primaryApiKey") && !diff.contains("web"), "{diff}");
+        assert!(diff.contains("--server-name=a") && diff.contains("[REDACTED]"), "{diff}");
+        assert!(!diff.contains("other lines differ"), "{diff}");
+    }
+    run_import(Client::ClaudeCode, &config, Mode::Write).unwrap();
+    write_config(&config, &read(&config).replace("hunter2-h", "hunter2-i"));
+    let options =
+        RestoreOptions { client: Client::ClaudeCode, config: &config, discards_edits: true, mode: Mode::DryRun };
+    let diff = restore(&options).unwrap().diff.unwrap();
+    assert!(diff.contains("other lines differ") && !diff.contains("hunter2"), "{diff}");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The options of a run, in types that are already validated.
 
-mod argument_secrets;
 mod attempt_limits;
 mod base_url;
 mod header;

@@ -43,15 +43,9 @@ fn the_servers_of_a_client_are_wrapped_and_restored() {
 
     --- HOME/.cursor/mcp.json
     +++ HOME/.cursor/mcp.json
-    @@ -1,7 +1,7 @@
-     {
-       // Servers of all projects
-       "mcpServers": {
-    -    "files": { "command": "npx", "args": ["-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } },
-    +    "files": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=files", "--", "npx", "-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } },
-         "web": { "url": "https://example.com/mcp" }
-       }
-     }
+    @@ files @@
+    -    "files": { "command": "npx", "args": ["-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } }
+    +    "files": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=files", "--", "npx", "-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } }
 
     nothing was written
     "#);
@@ -101,6 +95,43 @@ fn the_policy_and_the_ledger_become_absolute_options_of_the_shim() {
     let options =
         format!("\"--policy\", \"{0}/policy.yaml\", \"--ledger\", \"{0}/calls.db\", \"--\", \"npx\"", sandbox.root());
     assert!(config(&sandbox).contains(&options), "{}", config(&sandbox));
+    let sandbox = sandbox.with_file("new.yaml", "policy_id: p\nversion: 1.0.1\nmode: observe\nrules: []\n");
+    let updated = run(&sandbox, &["import", "cursor", "--policy", "new.yaml"]);
+    assert!(updated.stdout.starts_with("updated    files: new value of `--policy`\n"), "{updated}");
+    assert!(config(&sandbox).contains(&options.replace("policy.yaml", "new.yaml")), "{}", config(&sandbox));
+    assert_eq!(run(&sandbox, &["restore", "cursor"]).code, Some(0));
+    assert_eq!(config(&sandbox), CONFIG);
+}
+
+#[test]
+fn the_path_of_the_shim_is_absolute_and_survives_an_update() {
+    let sandbox = sandbox().with_file("bin/shim", "").with_file("other", "");
+    let path = |name: &str| sandbox.path(name).into_string();
+    let folders = format!("{}:{}", path("bin"), path("links"));
+    std::fs::create_dir(path("links")).unwrap();
+    let program = counterproof_tests::program();
+    std::os::unix::fs::symlink(program, sandbox.path("links/counterproof")).unwrap();
+    for (shim, expected) in [
+        ("./other", Some(path("other"))),
+        ("shim", Some(path("bin/shim"))),
+        ("none", None),
+        ("bin/none", None),
+        ("", Some(path("links/counterproof"))),
+    ] {
+        let mut command = sandbox.command(["guard", "import", "cursor"]);
+        let output = command.env("SUBLUMINAL_SHIM_PATH", shim).env("PATH", &folders).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        match expected {
+            None => {
+                assert!(output.status.code() == Some(2) && stderr.contains("names no program"), "{stderr}");
+            }
+            Some(expected) => {
+                let text = config(&sandbox);
+                assert!(text.contains(&format!("\"command\": \"{expected}\"")), "{shim}: {stderr}{text}");
+                assert_eq!(run(&sandbox, &["restore", "cursor"]).code, Some(0));
+            }
+        }
+    }
 }
 
 #[test]

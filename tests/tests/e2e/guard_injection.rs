@@ -100,6 +100,20 @@ fn values_with_line_ends_are_masked_as_a_server_trims_and_splits_them() {
 }
 
 #[test]
+fn a_secret_that_is_an_ordinary_word_or_number_does_not_break_messages() {
+    for value in ["result", "text", "1234"] {
+        let folder = folder("  []\n").with_variable("SUB_SECRET_MY_TOKEN", value);
+        let mut client = folder.start();
+        for number in [1234, 1235] {
+            let result = client.call("echo", &json!({"note": format!("a {value}"), "number": number}));
+            let answer = result.to_string();
+            assert!(answer.contains("a [REDACTED]") && !answer.contains(&format!("a {value}")), "{answer}");
+        }
+        client.close();
+    }
+}
+
+#[test]
 fn err_004_refusals_contain_no_secret() {
     let folder = folder("  - {rule_id: d, kind: deny, match: {tool_name: {glob: [echo]}}}\n");
     let mut client = folder.start();

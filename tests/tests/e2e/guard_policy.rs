@@ -75,6 +75,12 @@ calls 3 to 4: BLOCK by rule `loop` (BREAKER_TRIPPED): The breaker of rule `loop`
     let refused = run(&sandbox, &["explain", "p.yaml", "--server", "git", "--tool", "push", "--args", "[1]"]);
     assert_eq!(refused.code, Some(2), "{refused}");
     assert!(refused.stderr.contains("`--args` is not a JSON object"), "{refused}");
+    let twice =
+        run(&sandbox, &["explain", "p.yaml", "--server", "git", "--tool", "push", "--args", "{\"a\":1,\"a\":2}"]);
+    assert!(
+        twice.code == Some(2) && twice.stderr.contains("`--args`: the key `a` occurs twice in an object"),
+        "{twice}"
+    );
 }
 
 #[test]

@@ -52,6 +52,7 @@ pub(super) fn print_servers(servers: &[ServerChange], streams: &mut Streams) -> 
     for server in servers {
         let status = match server.status {
             ServerStatus::Wrapped => "wrapped",
+            ServerStatus::Updated => "updated",
             ServerStatus::Unwrapped => "unwrapped",
             ServerStatus::Skipped => "skipped",
         };

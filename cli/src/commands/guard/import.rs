@@ -1,5 +1,8 @@
 //! `counterproof guard import`: puts the guard in front of the servers of a client.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use counterproof_artifact::Exit;
 use counterproof_guard::identity::process_variable;
 use counterproof_guard::importer::{ImportOptions, ImportReport, Mode, ShimCommand, import};
@@ -18,7 +21,8 @@ const SHIM_PATH: &str = "SUBLUMINAL_SHIM_PATH";
 /// Put the guard in front of the MCP servers that a client has configured.
 ///
 /// Every server that is a program starts through `counterproof guard shim` from then on. Only its `command` and `args` change; comments,
-/// order, indentation and all other fields stay. Servers on the network are skipped. A copy of the original is saved next to the
+/// order, indentation and all other fields stay. A server that starts through the guard already gets the new value of `--policy` and
+/// `--ledger`. Servers on the network are skipped. A copy of the original is saved next to the
 /// configuration, and `counterproof guard restore` returns to it.
 ///
 /// Exit code 0: done, also if there was nothing to change. 2: invalid arguments, policy or configuration. 3: a file could not be read
@@ -102,12 +106,46 @@ fn shim_command(settings: &ShimSettings) -> Result<ShimCommand, CommandError> {
 /// Returns the absolute path of the program that the client starts.
 fn program() -> Result<String, CommandError> {
     if let Some(path) = process_variable(SHIM_PATH) {
-        return Ok(path);
+        return absolute(path);
     }
     let path =
         std::env::current_exe().map_err(|error| CommandError::io(format!("cannot find this program: {error}")))?;
+    // Package managers install a program in a folder with its version, and link to it from a folder of PATH. The link survives an
+    // update.
+    let path = path_of_same_program(&path).unwrap_or(path);
     path.into_os_string().into_string().map_err(|path| {
         CommandError::usage(format!("the path of this program is not valid UTF-8: {}", path.to_string_lossy()))
             .hint(format!("set `{SHIM_PATH}` to another path"))
     })
+}
+
+/// Returns an absolute path. The client starts its servers in another folder.
+fn absolute(path: String) -> Result<String, CommandError> {
+    if Path::new(&path).is_absolute() {
+        return Ok(path);
+    }
+    let candidates = if path.contains(std::path::is_separator) {
+        std::path::absolute(&path).into_iter().collect()
+    } else {
+        in_search_path(path.as_ref())
+    };
+    let found =
+        candidates.into_iter().find(|candidate| candidate.is_file()).and_then(|path| path.to_str().map(str::to_owned));
+    found.ok_or_else(|| {
+        CommandError::usage(format!("`{SHIM_PATH}` names no program: there is no file `{path}`"))
+            .hint(format!("set `{SHIM_PATH}` to an absolute path"))
+    })
+}
+
+/// Returns the path in PATH that leads to this program, if there is one.
+fn path_of_same_program(program: &Path) -> Option<PathBuf> {
+    let target = std::fs::canonicalize(program).ok()?;
+    let is_same = |path: &PathBuf| std::fs::canonicalize(path).is_ok_and(|path| path == target);
+    in_search_path(program.file_name()?).into_iter().find(is_same)
+}
+
+/// Returns the paths of a name in the absolute folders of PATH.
+fn in_search_path(name: &OsStr) -> Vec<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).collect()
 }

@@ -12,7 +12,7 @@ use crate::streams::Streams;
 /// Remove the guard from the MCP servers that a client has configured.
 ///
 /// If the configuration is as the import left it, it gets the bytes of the original. If it was edited in the meantime, only the commands
-/// of its servers are restored, and the edits stay.
+/// of its servers are restored, and the edits stay. `--force` also restores a configuration that was deleted.
 ///
 /// Exit code 0: done, also if there was nothing to restore. 2: invalid arguments or configuration, or no backup. 3: a file could not be
 /// read or written.
@@ -40,9 +40,10 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
     let options = RestoreOptions { client: args.target.client, config: &path, discards_edits: args.force, mode };
     let report = restore(&options).map_err(|error| {
-        let is_invalid = matches!(error, ImportError::Invalid { .. });
+        // With `--force`, a configuration need be neither valid nor there.
+        let is_unusable = matches!(error, ImportError::Invalid { .. } | ImportError::Missing { .. }) && !args.force;
         let error = args.target.error(error);
-        if is_invalid { error.hint("`--force` returns to the original, and discards all edits") } else { error }
+        if is_unusable { error.hint("`--force` returns to the original, and discards all edits") } else { error }
     })?;
     if args.json {
         let document = json!({"client": args.target.client.name(), "dry_run": args.dry_run, "restore": report});

@@ -4,6 +4,11 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
+use crate::policy::document::default_reason_code;
+
+/// The integers below this number have exact decimals: 2^53.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Returns the part of a document that is not a rule, as it takes effect.
 pub(super) fn header(document: &Value) -> Value {
     let mut fields = document.as_object().cloned().unwrap_or_default();
@@ -22,6 +27,11 @@ pub(super) fn header(document: &Value) -> Value {
     });
     let mut header = Value::Object(fields);
     fill(&mut header, &defaults);
+    use_integers(&mut header);
+    if let Some(labels) = header.pointer_mut("/selectors/workload/labels").and_then(Value::as_object_mut) {
+        // One value is a list of one.
+        labels.values_mut().filter(|value| value.is_string()).for_each(|value| *value = json!([value.take()]));
+    }
     if let Some(selectors) = header.get_mut("selectors") {
         sort_sets(selectors, str::to_lowercase);
     }
@@ -35,6 +45,8 @@ pub(super) fn rule(rule: &Value) -> Value {
     let kind = rule["kind"].as_str().unwrap_or_default().to_owned();
     let defaults = effect_defaults(&kind, &rule);
     fill(&mut rule, &defaults);
+    use_integers(&mut rule);
+    remove_default_codes(&kind, &mut rule["effect"]);
     if let Some(conditions) = rule.get_mut("match") {
         sort_sets(conditions, str::to_owned);
         if let Some(classes) = conditions.get_mut("risk_class") {
@@ -72,6 +84,43 @@ fn effect_defaults(kind: &str, rule: &Value) -> Value {
         effect["backoff_ms"] = json!(1000);
     }
     defaults
+}
+
+/// Removes the codes that a rule has without stating them. They follow from its kind and its action, which are compared.
+fn remove_default_codes(kind: &str, effect: &mut Value) {
+    let reason_code = default_reason_code(kind, effect["action"].as_str());
+    let stated = effect.get("reason_code").and_then(Value::as_str).unwrap_or(reason_code).to_owned();
+    let hint_kind = if effect.get("suggested_args").is_some() { "ARG_FIX" } else { "OTHER" };
+    remove_if_equal(effect, "reason_code", reason_code);
+    remove_if_equal(effect, "hint_kind", hint_kind);
+    remove_if_equal(effect, "terminate_code", &stated);
+    if let Some(limit) = effect.get_mut(kind) {
+        remove_if_equal(limit, "terminate_code", &stated);
+    }
+}
+
+fn remove_if_equal(fields: &mut Value, name: &str, default: &str) {
+    if let Some(fields) = fields.as_object_mut().filter(|fields| fields.get(name).is_some_and(|value| value == default))
+    {
+        fields.shift_remove(name);
+    }
+}
+
+/// Writes integers that are written as decimals, such as `1.0`, as integers.
+fn use_integers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let decimal = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < MAX_EXACT);
+            if let Some(decimal) = decimal.filter(|_| number.is_f64()) {
+                #[expect(clippy::cast_possible_truncation, reason = "it is an integer below 2^53")]
+                let integer = decimal as i64;
+                *value = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(use_integers),
+        Value::Object(fields) => fields.values_mut().for_each(use_integers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 /// Adds the fields that are missing.

@@ -179,6 +179,43 @@ mod tests {
     }
 
     #[test]
+    fn other_ways_to_write_the_same_policy_are_no_differences() {
+        let rule = |rule: Value| document(&json!([rule]));
+        for (one, other) in [
+            (
+                json!({"rule_id": "a", "kind": "deny", "match": {"args": {"key_equals": {"n": 1}, "key_in": {"m": [2, 3]}}}}),
+                json!({"rule_id": "a", "kind": "deny", "match": {"args": {"key_equals": {"n": 1.0}, "key_in": {"m": [3.0, 2]}}},
+                       "effect": {"action": "BLOCK", "reason_code": "POLICY_BLOCK", "hint_kind": "OTHER"}}),
+            ),
+            (
+                json!({"rule_id": "a", "kind": "deny", "effect": {"action": "TERMINATE_RUN"}}),
+                json!({"rule_id": "a", "kind": "deny", "effect": {
+                    "action": "TERMINATE_RUN", "reason_code": "POLICY_TERMINATED", "terminate_code": "POLICY_TERMINATED"}}),
+            ),
+            (
+                json!({"rule_id": "a", "kind": "budget", "effect": {"reason_code": "X", "budget": {"limit_calls": 5}}}),
+                json!({"rule_id": "a", "kind": "budget", "effect": {"reason_code": "X", "budget": {"limit_calls": 5.0, "terminate_code": "X"}}}),
+            ),
+            (
+                json!({"rule_id": "a", "kind": "allow"}),
+                json!({"rule_id": "a", "kind": "allow", "effect": {"reason_code": "POLICY_ALLOW"}}),
+            ),
+        ] {
+            assert_eq!(diff(&rule(one), &rule(other)), PolicyDiff::default());
+        }
+        let code =
+            json!({"rule_id": "a", "kind": "deny", "effect": {"action": "THROTTLE", "reason_code": "POLICY_BLOCK"}});
+        let plain = json!({"rule_id": "a", "kind": "deny", "effect": {"action": "THROTTLE"}});
+        assert!(!diff(&rule(plain), &rule(code)).is_empty(), "the default of another action");
+        let mut labels = [document(&json!([])), document(&json!([])), document(&json!([]))];
+        labels[0]["selectors"] = json!({"workload": {"labels": {"team": "a"}}});
+        labels[1]["selectors"] = json!({"workload": {"labels": {"team": ["a"]}}});
+        labels[2]["selectors"] = json!({"workload": {"labels": {"team": ["b"]}}});
+        assert_eq!(diff(&labels[0], &labels[1]), PolicyDiff::default());
+        assert!(!diff(&labels[0], &labels[2]).is_empty());
+    }
+
+    #[test]
     fn rules_are_added_removed_moved_and_changed() {
         let rule = |id: &str, kind: &str| json!({"rule_id": id, "kind": kind});
         let before = document(&json!([rule("a", "deny"), rule("b", "deny"), rule("c", "deny"), rule("d", "allow")]));

@@ -7,3 +7,4 @@ mod types;
 
 pub use parse::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};
 pub(in crate::policy) use parse::{check_document, format};
+pub(in crate::policy) use rule::default_reason_code;

@@ -126,7 +126,7 @@ fn lower(classes: &[String]) -> Vec<String> {
 fn effect(kind: RuleKind, mut effect: EffectDocument) -> Option<Effect> {
     Some(match kind {
         RuleKind::Allow => Effect::Allow {
-            reason_code: effect.reason_code.unwrap_or_else(|| "POLICY_ALLOW".to_owned()),
+            reason_code: effect.reason_code.unwrap_or_else(|| default_reason_code("allow", None).to_owned()),
             message: effect.message,
         },
         RuleKind::Deny => Effect::Deny(denial(effect)),
@@ -138,17 +138,24 @@ fn effect(kind: RuleKind, mut effect: EffectDocument) -> Option<Effect> {
     })
 }
 
+/// Returns the reason code of a rule that states none, by the names of its kind and its action.
+pub(in crate::policy) fn default_reason_code(kind: &str, action: Option<&str>) -> &'static str {
+    match (kind, action) {
+        ("allow", _) => "POLICY_ALLOW",
+        ("budget", _) => "BUDGET_EXCEEDED",
+        ("rate_limit", _) => "RATE_LIMITED",
+        ("breaker", _) => "BREAKER_TRIPPED",
+        ("dedupe", _) => "DEDUPE_DUPLICATE",
+        (_, Some("THROTTLE")) => "POLICY_THROTTLED",
+        (_, Some("REJECT_WITH_HINT")) => "POLICY_HINT",
+        (_, Some("TERMINATE_RUN")) => "POLICY_TERMINATED",
+        _ => "POLICY_BLOCK",
+    }
+}
+
 fn denial(effect: EffectDocument) -> Refusal {
     let action = effect.action.unwrap_or(Action::Block);
-    let reason_code = effect.reason_code.unwrap_or_else(|| {
-        let code = match action {
-            Action::Throttle => "POLICY_THROTTLED",
-            Action::RejectWithHint => "POLICY_HINT",
-            Action::TerminateRun => "POLICY_TERMINATED",
-            Action::Allow | Action::Block => "POLICY_BLOCK",
-        };
-        code.to_owned()
-    });
+    let reason_code = effect.reason_code.unwrap_or_else(|| default_reason_code("deny", Some(action.name())).to_owned());
     let default_kind = if effect.suggested_args.is_some() { HintKind::ArgFix } else { HintKind::Other };
     Refusal {
         action,
@@ -174,12 +181,12 @@ struct Limit {
 /// What such a rule does if it does not state it.
 struct LimitDefaults {
     action: Action,
-    reason_code: &'static str,
+    kind: &'static str,
     hint_kind: HintKind,
 }
 
 fn refusal(limit: Limit, effect: EffectDocument, defaults: &LimitDefaults) -> Refusal {
-    let reason_code = effect.reason_code.unwrap_or_else(|| defaults.reason_code.to_owned());
+    let reason_code = effect.reason_code.unwrap_or_else(|| default_reason_code(defaults.kind, None).to_owned());
     Refusal {
         action: limit.action.unwrap_or(defaults.action),
         terminate_code: limit.terminate_code.unwrap_or_else(|| reason_code.clone()),
@@ -195,7 +202,7 @@ fn refusal(limit: Limit, effect: EffectDocument, defaults: &LimitDefaults) -> Re
 
 fn budget(budget: BudgetDocument, effect: EffectDocument) -> Budget {
     let BudgetDocument { on_exceed: action, hint_text, backoff_ms, terminate_code, .. } = budget;
-    let defaults = LimitDefaults { action: Action::Block, reason_code: "BUDGET_EXCEEDED", hint_kind: HintKind::Budget };
+    let defaults = LimitDefaults { action: Action::Block, kind: "budget", hint_kind: HintKind::Budget };
     Budget {
         scope: budget.scope.unwrap_or(Scope::Run),
         limit_calls: budget.limit_calls,
@@ -207,7 +214,7 @@ fn budget(budget: BudgetDocument, effect: EffectDocument) -> Budget {
 
 fn rate_limit(limit: RateLimitDocument, effect: EffectDocument) -> RateLimit {
     let RateLimitDocument { on_limit: action, hint_text, backoff_ms, terminate_code, .. } = limit;
-    let defaults = LimitDefaults { action: Action::Throttle, reason_code: "RATE_LIMITED", hint_kind: HintKind::Rate };
+    let defaults = LimitDefaults { action: Action::Throttle, kind: "rate_limit", hint_kind: HintKind::Rate };
     RateLimit {
         scope: limit.scope.unwrap_or(Scope::Run),
         capacity: limit.capacity,
@@ -220,7 +227,7 @@ fn rate_limit(limit: RateLimitDocument, effect: EffectDocument) -> RateLimit {
 
 fn breaker(breaker: BreakerDocument, effect: EffectDocument) -> Breaker {
     let BreakerDocument { on_trip: action, hint_text, backoff_ms, terminate_code, .. } = breaker;
-    let defaults = LimitDefaults { action: Action::Block, reason_code: "BREAKER_TRIPPED", hint_kind: HintKind::Safety };
+    let defaults = LimitDefaults { action: Action::Block, kind: "breaker", hint_kind: HintKind::Safety };
     let threshold =
         |count: Option<u64>, window_ms: Option<u64>| Some(BreakerThreshold { count: count?, window_ms: window_ms? });
     Breaker {
@@ -233,8 +240,7 @@ fn breaker(breaker: BreakerDocument, effect: EffectDocument) -> Breaker {
 
 fn dedupe(dedupe: DedupeDocument, effect: EffectDocument) -> Dedupe {
     let DedupeDocument { on_duplicate: action, hint_text, backoff_ms, terminate_code, .. } = dedupe;
-    let defaults =
-        LimitDefaults { action: Action::Block, reason_code: "DEDUPE_DUPLICATE", hint_kind: HintKind::Safety };
+    let defaults = LimitDefaults { action: Action::Block, kind: "dedupe", hint_kind: HintKind::Safety };
     Dedupe {
         scope: dedupe.scope.unwrap_or(Scope::Tool),
         window_ms: dedupe.window_ms,

@@ -84,7 +84,7 @@ impl Engine {
         let now = self.advance(now);
         let policy = &*self.policy;
         if !self.applies {
-            return Decision { record: Outcome::NotApplicable.record(policy), tags: Vec::new(), breaker: None };
+            return Decision { record: Outcome::NotApplicable.record(policy, None), tags: Vec::new(), breaker: None };
         }
         let names = self.names.facts(policy, call.server_name, call.tool_name);
         if let Some(steps) = &mut steps {

@@ -38,6 +38,8 @@ pub(super) struct Evaluation<'e> {
     stopped: Option<Outcome>,
     /// The most severe breaker that tripped.
     trip: Option<(Outcome, BreakerTrip)>,
+    /// The first undecided allow rule that did not match, before another rule decided.
+    skipped_allow: Option<usize>,
     /// The first undecided rule that was treated in the more lenient way.
     failed_open: Option<usize>,
     /// Rules that count the call if it is allowed.
@@ -74,6 +76,7 @@ impl<'e> Evaluation<'e> {
             kept: None,
             stopped: None,
             trip: None,
+            skipped_allow: None,
             failed_open: None,
             spending: Vec::new(),
         }
@@ -130,6 +133,9 @@ impl<'e> Evaluation<'e> {
             (_, None) => Outcome::Rule(index),
             // The stricter reading of an allow rule is that it does not match, and of any other that it does.
             (Effect::Allow { .. }, Some(Treatment::Strict)) => {
+                if self.kept.is_none() {
+                    self.skipped_allow.get_or_insert(index);
+                }
                 return Effected::with(|| "does not allow the call".to_owned(), is_traced);
             }
             (_, Some(Treatment::Strict)) => Outcome::FailedClosed(index),
@@ -242,13 +248,18 @@ impl<'e> Evaluation<'e> {
 
     /// Counts the call if it is allowed, and returns the decision.
     pub(super) fn finish(mut self) -> Decision {
-        let trip = self.trip.take();
+        let ends_run = |outcome: &Outcome| outcome.action(self.policy) == Action::TerminateRun;
+        // The end of the run is more severe than what any breaker before decided.
+        let termination = self.kept.filter(ends_run);
+        let trip = self.trip.take().filter(|(outcome, _)| termination.is_none() || ends_run(outcome));
         let outcome = trip.as_ref().map(|(outcome, _)| *outcome).or(self.stopped).or(self.kept);
         let outcome = outcome.or(self.failed_open.map(Outcome::FailedOpen)).unwrap_or(Outcome::Default);
         if outcome.action(self.policy) == Action::Allow {
             self.spend();
         }
-        let record = outcome.record(self.policy);
+        // Without the doubt, the allow rule could have decided.
+        let doubtful_allow = self.skipped_allow.filter(|_| Some(outcome) == self.kept);
+        let record = outcome.record(self.policy, doubtful_allow);
         // A policy that observes refuses no call.
         let breaker = trip.map(|(_, trip)| trip).filter(|_| record.action != Action::Allow);
         Decision { record, tags: self.classes.into_certain(), breaker }

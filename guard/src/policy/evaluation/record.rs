@@ -1,5 +1,7 @@
 //! From the outcome of an evaluation to the decision of the event.
 
+use std::fmt::Write as _;
+
 use counterproof_ledger::event::{
     Action, DecisionRecord, Explanation, Hint, HintKind, Mode, ObservedDecision, Severity, Termination,
 };
@@ -43,9 +45,9 @@ impl Outcome {
         }
     }
 
-    /// Returns the decision as the event states it.
-    pub(super) fn record(self, policy: &Policy) -> DecisionRecord {
-        let enforced = self.enforced(policy);
+    /// Returns the decision as the event states it. A refusal names the allow rule that could not be decided.
+    pub(super) fn record(self, policy: &Policy, doubtful_allow: Option<usize>) -> DecisionRecord {
+        let enforced = self.enforced(policy, doubtful_allow);
         if policy.mode != Mode::Observe {
             return enforced;
         }
@@ -74,7 +76,7 @@ impl Outcome {
     }
 
     /// Returns the decision in the modes that enforce rules.
-    fn enforced(self, policy: &Policy) -> DecisionRecord {
+    fn enforced(self, policy: &Policy, doubtful_allow: Option<usize>) -> DecisionRecord {
         let rule = self.rule(policy);
         let refusal = match self {
             Outcome::Rule(_) => rule.and_then(refusal),
@@ -84,7 +86,11 @@ impl Outcome {
             (Action::Block, Mode::Control) => Action::RejectWithHint,
             (action, _) => action,
         };
-        let explain = self.explanation(rule, refusal);
+        let mut explain = self.explanation(rule, refusal);
+        let doubtful = doubtful_allow.filter(|_| action != Action::Allow).and_then(|index| policy.rules.get(index));
+        if let Some(allow) = doubtful {
+            let _ = write!(explain.summary, " (allow rule `{}` could not be decided)", allow.id);
+        }
         let terminate = || Termination {
             terminate_code: refusal.map_or_else(String::new, |refusal| refusal.terminate_code.clone()),
             terminate_message: explain.summary.clone(),

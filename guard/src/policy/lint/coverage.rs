@@ -1,6 +1,10 @@
 //! Whether one `match` covers another: every call that the second matches, the first matches too.
 
+use regex::Regex;
 use serde_json::{Map, Value};
+
+use super::regex_reach::matches_everything;
+use crate::policy::model::glob_to_regex;
 
 /// True if the first certainly covers the second. Conditions in CEL and on arguments are only compared for equality.
 pub(super) fn covers(first: Option<&Value>, second: Option<&Value>) -> bool {
@@ -19,7 +23,9 @@ pub(super) fn covers(first: Option<&Value>, second: Option<&Value>) -> bool {
 
 /// True if the patterns certainly match every name that the others match.
 fn covers_name(patterns: &Value, others: Option<&Value>) -> bool {
-    if list(&patterns["glob"]).iter().any(|glob| glob == "*") {
+    let globs = list(&patterns["glob"]).iter().filter_map(Value::as_str).filter_map(|glob| glob_to_regex(glob).ok());
+    let regexes = list(&patterns["regex"]).iter().filter_map(Value::as_str);
+    if globs.into_iter().any(|regex| matches_everything(&regex)) || regexes.clone().any(matches_everything) {
         return true;
     }
     let Some(others) = others else { return false };
@@ -27,18 +33,18 @@ fn covers_name(patterns: &Value, others: Option<&Value>) -> bool {
         list(&others[kind]).iter().all(|other| {
             let is_listed = list(&patterns[kind]).contains(other);
             // A glob without special characters is a name, which a wider glob can match.
-            is_listed || kind == "glob" && list(&patterns["glob"]).iter().any(|glob| matches_name(glob, other))
+            is_listed || kind == "glob" && other.as_str().is_some_and(|name| matches_name(patterns, name))
         })
     })
 }
 
-fn matches_name(glob: &Value, name: &Value) -> bool {
-    let (Some(glob), Some(name)) = (glob.as_str(), name.as_str()) else { return false };
+fn matches_name(patterns: &Value, name: &str) -> bool {
     if name.contains(['*', '?', '[', '\\']) {
         return false;
     }
-    let regex = crate::policy::model::glob_to_regex(glob).ok();
-    regex.and_then(|regex| regex::Regex::new(&regex).ok()).is_some_and(|regex| regex.is_match(name))
+    let globs = list(&patterns["glob"]).iter().filter_map(Value::as_str).filter_map(|glob| glob_to_regex(glob).ok());
+    let regexes = list(&patterns["regex"]).iter().filter_map(Value::as_str).map(str::to_owned);
+    globs.chain(regexes).any(|regex| Regex::new(&regex).is_ok_and(|regex| regex.is_match(name)))
 }
 
 fn is_subset(inner: &Value, outer: &Value) -> bool {
@@ -65,12 +71,15 @@ mod tests {
             json!({"tool_name": {"glob": ["p*", "x"]}}),
             json!({"tool_name": {"glob": ["push", "x"], "regex": ["y"]}, "server_name": {"glob": ["git"]}}),
             json!({"args": {"has_keys": ["a"]}}),
+            json!({"tool_name": {"regex": ["^(push|pull)$"]}}),
+            json!({"tool_name": {"regex": ["us"]}}),
+            json!({"tool_name": {"regex": [".*"]}, "server_name": {"glob": ["**"]}}),
         ] {
             assert!(covers(Some(&wide), Some(&narrow)), "{wide}");
         }
         for other in [
             json!({"tool_name": {"glob": ["pull"]}}),
-            json!({"tool_name": {"regex": ["push"]}}),
+            json!({"tool_name": {"regex": ["pull"]}}),
             json!({"args": {"has_keys": ["b"]}}),
             json!({"cel": "true"}),
             json!({"risk_class": ["w"]}),

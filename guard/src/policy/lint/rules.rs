@@ -5,9 +5,11 @@ use counterproof_ledger::event::{Action, Mode};
 use counterproof_validation::nearest;
 use serde_json::Value;
 
+use super::cel_fields::{UnknownField, unknown_fields};
 use super::code::LintCode;
 use super::coverage::covers;
 use super::lint_policy::{Lint, written_rules};
+use super::regex_reach::is_anchored;
 use crate::policy::evaluation::refusal;
 use crate::policy::model::{Effect, Policy, Refusal, Rule};
 
@@ -29,6 +31,7 @@ pub(super) fn check(policy: &Policy, document: &Value) -> Vec<Lint> {
         let pointer = format!("/rules/{index}");
         check_risk_classes(rule, &rules[..position], &pointer, &mut lints);
         check_regexes(value, &pointer, &mut lints);
+        check_cel(rule, &pointer, &mut lints);
         check_costs(rule, &pointer, &mut lints);
         check_unused(policy, rule, value, &pointer, &mut lints);
     }
@@ -112,12 +115,33 @@ fn check_regexes(value: &Value, pointer: &str, lints: &mut Vec<Lint>) {
         let list = value.pointer(&format!("/match/{names}/regex")).and_then(Value::as_array);
         for (index, regex) in list.into_iter().flatten().enumerate() {
             let Some(regex) = regex.as_str() else { continue };
-            if !(regex.contains('^') || regex.contains("\\A")) || !(regex.contains('$') || regex.contains("\\z")) {
+            if !is_anchored(regex) {
                 let message = "the expression matches parts of names".to_owned();
                 let pointer = format!("{pointer}/match/{names}/regex/{index}");
-                add(lints, LintCode::UnanchoredRegex, pointer, message, "`^` at the start and `$` at the end");
+                add(
+                    lints,
+                    LintCode::UnanchoredRegex,
+                    pointer,
+                    message,
+                    "`^` at the start and `$` at the end of every branch",
+                );
             }
         }
+    }
+}
+
+fn check_cel(rule: &Rule, pointer: &str, lints: &mut Vec<Lint>) {
+    let Some(condition) = &rule.conditions.cel else { return };
+    for UnknownField { object, name, known } in unknown_fields(condition.source()) {
+        let near = nearest(&name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let message = format!("`{object}` has no field `{name}`{near}");
+        add(
+            lints,
+            LintCode::UnknownField,
+            format!("{pointer}/match/cel"),
+            message,
+            "a field that the documentation lists",
+        );
     }
 }
 

@@ -11,7 +11,14 @@ use crate::policy::call::{Args, CallFacts};
 const VARIABLES: [&str; 2] = ["call", "run"];
 
 /// The fields of `call`, as the documentation lists them.
-const CALL_FIELDS: [&str; 6] = ["server_name", "tool_name", "args", "bytes_in", "transport", "risk_class"];
+pub(crate) const CALL_FIELDS: [&str; 6] = ["server_name", "tool_name", "args", "bytes_in", "transport", "risk_class"];
+
+/// The fields of `run`.
+pub(crate) const RUN_FIELDS: [&str; 5] = ["agent_id", "client", "env", "principal", "workload"];
+
+/// The fields of `run.workload`.
+pub(crate) const WORKLOAD_FIELDS: [&str; 10] =
+    ["user", "repo_path", "ci_provider", "job_id", "repo", "branch", "namespace", "service_account", "pod", "labels"];
 
 /// The error of an expression that cannot be compiled.
 pub type InvalidCel = CompileError;
@@ -170,6 +177,15 @@ mod tests {
         }
         let failed = evaluate("call.args.tag == 'x'", Args::Inspected(&args), &RiskClasses::default());
         assert!(matches!(failed, Err(Doubt::CelFailed(_))), "{failed:?}");
+    }
+
+    #[test]
+    fn the_fields_of_the_run_are_those_of_its_value() {
+        let (run, _) = RunIdentity::from_environment(|_| None);
+        let value = run_value(&run);
+        let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&value), RUN_FIELDS);
+        assert_eq!(names(&value["workload"]), WORKLOAD_FIELDS);
     }
 
     #[test]

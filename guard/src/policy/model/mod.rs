@@ -15,6 +15,7 @@ pub use arguments::{ArgsCondition, Range};
 pub(crate) use condition::RiskClasses;
 pub use condition::{Condition, Conditions, Doubt, Match};
 pub use effect::{Breaker, BreakerThreshold, Budget, Dedupe, Effect, RateLimit, Refusal, Scope};
+pub(crate) use expression::{CALL_FIELDS, RUN_FIELDS, WORKLOAD_FIELDS};
 pub use expression::{CelCondition, InvalidCel};
 pub(crate) use expression::{CelInputs, run_value};
 pub use glob::{InvalidGlob, glob_to_regex};

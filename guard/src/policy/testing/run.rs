@@ -4,14 +4,12 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use camino::Utf8Path;
-use counterproof_artifact::Sha256Digest;
-use counterproof_artifact::canonical_json::{canonical_hash, canonical_json};
 use counterproof_ledger::event::{Action, ObservedDecision, Transport};
 use counterproof_validation::{Code, DocumentSchema, DocumentText, Finding, RuleFinding};
 use serde_json::Value;
 
 use super::types::{CallDocument, ExpectDocument, OutcomeDocument, TestDocument};
-use crate::policy::call::{Args, CallFacts, CallOutcome};
+use crate::policy::call::{CallFacts, CallOutcome, ReadSample, RequestFacts, SampleCall};
 use crate::policy::decision::Decision;
 use crate::policy::document::format;
 use crate::policy::evaluation::Engine;
@@ -48,8 +46,8 @@ pub struct TestResult {
     pub calls: u64,
 }
 
-/// Runs the tests of a file in JSON or YAML.
-pub fn test(policy: &Arc<Policy>, file: &Utf8Path, bytes: &[u8]) -> TestReport {
+/// Runs the tests of a file in JSON or YAML. The calls are read by `read`, as an adapter reads requests.
+pub fn test(policy: &Arc<Policy>, file: &Utf8Path, bytes: &[u8], read: &ReadSample<'_>) -> TestReport {
     let mut report = TestReport::default();
     let checked = SCHEMA.check_as(format(bytes), DocumentText { file, bytes, first_line: 1 }, |document| {
         let tests = document.get("tests").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -57,7 +55,7 @@ pub fn test(policy: &Arc<Policy>, file: &Utf8Path, bytes: &[u8]) -> TestReport {
         for (index, test) in tests.iter().enumerate() {
             // The schema reports tests of another shape.
             if let Ok(test) = serde_json::from_value::<TestDocument>(test.clone()) {
-                let (result, mut found) = run(policy, test, &format!("/tests/{index}"));
+                let (result, mut found) = run(policy, test, &format!("/tests/{index}"), read);
                 report.tests.push(result);
                 findings.append(&mut found);
             }
@@ -67,7 +65,12 @@ pub fn test(policy: &Arc<Policy>, file: &Utf8Path, bytes: &[u8]) -> TestReport {
     TestReport { findings: checked.findings, ..report }
 }
 
-fn run(policy: &Arc<Policy>, test: TestDocument, pointer: &str) -> (TestResult, Vec<RuleFinding>) {
+fn run(
+    policy: &Arc<Policy>,
+    test: TestDocument,
+    pointer: &str,
+    read: &ReadSample<'_>,
+) -> (TestResult, Vec<RuleFinding>) {
     let mut engine = Engine::new(policy.clone(), &test.run.identity());
     let (mut findings, mut now, mut calls) = (Vec::new(), Duration::ZERO, 0);
     for (index, call) in test.calls.iter().enumerate() {
@@ -83,9 +86,17 @@ fn run(policy: &Arc<Policy>, test: TestDocument, pointer: &str) -> (TestResult, 
         }
         let repeat = call.repeat.unwrap_or(1);
         calls += repeat;
+        let request = match request(call, read) {
+            Ok(request) => request,
+            Err(problem) => {
+                let message = format!("the guard refuses the call: {problem}");
+                findings.push(RuleFinding::new(Code::WrongValue, pointer, message, "a call on which parsers agree"));
+                continue;
+            }
+        };
         // One finding for each call, however often it is repeated.
         let failed = (1..=repeat).filter_map(|number| {
-            let decision = decide(&mut engine, call, now);
+            let decision = decide(&mut engine, call, &request, now);
             mismatch(&call.expect, &decision, &pointer, (repeat > 1).then_some(number))
         });
         findings.extend(failed.collect::<Vec<_>>().into_iter().next());
@@ -93,21 +104,20 @@ fn run(policy: &Arc<Policy>, test: TestDocument, pointer: &str) -> (TestResult, 
     (TestResult { name: test.name, passed: findings.is_empty(), calls }, findings)
 }
 
-fn decide(engine: &mut Engine, call: &CallDocument, now: Duration) -> Decision {
-    let args = Value::Object(call.args.clone());
+fn request(call: &CallDocument, read: &ReadSample<'_>) -> Result<RequestFacts, String> {
+    let args = Value::Object(call.args.clone()).to_string();
+    let request = read(&SampleCall { tool_name: &call.tool, args: &args, is_too_large: call.large_args })?;
+    Ok(RequestFacts { bytes_in: call.bytes_in.unwrap_or(request.bytes_in), ..request })
+}
+
+fn decide(engine: &mut Engine, call: &CallDocument, request: &RequestFacts, now: Duration) -> Decision {
     let (server_name, tool_name) = (call.server.as_str(), call.tool.as_str());
-    let args_hash = if call.large_args {
-        // Different arguments that are too large have different hashes as well.
-        Sha256Digest::from_bytes(format!("large {}", canonical_json(&args)).as_bytes())
-    } else {
-        canonical_hash(&args)
-    };
     let facts = CallFacts {
         server_name,
         tool_name,
-        args: if call.large_args { Args::TooLarge } else { Args::Inspected(&args) },
-        args_hash: &args_hash,
-        bytes_in: call.bytes_in.unwrap_or_else(|| canonical_json(&args).len() as u64),
+        args: request.args(),
+        args_hash: &request.args_hash,
+        bytes_in: request.bytes_in,
         transport: Transport::McpStdio,
     };
     let decision = engine.decide(&facts, now);

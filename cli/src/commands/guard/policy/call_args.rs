@@ -29,23 +29,32 @@ impl FromStr for CallArgs {
 }
 
 impl CallArgs {
-    /// Reads the arguments, which must be an object.
-    pub(super) fn read(&self) -> Result<Value, CommandError> {
-        let (text, origin) = match self {
-            Self::Text(text) => (text.clone(), "`--args`".to_owned()),
-            Self::File(path) => (read(path)?, format!("`{path}`")),
+    /// Reads the JSON text of the arguments, which must be an object.
+    pub(super) fn read(&self) -> Result<String, CommandError> {
+        let text = match self {
+            Self::Text(text) => text.clone(),
+            Self::File(path) => read(path)?,
         };
+        let origin = self.origin();
         match serde_json::from_str::<Value>(&text) {
-            Ok(value) if value.is_object() => Ok(value),
+            Ok(value) if value.is_object() => Ok(text),
             Ok(_) => Err(CommandError::usage(format!("{origin} is not a JSON object"))
                 .hint("the arguments of a tool are an object, such as {\"path\": \"a\"}")),
             Err(error) => Err(CommandError::usage(format!("{origin} is not JSON: {error}"))
                 .hint("put the JSON in single quotes, or pass `--args @FILE`")),
         }
     }
+
+    /// Where the arguments come from, for messages.
+    pub(super) fn origin(&self) -> String {
+        match self {
+            Self::Text(_) => "`--args`".to_owned(),
+            Self::File(path) => format!("`{path}`"),
+        }
+    }
 }
 
 fn read(path: &Utf8Path) -> Result<String, CommandError> {
-    read_file::read_text_argument(path, read_file::MAX_SMALL_BYTES)
+    read_file::read_text_argument(path, read_file::MAX_LARGE_BYTES)
         .map_err(|error| CommandError::io(format!("cannot read `{path}`: {error}")))
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::canonical_json::{canonical_hash, canonical_json};
 use counterproof_artifact::{Exit, harmless, one_line};
 use counterproof_guard::identity::RunIdentity;
-use counterproof_guard::policy::{Args as CallArguments, CallFacts, Decision, Engine, Matching, RuleStep, Treatment};
+use counterproof_guard::mcp::read_sample;
+use counterproof_guard::policy::{
+    CallFacts, Decision, Engine, Matching, RequestFacts, RuleStep, SampleCall, Treatment,
+};
 use counterproof_ledger::event::{Transport, Workload};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,7 +23,8 @@ use crate::streams::Streams;
 
 /// Show what each rule of a policy does with a call, in order, and which one decides.
 ///
-/// The counters of the rules start empty; `--repeat` makes the same call several times. Exit code 0: the call was explained. 2: the
+/// The call is read as `guard shim` reads its request. The counters of the rules start empty; `--repeat` makes the same call several
+/// times. Exit code 0: the call was explained. 2: the
 /// policy or an argument is invalid.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -85,14 +88,13 @@ struct Calls {
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let policy = policy_file::load(&args.policy)?;
     let (policy, identity) = (Arc::new(policy), identity(args)?);
-    let arguments = args.arguments.read()?;
-    let args_hash = canonical_hash(&arguments);
+    let request = request(args)?;
     let call = CallFacts {
         server_name: &args.server,
         tool_name: &args.tool,
-        args: if args.are_too_large { CallArguments::TooLarge } else { CallArguments::Inspected(&arguments) },
-        args_hash: &args_hash,
-        bytes_in: canonical_json(&arguments).len() as u64,
+        args: request.args(),
+        args_hash: &request.args_hash,
+        bytes_in: request.bytes_in,
         transport: Transport::McpStdio,
     };
     let mut engine = Engine::new(policy.clone(), &identity);
@@ -113,7 +115,7 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
         );
         let document = json!({
             "policy": policy.reference(), "mode": policy.mode(), "unmet_selector": unmet,
-            "call": {"server_name": args.server, "tool_name": args.tool, "args_hash": args_hash},
+            "call": {"server_name": args.server, "tool_name": args.tool, "args_hash": request.args_hash, "bytes_in": request.bytes_in},
             "rules": steps, "decisions": decisions.collect::<Vec<Value>>(),
         });
         streams.print_document(&to_json(&document))?;
@@ -121,6 +123,16 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
         streams.print_document(&harmless(&text(args, unmet.as_deref(), &steps, &calls)))?;
     }
     Ok(Exit::Done)
+}
+
+/// Reads the request of the call as the shim does.
+fn request(args: &Args) -> Result<RequestFacts, CommandError> {
+    let text = args.arguments.read()?;
+    let call = SampleCall { tool_name: &args.tool, args: &text, is_too_large: args.are_too_large };
+    read_sample(&call).map_err(|problem| {
+        CommandError::usage(format!("{}: {problem}", args.arguments.origin()))
+            .hint("the guard refuses such a call in every mode, because parsers disagree on it")
+    })
 }
 
 fn identity(args: &Args) -> Result<RunIdentity, CommandError> {

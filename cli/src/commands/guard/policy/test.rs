@@ -6,7 +6,8 @@ use std::sync::Arc;
 use annotate_snippets::Level;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, one_line, without_inline_commands};
-use counterproof_guard::policy::{TestReport, test};
+use counterproof_guard::mcp::read_sample;
+use counterproof_guard::policy::{RequestFacts, SampleCall, TestReport, test};
 use counterproof_store::read_file;
 use serde_json::{Value, json};
 
@@ -46,13 +47,18 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
         return recorded::run(&policy, path, is_json, streams);
     }
     let path = args.tests.clone().unwrap_or_else(|| args.policy.with_extension("test.yaml"));
-    let report = test(&policy, &path, &read(&path, "pass the file of tests after the policy")?);
+    let report = test(&policy, &path, &read(&path, "pass the file of tests after the policy")?, &read_request);
     if is_json {
         streams.print_document(&to_json(&document(&report)))?;
     } else {
         streams.print_document(&text(&report))?;
     }
     Ok(if report.findings.is_empty() { Exit::Done } else { Exit::Findings })
+}
+
+/// Reads the request of a call as the shim does.
+fn read_request(call: &SampleCall<'_>) -> Result<RequestFacts, String> {
+    read_sample(call).map_err(|problem| problem.to_string())
 }
 
 /// Reads a file of tests or events.
