@@ -24,6 +24,7 @@ pub mod schema;
 
 mod action;
 mod case;
+mod case_ids;
 mod event;
 mod evidence;
 mod failure;
@@ -46,6 +47,7 @@ pub use canonical::Sha256Digest;
 pub use case::{
     Answer, Attempt, AttemptOutcome, Case, CaseSchema, Content, ContentType, FinalOutput, Outcome, REQUEST_ASSET_HREF,
 };
+pub use case_ids::{CaseIds, derived_id};
 pub use event::{Event, EventBody, FinalOutputEvent, Retrieval, ToolCall, ToolResult, ToolStatus};
 pub use evidence::{EvidenceRef, EvidenceTarget};
 pub use exit::Exit;

@@ -28,14 +28,16 @@ pub mod read_file;
 pub mod spill_buffer;
 pub mod write;
 
+mod case_list;
 mod file_lock;
 #[cfg(unix)]
 pub mod lock_registry;
 mod run_folder;
 
+pub use case_list::{CaseList, CaseListError};
 pub use file_lock::FileLock;
 pub use run_folder::{
     ASSETS_FOLDER, AssetWriter, CreateError, EVALUATION_FILE, JOURNAL_FILE, JournalRecord, LABELS_FILE, LOCK_FILE,
     Latest, LockError, MANIFEST_FILE, OnCommitted, RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter,
-    SAFE_EXTENSIONS, UnnamedAsset, read_evaluation, unrestored,
+    SAFE_EXTENSIONS, StagedRun, UnnamedAsset, read_evaluation, unrestored,
 };

@@ -1,14 +1,11 @@
 //! The cases file of contracts: `compare` reads it to know that a contract that is not met is worse.
 
-use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
-
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use counterproof_artifact::NameError;
 use counterproof_redaction::{Applied, Redactor};
-use counterproof_store::read_file;
-use counterproof_store::write::{self, Durability, WriteError};
-use serde_json::{Value, json};
+use counterproof_store::write::{self, WriteError};
+use counterproof_store::{CaseList, CaseListError};
+use serde_json::json;
 
 use crate::contract::Contract;
 
@@ -25,16 +22,7 @@ pub fn write_cases<'c>(
     contracts: impl Iterator<Item = &'c Contract>,
 ) -> Result<(), CasesFileError> {
     write::create_folder(folder)?;
-    let path = folder.join(CASES_FILE);
-    let before: Value = match read_file::read(&path, read_file::MAX_LARGE_BYTES) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|error| CasesFileError::Read { path: path.clone(), source: error.into() })?,
-        Err(error) if error.kind() == ErrorKind::NotFound => Value::Null,
-        Err(source) => return Err(CasesFileError::Read { path, source }),
-    };
-    let known = before.as_array().into_iter().flatten();
-    let mut cases: BTreeMap<String, Value> =
-        known.filter_map(|case| Some((case["id"].as_str()?.to_owned(), case.clone()))).collect();
+    let mut cases = CaseList::read(&folder.join(CASES_FILE))?;
     for contract in contracts {
         let id = contract.id.case_id()?;
         let mut case = json!({
@@ -43,10 +31,9 @@ pub fn write_cases<'c>(
             "expected": {"expect": [{"name": "the contract is met", "expr": EXPECTATION}]},
         });
         redactor.json(&mut case, &mut Applied::default());
-        cases.insert(id.to_string(), case);
+        cases.set(&id, case);
     }
-    let cases: Vec<Value> = cases.into_values().collect();
-    Ok(write::write_json(&path, &cases, Durability::Cached)?)
+    Ok(cases.write()?)
 }
 
 /// A cases file that could not be written.
@@ -56,13 +43,8 @@ pub enum CasesFileError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The file exists and cannot be read. Its cases would be lost.
-    #[error("cannot read `{path}`")]
-    Read {
-        /// The file.
-        path: Utf8PathBuf,
-        /// The error of the operating system or of the JSON parser.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] CaseListError),
     /// The id of a contract is no case id.
     #[error(transparent)]
     Name(#[from] NameError),

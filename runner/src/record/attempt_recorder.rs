@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::duplicate_keys::reject_duplicate_keys;
 use super::failure_document::RecordedFailure;
-use super::large_payload;
 use crate::agent::{AnswerContext, Protocol, ProtocolAdapter};
 use crate::attempt::FinishedAttempt;
 use crate::failure::{Fault, Reason};
@@ -100,7 +99,7 @@ impl AttemptRecorder {
     }
 
     fn finish_answer(&self, mut case: Case, applied: &Applied) -> Result<Case, WriteError> {
-        large_payload::move_to_assets(&mut case, &self.run, self.limits.payload)?;
+        self.run.move_large_payloads(&mut case, self.limits.payload)?;
         if let Outcome::Ok(answer) = &mut case.outcome {
             let output = &mut answer.final_output;
             if !applied.is_empty() {

@@ -3,7 +3,6 @@
 mod attempt_recorder;
 mod duplicate_keys;
 mod failure_document;
-mod large_payload;
 mod program_failure;
 mod run_document;
 mod saved_body;

@@ -1,21 +1,16 @@
 //! The case of one record: a tool call, its result and the final output.
 
 use counterproof_artifact::{
-    Answer, AssetKind, Attempt, AttemptOutcome, Case, Content, ContentType, Event, EventBody, Extra, FinalOutput,
-    FinalOutputEvent, Millis, Outcome, ToolCall, ToolResult, ToolStatus,
+    Answer, Attempt, AttemptOutcome, Case, Content, ContentType, Event, EventBody, Extra, FinalOutput,
+    FinalOutputEvent, Millis, Outcome, Side, ToolCall, ToolResult, ToolStatus,
 };
-use counterproof_store::RunWriter;
-use counterproof_store::write::WriteError;
 use serde_json::{Map, Value, json};
 
 use super::input::RecordedCase;
 use crate::parse::EndDetails;
 
 /// The longest payload inside the case, as compact JSON in bytes. A longer payload becomes an asset.
-const MAX_INLINE_BYTES: usize = 64 * 1024;
-
-/// Length of the summary of a payload that is an asset, in characters.
-const SUMMARY_CHARS: usize = 240;
+pub(super) const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// Length of a case title, in characters.
 const TITLE_CHARS: usize = 200;
@@ -27,7 +22,7 @@ const CALL_ID: &str = "command";
 pub(super) const TOOL: &str = "safe-run";
 
 /// Builds the case: the command is a tool call; its output and exit code are the result.
-pub(super) fn case(case: &RecordedCase, writer: &RunWriter) -> Result<Case, WriteError> {
+pub(super) fn case(case: &RecordedCase, side: Side) -> Case {
     let RecordedCase { case_id, record, .. } = case;
     let start = u64::try_from(case.started_at().as_millisecond()).unwrap_or_default();
     let latency = u64::try_from(case.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -43,7 +38,7 @@ pub(super) fn case(case: &RecordedCase, writer: &RunWriter) -> Result<Case, Writ
     let output = Content::Json(object(json!({ "exit_code": record.exit_code })));
     let events = [
         (start, EventBody::ToolCall(call)),
-        (start.saturating_add(latency), EventBody::ToolResult(result(case, latency.into(), writer)?)),
+        (start.saturating_add(latency), EventBody::ToolResult(result(case, latency.into()))),
         (
             start.saturating_add(latency),
             EventBody::FinalOutput(FinalOutputEvent {
@@ -61,9 +56,9 @@ pub(super) fn case(case: &RecordedCase, writer: &RunWriter) -> Result<Case, Writ
         error_class: None,
         extra: Extra::new(),
     });
-    Ok(Case {
+    Case {
         case_id: case_id.clone(),
-        version: writer.side(),
+        version: side,
         workflow_id: Some(TOOL.to_owned()),
         attempts: attempt.map(|attempt| vec![attempt]),
         usage: None,
@@ -79,12 +74,12 @@ pub(super) fn case(case: &RecordedCase, writer: &RunWriter) -> Result<Case, Writ
             },
         }),
         extra: object(json!({ "title": title(&record.command) })),
-    })
+    }
 }
 
-/// Builds the tool result. A payload longer than [`MAX_INLINE_BYTES`] is written as an asset.
-fn result(case: &RecordedCase, latency_ms: Millis, writer: &RunWriter) -> Result<ToolResult, WriteError> {
-    let RecordedCase { case_id, record, .. } = case;
+/// Builds the tool result.
+fn result(case: &RecordedCase, latency_ms: Millis) -> ToolResult {
+    let record = &case.record;
     let mut payload = object(json!({
         "exit_code": record.exit_code,
         "stdout": text(&record.stdout),
@@ -100,26 +95,16 @@ fn result(case: &RecordedCase, latency_ms: Millis, writer: &RunWriter) -> Result
     if !record.notes.is_empty() {
         payload.insert("notes".to_owned(), json!(record.notes));
     }
-    let status = if record.exit_code == 0 { ToolStatus::Ok } else { ToolStatus::Error };
-    let result = |summary, asset: Option<counterproof_artifact::ManifestItem>| ToolResult {
+    ToolResult {
         call_id: CALL_ID.to_owned(),
         action_id: None,
-        status,
+        status: if record.exit_code == 0 { ToolStatus::Ok } else { ToolStatus::Error },
         latency_ms,
-        payload_summary: Some(summary),
-        payload_asset_href: asset.as_ref().map(|asset| asset.href.clone()),
-        payload_asset_sha256: asset.and_then(|asset| asset.sha256),
+        payload_summary: Some(Content::Json(payload)),
+        payload_asset_href: None,
+        payload_asset_sha256: None,
         extra: Extra::new(),
-    };
-    let compact = Value::Object(payload.clone()).to_string();
-    if compact.len() <= MAX_INLINE_BYTES {
-        return Ok(result(Content::Json(payload), None));
     }
-    let name = format!("full_payload_{}_{case_id}.json", writer.side());
-    let whole = format!("{:#}\n", Value::Object(payload));
-    let asset = writer.write_asset(&name, AssetKind::FullPayload, Some(case_id), whole.as_bytes())?;
-    let summary = compact.chars().take(SUMMARY_CHARS).chain(['…']).collect();
-    Ok(result(Content::Text(summary), Some(asset)))
 }
 
 /// Joins the lines of a stream. Each line gets a newline, so that an empty line differs from no line.

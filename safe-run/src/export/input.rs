@@ -5,13 +5,13 @@ use std::io;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::CaseId;
+use counterproof_artifact::{CaseId, CaseIds};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::ExportError;
-use super::case_id::CaseIds;
+use super::case_id::derive_case_id;
 use crate::parse::{ParsedRecord, ReadError, RecordFormat};
 
 /// The record files of one command.
@@ -58,8 +58,9 @@ impl RecordedCase {
             files.push(("events", bytes));
         }
         let case_id = match &source.case_id {
-            Some(id) => case_ids.reserve(id)?,
-            None => case_ids.derive(&record.command)?,
+            Some(id) if !case_ids.reserve(id) => return Err(ExportError::DuplicateCaseId(id.clone())),
+            Some(id) => id.clone(),
+            None => derive_case_id(case_ids, &record.command)?,
         };
         let written_at = written_at(&source.record)
             .map_err(|error| ReadError::Read { path: source.record.clone(), source: error })?;

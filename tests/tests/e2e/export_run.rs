@@ -87,7 +87,7 @@ fn long_output_becomes_an_asset_and_is_compared_all_the_same() {
     let case = compared(&sandbox, "one", "two");
     assert_eq!(case["verdict"], "changed", "{case}");
     let id = case["case_id"].as_str().unwrap();
-    let payload = sandbox.json(&format!("runs/new/r1/assets/full_payload_new_{id}.json"));
+    let payload = sandbox.json(&format!("runs/new/r1/assets/full_payload_new_{id}_e1.json"));
     let lines: Vec<_> = payload["stdout"].as_str().unwrap().split('\n').collect();
     assert_eq!((lines[28_999], lines[30_000], lines[30_001]), ("new", "base64:/w==", ""));
     assert_eq!(case["reasons"][0]["message"], "result of safe-run: stdout “old” → “new”");

@@ -1,22 +1,25 @@
 //! Moves large tool payloads from the artifact into assets. The artifact retains a digest and a summary.
 
 use counterproof_artifact::{AssetKind, Case, CaseId, Content, EventBody, Outcome, ToolResult};
-use counterproof_store::RunWriter;
-use counterproof_store::write::WriteError;
+
+use super::RunWriter;
+use crate::write::WriteError;
 
 /// The length of the summary that replaces a moved payload, in characters.
 const SUMMARY_CHARS: usize = 240;
 
-/// Moves every payload of more than `limit` bytes, as compact JSON, to `assets/full_payload_<side>_<case>_e<event>.json`.
-pub(super) fn move_to_assets(case: &mut Case, run: &RunWriter, limit: usize) -> Result<(), WriteError> {
-    let (case_id, side) = (case.case_id.clone(), case.version);
-    let Outcome::Ok(answer) = &mut case.outcome else { return Ok(()) };
-    for (index, event) in answer.events.iter_mut().enumerate() {
-        if let EventBody::ToolResult(result) = &mut event.body {
-            move_one(result, limit, run, &case_id, &format!("full_payload_{side}_{case_id}_e{index}.json"))?;
+impl RunWriter {
+    /// Moves every payload of more than `limit` bytes, as compact JSON, to `assets/full_payload_<side>_<case>_e<event>.json`.
+    pub fn move_large_payloads(&self, case: &mut Case, limit: usize) -> Result<(), WriteError> {
+        let (case_id, side) = (case.case_id.clone(), case.version);
+        let Outcome::Ok(answer) = &mut case.outcome else { return Ok(()) };
+        for (index, event) in answer.events.iter_mut().enumerate() {
+            if let EventBody::ToolResult(result) = &mut event.body {
+                move_one(result, limit, self, &case_id, &format!("full_payload_{side}_{case_id}_e{index}.json"))?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 fn move_one(
