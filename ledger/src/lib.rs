@@ -12,6 +12,7 @@
 
 pub mod doctor;
 pub mod event;
+pub mod export;
 pub mod line;
 pub mod location;
 pub mod postgres;

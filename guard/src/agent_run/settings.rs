@@ -19,6 +19,8 @@ pub struct RunSettings {
     pub env: String,
     /// The person or service on whose behalf the agent works.
     pub principal: Option<String>,
+    /// The job, as a JSON object. `None` leaves the variable as it is.
+    pub workload: Option<String>,
     /// The policy of the shims.
     pub policy: Option<String>,
     /// The ledger of the shims.
@@ -28,13 +30,14 @@ pub struct RunSettings {
 impl RunSettings {
     /// Returns the changes of the agent's environment. What is not stated stays as it is.
     pub fn environment(&self) -> BTreeMap<OsString, Option<OsString>> {
-        let [run_id, agent_id, env, client, principal, _] = identity::VARIABLES;
+        let [run_id, agent_id, env, client, principal, workload] = identity::VARIABLES;
         let stated = [
             (run_id, Some(&self.run_id)),
             (agent_id, self.agent_id.as_ref()),
             (env, Some(&self.env)),
             (client, Some(&self.client)),
             (principal, self.principal.as_ref()),
+            (workload, self.workload.as_ref()),
             (POLICY, self.policy.as_ref()),
             (LEDGER, self.ledger.as_ref()),
         ];
@@ -56,6 +59,7 @@ mod tests {
             client: "custom".to_owned(),
             env: "dev".to_owned(),
             principal: None,
+            workload: None,
             policy: Some("/p.yaml".to_owned()),
             ledger: None,
         };

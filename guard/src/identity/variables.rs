@@ -11,7 +11,7 @@ pub(crate) const CLIENT: &str = "SUB_CLIENT";
 /// The person or service on whose behalf the agent works.
 pub(crate) const PRINCIPAL: &str = "SUB_PRINCIPAL";
 /// The job that the agent runs in, as a JSON object.
-pub(crate) const WORKLOAD: &str = "SUB_WORKLOAD";
+pub const WORKLOAD: &str = "SUB_WORKLOAD";
 
 /// All variables that state an identity.
 pub const VARIABLES: [&str; 6] = [RUN_ID, AGENT_ID, ENV, CLIENT, PRINCIPAL, WORKLOAD];

@@ -372,7 +372,8 @@ impl Session {
             ResultBytes::None => (ResultPreview::default(), None),
             ResultBytes::Inspected(bytes) => {
                 let preview = preview::preview(bytes, &self.redactor);
-                (ResultPreview { truncated: preview.is_truncated, result_preview: Some(preview.text) }, None)
+                let hash = preview.is_truncated.then(|| Sha256Digest::from_bytes(bytes));
+                (ResultPreview { truncated: preview.is_truncated, result_preview: Some(preview.text) }, hash)
             }
             ResultBytes::TooLarge { hash } => {
                 (ResultPreview { truncated: true, result_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))

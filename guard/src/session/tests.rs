@@ -301,6 +301,18 @@ fn previews_are_cut_at_a_character() {
 }
 
 #[test]
+fn a_result_whose_preview_is_cut_is_identified_by_its_hash() {
+    let (session, sink) = session(None, &[]);
+    let [whole, cut] = [0, 1].map(|more| vec![b'x'; MAX_PREVIEW_BYTES + more]);
+    for result in [&whole, &cut] {
+        let call = forwarded(begin(&session, "read", &json!({})));
+        session.end(&call, ok(result));
+    }
+    let hashes: Vec<_> = sink.ends().into_iter().map(|end| end.result_stream_hash).collect();
+    assert_eq!(hashes, [None, Some(Sha256Digest::from_bytes(&cut))]);
+}
+
+#[test]
 fn calls_that_cannot_be_recorded_are_refused_unless_the_policy_fails_open() {
     let open = format!("{DENY_PUSH}defaults: {{decision_on_error: ALLOW}}\n");
     let closed = format!("{DENY_PUSH}defaults: {{decision_on_error: BLOCK}}\n");

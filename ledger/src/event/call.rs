@@ -119,7 +119,7 @@ pub struct CallEnd {
     /// The error, unless the status is `OK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallError>,
-    /// SHA-256 of the bytes of the response, if it is too large to be inspected.
+    /// SHA-256 of the bytes of the result, if the preview is not the whole text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_stream_hash: Option<Sha256Digest>,
 }

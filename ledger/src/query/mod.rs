@@ -1,6 +1,7 @@
 //! Queries of a ledger: calls, runs, events, and what to delete.
 
 mod calls;
+mod event_pages;
 mod events;
 mod fields;
 mod retention;
@@ -8,6 +9,7 @@ mod runs;
 mod sources;
 
 pub use calls::{CallFilter, CallRecord, calls};
+pub use event_pages::EventPages;
 pub use events::{EventFilter, StoredEvent, events_after, events_of_run, last_events};
 pub use retention::{Prunable, prunable_runs, prune_runs};
 pub use runs::{RunFilter, RunRecord, RunState, runs};

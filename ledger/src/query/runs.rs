@@ -17,7 +17,7 @@ pub struct RunFilter {
 }
 
 /// A run: what its sources have in common.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RunRecord {
     /// The id of the run.
     pub run_id: String,

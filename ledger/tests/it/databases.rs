@@ -39,6 +39,8 @@ macro_rules! in_both_databases {
     };
 }
 
+pub(crate) use in_both_databases;
+
 in_both_databases!(
     a_batch_is_added_once,
     the_tables_do_not_depend_on_the_order_of_events,

@@ -64,6 +64,17 @@ fn the_agent_has_the_identity_of_the_run_and_its_exit_code_is_forwarded() {
 }
 
 #[test]
+fn the_case_is_a_label_of_the_workload() {
+    let sandbox = home().with_variable("SUB_WORKLOAD", r#"{"repo": "shop", "labels": {"team": "a"}}"#);
+    let finished = run_script(&sandbox, &["--case", "refund_001"], "printf %s \"$SUB_WORKLOAD\"");
+    let workload: Value = serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{finished}"));
+    assert_eq!(workload, json!({"repo": "shop", "labels": {"team": "a", "case_id": "refund_001"}}));
+    let invalid = run_script(&home().with_variable("SUB_WORKLOAD", "[1]"), &["--case", "refund_001"], "echo started");
+    assert_eq!((invalid.code, invalid.stdout.as_str()), (Some(2), ""), "{invalid}");
+    assert_eq!(run_script(&sandbox, &["--case", "../x"], "echo started").code, Some(2));
+}
+
+#[test]
 fn no_process_of_the_agent_is_left() {
     let sandbox = home();
     let script = "setsid sh -c 'echo $$ > child; exec sleep 300' & while [ ! -s child ]; do :; done; exit 0";

@@ -59,6 +59,7 @@ mod inherited;
 mod latest_baseline;
 #[cfg(unix)]
 mod ledger;
+mod ledger_export;
 mod malformed;
 mod merge;
 mod new_ids;

@@ -5,9 +5,12 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use counterproof_artifact::Exit;
+use counterproof_artifact::{CaseId, Exit};
 use counterproof_guard::agent_run::{AgentRun, AgentRunError, LEDGER, RunSettings, run_agent};
-use counterproof_guard::identity::{CLIENTS, RunIdentity, WORKING_ENVIRONMENTS, process_variable};
+use counterproof_guard::identity::{
+    CLIENTS, RunIdentity, WORKING_ENVIRONMENTS, WORKLOAD, process_variable, workload_with_label,
+};
+use counterproof_ledger::export::CASE_LABEL;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::query::{RunFilter, runs};
 use counterproof_ledger::spool::{SpoolFolder, replay};
@@ -16,6 +19,7 @@ use counterproof_safe_run::Signals;
 use super::shim_settings::ShimSettings;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+use crate::value_parsers::new_case_id;
 
 /// Largest grace time in seconds.
 const MAX_GRACE: u64 = 24 * 60 * 60;
@@ -48,6 +52,10 @@ pub(crate) struct Args {
     /// Person or service on whose behalf the agent works
     #[arg(long, env = "SUB_PRINCIPAL", value_name = "NAME")]
     principal: Option<String>,
+
+    /// Case ID of the run: adds the label `case_id` to the workload, by which `ledger export --side` names the case
+    #[arg(long, value_name = "ID", value_parser = new_case_id)]
+    case: Option<CaseId>,
 
     #[command(flatten)]
     settings: ShimSettings,
@@ -117,12 +125,22 @@ fn settings(args: &Args) -> Result<RunSettings, CommandError> {
         LedgerLocation::SqliteFile(path) => path.into_string(),
         LedgerLocation::PostgreSql(url) => url.expose().to_owned(),
     });
+    let label = |case: &CaseId| {
+        workload_with_label(
+            process_variable(WORKLOAD).filter(|text| !text.is_empty()).as_deref(),
+            CASE_LABEL,
+            case.as_str(),
+        )
+    };
+    let workload = args.case.as_ref().map(label).transpose();
+    let workload = workload.map_err(|error| CommandError::usage(error).hint("correct or unset the variable"))?;
     Ok(RunSettings {
         run_id: identity.run_id,
         agent_id: args.agent.clone(),
         client: args.client.clone(),
         env: args.env.clone(),
         principal: args.principal.clone(),
+        workload,
         policy: args.settings.policy()?.map(camino::Utf8PathBuf::into_string),
         ledger,
     })

@@ -1,0 +1,73 @@
+//! The events of a ledger as files.
+
+use std::io::Write as _;
+
+use camino::Utf8Path;
+use counterproof_artifact::Exit;
+use counterproof_ledger::query::{EventFilter, EventPages};
+use counterproof_ledger::store::EventStore;
+use counterproof_store::write::{AtomicFile, Durability};
+use jiff::Timestamp;
+
+use super::args::Args;
+use crate::command_error::CommandError;
+use crate::commands::ledger::opened::{Place, failed};
+use crate::json_text::safe_json;
+use crate::streams::Streams;
+
+/// Writes the events to a file or to standard output.
+pub(super) fn export_events(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let mut store = place.open(streams)?;
+    let store = store.as_mut();
+    let since = args.since.map(|since| since.sortable(Timestamp::now()));
+    let filter = EventFilter { run_id: args.run.first().cloned(), since };
+    let Some(path) = &args.out else {
+        let mut has_reader = true;
+        pages(store, &filter, |line| {
+            has_reader = has_reader && streams.print_to_reader(&(safe_json(line) + "\n"))?;
+            Ok(has_reader)
+        })?;
+        return Ok(Exit::Done);
+    };
+    let mut file = AtomicFile::create(path).map_err(CommandError::io)?;
+    let mut count = 0_u64;
+    pages(store, &filter, |line| {
+        count += 1;
+        file.write_all(line.as_bytes())
+            .and_then(|()| file.write_all(b"\n"))
+            .map_err(|error| failed_write(path, &error))?;
+        Ok(true)
+    })?;
+    file.commit(Durability::Cached).map_err(CommandError::io)?;
+    if place.is_json {
+        let document = serde_json::json!({ "events": count, "out": path });
+        streams.print_document(&crate::json_text::to_json(&document))?;
+    } else {
+        streams.print_line(format_args!("{count} events: {path}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Passes each line to `print`, until that returns false.
+fn pages(
+    store: &mut dyn EventStore,
+    filter: &EventFilter,
+    mut print: impl FnMut(&str) -> Result<bool, CommandError>,
+) -> Result<(), CommandError> {
+    let mut pages = EventPages::new(store, filter.clone()).map_err(failed)?;
+    loop {
+        let events = pages.next_page(store).map_err(failed)?;
+        if events.is_empty() {
+            return Ok(());
+        }
+        for event in &events {
+            if !print(&event.line)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn failed_write(path: &Utf8Path, error: &std::io::Error) -> CommandError {
+    CommandError::io(format!("failed to write `{path}`: {error}"))
+}

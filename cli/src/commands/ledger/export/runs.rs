@@ -1,0 +1,131 @@
+//! The runs of a ledger as artifacts.
+
+use camino::Utf8Path;
+use counterproof_artifact::{Exit, NameError, RunId, Side};
+use counterproof_ledger::export::{
+    CASES_FILE, CasesFileError, Destination, ExportError, ExportedRuns, SelectedRun, case_id, export_runs, run_id,
+    write_cases,
+};
+use counterproof_ledger::query::{RunFilter, RunRecord, runs};
+use counterproof_ledger::store::EventStore;
+use counterproof_store::{CaseListError, CreateError};
+use serde_json::json;
+
+use super::args::Args;
+use crate::command_error::CommandError;
+use crate::commands::ledger::opened::{Place, failed};
+use crate::streams::Streams;
+
+/// Exports the named runs, or the latest one, to a folder of all runs.
+pub(super) fn export(
+    args: &Args,
+    (out, side): (&Utf8Path, Side),
+    place: &Place,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let mut store = place.open(streams)?;
+    let selected = selected(args, place, store.as_mut(), streams)?;
+    let run_id = match &args.run_id {
+        Some(id) => id.clone(),
+        None => default_run_id(&selected)?,
+    };
+    let destination = Destination {
+        out,
+        side,
+        run_id: &run_id,
+        writer: format!("counterproof {}", env!("CARGO_PKG_VERSION")),
+        cases_path: format!("../../{CASES_FILE}"),
+    };
+    let exported = export_runs(store.as_mut(), &selected, &destination).map_err(export_failed)?;
+    write_cases(out, &selected).map_err(cases_failed)?;
+    print(&exported, &out.join(CASES_FILE), place, streams)
+}
+
+/// Returns the runs that the arguments name, with their case ids.
+fn selected(
+    args: &Args,
+    place: &Place,
+    store: &mut dyn EventStore,
+    streams: &mut Streams,
+) -> Result<Vec<SelectedRun>, CommandError> {
+    let named = if args.run.is_empty() {
+        let latest = find(store, None)?;
+        let Some(run) = latest else {
+            return Err(CommandError::usage(format!("the ledger `{}` has no runs", place.location))
+                .hint("record one with `counterproof guard run`"));
+        };
+        streams.log(format_args!("the latest run: {}", run.run_id));
+        vec![run]
+    } else {
+        let found = args.run.iter().map(|id| find(store, Some(id))?.ok_or_else(|| unknown(id, place)));
+        found.collect::<Result<Vec<_>, _>>()?
+    };
+    let select = |run: RunRecord| {
+        let case_id = args.case_id.clone().map_or_else(|| case_id(&run), Ok).map_err(CommandError::usage)?;
+        Ok(SelectedRun { run, case_id })
+    };
+    named.into_iter().map(select).collect()
+}
+
+fn find(store: &mut dyn EventStore, run_id: Option<&str>) -> Result<Option<RunRecord>, CommandError> {
+    let filter = RunFilter { run_id: run_id.map(str::to_owned), since: None, limit: 1 };
+    Ok(runs(store, &filter).map_err(failed)?.pop())
+}
+
+fn unknown(run: &str, place: &Place) -> CommandError {
+    CommandError::usage(format!("the ledger `{}` has no run `{run}`", place.location))
+        .hint("list the runs with `counterproof ledger runs`")
+}
+
+fn default_run_id(selected: &[SelectedRun]) -> Result<RunId, CommandError> {
+    let id: Option<Result<RunId, NameError>> = selected.first().map(|selected| run_id(&selected.run));
+    id.transpose()
+        .map_err(CommandError::usage)?
+        .ok_or_else(|| CommandError::usage("no run is selected").hint("name a run with `--run`"))
+}
+
+fn print(
+    exported: &ExportedRuns,
+    cases_file: &Utf8Path,
+    place: &Place,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    if place.is_json {
+        let cases = exported.cases.iter().map(
+            |case| json!({"case_id": case.case_id, "run_id": case.run_id, "status": case.status, "calls": case.calls}),
+        );
+        let cases: Vec<_> = cases.collect();
+        let document = json!({"folder": exported.folder, "cases_file": cases_file, "cases": cases});
+        streams.print_document(&crate::json_text::to_json(&document))?;
+        return Ok(Exit::Done);
+    }
+    for case in &exported.cases {
+        let (id, run, status, calls) = (&case.case_id, &case.run_id, &case.status, case.calls);
+        streams.log(format_args!("{id}: run {run}, {status}, calls: {calls}"));
+    }
+    streams.log(format_args!("cases: {cases_file}"));
+    streams.print_line(format_args!("run folder: {}", exported.folder))?;
+    Ok(Exit::Done)
+}
+
+fn export_failed(error: ExportError) -> CommandError {
+    match error {
+        ExportError::Store(error) => failed(error),
+        ExportError::DuplicateCaseId { .. } => CommandError::usage(error).hint(
+            "export them separately, each with its own `--run-id`, and pass all folders to `compare`; or record each case with \
+             `counterproof guard run --case ID`",
+        ),
+        ExportError::Create(CreateError::Exists(_)) => {
+            CommandError::usage(error).hint("choose another ID with `--run-id`")
+        }
+        error => CommandError::io(error),
+    }
+}
+
+fn cases_failed(error: CasesFileError) -> CommandError {
+    match error {
+        CasesFileError::Read(CaseListError::Read { .. }) => CommandError::io(error)
+            .hint("the run folder is complete; rename this file, and expectations of your own stay in it"),
+        error @ CasesFileError::Write(_) => CommandError::io(error),
+    }
+}

@@ -1,0 +1,43 @@
+//! The cases file of recorded runs: `compare` reads it to know that a run that does not succeed is worse.
+
+use camino::Utf8Path;
+use counterproof_store::write::{self, WriteError};
+use counterproof_store::{CaseList, CaseListError};
+use serde_json::json;
+
+use super::case::title;
+use super::run_folder::SelectedRun;
+use super::run_status::SUCCEEDED;
+
+/// The name of the cases file, in the folder of all runs.
+pub const CASES_FILE: &str = "ledger.cases.json";
+
+/// Adds the cases of these runs to the cases file in a folder. Cases that the file has stay as they are, so people can add
+/// expectations to them.
+pub fn write_cases(folder: &Utf8Path, selected: &[SelectedRun]) -> Result<(), CasesFileError> {
+    write::create_folder(folder)?;
+    let mut cases = CaseList::read(&folder.join(CASES_FILE))?;
+    for SelectedRun { run, case_id } in selected {
+        if cases.contains(case_id) {
+            continue;
+        }
+        let expectation = format!("final_output.content.status == '{SUCCEEDED}'");
+        let case = json!({
+            "id": case_id, "title": title(run), "input": {"user": title(run)},
+            "expected": {"expect": [{"name": "the run succeeds", "expr": expectation}]},
+        });
+        cases.set(case_id, case);
+    }
+    Ok(cases.write()?)
+}
+
+/// A cases file that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum CasesFileError {
+    /// The file exists and cannot be read. Its cases would be lost.
+    #[error(transparent)]
+    Read(#[from] CaseListError),
+    /// The file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}

@@ -1,0 +1,70 @@
+//! The processes that recorded a run.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::run_status::RecordedStatus;
+
+/// The processes that recorded a run, by their ids.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RecordedSources(BTreeMap<String, RecordedSource>);
+
+/// A process that recorded a part of a run.
+#[derive(Debug, Clone, Default)]
+struct RecordedSource {
+    server_name: Option<String>,
+    mode: Option<String>,
+    policy: BTreeMap<&'static str, String>,
+    status: Option<String>,
+}
+
+impl RecordedSources {
+    /// Adds what the start or the end of a process states.
+    pub(super) fn add(&mut self, shim_id: &str, event: &Value) {
+        let source = self.0.entry(shim_id.to_owned()).or_default();
+        let run = &event["run"];
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        match event["type"].as_str() {
+            Some("run_start") => {
+                source.server_name = text(&run["meta"]["server_name"]);
+                source.mode = text(&run["mode"]);
+                let fields = ["policy_id", "policy_version", "policy_hash"];
+                let fields = fields.into_iter().filter_map(|field| Some((field, text(&run["policy"][field])?)));
+                source.policy = fields.collect();
+            }
+            Some("run_end") => source.status = text(&run["status"]).or(source.status.take()),
+            _ => {}
+        }
+    }
+
+    /// Returns the servers that did not succeed, each with the worst status of its processes. `without_end` is the status of a
+    /// process without an end.
+    pub(super) fn failed_servers(&self, without_end: &RecordedStatus) -> Map<String, Value> {
+        let mut failed: BTreeMap<&str, RecordedStatus> = BTreeMap::new();
+        for source in self.0.values() {
+            let Some(server) = source.server_name.as_deref() else { continue };
+            let status = source.status.as_deref().map_or_else(|| without_end.clone(), RecordedStatus::new);
+            if status.is_success() {
+                continue;
+            }
+            let worst = failed.get(server).cloned().max(Some(status));
+            failed.extend(worst.map(|worst| (server, worst)));
+        }
+        failed.into_iter().map(|(server, status)| (server.to_owned(), json!(status.as_str()))).collect()
+    }
+
+    /// Returns the facts about the processes, for readers of the artifact.
+    pub(super) fn facts(&self) -> Value {
+        let facts = self.0.iter().map(|(shim_id, source)| {
+            json!({
+                "shim_id": shim_id,
+                "server_name": source.server_name,
+                "mode": source.mode,
+                "policy": source.policy,
+                "status": source.status,
+            })
+        });
+        facts.collect()
+    }
+}

@@ -1,0 +1,197 @@
+//! `ledger export --side`: runs that real shims recorded become artifacts that can be validated, compared and read.
+
+use std::fs;
+
+use counterproof_tests::{Finished, McpClient, files_below};
+use serde_json::{Value, json};
+
+use crate::guard_kit::GuardFolder;
+
+/// Records a run of an agent in the ledger of the folder.
+fn record(folder: &GuardFolder, run: &str, agent: impl FnOnce(&mut McpClient)) {
+    let mut command = folder.command();
+    command.env("SUB_RUN_ID", run).env("SUB_AGENT_ID", "shopper");
+    let mut client = McpClient::start(&mut command);
+    client.request("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
+    agent(&mut client);
+    client.close();
+}
+
+fn export(folder: &GuardFolder, side: &str, run: &str) -> Finished {
+    folder.sandbox.run(["ledger", "export", "--side", side, "--run", run])
+}
+
+/// Exports a run for each side, validates and compares them. Returns the only case of the evaluation.
+#[track_caller]
+fn compared(folder: &GuardFolder, baseline: &str, new: &str) -> (Finished, Value) {
+    for (side, run) in [("baseline", baseline), ("new", new)] {
+        let exported = export(folder, side, run);
+        assert_eq!((exported.code, exported.stdout), (Some(0), format!("run folder: runs/{side}/{run}\n")));
+    }
+    let validated = folder.sandbox.run(["validate", "runs"]);
+    assert_eq!(validated.code, Some(0), "{validated}");
+    let folders = [format!("runs/baseline/{baseline}"), format!("runs/new/{new}")];
+    let compared = folder.sandbox.run(["compare", "--cases", "runs/ledger.cases.json", &folders[0], &folders[1]]);
+    let evaluation = folder.sandbox.json("report/evaluation.json");
+    let [case] = &evaluation["cases"].as_array().unwrap()[..] else { panic!("{evaluation}") };
+    (compared, case.clone())
+}
+
+fn two_calls(client: &mut McpClient) {
+    client.call("find", &json!({"text": "lamp"}));
+    client.call("buy", &json!({"sku": "lamp", "amount": 1}));
+}
+
+#[test]
+fn two_equal_runs_are_unchanged() {
+    let folder = GuardFolder::new();
+    record(&folder, "one", two_calls);
+    record(&folder, "two", two_calls);
+    let (compared, case) = compared(&folder, "one", "two");
+    assert_eq!((compared.code, &case["verdict"]), (Some(0), &json!("unchanged")), "{compared} {case}");
+    assert_eq!(case["alignment"]["operations"]["same"], 5, "{case}");
+    let artifact = folder.sandbox.json("runs/new/two/shopper.json");
+    assert_eq!(artifact["events"][0]["tool"], "test.find");
+    assert_eq!(artifact["events"][3]["payload_summary"]["content"][0]["text"], r#"{"sku":"lamp","amount":1}"#);
+    assert_eq!(artifact["final_output"]["content"], json!({"status": "SUCCEEDED"}));
+}
+
+#[test]
+fn a_changed_argument_is_the_first_step_that_differs() {
+    let folder = GuardFolder::new();
+    record(&folder, "one", two_calls);
+    record(&folder, "two", |client| {
+        client.call("find", &json!({"text": "lamp"}));
+        client.call("buy", &json!({"sku": "lamp", "amount": 2}));
+    });
+    let (_, case) = compared(&folder, "one", "two");
+    assert_eq!(
+        (&case["verdict"], &case["reasons"][0]["code"]),
+        (&json!("changed"), &json!("tool-args-changed")),
+        "{case}"
+    );
+    assert_eq!(case["reasons"][0]["message"], "call of test.buy: amount 1 → 2");
+    assert_eq!(case["reasons"][0]["pointers"][1]["pointer"], "/events/2");
+    let page = fs::read_to_string(folder.sandbox.path("report/cases/shopper.html")).unwrap();
+    assert!(page.contains("test.buy") && page.contains("Recorded run of shopper"), "{page}");
+}
+
+#[test]
+fn a_refused_call_differs_and_states_the_decision() {
+    let rule = "- {rule_id: limit, kind: deny, match: {args: {numeric_range: {amount: {min: 2}}}}, effect: {reason_code: LIMIT, message: too many}}\n";
+    let folder = GuardFolder::new().with_rules(rule);
+    record(&folder, "one", two_calls);
+    record(&folder, "two", |client| {
+        client.call("find", &json!({"text": "lamp"}));
+        client.call("buy", &json!({"sku": "lamp", "amount": 2}));
+    });
+    let (_, case) = compared(&folder, "one", "two");
+    assert_eq!(case["verdict"], "changed", "{case}");
+    let codes: Vec<_> = case["reasons"].as_array().unwrap().iter().map(|it| it["code"].as_str().unwrap()).collect();
+    assert!(codes.contains(&"tool-error"), "{codes:?}");
+    let result = folder.sandbox.json("runs/new/two/shopper.json")["events"][3].clone();
+    assert_eq!(result["status"], "error");
+    let decision = json!({"action": "BLOCK", "rule_id": "limit", "reason_code": "LIMIT", "summary": "too many"});
+    assert_eq!(result["payload_summary"], json!({ "decision": decision }));
+}
+
+#[test]
+fn a_run_that_fails_is_regressed_by_the_cases_file_of_the_export() {
+    let folder = GuardFolder::new().with_file("counterproof.toml", "[agent]\ndeterministic = true\n");
+    record(&folder, "one", two_calls);
+    record(&folder, "two", |client| {
+        client.call("find", &json!({"text": "lamp"}));
+        client.send_request("tools/call", &json!({"name": "crash", "arguments": {}}));
+        assert_eq!(client.receive_line(), None, "the server is gone");
+    });
+    let (compared, case) = compared(&folder, "one", "two");
+    assert_eq!((compared.code, &case["verdict"]), (Some(1), &json!("regressed")), "{compared} {case}");
+    assert!(case["reasons"][0]["message"].as_str().unwrap().contains("the run succeeds"), "{case}");
+    let artifact = folder.sandbox.json("runs/new/two/shopper.json");
+    assert_eq!(artifact["final_output"]["content"], json!({"status": "FAILED", "servers": {"test": "FAILED"}}));
+    assert_eq!(artifact["events"][3]["payload_summary"]["error"]["class"], "transport");
+}
+
+#[test]
+fn secrets_stay_redacted_in_all_files_of_a_run() {
+    let secret = "sk-secret-key-12345";
+    let folder = GuardFolder::new();
+    record(&folder, "one", |client| {
+        client.call("echo", &json!({"key": secret, "large": "x".repeat(100_000)}));
+        client.call("echo", &json!({ "key": secret }));
+        client.call("big", &json!({"bytes": 20_000, "key": secret}));
+    });
+    assert_eq!(export(&folder, "new", "one").code, Some(0));
+    let files = files_below(&folder.sandbox.path("runs"));
+    assert!(files.len() > 2 && files.iter().all(|(_, bytes)| !String::from_utf8_lossy(bytes).contains(secret)));
+    let artifact = folder.sandbox.json("runs/new/one/shopper.json");
+    assert_eq!(artifact["events"][2]["args"]["key"], "[REDACTED]");
+    assert_eq!(artifact["events"][0]["args"]["truncated"], true);
+    assert_eq!(artifact["events"][5]["payload_summary"]["sha256"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn several_runs_are_cases_of_one_folder_and_the_latest_run_is_the_default() {
+    let folder = GuardFolder::new();
+    let workload = |case: &str| json!({"labels": {"case_id": case}}).to_string();
+    for (run, case) in [("one", "refund 1"), ("two", "refund_2")] {
+        let mut command = folder.command();
+        command.env("SUB_RUN_ID", run).env("SUB_WORKLOAD", workload(case));
+        let mut client = McpClient::start(&mut command);
+        client.call("echo", &json!({}));
+        client.close();
+    }
+    let both = [
+        "ledger", "export", "--json", "--side", "new", "--run", "one", "--run", "two", "--run-id", "night", "--out",
+        "all",
+    ];
+    let exported = folder.sandbox.run(both);
+    let document: Value = serde_json::from_str(&exported.stdout).unwrap_or_else(|_| panic!("{exported}"));
+    let derived = document["cases"][0]["case_id"].as_str().unwrap();
+    assert!(derived.starts_with("case-refund1-"), "{document}");
+    let expected = json!({"case_id": "refund_2", "run_id": "two", "status": "SUCCEEDED", "calls": 1});
+    assert_eq!((&document["folder"], &document["cases"][1]), (&json!("all/new/night"), &expected));
+    assert_eq!(folder.sandbox.run(["validate", "all"]).code, Some(0));
+    let again = folder.sandbox.run(both);
+    assert_eq!(again.code, Some(2), "{again}");
+    insta::assert_snapshot!(folder.sandbox.run(["ledger", "export", "--side", "new"]), @r"
+    exit code: 0
+    --- stdout
+    run folder: runs/new/two
+    --- stderr
+    the latest run: two
+    refund_2: run two, SUCCEEDED, calls: 1
+    cases: runs/ledger.cases.json
+    ");
+}
+
+#[test]
+fn options_that_do_not_fit_together_are_refused_with_a_hint() {
+    let folder = GuardFolder::new();
+    record(&folder, "one", two_calls);
+    record(&folder, "two", two_calls);
+    let refused: [&[&str]; 9] = [
+        &["--run-id", "x"],
+        &["--case-id", "x"],
+        &["--run", "one", "--run", "two"],
+        &["--side", "new", "--since", "1h"],
+        &["--side", "new", "--format", "jsonl"],
+        &["--side", "new", "--run", "one", "--run", "one", "--run-id", "x"],
+        &["--side", "new", "--run", "one", "--run", "two"],
+        &["--side", "new", "--run", "one", "--run", "two", "--run-id", "x", "--case-id", "y"],
+        &["--side", "new", "--run", "other"],
+    ];
+    for options in refused {
+        let finished = folder.sandbox.run([&["ledger", "export"], options].concat());
+        assert_eq!(finished.code, Some(2), "{options:?}: {finished}");
+        assert!(finished.stderr.contains("hint: "), "{options:?}: {finished}");
+    }
+    let same = ["ledger", "export", "--side", "new", "--run", "one", "--run", "two", "--run-id", "x"];
+    insta::assert_snapshot!(folder.sandbox.run(same), @r"
+    exit code: 2
+    --- stderr
+    error: the runs `one` and `two` have the same case id `shopper`
+    hint: export them separately, each with its own `--run-id`, and pass all folders to `compare`; or record each case with `counterproof guard run --case ID`
+    ");
+    assert!(!folder.sandbox.path("runs/new/x").exists());
+}
