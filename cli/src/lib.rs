@@ -11,6 +11,7 @@ mod config;
 mod confirm_args;
 mod confirmations;
 mod connect_error;
+mod demo_folder;
 mod document_kind;
 mod environment;
 mod findings;

@@ -4,6 +4,8 @@
 //! steps. It uses neither randomness nor a clock, thus a case always gives the same bytes. [`Variant::New`] differs in eight
 //! of the ten cases, and the baseline has an outage in another: see [`PLANTED`].
 //!
+//! The same shop is an MCP server too ([`serve_tools`]), with an agent that calls its tools ([`run_agent`]).
+//!
 //! The library depends on neither the runner nor the evaluator: it implements the agent's side of the protocol.
 //!
 //! ```no_run
@@ -16,6 +18,7 @@
 //! ```
 
 mod cases;
+mod mcp;
 mod playbook;
 mod server;
 mod shop;
@@ -23,5 +26,6 @@ mod trace;
 mod variant;
 
 pub use cases::{CASES, PLANTED, Planted};
+pub use mcp::{AgentEnd, GUARD_CASES, GUARD_PLANTED, GUARD_POLICY, ServerEnd, run_agent, serve_tools};
 pub use server::{Agent, serve, start};
 pub use variant::{UnknownVariant, Variant};

@@ -32,11 +32,17 @@ pub(crate) fn run(tool: &str, args: &Value) -> ToolAnswer {
         "find_products" => (Ok(json!({ "products": RECORDS["products"] })), 55),
         "verify_identity" => (verify(args), 97),
         "cancel_order" => (Ok(json!({ "order_id": args["order_id"], "status": "cancelled" })), 61),
+        "refund_order" => (refund(args), 83),
         "update_address" => (Ok(json!({ "order_id": args["order_id"], "address": args["address"] })), 58),
         "send_email" => (Ok(json!({ "message_id": "M-9001", "to": args["to"] })), 120),
-        _ => (Err(json!({ "code": "no_such_tool", "message": format!("there is no tool called {tool}") })), 1),
+        _ => (unknown(tool), 1),
     };
     ToolAnswer { result, latency_ms }
+}
+
+/// Returns the result of a tool that does not exist.
+pub(crate) fn unknown(tool: &str) -> Result<Value, Value> {
+    Err(json!({ "code": "no_such_tool", "message": format!("there is no tool called {tool}") }))
 }
 
 /// Returns the result of `send_email` while the mail server is down.
@@ -67,6 +73,11 @@ fn record(table: &str, args: &Value, key: &str) -> Result<Value, Value> {
         Value::Null => Err(json!({ "code": "not_found", "message": format!("no {table} entry {id}") })),
         found => Ok(found.clone()),
     }
+}
+
+fn refund(args: &Value) -> Result<Value, Value> {
+    let order = record("orders", args, "order_id")?;
+    Ok(json!({ "order_id": order["order_id"], "refunded": args["amount"], "currency": order["currency"] }))
 }
 
 fn verify(args: &Value) -> Result<Value, Value> {

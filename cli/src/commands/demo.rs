@@ -1,6 +1,5 @@
 //! `counterproof demo`: two runs and a comparison, against the built-in agent.
 
-use std::io;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -11,8 +10,6 @@ use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Variant};
 use counterproof_evaluator::PageSelection;
 use counterproof_runner::{Environment, Interrupt, Settings};
-use counterproof_store::read_file;
-use counterproof_store::write::{self, Durability};
 use uuid::Uuid;
 
 use crate::cases_file;
@@ -20,6 +17,7 @@ use crate::command_error::CommandError;
 use crate::commands::compare::{CompareOptions, WriteBack, compare};
 use crate::comparison_summary;
 use crate::config::Config;
+use crate::demo_folder::{prepare, unexpected_verdicts};
 use crate::named_runs::RunSelection;
 use crate::progress_bar::RunProgress;
 use crate::signals::on_signal;
@@ -41,29 +39,10 @@ pub(crate) struct Args {
     out: Utf8PathBuf,
 }
 
-/// Rejects an output folder that is neither empty nor from an earlier demo.
-fn reject_foreign_folder(out: &Utf8Path, cases_path: &Utf8Path) -> Result<(), CommandError> {
-    let empty = match out.read_dir_utf8() {
-        // An interrupted demo can leave an unfinished file.
-        Ok(mut entries) => {
-            entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().starts_with(write::TEMPORARY_PREFIX)))
-        }
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    };
-    if empty || read_file::read(cases_path, read_file::MAX_SMALL_BYTES).is_ok_and(|bytes| bytes == CASES.as_bytes()) {
-        return Ok(());
-    }
-    let message = format!("`{out}` exists and is not a demo folder");
-    Err(CommandError::usage(message).hint("choose another folder with `--out`"))
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let cases_path = args.out.join("cases.json");
-    reject_foreign_folder(&args.out, &cases_path)?;
-    write::create_folder(&args.out).map_err(CommandError::io)?;
-    write::remove_leftovers_next_to(&cases_path);
-    write::write(&cases_path, CASES.as_bytes(), Durability::Cached).map_err(CommandError::io)?;
+    prepare(&args.out, &cases_path, CASES)?;
     let cases = cases_file::load(&cases_path, streams)?.cases;
 
     let interrupt = Interrupt::default();
@@ -132,16 +111,7 @@ impl Demo<'_> {
 
 /// Checks that every case got the expected verdict, and prints where the report is.
 fn check_verdicts(evaluation: &Evaluation, report: &Utf8Path, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let mut unexpected = 0;
-    for planted in &PLANTED {
-        let case = evaluation.cases.iter().find(|case| case.case_id.as_str() == planted.case_id);
-        let verdict = case.map_or("missing", |case| case.verdict.as_str());
-        if verdict != planted.verdict {
-            unexpected += 1;
-            let (id, expected, story) = (planted.case_id, planted.verdict, planted.story);
-            streams.warn(format_args!("the verdict of `{id}` is {verdict}, expected {expected}: {story}"));
-        }
-    }
+    let unexpected = unexpected_verdicts(evaluation, &PLANTED, streams);
     let index = report.join("index.html");
     if unexpected > 0 {
         let total = PLANTED.len();

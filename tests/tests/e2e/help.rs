@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 51] = [
+const COMMANDS: [&str; 52] = [
     "run",
     "merge",
     "compare",
@@ -48,6 +48,7 @@ const COMMANDS: [&str; 51] = [
     "guard secrets add",
     "guard secrets list",
     "guard secrets remove",
+    "guard demo",
     "ledger",
     "ledger query",
     "ledger runs",

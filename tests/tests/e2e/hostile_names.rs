@@ -208,6 +208,8 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["guard", "secrets", "list", "--store", "secrets.json"],
         vec!["guard", "secrets", "list", "--store", "secrets.json", "--json"],
         vec!["guard", "secrets", "remove", "x::error::y", "--store", HOSTILE],
+        vec!["guard", "demo", "--out", "cases.json"],
+        vec!["guard", "demo", "--out", HOSTILE],
         vec!["ledger", "query", "--ledger", HOSTILE],
         vec!["ledger", "ingest", "events.jsonl", "--ledger", "l.db"],
         vec!["ledger", "ingest", HOSTILE, "--ledger", "l.db"],

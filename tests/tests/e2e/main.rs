@@ -27,6 +27,7 @@ mod gate_situations;
 mod guard_cassettes;
 #[cfg(unix)]
 mod guard_decisions;
+mod guard_demo;
 #[cfg(unix)]
 mod guard_events;
 #[cfg(unix)]

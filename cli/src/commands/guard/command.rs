@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Exit;
 
-use super::{import, policy, proxy, restore, run, secrets, shim};
+use super::{demo, import, policy, proxy, restore, run, secrets, shim};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -22,6 +22,9 @@ enum Command {
     Import(Box<import::Args>),
     Restore(restore::Args),
     Secrets(secrets::Args),
+    Demo(demo::Args),
+    #[command(hide = true)]
+    DemoServer(demo::ServerArgs),
 }
 
 /// Runs the command.
@@ -34,5 +37,7 @@ pub(crate) fn run_guard(args: &Args, streams: &mut Streams) -> Result<Exit, Comm
         Command::Import(args) => import::run(args, streams),
         Command::Restore(args) => restore::run(args, streams),
         Command::Secrets(args) => secrets::run(args, streams),
+        Command::Demo(args) => demo::run(args, streams),
+        Command::DemoServer(_) => demo::serve(),
     }
 }

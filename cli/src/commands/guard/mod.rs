@@ -2,6 +2,7 @@
 
 mod client_config;
 mod command;
+mod demo;
 mod event_recording;
 mod import;
 mod policy;
