@@ -195,3 +195,19 @@ fn options_that_do_not_fit_together_are_refused_with_a_hint() {
     ");
     assert!(!folder.sandbox.path("runs/new/x").exists());
 }
+
+#[test]
+fn events_do_not_replace_the_files_of_the_ledger() {
+    let folder = GuardFolder::new();
+    record(&folder, "one", two_calls);
+    let spool = folder.sandbox.path("state/counterproof/ledger.db.spool");
+    counterproof_store::write::create_folder(&spool).unwrap();
+    let files = ["ledger.db", "../counterproof/ledger.db", "ledger.db-wal", "ledger.db-shm", "ledger.db.spool/a.jsonl"];
+    for file in files {
+        let export = folder.sandbox.run(["ledger", "export", "--out", &format!("state/counterproof/{file}")]);
+        assert_eq!(export.code, Some(2), "{file}: {export}");
+        assert!(export.stderr.contains("is a file of the ledger"), "{export}");
+    }
+    assert_eq!(folder.sandbox.run(["ledger", "query", "--run", "one"]).stdout.lines().count(), 3);
+    assert_eq!(folder.sandbox.run(["ledger", "export", "--out", "events.out"]).code, Some(0));
+}

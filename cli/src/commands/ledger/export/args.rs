@@ -9,7 +9,8 @@ use crate::value_parsers::{new_case_id, new_run_id};
 /// Write the events as they were recorded, or recorded runs as artifacts that can be compared.
 ///
 /// Without `--side`, the events are written in the order of their arrival. `--out` writes each line with the bytes that its producer
-/// wrote. On standard output, characters that steer a terminal are JSON escapes, which have the same meaning.
+/// wrote, but for a carriage return at its end, which is not stored. On standard output, characters that steer a terminal are JSON
+/// escapes, which have the same meaning.
 ///
 /// With `--side`, each run becomes a case in the run folder RUNS/SIDE/ID. Its tool calls are the steps, and its status is the final
 /// output. The cases are added to RUNS/ledger.cases.json, with the expectation that the run succeeds. The run folder is complete or
