@@ -132,7 +132,7 @@ impl Drop for FileLock {
 
 /// True where the path names the open file.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Utf8Path) -> io::Result<bool> {
+pub(crate) fn is_at(file: &File, path: &Utf8Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
 
     let opened = file.metadata()?;
@@ -144,7 +144,7 @@ fn is_at(file: &File, path: &Utf8Path) -> io::Result<bool> {
 }
 
 #[cfg(not(unix))]
-fn is_at(_file: &File, path: &Utf8Path) -> io::Result<bool> {
+pub(crate) fn is_at(_file: &File, path: &Utf8Path) -> io::Result<bool> {
     path.try_exists()
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use counterproof_artifact::with_causes;
 use counterproof_store::line_log::{LineLog, LineReader};
 
+use super::own_spool::{Backlog, OwnSpool};
 use super::record::Shared;
 use super::signal::Pause;
 use crate::location::LedgerLocation;
@@ -31,7 +32,8 @@ pub(super) struct Drain {
     folder: SpoolFolder,
     source: SourceId,
     log: LineLog,
-    reader: Option<LineReader>,
+    /// Reads the spool file with the offsets of a generation.
+    reader: Option<(u64, LineReader)>,
     store: Option<Box<dyn EventStore>>,
     /// The files that other processes have left behind. `None` before they are listed.
     others: Option<VecDeque<LineLog>>,
@@ -80,8 +82,8 @@ impl Drain {
     fn work(&mut self) -> Result<Next, SpoolError> {
         // Read before the backlog, because the recorder adds no event after it finishes.
         let is_finishing = self.shared.signal.deadline().is_some();
-        if self.shared.output().backlog() > 0 {
-            self.move_batch()?;
+        if let Some(backlog) = self.backlog() {
+            self.move_batch(backlog)?;
             return Ok(Next::Continue);
         }
         if is_finishing {
@@ -93,38 +95,44 @@ impl Drain {
     }
 
     fn wait(&self) {
-        if self.shared.output().backlog() == 0 && self.shared.signal.deadline().is_none() {
+        if self.backlog().is_none() && self.shared.signal.deadline().is_none() {
             thread::park();
         }
         self.shared.signal.pause(COLLECT, Pause::UntilFinishing);
     }
 
-    fn move_batch(&mut self) -> Result<(), SpoolError> {
-        let (start, end) = {
-            let output = self.shared.output();
-            (output.drained, output.drained + output.backlog())
+    /// Returns the events of this recorder that the store does not have. `None` if it has all.
+    fn backlog(&self) -> Option<Backlog> {
+        let backlog = self.shared.output().spool.as_ref().map(OwnSpool::backlog)?;
+        (backlog.bytes() > 0).then_some(backlog)
+    }
+
+    fn move_batch(&mut self, backlog: Backlog) -> Result<(), SpoolError> {
+        let Backlog { start, end, generation } = backlog;
+        let mut reader = match self.reader.take() {
+            Some((of, reader)) if of == generation && reader.offset() == start => reader,
+            _ => match &self.shared.output().spool {
+                Some(spool) => spool.read_from(start)?,
+                None => return Ok(()),
+            },
         };
-        if self.reader.as_ref().is_none_or(|reader| reader.offset() != start) {
-            self.reader = self.log.read_from(start)?;
+        let batch = SpoolBatch::read(&mut reader, end)?;
+        if batch.is_empty() {
+            // Never at once again: whatever removed the lines may do so all the time.
+            self.shared.output().restore_spool()?;
+            return Err(SpoolError::Changed { path: self.log.path().to_owned() });
         }
-        let Some(reader) = &mut self.reader else { return Ok(()) };
-        let batch = SpoolBatch::read(reader, end)?;
-        // All lines are of this recorder, so all of them are events.
-        batch.append_to(open(&mut self.store, &self.ledger)?, |_, _| {})?;
-        self.shared.output().drained = batch.end;
+        batch.move_to(open(&mut self.store, &self.ledger)?, self.log.path())?;
+        if let Some(spool) = &mut self.shared.output().spool {
+            spool.set_drained(batch.end, generation);
+        }
+        self.reader = Some((generation, reader));
         Ok(())
     }
 
     /// Empties a large spool whose events the store has.
     fn clear(&mut self) -> Result<(), SpoolError> {
-        let mut output = self.shared.output();
-        let is_large = output.drained >= CLEAR_AT && output.backlog() == 0;
-        if is_large && let Some(spool) = &mut output.spool {
-            spool.clear()?;
-            output.drained = 0;
-            self.reader = None;
-        }
-        Ok(())
+        self.shared.output().spool.as_mut().map_or(Ok(()), |spool| spool.clear_from(CLEAR_AT))
     }
 
     /// Moves a batch of a process that has ended. Returns false if no such process has events left.
@@ -147,19 +155,18 @@ impl Drain {
 
     /// States a missing end, and removes the spool file.
     fn close(&mut self) -> Result<(), SpoolError> {
-        let (has_ended, seq) = {
+        let (has_ended, recorded) = {
             let output = self.shared.output();
-            (output.has_ended, output.seq)
+            (output.has_ended, output.recorded)
         };
-        if seq > 0 && !has_ended {
+        if recorded > 0 && !has_ended {
             open(&mut self.store, &self.ledger)?.mark_lost(&self.source)?;
         }
         if let Some(store) = self.store.take() {
             store.close()?;
         }
-        if let Some(spool) = self.shared.output().spool.take() {
-            spool.remove()?;
-        }
+        let spool = self.shared.output().spool.take();
+        spool.map_or(Ok(()), OwnSpool::remove)?;
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ mod event_text;
 mod events_file;
 mod options;
 mod output;
+mod own_spool;
 mod record;
 mod signal;
 

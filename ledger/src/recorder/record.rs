@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use counterproof_artifact::with_causes;
+
 use super::drain::{Drain, Drained};
 use super::event_text::EventText;
 use super::events_file::EventsFile;
-use super::output::{Finished, Output};
+use super::output::{Finished, Losses, Output};
+use super::own_spool::OwnSpool;
 use super::signal::Signal;
 use super::{RecordError, RecorderOptions};
 use crate::event::EventBody;
@@ -60,8 +63,9 @@ impl Recorder {
             spool_path: None,
             events,
             limits,
-            drained: 0,
             seq: 0,
+            recorded: 0,
+            losses: Losses::default(),
             has_ended: false,
             is_closed: false,
             drops_previews: false,
@@ -72,7 +76,7 @@ impl Recorder {
             return Ok(Self { shared: Arc::new(Shared::new(output)), thread: None });
         };
         let folder = SpoolFolder::new(ledger.spool_folder(&state));
-        output.spool = Some(folder.lock(&source)?);
+        output.spool = Some(OwnSpool::create(folder.clone(), source.clone())?);
         output.spool_path = Some(folder.file(&source).path().to_owned());
         Self::with_thread(output, ledger, folder, source)
     }
@@ -111,19 +115,25 @@ impl Recorder {
         let ended = self.end_thread(limit);
         let mut output = self.shared.output();
         let left_bytes = output.backlog();
-        let store_error = match ended {
-            Some(drained) => {
-                // Unlocks the file, from which other processes move the events then.
-                output.spool = None;
-                drained.error
-            }
+        let mut left_in = output.spool_path.clone().filter(|_| left_bytes > 0);
+        let mut store_error = match &ended {
+            Some(drained) => drained.error.clone(),
             None => Some(format!("the database did not answer within {} ms", limit.as_millis())),
         };
+        if left_bytes > 0
+            && let Err(error) = output.restore_spool()
+        {
+            (left_in, store_error) = (None, Some(with_causes(&error)));
+        }
+        if ended.is_some() {
+            // Unlocks the file, from which other processes move the events then.
+            output.spool = None;
+        }
         Ok(Finished {
-            events: output.seq,
+            events: output.recorded,
             dropped_previews: output.dropped_previews,
             left_bytes,
-            left_in: output.spool_path.clone().filter(|_| left_bytes > 0),
+            left_in,
             store_error: store_error.filter(|_| left_bytes > 0),
             events_file_error: output.events_file_error.take(),
         })

@@ -1,9 +1,12 @@
 //! A batch of lines, which is one transaction of the store.
 
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::line_log::{Line, LineReader, LogError};
+use counterproof_store::write;
 
-use crate::line::{EventLine, LineError};
-use crate::store::{Appended, EventStore, StoreError};
+use super::SpoolError;
+use crate::line::EventLine;
+use crate::store::{Appended, EventStore};
 
 /// Largest number of events of a batch. A batch costs one sync of the disk, which thousands of events hide.
 const MAX_EVENTS: usize = 1000;
@@ -15,41 +18,49 @@ const MAX_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct SpoolBatch {
     lines: Vec<Line>,
+    start: u64,
     /// The offset after the last line.
     pub(crate) end: u64,
 }
 
 impl SpoolBatch {
-    /// Reads the next lines that end before the offset `until`.
+    /// Reads the next lines that end before the offset `until`. Bytes after it may be a part of a line that is cut off again.
     pub(crate) fn read(reader: &mut LineReader, until: u64) -> Result<Self, LogError> {
+        let start = reader.offset();
         let mut lines = Vec::new();
         let mut bytes = 0;
+        reader.set_end(until);
         while reader.offset() < until && lines.len() < MAX_EVENTS && bytes < MAX_BYTES {
             let Some(line) = reader.next_line()? else { break };
             bytes += line.bytes.len();
             lines.push(line);
         }
-        Ok(Self { lines, end: reader.offset() })
+        Ok(Self { lines, start, end: reader.offset() })
     }
 
-    /// Returns true if there are no lines.
+    /// Returns true if nothing was read.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.end == self.start
     }
 
-    /// Adds the events to a store. Passes invalid lines to `rejected`.
-    pub(crate) fn append_to(
-        &self,
-        store: &mut dyn EventStore,
-        mut rejected: impl FnMut(&Line, LineError),
-    ) -> Result<Appended, StoreError> {
+    /// Adds the events to a store. Invalid lines are set aside in a file next to the spool file. Returns their number,
+    /// too.
+    pub(crate) fn move_to(&self, store: &mut dyn EventStore, spool: &Utf8Path) -> Result<(Appended, u64), SpoolError> {
         let mut events = Vec::with_capacity(self.lines.len());
-        for line in &self.lines {
-            match EventLine::parse(&line.bytes) {
-                Ok(event) => events.push(event),
-                Err(error) => rejected(line, error),
+        let (mut rejected, mut count) = (Vec::new(), 0);
+        for line in self.lines.iter().filter(|line| !line.bytes.is_empty()) {
+            if let Ok(event) = EventLine::parse(&line.bytes) {
+                events.push(event);
+                continue;
             }
+            rejected.extend_from_slice(&line.bytes);
+            rejected.push(b'\n');
+            count += 1;
         }
-        store.append(&events)
+        let appended = store.append(&events)?;
+        if count > 0 {
+            write::append(&Utf8PathBuf::from(format!("{spool}.rejected")), &rejected)?;
+        }
+        Ok((appended, count))
     }
 }

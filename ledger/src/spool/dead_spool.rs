@@ -1,8 +1,6 @@
 //! A spool file that a process has left behind.
 
-use camino::Utf8PathBuf;
 use counterproof_store::line_log::{LineLog, LineReader, LineWriter};
-use counterproof_store::write;
 
 use super::folder::is_whole;
 use super::{SpoolBatch, SpoolError, SpoolFolder};
@@ -45,15 +43,8 @@ impl DeadSpool {
         if batch.is_empty() {
             return self.finish(store).map(|step| (None, step));
         }
-        let mut rejected = Vec::new();
-        let appended = batch.append_to(store, |line, _| {
-            rejected.extend_from_slice(&line.bytes);
-            rejected.push(b'\n');
-            self.rejected += 1;
-        })?;
-        if !rejected.is_empty() {
-            write::append(&Utf8PathBuf::from(format!("{}.rejected", self.log.path())), &rejected)?;
-        }
+        let (appended, rejected) = batch.move_to(store, self.log.path())?;
+        self.rejected += rejected;
         Ok((Some(self), Step::Moved(appended)))
     }
 

@@ -23,6 +23,12 @@ pub enum SpoolError {
     /// A spool file cannot be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A file does not have the lines that were written to it. A later attempt finds what is left of them.
+    #[error("the spool file `{path}` was changed by another program")]
+    Changed {
+        /// The file.
+        path: Utf8PathBuf,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

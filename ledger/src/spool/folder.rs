@@ -14,9 +14,6 @@ use crate::store::SourceId;
 /// The end of the names of spool files.
 const EXTENSION: &str = "jsonl";
 
-/// How long a recorder waits for a spool file that another process has locked.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
-
 /// The folder of the spool files of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpoolFolder(Utf8PathBuf);
@@ -65,11 +62,11 @@ impl SpoolFolder {
         LineLog::new(self.0.join(format!("{}.{EXTENSION}", &name[..32])))
     }
 
-    /// Locks the spool file of a source, and creates it if necessary.
-    pub(crate) fn lock(&self, source: &SourceId) -> Result<LineWriter, SpoolError> {
+    /// Locks the spool file of a source, and creates it if necessary. Waits for another process that looks at it.
+    pub(crate) fn lock(&self, source: &SourceId, wait: Duration) -> Result<LineWriter, SpoolError> {
         self.create()?;
         let log = self.file(source);
-        let writer = log.lock(&LockOptions { wait: LOCK_WAIT }, is_whole)?;
+        let writer = log.lock(&LockOptions { wait }, is_whole)?;
         // The folder is private. A file that a person moves elsewhere stays private.
         #[cfg(unix)]
         writer

@@ -11,6 +11,7 @@ use counterproof_ledger::event::{
 };
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::recorder::{BacklogLimits, EventOrigin, Recorder, RecorderOptions};
+use counterproof_ledger::store::SourceId;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
@@ -19,16 +20,24 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
 /// A folder with a ledger.
 pub(crate) struct Kit {
-    folder: tempfile::TempDir,
+    folder: Utf8PathBuf,
+    /// Removes the folder at the end.
+    _temporary: Option<tempfile::TempDir>,
 }
 
 impl Kit {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        let temporary = tempfile::tempdir().unwrap();
+        Self { folder: temporary.path().to_owned().try_into().unwrap(), _temporary: Some(temporary) }
+    }
+
+    /// Uses a folder that exists.
+    pub(crate) fn at(folder: &Utf8Path) -> Self {
+        Self { folder: folder.to_owned(), _temporary: None }
     }
 
     pub(crate) fn path(&self, name: &str) -> Utf8PathBuf {
-        Utf8Path::from_path(self.folder.path()).unwrap().join(name)
+        self.folder.join(name)
     }
 
     pub(crate) fn ledger(&self) -> Utf8PathBuf {
@@ -67,6 +76,10 @@ impl Kit {
         let Ok(entries) = self.path("state/ledger.db.spool").read_dir_utf8() else { return Vec::new() };
         entries.map(|entry| entry.unwrap().file_name().to_owned()).collect()
     }
+}
+
+pub(crate) fn source(run_id: &str, shim_id: &str) -> SourceId {
+    SourceId { run_id: run_id.to_owned(), shim_id: shim_id.to_owned() }
 }
 
 pub(crate) fn origin(run_id: &str, shim_id: &str) -> EventOrigin {

@@ -6,6 +6,7 @@ mod databases;
 mod export;
 mod killed;
 mod kit;
+mod lost_spool;
 mod recorder;
 #[cfg(unix)]
 mod server;

@@ -5,6 +5,7 @@
 //! ([`Repair`]); readers skip it.
 
 mod error;
+mod log_state;
 mod reader;
 mod repair;
 mod writer;
@@ -12,6 +13,7 @@ mod writer;
 use camino::{Utf8Path, Utf8PathBuf};
 
 pub use error::LogError;
+pub use log_state::LogState;
 pub use reader::{Line, LineReader};
 pub use repair::Repair;
 pub use writer::{LineWriter, LockOptions};

@@ -1,7 +1,7 @@
 //! Reads the lines of a log one at a time.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -17,30 +17,71 @@ pub struct Line {
     pub bytes: Vec<u8>,
 }
 
+/// Bytes that are read at once.
+const BUFFER: usize = 64 * 1024;
+
 /// An open log. Lines that are appended while it is read may or may not be seen.
 #[derive(Debug)]
 pub struct LineReader {
     path: Utf8PathBuf,
-    file: BufReader<File>,
+    section: BufReader<Section>,
     offset: u64,
     torn: u64,
 }
 
+/// The part of a file between two offsets. It has a position of its own, since a writer may share the file.
+#[derive(Debug)]
+struct Section {
+    file: File,
+    position: u64,
+    end: u64,
+}
+
+impl Read for Section {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.position)).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left);
+        let read = read_at(&self.file, &mut buffer[..length], self.position)?;
+        self.position += read as u64;
+        Ok(read)
+    }
+}
+
+/// Reads from an offset.
+#[cfg(unix)]
+pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+/// Reads from an offset.
+#[cfg(windows)]
+pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
 impl LineReader {
     pub(super) fn open(path: &Utf8Path, offset: u64) -> Result<Option<Self>, LogError> {
-        let mut file = match read_file::open(path) {
-            Ok((file, _)) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(LogError::read(path)(error)),
-        };
-        file.seek(SeekFrom::Start(offset)).map_err(LogError::read(path))?;
-        Ok(Some(Self { path: path.to_owned(), file: BufReader::with_capacity(64 * 1024, file), offset, torn: 0 }))
+        match read_file::open(path) {
+            Ok((file, _)) => Ok(Some(Self::new(path, file, offset))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(LogError::read(path)(error)),
+        }
+    }
+
+    pub(super) fn new(path: &Utf8Path, file: File, offset: u64) -> Self {
+        let section = BufReader::with_capacity(BUFFER, Section { file, position: offset, end: u64::MAX });
+        Self { path: path.to_owned(), section, offset, torn: 0 }
+    }
+
+    /// Stops before an offset, which is the end of a line. Lines that were read ahead stay, so the end never moves back.
+    pub fn set_end(&mut self, end: u64) {
+        self.section.get_mut().end = end;
     }
 
     /// Reads the next whole line. Returns `None` at the end, and before a torn last line.
     pub fn next_line(&mut self) -> Result<Option<Line>, LogError> {
         let mut bytes = Vec::new();
-        let mut limited = (&mut self.file).take(MAX_LINE_BYTES + 1);
+        let mut limited = (&mut self.section).take(MAX_LINE_BYTES + 1);
         let read = limited.read_until(b'\n', &mut bytes).map_err(LogError::read(&self.path))? as u64;
         if bytes.last() == Some(&b'\n') {
             bytes.pop();
@@ -57,7 +98,8 @@ impl LineReader {
 
     /// Reads the line at an offset that is the start of a line.
     pub fn line_at(&mut self, offset: u64) -> Result<Option<Line>, LogError> {
-        self.file.seek(SeekFrom::Start(offset)).map_err(LogError::read(&self.path))?;
+        self.section.consume(self.section.buffer().len());
+        self.section.get_mut().position = offset;
         self.offset = offset;
         self.next_line()
     }
@@ -74,6 +116,6 @@ impl LineReader {
 
     /// Returns the open file.
     pub fn file(&self) -> &File {
-        self.file.get_ref()
+        &self.section.get_ref().file
     }
 }

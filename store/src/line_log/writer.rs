@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::repair::repair;
-use super::{LogError, MAX_LINE_BYTES, Repair};
+use super::{LineReader, LogError, LogState, MAX_LINE_BYTES, Repair};
 use crate::file_lock::{Attempt, lock};
 use crate::read_file;
 use crate::write::{AtomicFile, Durability, parent_of, sync_folder};
@@ -31,9 +31,9 @@ impl Default for LockOptions {
 /// A locked log. Dropping it releases the lock; the system does so if the process dies.
 #[derive(Debug)]
 pub struct LineWriter {
-    path: Utf8PathBuf,
-    file: File,
-    length: u64,
+    pub(super) path: Utf8PathBuf,
+    pub(super) file: File,
+    pub(super) length: u64,
     repair: Option<Repair>,
 }
 
@@ -109,6 +109,12 @@ impl LineWriter {
         &self.file
     }
 
+    /// Opens the file for reading from an offset, which is the start of a line, also if it was removed.
+    pub fn read_from(&self, offset: u64) -> Result<LineReader, LogError> {
+        let file = self.file.try_clone().map_err(LogError::read(&self.path))?;
+        Ok(LineReader::new(&self.path, file, offset))
+    }
+
     /// Appends whole lines, each with its newline, and syncs them. Returns the offset of the first one. After an error the log
     /// has the same lines as before, unless the disk fails again.
     pub fn append(&mut self, lines: &[u8]) -> Result<u64, LogError> {
@@ -151,8 +157,11 @@ impl LineWriter {
         Ok(())
     }
 
-    /// Removes the file while it is locked, so that no other writer adds lines to it.
+    /// Removes the file while it is locked, so that no other writer adds lines to it. A file that took its place stays.
     pub fn remove(self) -> Result<(), LogError> {
+        if self.state() == LogState::Removed {
+            return Ok(());
+        }
         std::fs::remove_file(&self.path).map_err(LogError::write(&self.path))
     }
 

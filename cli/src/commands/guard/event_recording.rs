@@ -71,8 +71,14 @@ impl EventRecording {
                 if let Some(error) = finished.events_file_error {
                     streams.warn(with_causes(&error));
                 }
-                if let (Some(path), Some(error)) = (finished.left_in, finished.store_error) {
-                    streams.warn(format!("events wait in {path} for the ledger: {error}"));
+                match (finished.left_in, finished.store_error) {
+                    (Some(path), Some(error)) => {
+                        streams.warn(format!("events wait in {path} for the ledger: {error}"));
+                    }
+                    (None, Some(error)) => {
+                        streams.warn(format!("events are lost ({} bytes): {error}", finished.left_bytes));
+                    }
+                    (_, None) => {}
                 }
             }
             Err(error) => streams.warn(with_causes(&error)),
