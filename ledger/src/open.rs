@@ -13,7 +13,7 @@ pub fn open_or_create(location: &LedgerLocation) -> Result<Box<dyn EventStore>, 
     }
 }
 
-/// Opens a ledger that exists.
+/// Opens a ledger that exists. A SQLite file that cannot be written can be read.
 pub fn open(location: &LedgerLocation) -> Result<Box<dyn EventStore>, StoreError> {
     match location {
         LedgerLocation::SqliteFile(path) => Ok(Box::new(SqliteStore::open(path)?)),

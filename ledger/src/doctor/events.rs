@@ -3,28 +3,41 @@
 use counterproof_artifact::with_causes;
 
 use super::check::Check;
-use crate::query::{incomplete_sources, lost_runs};
-use crate::store::EventStore;
+use crate::query::{IncompleteSource, incomplete_sources, lost_runs, sources_without_calls};
+use crate::store::{EventStore, SourceId};
 
 /// Sources that are listed by name.
 const LISTED: usize = 5;
 
+/// What to do about events that the ledger lacks.
+const ADD: &str = "add the lines of their `--events` file with `ledger ingest`, if there is one";
+
 /// Checks that the ledger has all events of each source that numbers them.
 pub(super) fn complete(store: &mut dyn EventStore) -> Check {
-    let incomplete = match incomplete_sources(store) {
-        Ok(incomplete) => incomplete,
-        Err(error) => return Check::problem("events", with_causes(&error), "see the other checks"),
-    };
-    if incomplete.is_empty() {
-        return Check::well("events", "no gap in the numbers of any source");
+    match incomplete_sources(store) {
+        Ok(sources) if sources.is_empty() => Check::well("events", "no gap in the numbers of any source"),
+        Ok(sources) => Check::problem("events", format!("events are missing: {}", names(&sources)), ADD),
+        Err(error) => Check::problem("events", with_causes(&error), "see the other checks"),
     }
-    let names = incomplete
-        .iter()
-        .take(LISTED)
-        .map(|it| format!("{} of {} in run {} from {}", it.stored, it.last, it.source.run_id, it.source.shim_id));
-    let more = if incomplete.len() > LISTED { ", …" } else { "" };
-    let found = format!("events are missing: {}{more}", names.collect::<Vec<_>>().join(", "));
-    Check::problem("events", found, "add the lines of their `--events` file with `ledger ingest`, if there is one")
+}
+
+/// Checks that the ledger has the ends of as many calls as the end of each source states.
+pub(super) fn calls(store: &mut dyn EventStore) -> Check {
+    match sources_without_calls(store) {
+        Ok(sources) if sources.is_empty() => Check::well("calls", "as many as the end of each source states"),
+        Ok(sources) => Check::problem("calls", format!("ends of calls are missing: {}", names(&sources)), ADD),
+        Err(error) => Check::problem("calls", with_causes(&error), "see the other checks"),
+    }
+}
+
+fn names(sources: &[IncompleteSource]) -> String {
+    let name = |it: &IncompleteSource| {
+        let IncompleteSource { source: SourceId { run_id, shim_id }, stored, expected } = it;
+        format!("{stored} of {expected} in run {run_id} from {shim_id}")
+    };
+    let names: Vec<String> = sources.iter().take(LISTED).map(name).collect();
+    let more = if sources.len() > LISTED { ", …" } else { "" };
+    format!("{}{more}", names.join(", "))
 }
 
 /// Counts the runs of which a process was killed. This is not a problem of the ledger.

@@ -15,6 +15,7 @@ pub fn examine(location: &LedgerLocation, spool: &SpoolFolder, store: Option<&mu
             Err(error) => checks.push(Check::unusable(&error)),
         }
         checks.push(events::complete(store));
+        checks.push(events::calls(store));
         checks.push(events::lost(store));
     }
     checks.push(waiting::spools(spool));

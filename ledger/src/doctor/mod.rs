@@ -8,3 +8,4 @@ mod waiting;
 
 pub use check::Check;
 pub use examine::examine;
+pub use permissions::is_open_to_others;

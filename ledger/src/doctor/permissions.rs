@@ -1,10 +1,10 @@
 //! Checks that only the owner can read a ledger: it has previews of arguments and results.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::check::Check;
-use crate::location::LedgerLocation;
-use crate::spool::SpoolFolder;
+use crate::location::{LedgerLocation, real_path};
+use crate::spool::{SpoolFolder, SpoolState};
 
 /// The bits of a mode that let other users read or write.
 #[cfg(unix)]
@@ -14,25 +14,35 @@ const OTHERS: u32 = 0o077;
 pub(super) fn private(location: &LedgerLocation, spool: &SpoolFolder) -> Check {
     let mut paths = vec![spool.path().to_owned()];
     if let LedgerLocation::SqliteFile(path) = location {
-        paths.extend(["", "-wal", "-shm"].map(|suffix| Utf8PathBuf::from(format!("{path}{suffix}"))));
+        let path = real_path(path);
+        // Without a process that records, the other files of SQLite are those of this process, and disappear with it.
+        let suffixes: &[&str] = if has_recorder(spool) { &["", "-wal", "-shm"] } else { &[""] };
+        paths.extend(suffixes.iter().map(|suffix| Utf8PathBuf::from(format!("{path}{suffix}"))));
     }
-    let open: Vec<_> = paths.iter().filter(|path| is_open(path)).map(|path| format!("`{path}`")).collect();
-    if open.is_empty() {
+    paths.retain(|path| is_open_to_others(path));
+    if paths.is_empty() {
         return Check::well("permissions", "only the owner can read the files");
     }
-    let remedy = format!("run `chmod go-rwx {}`", paths.iter().map(|path| path.as_str()).collect::<Vec<_>>().join(" "));
-    Check::problem("permissions", format!("other users can read {}", open.join(", ")), remedy)
+    let found: Vec<_> = paths.iter().map(|path| format!("`{path}`")).collect();
+    let quoted: Vec<_> = paths.iter().map(|path| shell_words::quote(path.as_str())).collect();
+    let remedy = format!("run `chmod go-rwx -- {}`", quoted.join(" "));
+    Check::problem("permissions", format!("other users can read {}", found.join(", ")), remedy)
 }
 
+fn has_recorder(spool: &SpoolFolder) -> bool {
+    spool.waiting().is_ok_and(|files| files.iter().any(|file| file.state == SpoolState::Living))
+}
+
+/// Returns true if users other than the owner may read or write a file.
 #[cfg(unix)]
-fn is_open(path: &Utf8PathBuf) -> bool {
+pub fn is_open_to_others(path: &Utf8Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
 
     path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & OTHERS != 0)
 }
 
-/// Other systems have no such modes.
+/// Returns true if users other than the owner may read or write a file. Other systems have no such modes.
 #[cfg(not(unix))]
-fn is_open(_path: &Utf8PathBuf) -> bool {
+pub fn is_open_to_others(_path: &Utf8Path) -> bool {
     false
 }

@@ -112,6 +112,11 @@ impl<'a> EventLine<'a> {
         matches!(self.kind(), "run_start" | "run_end")
     }
 
+    /// Returns true if another event of the source states the same agent and process.
+    pub(crate) fn has_identity_of(&self, other: &EventLine<'_>) -> bool {
+        self.fields.identity() == other.fields.identity()
+    }
+
     /// Returns the row of the source of the event.
     pub(crate) fn source_row(&self) -> Row<'_> {
         source_row(&self.identity, &self.fields)

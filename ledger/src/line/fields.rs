@@ -93,6 +93,22 @@ pub(super) struct Fields<'a> {
     pub(super) policy: Option<Box<Policy<'a>>>,
 }
 
+impl Fields<'_> {
+    /// Returns the fields that are the same for all events of a source.
+    pub(super) fn identity(&self) -> ([Option<&str>; 6], Option<&str>) {
+        let source = self.source.as_ref();
+        let texts = [
+            source.and_then(|source| source.host_id.as_ref()),
+            source.and_then(|source| source.proc_id.as_ref()),
+            self.agent_id.as_ref(),
+            self.client.as_ref(),
+            self.env.as_ref(),
+            self.principal.as_ref(),
+        ];
+        (texts.map(|text| text.map(|text| &*text.0)), self.workload.map(RawValue::get))
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Source<'a> {
     #[serde(borrow)]

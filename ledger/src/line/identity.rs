@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use counterproof_artifact::Sha256Digest;
 
 use super::error::LineError;
-use super::texts::{is_id, name, parse_time};
+use super::texts::{is_id, is_time, name, parse_time};
 
 /// The fields that identify an event, as its line has them.
 pub(super) struct Head<'a> {
@@ -44,7 +44,10 @@ impl<'a> Identity<'a> {
         // A number identifies an event only within its source. Databases have signed numbers.
         let seq = seq.filter(|_| !shim_id.is_empty()).and_then(|seq| i64::try_from(seq).ok());
         let digest = seq.is_none().then(|| Sha256Digest::from_bytes(line.as_bytes()).to_string());
-        let ts = parse_time(&ts).ok_or_else(|| LineError::Time { field: "ts", value: name(&ts).into_owned() })?;
+        let ts = parse_time(&ts).ok_or_else(|| {
+            let (field, value) = ("ts", name(&ts).into_owned());
+            if is_time(&ts) { LineError::TimeRange { field, value } } else { LineError::Time { field, value } }
+        })?;
         Ok(Self { run_id, shim_id, seq, digest, kind, ts })
     }
 

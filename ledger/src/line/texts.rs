@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
 
 /// Longest id of a run, a shim or a call in bytes.
 pub(super) const MAX_ID_BYTES: usize = 256;
@@ -37,4 +38,9 @@ pub fn sortable_time(time: Timestamp) -> String {
 /// Returns a time of an event as the ledger stores it.
 pub(super) fn parse_time(text: &str) -> Option<String> {
     text.parse::<Timestamp>().ok().map(sortable_time)
+}
+
+/// Returns true if a text has the form of a time, which may be out of range.
+pub(super) fn is_time(text: &str) -> bool {
+    Pieces::parse(text).is_ok_and(|pieces| pieces.time().is_some() && pieces.offset().is_some())
 }

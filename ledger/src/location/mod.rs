@@ -1,7 +1,11 @@
 //! Where a ledger is: a SQLite file, or a PostgreSQL database.
 
 mod ledger_location;
+mod postgres_url;
+mod real_path;
 mod state_folder;
 
-pub use ledger_location::{LedgerLocation, LocationError, PostgresUrl};
+pub use ledger_location::{LedgerLocation, LocationError};
+pub use postgres_url::PostgresUrl;
+pub(crate) use real_path::real_path;
 pub use state_folder::{StateFolder, StateFolderError};

@@ -41,9 +41,11 @@ pub(super) fn connect(url: &PostgresUrl) -> Result<Client, StoreError> {
     Ok(client)
 }
 
-/// Reads a URL. The names of the server and of its certificate are always compared, as `verify-full` requires.
 fn parse(url: &PostgresUrl) -> Result<Config, StoreError> {
-    let text = url.expose().replace("sslmode=verify-full", "sslmode=require");
+    let Some(text) = url.connection_text() else {
+        let reason = "write `:`, `/`, `?`, `&`, `=` and `@` in names and passwords as `%3A`, `%2F`, `%3F`, `%26`, `%3D` and `%40`";
+        return Err(StoreError::Url { location: url.to_string(), reason: reason.to_owned() });
+    };
     text.parse().map_err(|error: postgres::Error| {
         // The error names a parameter, and never its value.
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);

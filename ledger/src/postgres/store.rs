@@ -52,6 +52,11 @@ impl PostgresStore {
 }
 
 impl EventStore for PostgresStore {
+    /// The rights of a role are not known before it uses them.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError> {
         self.write(|transaction| append(transaction, events))
     }

@@ -17,13 +17,21 @@ pub struct EventFilter {
 pub struct StoredEvent {
     /// Its number in the ledger, which grows in the order of arrival.
     pub id: i64,
+    /// Its time, as [`sortable_time`](crate::line::sortable_time) writes it.
+    pub ts: String,
+    /// Its run.
+    pub run_id: String,
+    /// Its type.
+    pub kind: String,
     /// The line, as it was written.
     pub line: String,
 }
 
+const COLUMNS: &str = "id, ts, run_id, type, line";
+
 impl EventFilter {
     pub(crate) fn query_after(&self, id: i64, limit: u32) -> Query {
-        let mut query = Query::new("SELECT id, line FROM events WHERE id > ?1").with(id);
+        let mut query = Query::new(format!("SELECT {COLUMNS} FROM events WHERE id > ?1")).with(id);
         // Not `run_id =`: with the index of runs, each page would sort all events of the run.
         for (condition, value) in [("run_id || '' =", &self.run_id), ("ts >=", &self.since)] {
             if let Some(value) = value {
@@ -68,10 +76,16 @@ pub fn last_events(store: &mut dyn EventStore, limit: u32) -> Result<Vec<StoredE
 }
 
 pub(crate) fn last_events_query(limit: u32) -> Query {
-    Query::new("SELECT id, line FROM events ORDER BY id DESC LIMIT ?1").with(u64::from(limit))
+    Query::new(format!("SELECT {COLUMNS} FROM events ORDER BY id DESC LIMIT ?1")).with(u64::from(limit))
 }
 
 fn event(row: Row<'static>) -> StoredEvent {
     let mut fields = Fields::new(row);
-    StoredEvent { id: fields.integer().unwrap_or_default(), line: fields.required() }
+    StoredEvent {
+        id: fields.integer().unwrap_or_default(),
+        ts: fields.required(),
+        run_id: fields.required(),
+        kind: fields.required(),
+        line: fields.required(),
+    }
 }

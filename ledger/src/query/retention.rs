@@ -16,10 +16,12 @@ pub struct Prunable {
     pub run_id: String,
     /// The time of its last event.
     pub last_event_at: String,
+    /// True if a process of the run has not ended, and is not known to have died.
+    pub is_open: bool,
 }
 
 pub(crate) fn prunable_query(before: &str) -> Query {
-    let text = "SELECT run_id, last_event_at FROM runs WHERE last_event_at < ?1 ORDER BY last_event_at";
+    let text = "SELECT run_id, last_event_at, status FROM runs WHERE last_event_at < ?1 ORDER BY last_event_at";
     Query::new(text).with(before)
 }
 
@@ -27,7 +29,8 @@ pub(crate) fn prunable_query(before: &str) -> Query {
 pub fn prunable_runs(store: &mut dyn EventStore, before: &str) -> Result<Vec<Prunable>, StoreError> {
     let prunable = |row| {
         let mut fields = Fields::new(row);
-        Prunable { run_id: fields.required(), last_event_at: fields.required() }
+        // A run that has ended, or that was lost, has a status, which may be empty.
+        Prunable { run_id: fields.required(), last_event_at: fields.required(), is_open: fields.text().is_none() }
     };
     Ok(store.select(&prunable_query(before))?.into_iter().map(prunable).collect())
 }

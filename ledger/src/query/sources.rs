@@ -3,15 +3,15 @@
 use super::fields::Fields;
 use crate::store::{EventStore, Query, SourceId, StoreError};
 
-/// A source of which the ledger does not have all events.
+/// A source of which the ledger does not have all events, or all ends of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncompleteSource {
     /// The source.
     pub source: SourceId,
-    /// Number of its events in the ledger.
+    /// How many the ledger has.
     pub stored: u64,
-    /// The number of its last event in the ledger.
-    pub last: u64,
+    /// How many the source had.
+    pub expected: u64,
 }
 
 pub(crate) fn open_sources_query() -> Query {
@@ -38,19 +38,41 @@ pub(crate) fn lost_runs_query() -> Query {
 }
 
 pub(crate) fn incomplete_sources_query() -> Query {
-    Query::new(
-        "SELECT run_id, shim_id, stored, max_seq FROM (SELECT run_id, shim_id, max_seq, (SELECT count(*) FROM events \
-         AS e WHERE e.run_id = s.run_id AND e.shim_id = s.shim_id AND e.seq IS NOT NULL) AS stored FROM run_sources AS \
-         s WHERE max_seq IS NOT NULL) AS counted WHERE stored <> max_seq ORDER BY run_id, shim_id",
-    )
+    // Nothing is added to a number, since the largest one has no successor.
+    let is_from_zero = "CASE WHEN first = 0 THEN 1 ELSE 0 END";
+    Query::new(format!(
+        "SELECT run_id, shim_id, stored, first, max_seq FROM (SELECT run_id, shim_id, max_seq, (SELECT count(*) FROM \
+         events AS e WHERE e.run_id = s.run_id AND e.shim_id = s.shim_id AND e.seq IS NOT NULL) AS stored, (SELECT \
+         min(e.seq) FROM events AS e WHERE e.run_id = s.run_id AND e.shim_id = s.shim_id) AS first FROM run_sources AS \
+         s WHERE max_seq IS NOT NULL) AS counted WHERE stored - {is_from_zero} <> max_seq ORDER BY run_id, shim_id"
+    ))
 }
 
-/// Returns the sources that numbered their events, and of which the ledger lacks some.
+/// Returns the sources that numbered their events, from 1 or from 0, and of which the ledger lacks some.
 pub fn incomplete_sources(store: &mut dyn EventStore) -> Result<Vec<IncompleteSource>, StoreError> {
     let incomplete = |row| {
         let mut fields = Fields::new(row);
         let source = SourceId { run_id: fields.required(), shim_id: fields.required() };
-        IncompleteSource { source, stored: fields.count(), last: fields.count() }
+        let (stored, first, last) = (fields.count(), fields.count(), fields.count());
+        IncompleteSource { source, stored, expected: last.saturating_add(u64::from(first == 0)) }
     };
     Ok(store.select(&incomplete_sources_query())?.into_iter().map(incomplete).collect())
+}
+
+pub(crate) fn sources_without_calls_query() -> Query {
+    Query::new(
+        "SELECT run_id, shim_id, ends, calls_total FROM (SELECT run_id, shim_id, calls_total, (SELECT count(*) FROM \
+         events AS e WHERE e.run_id = s.run_id AND e.shim_id = s.shim_id AND e.type = 'tool_call_end') AS ends FROM \
+         run_sources AS s WHERE calls_total IS NOT NULL) AS counted WHERE ends < calls_total ORDER BY run_id, shim_id",
+    )
+}
+
+/// Returns the sources whose end states more calls than the ledger has ends of calls.
+pub fn sources_without_calls(store: &mut dyn EventStore) -> Result<Vec<IncompleteSource>, StoreError> {
+    let incomplete = |row| {
+        let mut fields = Fields::new(row);
+        let source = SourceId { run_id: fields.required(), shim_id: fields.required() };
+        IncompleteSource { source, stored: fields.count(), expected: fields.count() }
+    };
+    Ok(store.select(&sources_without_calls_query())?.into_iter().map(incomplete).collect())
 }

@@ -2,14 +2,21 @@
 
 use rusqlite::{Connection, Result};
 
+use super::database::Access;
 use crate::store::Diagnosis;
 use crate::tables::SCHEMA_VERSION;
 
 /// Findings of the integrity check that are listed.
 const LISTED: usize = 5;
 
-pub(super) fn diagnose(connection: &Connection) -> Result<Vec<Diagnosis>> {
-    Ok(vec![integrity(connection)?, journal_mode(connection)?, schema_version(connection)?])
+pub(super) fn diagnose(connection: &Connection, access: Access) -> Result<Vec<Diagnosis>> {
+    let mut found = vec![integrity(connection)?];
+    // Only writers depend on the mode, and a protected file is read in another one.
+    if access == Access::ReadWrite {
+        found.push(journal_mode(connection)?);
+    }
+    found.push(schema_version(connection)?);
+    Ok(found)
 }
 
 fn integrity(connection: &Connection) -> Result<Diagnosis> {

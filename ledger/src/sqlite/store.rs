@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::append::{Statements, read};
-use super::database::{BUSY, open, open_or_create};
+use super::database::{Access, BUSY, open, open_or_create};
 use super::diagnosis::diagnose;
 use super::file_identity::FileIdentity;
 use crate::line::EventLine;
@@ -19,25 +19,27 @@ pub struct SqliteStore {
     connection: Connection,
     statements: Statements,
     identity: FileIdentity,
+    access: Access,
 }
 
 impl SqliteStore {
     /// Opens a ledger, and creates it with its folder where it does not exist.
     pub fn open_or_create(path: &Utf8Path) -> Result<Self, StoreError> {
-        Ok(Self::new(path, open_or_create(path)?))
+        Ok(Self::new(path, open_or_create(path)?, Access::ReadWrite))
     }
 
-    /// Opens a ledger that exists.
+    /// Opens a ledger that exists. If it cannot be written, it can be read.
     pub fn open(path: &Utf8Path) -> Result<Self, StoreError> {
         if !path.exists() {
             return Err(StoreError::Missing { location: path.to_string() });
         }
-        Ok(Self::new(path, open(path)?))
+        let (connection, access) = open(path)?;
+        Ok(Self::new(path, connection, access))
     }
 
-    fn new(path: &Utf8Path, connection: Connection) -> Self {
+    fn new(path: &Utf8Path, connection: Connection, access: Access) -> Self {
         let identity = FileIdentity::of(path);
-        Self { path: path.to_owned(), connection, statements: Statements::new(), identity }
+        Self { path: path.to_owned(), connection, statements: Statements::new(), identity, access }
     }
 
     fn in_transaction<T>(
@@ -65,6 +67,10 @@ impl SqliteStore {
 }
 
 impl EventStore for SqliteStore {
+    fn is_read_only(&self) -> bool {
+        self.access == Access::ReadOnly
+    }
+
     fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError> {
         self.in_transaction(|connection, statements| statements.append(connection, events))
     }
@@ -105,7 +111,7 @@ impl EventStore for SqliteStore {
     }
 
     fn diagnose(&mut self) -> Result<Vec<Diagnosis>, StoreError> {
-        diagnose(&self.connection).map_err(StoreError::sqlite(&self.path))
+        diagnose(&self.connection, self.access).map_err(StoreError::sqlite(&self.path))
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {

@@ -18,6 +18,8 @@ struct SourceEvents<'a> {
     newest: &'a EventLine<'a>,
     last: &'a EventLine<'a>,
     starts_and_ends: Vec<&'a EventLine<'a>>,
+    /// Events whose identity is not that of the event before. All events of a process state the same one.
+    identities: Vec<&'a EventLine<'a>>,
 }
 
 impl<'a> BatchRows<'a> {
@@ -63,7 +65,11 @@ fn source_events<'a>(events: &[&'a EventLine<'a>]) -> BTreeMap<(&'a str, &'a str
             newest: event,
             last: event,
             starts_and_ends: Vec::new(),
+            identities: vec![event],
         });
+        if source.identities.last().is_none_or(|last| !event.has_identity_of(last)) {
+            source.identities.push(event);
+        }
         if event.order() < source.first.order() {
             source.first = event;
         }
@@ -82,6 +88,7 @@ fn source_events<'a>(events: &[&'a EventLine<'a>]) -> BTreeMap<(&'a str, &'a str
 
 impl<'a> SourceEvents<'a> {
     fn rows(self) -> impl Iterator<Item = Row<'a>> {
-        [self.first, self.newest, self.last].into_iter().chain(self.starts_and_ends).map(EventLine::source_row)
+        let events = [self.first, self.newest, self.last].into_iter().chain(self.starts_and_ends);
+        events.chain(self.identities).map(EventLine::source_row)
     }
 }

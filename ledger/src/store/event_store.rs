@@ -7,6 +7,9 @@ use crate::line::EventLine;
 ///
 /// A store has one connection, and its calls are not concurrent. Several processes can have a store of the same database each.
 pub trait EventStore: Send {
+    /// Returns true if the ledger can be read and not be written, because its files are protected.
+    fn is_read_only(&self) -> bool;
+
     /// Adds events in one transaction, and makes them durable. Events that the store has are skipped.
     fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError>;
 

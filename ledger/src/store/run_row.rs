@@ -5,12 +5,17 @@ use crate::tables::{Cell, RUN_SOURCES, RUNS, Row};
 /// The status of a run whose process was killed.
 pub(crate) const LOST_STATUS: &str = "FAILED";
 
+/// How the guard writes an identity that no one has stated.
+const UNKNOWN: &str = "unknown";
+
 /// Computes the row of a run from the rows of its sources. A run without sources has no row.
 ///
 /// The run has ended when all sources have ended, and its status is their worst one. A source whose process was killed counts as failed
-/// and leaves the end of the run open. The identity of the run is that of the source whose first event is the earliest.
+/// and leaves the end of the run open. The identity of the run is that of the earliest source which states it.
 pub(crate) fn run_row<'a>(sources: &'a [Row<'_>]) -> Option<Row<'a>> {
-    let first = sources.iter().min_by_key(|source| source.get(&RUN_SOURCES, "first_event"))?;
+    let mut by_start: Vec<&Row<'_>> = sources.iter().collect();
+    by_start.sort_by_key(|source| source.get(&RUN_SOURCES, "first_event"));
+    let run_id = by_start.first()?.get(&RUN_SOURCES, "run_id").borrow();
     let known = |name: &'static str| {
         sources.iter().map(move |source| source.get(&RUN_SOURCES, name)).filter(|it| **it != Cell::Null)
     };
@@ -18,11 +23,15 @@ pub(crate) fn run_row<'a>(sources: &'a [Row<'_>]) -> Option<Row<'a>> {
     let closed = sources.iter().all(is_closed);
     let worst = sources.iter().map(status).max_by_key(|status| (severity(status), *status));
     let ended_at = known("ended_at").max().filter(|_| sources.iter().all(has_ended));
-    let of_first = |name: &'static str| first.get(&RUN_SOURCES, name).borrow();
+    let of_first = |name: &'static str| {
+        let stated = by_start.iter().map(|source| source.get(&RUN_SOURCES, name)).filter(|it| **it != Cell::Null);
+        let known = stated.clone().find(|it| it.as_text() != Some(UNKNOWN));
+        known.or(stated.clone().next()).map(Cell::borrow).into()
+    };
     Some(Row::new(
         &RUNS,
         [
-            of_first("run_id"),
+            run_id,
             of_first("agent_id"),
             of_first("client"),
             of_first("env"),

@@ -1,6 +1,6 @@
 //! The tables and indexes. docs/ledger.md describes them for people who query the database themselves.
 
-use super::table::Merge::{Bits, First, Key, Max, Min, Replace};
+use super::table::Merge::{Bits, Key, Max, Min, Replace};
 use super::table::{Column, Index, Table};
 
 /// Changes with the tables and with the meaning of their columns.
@@ -14,13 +14,13 @@ pub(crate) const RUN_SOURCES: Table = Table {
         Column::text("shim_id", Key),
         Column::text("first_event", Min),
         Column::text("last_event_at", Max),
-        Column::text("host_id", First),
-        Column::text("proc_id", First),
-        Column::text("agent_id", First),
-        Column::text("client", First),
-        Column::text("env", First),
-        Column::text("principal", First),
-        Column::text("workload_json", First),
+        Column::text("host_id", Min),
+        Column::text("proc_id", Min),
+        Column::text("agent_id", Min),
+        Column::text("client", Min),
+        Column::text("env", Min),
+        Column::text("principal", Min),
+        Column::text("workload_json", Min),
         Column::text("started_at", Min),
         Column::text("ended_at", Max),
         Column::text("status", Min),
@@ -39,7 +39,6 @@ pub(crate) const RUN_SOURCES: Table = Table {
         Column::integer("is_lost", Max),
     ],
     key: 2,
-    order: 2,
 };
 
 /// The runs: what their sources have in common.
@@ -59,7 +58,6 @@ pub(crate) const RUNS: Table = Table {
         Column::text("metadata_json", Replace),
     ],
     key: 1,
-    order: 0,
 };
 
 /// The tool calls.
@@ -86,7 +84,6 @@ pub(crate) const TOOL_CALLS: Table = Table {
         Column::text("created_at", Min),
     ],
     key: 2,
-    order: 0,
 };
 
 /// The previews of arguments and results.
@@ -100,7 +97,6 @@ pub(crate) const PREVIEWS: Table = Table {
         Column::integer("redaction_flags", Bits),
     ],
     key: 2,
-    order: 0,
 };
 
 /// The hints that agents received.
@@ -115,7 +111,6 @@ pub(crate) const HINTS: Table = Table {
         Column::text("created_at", Min),
     ],
     key: 2,
-    order: 0,
 };
 
 /// The policies that decided.
@@ -130,7 +125,6 @@ pub(crate) const POLICY_VERSIONS: Table = Table {
         Column::text("created_at", Min),
     ],
     key: 3,
-    order: 0,
 };
 
 /// The tables that are filled by merging rows.

@@ -43,15 +43,13 @@ impl<'a> Row<'a> {
 
     /// Adds the values of another row with the same key.
     pub(crate) fn merge(&mut self, table: &Table, other: Row<'a>) {
-        let is_first = other.0[table.order] < self.0[table.order];
         for ((mine, theirs), column) in self.0.iter_mut().zip(other.0).zip(table.columns) {
             match column.merge {
-                Merge::First if is_first => *mine = theirs,
                 Merge::Replace => *mine = theirs,
                 Merge::Min if *mine == Cell::Null || theirs != Cell::Null && theirs < *mine => *mine = theirs,
                 // No value is smaller than any value.
                 Merge::Max if theirs > *mine => *mine = theirs,
-                Merge::Key | Merge::First | Merge::Min | Merge::Max => {}
+                Merge::Key | Merge::Min | Merge::Max => {}
                 Merge::Bits => {
                     let bits = mine.as_integer().unwrap_or(0) | theirs.as_integer().unwrap_or(0);
                     *mine = Cell::Integer(bits);

@@ -69,9 +69,7 @@ pub(crate) fn create_index(index: &Index) -> String {
 
 /// Returns the end of an `INSERT` statement: how a new row is merged into the one with the same key.
 pub(crate) fn on_conflict(table: &Table, dialect: Dialect) -> String {
-    let order = table.columns[table.order].name;
-    let updates: Vec<_> =
-        table.columns[table.key..].iter().map(|column| update(table.name, column, order, dialect)).collect();
+    let updates: Vec<_> = table.columns[table.key..].iter().map(|column| update(table.name, column, dialect)).collect();
     let key = table.key_names();
     if updates.is_empty() {
         return format!("ON CONFLICT ({key}) DO NOTHING");
@@ -79,7 +77,7 @@ pub(crate) fn on_conflict(table: &Table, dialect: Dialect) -> String {
     format!("ON CONFLICT ({key}) DO UPDATE SET {}", updates.join(", "))
 }
 
-fn update(table: &str, column: &Column, order: &str, dialect: Dialect) -> String {
+fn update(table: &str, column: &Column, dialect: Dialect) -> String {
     let name = column.name;
     let (old, new) = (format!("{table}.{name}"), format!("excluded.{name}"));
     let extreme = |sqlite: &str, postgres: &str| match dialect {
@@ -91,7 +89,6 @@ fn update(table: &str, column: &Column, order: &str, dialect: Dialect) -> String
         Merge::Key | Merge::Replace => new,
         Merge::Min => extreme("min", "LEAST"),
         Merge::Max => extreme("max", "GREATEST"),
-        Merge::First => format!("CASE WHEN excluded.{order} < {table}.{order} THEN {new} ELSE {old} END"),
         Merge::Bits => format!("coalesce({old}, 0) | coalesce({new}, 0)"),
     };
     format!("{name} = {value}")

@@ -9,8 +9,6 @@ pub(crate) struct Table {
     pub(crate) columns: &'static [Column],
     /// Number of columns of the key.
     pub(crate) key: usize,
-    /// The column that decides which row is the first one, for [`Merge::First`].
-    pub(crate) order: usize,
 }
 
 /// A column of a table.
@@ -42,8 +40,6 @@ pub(crate) enum Merge {
     Min,
     /// The larger value.
     Max,
-    /// The value of the row whose order column is smaller, also if it is `NULL`.
-    First,
     /// All bits of both numbers.
     Bits,
     /// The new value, also if it is `NULL`: the column is computed anew.

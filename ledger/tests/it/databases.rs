@@ -4,7 +4,7 @@ use counterproof_ledger::line::EventLine;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::query::{
     CallFilter, EventFilter, RunFilter, RunState, calls, events_after, events_of_run, incomplete_sources, last_events,
-    lost_runs, open_sources, prunable_runs, prune_runs, runs,
+    lost_runs, open_sources, prunable_runs, prune_runs, runs, sources_without_calls,
 };
 use counterproof_ledger::store::{Appended, EventStore, SourceId, StoreError};
 use proptest::prelude::*;
@@ -53,6 +53,10 @@ in_both_databases!(
     a_ledger_is_not_created_by_opening_it,
     led_001_ten_thousand_events_are_counted_right,
     a_reader_that_follows_sees_the_events_of_all_writers,
+    known_values_count_before_missing_ones,
+    gaps_are_found_whether_numbers_start_at_zero_or_one,
+    calls_whose_end_is_not_stored_are_found,
+    runs_that_have_not_ended_are_marked,
 );
 
 /// An event of a source with a number.
@@ -135,6 +139,9 @@ fn the_tables_do_not_depend_on_the_order_of_events(location: &LedgerLocation) {
     let mut lines = source("r1", "s1", 4, "CANCELLED");
     lines.extend(source("r1", "s2", 3, "TERMINATED"));
     lines.extend(source("r2", "s3", 2, "SUCCEEDED"));
+    // Events of a source with different identities, and with none.
+    lines.push(event("r1", "s1", 0, "x", &json!({"agent_id": 5})));
+    lines.push(event("r1", "s2", 90, "x", &json!({"agent_id": "b", "env": "dev", "client": null})));
     // Two events of one call that contradict each other, and an event without a number.
     lines.push(event("r2", "s9", 1, "tool_call_end", &json!({"call": call("s3-0", "other"), "status": "TIMEOUT"})));
     lines.push(
@@ -162,6 +169,62 @@ fn the_tables_do_not_depend_on_the_order_of_events(location: &LedgerLocation) {
         Ok(())
     });
     tested.unwrap();
+}
+
+fn known_values_count_before_missing_ones(location: &LedgerLocation) {
+    let mut store = create(location);
+    let identity = |store: &mut dyn EventStore, run: &str| {
+        let found = runs(store, &RunFilter { run_id: Some(run.to_owned()), since: None, limit: 1 }).unwrap();
+        (found[0].agent_id.clone(), found[0].client.clone(), found[0].principal.clone())
+    };
+    let text = |text: &str| Some(text.to_owned());
+    // The first event of the source has fields of an unexpected type.
+    append(store.as_mut(), &[event("r1", "s1", 0, "x", &json!({"agent_id": 5}))]);
+    append(store.as_mut(), &source("r1", "s1", 1, "SUCCEEDED"));
+    assert_eq!(identity(store.as_mut(), "r1"), (text("a"), text("codex"), None));
+    // The first source states less than the second one.
+    let unknown = json!({"agent_id": "unknown", "client": null, "env": null});
+    append(store.as_mut(), &[event("r2", "s1", 1, "x", &unknown)]);
+    assert_eq!(identity(store.as_mut(), "r2"), (text("unknown"), None, None));
+    append(store.as_mut(), &[event("r2", "s2", 2, "x", &json!({"principal": "ada"}))]);
+    assert_eq!(identity(store.as_mut(), "r2"), (text("a"), text("codex"), text("ada")));
+}
+
+fn gaps_are_found_whether_numbers_start_at_zero_or_one(location: &LedgerLocation) {
+    let mut store = create(location);
+    for (shim, numbers) in
+        [("a", vec![0, 1, 2]), ("b", vec![1, 2]), ("c", vec![0, 2]), ("d", vec![2, 3]), ("e", vec![i64::MAX as u64])]
+    {
+        let lines: Vec<_> = numbers.into_iter().map(|seq| event("r1", shim, seq, "x", &json!({}))).collect();
+        append(store.as_mut(), &lines);
+    }
+    let found = incomplete_sources(store.as_mut()).unwrap();
+    let found: Vec<_> = found.iter().map(|it| (it.source.shim_id.as_str(), it.stored, it.expected)).collect();
+    assert_eq!(found, [("c", 2, 3), ("d", 2, 3), ("e", 1, i64::MAX as u64)]);
+}
+
+fn calls_whose_end_is_not_stored_are_found(location: &LedgerLocation) {
+    let mut store = create(location);
+    append(store.as_mut(), &source("r1", "s1", 3, "SUCCEEDED"));
+    let mut lines = source("r1", "s2", 3, "SUCCEEDED");
+    lines.retain(|line| !line.contains("s2-1"));
+    append(store.as_mut(), &lines);
+    let found = sources_without_calls(store.as_mut()).unwrap();
+    let found: Vec<_> = found.iter().map(|it| (it.source.shim_id.as_str(), it.stored, it.expected)).collect();
+    assert_eq!(found, [("s2", 2, 3)]);
+}
+
+fn runs_that_have_not_ended_are_marked(location: &LedgerLocation) {
+    let mut store = create(location);
+    let lines = source("open", "s1", 1, "SUCCEEDED");
+    append(store.as_mut(), &source("ended", "s1", 1, "SUCCEEDED"));
+    append(store.as_mut(), &lines[..lines.len() - 1]);
+    append(store.as_mut(), &source("lost", "s1", 1, "SUCCEEDED")[..2]);
+    store.mark_lost(&crate::kit::source("lost", "s1")).unwrap();
+    let mut found: Vec<_> =
+        prunable_runs(store.as_mut(), "9").unwrap().into_iter().map(|run| (run.run_id, run.is_open)).collect();
+    found.sort();
+    assert_eq!(found, [("ended".to_owned(), false), ("lost".to_owned(), false), ("open".to_owned(), true)]);
 }
 
 fn odd_events_are_stored_without_loss(location: &LedgerLocation) {
@@ -238,7 +301,7 @@ fn a_lost_source_fails_its_run_unless_it_has_ended(location: &LedgerLocation) {
     assert_eq!(lost_runs(store.as_mut()).unwrap(), 0);
     append(store.as_mut(), &[event("r1", "s1", 99, "x", &json!({}))]);
     let incomplete = incomplete_sources(store.as_mut()).unwrap();
-    assert_eq!((incomplete[0].stored, incomplete[0].last, &incomplete[0].source), (6, 99, &lost));
+    assert_eq!((incomplete[0].stored, incomplete[0].expected, &incomplete[0].source), (6, 99, &lost));
 }
 
 fn calls_are_found_by_their_fields(location: &LedgerLocation) {

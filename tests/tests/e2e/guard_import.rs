@@ -145,6 +145,25 @@ fn the_running_program_is_the_shim_unless_another_one_is_named() {
 }
 
 #[test]
+fn no_form_of_a_password_reaches_the_configuration_of_a_client() {
+    let sandbox = sandbox().with_file("mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}");
+    let before = std::fs::read_to_string(sandbox.path("mcp.json")).unwrap();
+    for url in [
+        "postgres://ada:hunter2@db/calls",
+        "postgres://ada:hunter2?x@db/calls",
+        "postgres://db/calls?password=hunter2",
+        "postgres://ada@db/calls?password=hun@ter2",
+        "postgres://ada@db/calls?pass%77ord=hunter2",
+        "postgres://ada@db/calls?sslpassword=hunter2",
+    ] {
+        let finished = run(&sandbox, &["import", "cursor", "--config", "mcp.json", "--ledger", url]);
+        let text = finished.to_string();
+        assert!(finished.code == Some(2) && text.contains("has a password") && !text.contains("ter2"), "{url}: {text}");
+        assert_eq!(std::fs::read_to_string(sandbox.path("mcp.json")).unwrap(), before, "{url}");
+    }
+}
+
+#[test]
 fn nothing_is_imported_with_wrong_arguments() {
     let sandbox = sandbox().with_file("bad.yaml", "mode: [").with_file("bad.json", "{\"mcpServers\": {\"a\": {},}");
     let outputs = [

@@ -2,11 +2,11 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use counterproof_store::write::{Durability, write};
-use counterproof_tests::{Finished, Sandbox};
+use counterproof_tests::{Finished, Sandbox, UNSHARE, program};
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -138,6 +138,7 @@ started_at                run_id  agent    client   env      principal  workload
 fn ingest_names_invalid_lines_and_adds_the_others_once() {
     let sandbox = sandbox();
     let lines = "{\"type\":\"a\"}\n\nnonsense\n".to_owned() + &event("r9", "new_type", "yesterday", &json!({}));
+    let lines = lines + &event("r9", "new_type", "9999-12-31T23:59:59Z", &json!({}));
     let sandbox =
         sandbox.with_file("odd.jsonl", &(lines + &event("r9", "new_type", "2026-03-01T00:00:00Z", &json!({}))));
     assert_snapshot!(sandbox.run(["ledger", "ingest", "odd.jsonl"]), @r##"
@@ -148,7 +149,8 @@ ledger.db: 1 events added, 0 skipped
 odd.jsonl:1: missing field `ts` at column 12
 odd.jsonl:3: expected ident at column 2
 odd.jsonl:4: field `ts`: `yesterday` is not an RFC 3339 time
-error: invalid lines: 3
+odd.jsonl:5: field `ts`: the time `9999-12-31T23:59:59Z` is out of range; the latest one is 9999-12-30T22:00:00.999999999Z
+error: invalid lines: 4
 hint: correct them and add the file again; events that are in the ledger are skipped
     "##);
     assert_snapshot!(sandbox.run(["ledger", "ingest", "odd.jsonl", "--json"]), @r##"
@@ -158,13 +160,14 @@ exit code: 1
   "added": 0,
   "already_stored": 1,
   "without_rows": 0,
-  "invalid_lines": 3
+  "invalid_lines": 4
 }
 --- stderr
 odd.jsonl:1: missing field `ts` at column 12
 odd.jsonl:3: expected ident at column 2
 odd.jsonl:4: field `ts`: `yesterday` is not an RFC 3339 time
-error: invalid lines: 3
+odd.jsonl:5: field `ts`: the time `9999-12-31T23:59:59Z` is out of range; the latest one is 9999-12-30T22:00:00.999999999Z
+error: invalid lines: 4
 hint: correct them and add the file again; events that are in the ledger are skipped
     "##);
     assert_eq!(sandbox.run(["ledger", "ingest", "missing.jsonl"]).code, Some(3));
@@ -197,13 +200,14 @@ exit code: 0
 --- stdout
 run_id  last_event_at
 r1      2026-01-31T12:00:04.000Z
-r2      2026-02-01T12:00:01.000Z
+--- stderr
+runs that have not ended stay: 1; `--include-open` deletes them too
     "##);
     let recent =
         event("r3", "tool_call_start", &jiff::Timestamp::now().to_string(), &json!({"call": {"call_id": "c9"}}));
     let sandbox = sandbox.with_file("recent.jsonl", &recent);
     sandbox.run(["ledger", "ingest", "recent.jsonl"]);
-    assert_snapshot!(sandbox.run(["ledger", "prune", "--older-than", "1d", "--vacuum"]), @r##"
+    assert_snapshot!(sandbox.run(["ledger", "prune", "--older-than", "1d", "--include-open", "--vacuum"]), @r##"
 exit code: 0
 --- stdout
 runs deleted: 2
@@ -215,7 +219,12 @@ runs deleted: 2
 #[test]
 fn files_that_are_no_ledgers_are_refused_and_left_alone() {
     let sandbox = sandbox().with_file("text.db", &"text ".repeat(200));
-    assert_eq!(sandbox.run(["ledger", "query", "--ledger", "text.db"]).code, Some(3));
+    assert_snapshot!(sandbox.run(["ledger", "query", "--ledger", "text.db"]), @r##"
+exit code: 2
+--- stderr
+error: `text.db` is not a ledger: it is not a SQLite database
+hint: name another file with `--ledger`
+    "##);
     let text = std::fs::read_to_string(sandbox.path("text.db")).unwrap();
     assert_eq!(text, "text ".repeat(200));
     assert_snapshot!(sandbox.run(["ledger", "query", "--ledger", "mysql://h/d"]), @r##"
@@ -239,8 +248,9 @@ ok     integrity         ok
 ok     journal_mode      wal
 ok     schema_version    1
 ok     events            no gap in the numbers of any source
+ok     calls             as many as the end of each source states
 ok     runs_without_end  0, of which a process was killed
-ok     spool             0 files of running processes, 0 of ended ones, 0 bytes in `ledger.db.spool`
+ok     spool             0 files of running processes, 0 of ended ones, 0 bytes in `[root]/ledger.db.spool`
 ok     set_aside         no invalid lines
 ok     permissions       only the owner can read the files
     "##);
@@ -252,7 +262,12 @@ ok     permissions       only the owner can read the files
     std::fs::set_permissions(sandbox.path("ledger.db"), std::fs::Permissions::from_mode(0o644)).unwrap();
     let found = sandbox.run(["ledger", "doctor"]);
     assert_eq!(found.code, Some(1));
-    assert!(found.stdout.contains("events: add the lines") && found.stdout.contains("run `chmod go-rwx"), "{found}");
+    assert!(
+        found.stdout.contains("events: add the lines") && found.stdout.contains("run `chmod go-rwx -- "),
+        "{found}"
+    );
+    let remedy = found.stdout.lines().last().unwrap();
+    assert!(!remedy.contains("-wal") && !remedy.contains(".spool"), "only files that exist: {found}");
     // Pages of tables are overwritten.
     let mut bytes = std::fs::read(sandbox.path("ledger.db")).unwrap();
     let middle = bytes.len() / 2;
@@ -297,4 +312,117 @@ fn tail_ends_when_its_reader_has_gone() {
         assert!(number < 999, "it ends");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+#[test]
+fn an_empty_file_is_no_ledger_and_stays_empty() {
+    let sandbox = sandbox().with_file("empty.db", "");
+    for command in ["query", "runs", "tail", "export", "doctor"] {
+        let finished = sandbox.run(["ledger", command, "--ledger", "empty.db"]);
+        assert!(matches!(finished.code, Some(1 | 3)), "{finished}");
+        assert_eq!(sandbox.path("empty.db").metadata().unwrap().len(), 0, "{command}");
+    }
+    assert_eq!(sandbox.run(["ledger", "ingest", "events.jsonl", "--ledger", "empty.db"]).code, Some(0));
+}
+
+#[test]
+fn a_ledger_that_cannot_be_written_can_be_read() {
+    let sandbox = ingested();
+    let script = format!(
+        "mkdir copy && cp ledger.db copy/ && mkdir copy/ledger.db.spool && echo '{{}}' > copy/ledger.db.spool/a.jsonl && \
+         mount --bind copy copy && mount -o remount,ro,bind copy || exit 99\n\
+         for command in query runs tail export doctor; do\n\
+         {} ledger $command --ledger copy/ledger.db > $command.out 2>> errors; echo $command $?\ndone",
+        program().display()
+    );
+    let mut command = Command::new("sh");
+    let wrapper = ["-c", UNSHARE, "sh", "--mount", "--map-root-user", "sh", "-c", &script];
+    let output = command.args(wrapper).current_dir(sandbox.root()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() == Some(99) || said.contains("unshare:") {
+        println!("skipped: a file system may not be mounted here: {said}");
+        return;
+    }
+    let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
+    let codes = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        codes.lines().collect::<Vec<_>>(),
+        ["query 0", "runs 0", "tail 0", "export 0", "doctor 1"],
+        "{}",
+        read("errors")
+    );
+    assert_eq!(read("export.out"), read("events.jsonl"));
+    assert_eq!(read("errors").matches("can only be read; events that wait in").count(), 5, "{}", read("errors"));
+    assert!(read("query.out").contains("c2") && read("doctor.out").contains("ok"), "{}", read("doctor.out"));
+}
+
+#[test]
+fn a_live_run_is_found_by_all_names_of_its_ledger() {
+    let sandbox = sandbox();
+    let folder = sandbox.path("state");
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink("state", sandbox.path("folder")).unwrap();
+    std::os::unix::fs::symlink("state/ledger.db", sandbox.path("link.db")).unwrap();
+    let mut shim = sandbox
+        .command(["guard", "shim", "--server-name", "s", "--ledger", "link.db", "--", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = shim.stdin.take().unwrap();
+    input.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":1}\n").unwrap();
+    let mut output = BufReader::new(shim.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    for ledger in ["link.db", "state/ledger.db", "folder/ledger.db", "./state/../link.db"] {
+        let start = std::time::Instant::now();
+        let mut runs = sandbox.run(["ledger", "runs", "--ledger", ledger]);
+        while !runs.stdout.contains("RUNNING") && start.elapsed() < Duration::from_mins(1) {
+            runs = sandbox.run(["ledger", "runs", "--ledger", ledger]);
+        }
+        assert!(runs.stdout.contains("RUNNING"), "{ledger}: {runs}");
+        let pruned = sandbox.run(["ledger", "prune", "--older-than", "1ns", "--include-open", "--ledger", ledger]);
+        assert!(pruned.stdout.contains("runs deleted: 0"), "{ledger}: {pruned}");
+    }
+    drop(input);
+    shim.wait().unwrap();
+}
+
+#[test]
+fn tail_shows_events_that_cannot_be_parsed() {
+    let line = "{\"type\":\"odd\",\"ts\":\"2026-03-01T00:00:00Z\",\"run_id\":\"r8\",\"n\":1e999}\n";
+    let sandbox = sandbox().with_file("odd.jsonl", line);
+    sandbox.run(["ledger", "ingest", "odd.jsonl"]);
+    let shown = sandbox.run(["ledger", "tail"]).stdout;
+    assert_eq!(shown, format!("2026-03-01T00:00:00.000Z  r8  odd  {line}"));
+}
+
+#[test]
+fn passwords_in_urls_of_ledgers_are_never_printed() {
+    let sandbox = sandbox();
+    for url in [
+        "postgres://u@127.0.0.1:1/db?password=s3cr@et",
+        "postgres://u:s3cr@et@127.0.0.1:1/db",
+        "postgres://127.0.0.1:1/db?password=s3cr@et",
+        "postgres://u@127.0.0.1:1/db?pass%77ord=s3cr%40et",
+    ] {
+        for command in ["query", "doctor"] {
+            let finished = sandbox.run(["ledger", command, "--ledger", url]);
+            assert!(!finished.to_string().contains("s3c") && !finished.to_string().contains("et@"), "{finished}");
+        }
+    }
+}
+
+#[test]
+fn a_guard_warns_about_readers_of_a_file_of_events_that_exists() {
+    let sandbox = sandbox().with_file("out.jsonl", "");
+    let run = || {
+        let arguments = ["guard", "shim", "--server-name", "s", "--events", "out.jsonl", "--", "true"];
+        let output = sandbox.command(arguments).stdin(Stdio::null()).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    std::fs::set_permissions(sandbox.path("out.jsonl"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(run().contains("other users can read the events in out.jsonl; run `chmod go-rwx -- out.jsonl`"));
+    assert_eq!(sandbox.path("out.jsonl").metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    std::fs::remove_file(sandbox.path("out.jsonl")).unwrap();
+    assert!(!run().contains("other users"));
 }

@@ -8,6 +8,7 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::{harmless, with_causes};
 use counterproof_guard::identity::{RunIdentity, event_source, process_variable};
 use counterproof_guard::session::{EventSink, SinkError};
+use counterproof_ledger::doctor::is_open_to_others;
 use counterproof_ledger::event::EventBody;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::recorder::{BacklogLimits, EventOrigin, Recorder, RecorderOptions};
@@ -51,7 +52,18 @@ impl EventsArgs {
             },
             limits: BacklogLimits::default(),
         };
-        Ok(EventRecording(Arc::new(Recorder::start(options).map_err(CommandError::io)?)))
+        let recorder = Recorder::start(options).map_err(CommandError::io)?;
+        self.warn_about_readers();
+        Ok(EventRecording(Arc::new(recorder)))
+    }
+
+    /// New files are private. The mode of a file that exists stays, since another program may collect the events.
+    fn warn_about_readers(&self) {
+        let Some(path) = self.events.as_deref().filter(|path| path.is_file() && is_open_to_others(path)) else {
+            return;
+        };
+        let quoted = crate::shell::quoted(path.as_str());
+        warn(&format!("other users can read the events in {path}; run `chmod go-rwx -- {quoted}` if they should not"));
     }
 }
 

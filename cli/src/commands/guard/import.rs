@@ -90,7 +90,7 @@ fn shim_command(settings: &ShimSettings) -> Result<ShimCommand, CommandError> {
         None => {}
         Some(LedgerLocation::SqliteFile(path)) => options.extend(["--ledger".to_owned(), path.into_string()]),
         Some(LedgerLocation::PostgreSql(url)) => {
-            if url.to_string() != url.expose() {
+            if url.has_password() {
                 let message =
                     "the URL of the ledger has a password, which every user could see in the list of processes";
                 return Err(

@@ -22,9 +22,15 @@ pub(super) fn run(_args: &Args, place: &Place, streams: &mut Streams) -> Result<
     let mut checks = Vec::new();
     match opened {
         Ok(mut store) => {
-            match replay(&place.spool, store.as_mut()) {
-                Ok(replayed) => report(&replayed, streams),
-                Err(error) => streams.warn(format_args!("events that wait were not added: {}", with_causes(&error))),
+            if store.is_read_only() {
+                place.warn_read_only(streams);
+            } else {
+                match replay(&place.spool, store.as_mut()) {
+                    Ok(replayed) => report(&replayed, streams),
+                    Err(error) => {
+                        streams.warn(format_args!("events that wait were not added: {}", with_causes(&error)));
+                    }
+                }
             }
             checks.extend(examine(&place.location, &place.spool, Some(store.as_mut())));
         }

@@ -36,6 +36,10 @@ impl Place {
     /// Opens the ledger for reading, and adds the events that processes left behind. Fails if there is no ledger.
     pub(super) fn open(&self, streams: &mut Streams) -> Result<Box<dyn EventStore>, CommandError> {
         let mut store = self.open_store().map_err(failed)?;
+        if store.is_read_only() {
+            self.warn_read_only(streams);
+            return Ok(store);
+        }
         match replay(&self.spool, store.as_mut()) {
             Ok(replayed) => report(&replayed, streams),
             // The events stay where they are, and what the ledger has can be read.
@@ -46,11 +50,23 @@ impl Place {
 
     /// Opens the ledger. Creates it if it does not exist and events wait for it.
     pub(super) fn open_store(&self) -> Result<Box<dyn EventStore>, StoreError> {
-        let has_events = self.spool.is_empty().is_ok_and(|is_empty| !is_empty);
-        if has_events {
-            return counterproof_ledger::open_or_create(&self.location);
+        match counterproof_ledger::open(&self.location) {
+            Err(StoreError::Missing { .. }) if self.spool.is_empty().is_ok_and(|is_empty| !is_empty) => {
+                counterproof_ledger::open_or_create(&self.location)
+            }
+            opened => opened,
         }
-        counterproof_ledger::open(&self.location)
+    }
+
+    /// Warns that the ledger may lack events, unless none wait for it.
+    pub(super) fn warn_read_only(&self, streams: &mut Streams) {
+        if !self.spool.is_empty().is_ok_and(|is_empty| is_empty) {
+            streams.warn(format_args!(
+                "the ledger `{}` can only be read; events that wait in `{}` are not added",
+                self.location,
+                self.spool.path()
+            ));
+        }
     }
 
     /// Opens the ledger, and creates it where it does not exist.

@@ -14,7 +14,8 @@ use crate::streams::Streams;
 
 /// Delete runs whose last event is older than a duration, with all their calls and events.
 ///
-/// Runs whose processes still run on this machine are not deleted.
+/// Runs that have not ended stay, unless `--include-open` is passed. Runs whose processes still run on
+/// this machine are never deleted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Age of the last event, such as 30d; a day has 24 hours
@@ -24,6 +25,10 @@ pub(crate) struct Args {
     /// Also return the space to the system, which rewrites the whole file
     #[arg(long)]
     vacuum: bool,
+
+    /// Also delete runs that have not ended, such as those of processes on other machines that were killed
+    #[arg(long)]
+    include_open: bool,
 
     /// Only list the runs
     #[arg(long)]
@@ -37,6 +42,12 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let mut runs = prunable_runs(store.as_mut(), &before).map_err(failed)?;
     let running = running(store.as_mut(), place)?;
     runs.retain(|run| !running.contains(&run.run_id));
+    let found = runs.len();
+    runs.retain(|run| args.include_open || !run.is_open);
+    let kept = found - runs.len();
+    if kept > 0 {
+        streams.log(format_args!("runs that have not ended stay: {kept}; `--include-open` deletes them too"));
+    }
     if !args.dry_run {
         prune_runs(store.as_mut(), &runs, &before).map_err(failed)?;
         if args.vacuum {

@@ -85,7 +85,7 @@ fn print(events: &[StoredEvent], place: &Place, streams: &mut Streams) -> Result
     let mut text = String::new();
     for event in events {
         // A line of another producer may contain characters that steer a terminal.
-        text += &if place.is_json { safe_json(&event.line) } else { harmless(&event_line(&event.line)) };
+        text += &if place.is_json { safe_json(&event.line) } else { harmless(&event_line(event)) };
         text.push('\n');
     }
     Ok(streams.print_to_reader(&text)?)
