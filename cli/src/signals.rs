@@ -1,6 +1,10 @@
-//! Ctrl-C and SIGTERM as calls of a function. The caller decides what stopping means.
+//! Signals that ask a process to end, as calls of a function. The caller decides what stopping means.
 
+#[cfg(unix)]
+use std::future::poll_fn;
 use std::io;
+#[cfg(unix)]
+use std::task::Poll;
 use std::thread;
 
 use tokio::runtime::Builder;
@@ -9,10 +13,19 @@ use tokio::runtime::Builder;
 ///
 /// The handlers are installed when this function returns, thus a signal right afterwards does not end the process.
 pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
+    listen(stop, Signals::install)
+}
+
+/// Calls `stop` as [`on_signal`] does, and also on SIGHUP and SIGQUIT (Unix) unless they are ignored, as below `nohup`.
+pub(crate) fn on_ending_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
+    listen(stop, Signals::install_ending)
+}
+
+fn listen(stop: impl Fn() + Send + 'static, install: impl FnOnce() -> io::Result<Signals>) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let signals = {
         let _context = runtime.enter();
-        Signals::install()?
+        install()?
     };
     // The thread lives until the process ends, as the signal handlers do.
     thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(signals.listen(stop)))?;
@@ -20,25 +33,37 @@ pub(crate) fn on_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
+struct Signals(Vec<tokio::signal::unix::Signal>);
 
 #[cfg(unix)]
 impl Signals {
     fn install() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
+        use tokio::signal::unix::SignalKind;
 
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Self::of(&[SignalKind::interrupt(), SignalKind::terminate()])
+    }
+
+    fn install_ending() -> io::Result<Self> {
+        use tokio::signal::unix::SignalKind;
+
+        let others = [SignalKind::hangup(), SignalKind::quit()];
+        let others = others.into_iter().filter(|kind| !counterproof_safe_run::is_ignored(kind.as_raw_value()));
+        Self::of(&[SignalKind::interrupt(), SignalKind::terminate()].into_iter().chain(others).collect::<Vec<_>>())
+    }
+
+    fn of(kinds: &[tokio::signal::unix::SignalKind]) -> io::Result<Self> {
+        kinds.iter().map(|kind| tokio::signal::unix::signal(*kind)).collect::<io::Result<_>>().map(Self)
     }
 
     async fn listen(mut self, stop: impl Fn()) {
         loop {
-            tokio::select! {
-                _ = self.interrupt.recv() => stop(),
-                _ = self.terminate.recv() => stop(),
-            }
+            poll_fn(|context| {
+                // All are polled, so that each of them wakes the task.
+                let ready = self.0.iter_mut().map(|signal| signal.poll_recv(context).is_ready());
+                if ready.fold(false, |any, ready| any | ready) { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            stop();
         }
     }
 }
@@ -50,6 +75,10 @@ struct Signals(tokio::signal::windows::CtrlC);
 impl Signals {
     fn install() -> io::Result<Self> {
         tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    fn install_ending() -> io::Result<Self> {
+        Self::install()
     }
 
     async fn listen(mut self, stop: impl Fn()) {

@@ -8,7 +8,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use crate::patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
-use crate::value_search::ValueSearch;
+use crate::value_search::{Beginning, ValueSearch};
 use crate::variants::Variants;
 
 /// Replacement for a secret.
@@ -253,7 +253,7 @@ impl Redactor {
 
     /// Returns the start of a secret that is cut off at the end of the text, and the name of its rule.
     fn partial_secret(&self, text: &[u8]) -> Option<(usize, &'static str)> {
-        let value = self.cut_value(text).map(|start| (start, CONFIGURED));
+        let value = self.cut_value(text, Beginning::Revealing).map(|start| (start, CONFIGURED));
         let keys = self.keys.iter().filter_map(|key| {
             let found = key.truncated.as_ref()?.captures(text)?;
             Some((found.get(1).or(found.get(0))?.start(), key.name))
@@ -262,18 +262,24 @@ impl Redactor {
     }
 
     /// Returns the start of a value that is cut off at the end of the text.
-    fn cut_value(&self, text: &[u8]) -> Option<usize> {
+    fn cut_value(&self, text: &[u8], beginning: Beginning) -> Option<usize> {
         // A form that is cut off is shorter than the longest form, so earlier starts need no search. Where the text goes on
         // for long enough, every form starts at a candidate.
         let mut at = text.len().saturating_sub(self.values.longest());
         let end = text.len().saturating_sub(LONGEST_CANDIDATE);
         while let Some(candidate) = self.any.find_at(text, at).filter(|candidate| candidate.start() < end) {
-            if self.values.is_cut(text, candidate.start()) {
+            if self.values.is_cut(text, candidate.start(), beginning) {
                 return Some(candidate.start());
             }
             at = candidate.start() + 1;
         }
-        (at.max(end)..text.len()).find(|start| self.values.is_cut(text, *start))
+        (at.max(end)..text.len()).find(|start| self.values.is_cut(text, *start, beginning))
+    }
+
+    /// Returns the place from which on a text that goes on may have a value that it does not have yet.
+    pub(crate) fn open_value(&self, text: &[u8]) -> usize {
+        // The digit of base64 before a form can have bits of it.
+        self.cut_value(text, Beginning::Any).map_or(text.len(), |start| start.saturating_sub(1))
     }
 
     /// Writes the mask for the first `length` bytes of a secret, if they are long enough.

@@ -31,7 +31,17 @@ impl RedactingStream {
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.waiting.extend_from_slice(piece);
         // The size of the blocks does not depend on the chunks, so neither does the cost.
-        if self.waiting.len() < self.held + BLOCK { Vec::new() } else { self.take() }
+        if self.waiting.len() < self.held + BLOCK {
+            return Vec::new();
+        }
+        // A secret that starts before this place ends within the buffer; one that starts later may be incomplete.
+        self.take(self.waiting.len().saturating_sub(self.held))
+    }
+
+    /// Returns the waiting bytes, except those at the end that may be the beginning of a configured value. For output that must
+    /// not wait for more. Keys of known formats are found only within the bytes that wait together.
+    pub fn flush(&mut self) -> Vec<u8> {
+        self.take(self.redactor.open_value(&self.waiting))
     }
 
     /// Ends the stream. Returns the remaining bytes, and the rules that were applied.
@@ -62,13 +72,13 @@ impl RedactingStream {
         dropped
     }
 
-    fn take(&mut self) -> Vec<u8> {
+    /// Returns the masked bytes up to a place, or up to the secret around it.
+    fn take(&mut self, safe: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.waiting.len());
         let mut done = self.drop_rest_of_key();
         self.redactor.push_line_breaks(&self.waiting[..done], &mut out);
         let length = self.waiting.len();
-        // A secret that starts before `safe` ends within the buffer; one that starts later may be incomplete.
-        let mut safe = length.saturating_sub(self.held).max(done);
+        let mut safe = safe.max(done);
         let redactor = &self.redactor;
         while let Some(found) = redactor.find_at(&self.waiting, done) {
             if found.range.start >= safe {
@@ -121,6 +131,43 @@ mod tests {
             let out = String::from_utf8(out).unwrap();
             assert_eq!(out.lines().count(), text.lines().count(), "{size}");
             assert!(out.starts_with("one\n[redacted]\n") && out.ends_with("\n\"last\"\n") && !out.contains("MIIE"));
+        }
+    }
+
+    #[test]
+    fn a_flush_returns_all_but_the_beginning_of_a_value() {
+        let redactor = Redactor::of_values(["hunter2-is-long"]).unwrap();
+        let mut stream = RedactingStream::new(redactor);
+        let mut flushed = |piece: &str| {
+            let mut out = stream.push(piece.as_bytes());
+            out.extend(stream.flush());
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(flushed("ready\n"), "ready\n");
+        assert_eq!(flushed("a hunter"), "a");
+        assert_eq!(flushed("2-is-lo"), "");
+        assert_eq!(flushed("ng.\n"), " [redacted].\n");
+        assert_eq!(flushed("hunt"), "");
+        assert_eq!(flushed("ing\n"), "hunting\n");
+    }
+
+    #[test]
+    fn a_value_in_pieces_that_are_flushed_never_gets_out() {
+        let value = "hunter2-is-long";
+        let base64 = "aHVudGVyMi1pcy1sb25n";
+        for (text, secret) in [(format!("x {value} y\n"), value), (format!("x={base64}&y\n"), base64)] {
+            for size in 1..text.len() {
+                let mut stream = RedactingStream::new(Redactor::of_values([value]).unwrap());
+                let mut out = Vec::new();
+                for piece in text.as_bytes().chunks(size) {
+                    out.extend(stream.push(piece));
+                    out.extend(stream.flush());
+                }
+                out.extend(stream.finish().0);
+                let out = String::from_utf8(out).unwrap();
+                let longest = (0..secret.len()).filter(|end| out.contains(&secret[..*end])).max();
+                assert!(longest.is_some_and(|longest| longest <= 1), "{size}: {out:?}");
+            }
         }
     }
 

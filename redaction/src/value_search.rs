@@ -28,6 +28,15 @@ struct Forms {
     longest: usize,
 }
 
+/// Which beginnings of a form count at the end of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// Those that reveal something.
+    Revealing,
+    /// All, because the text goes on.
+    Any,
+}
+
 impl ValueSearch {
     /// Prepares a search for all forms of the values.
     pub(super) fn new(values: &Variants<'_>) -> Self {
@@ -68,13 +77,14 @@ impl ValueSearch {
         Some(at - usize::from(shares_first)..end)
     }
 
-    /// True where the text ends inside a form that starts at a place.
-    pub(super) fn is_cut(&self, text: &[u8], start: usize) -> bool {
+    /// True where the text ends inside a form that starts at a place, and its beginning is long enough.
+    pub(super) fn is_cut(&self, text: &[u8], start: usize, beginning: Beginning) -> bool {
         let mut matcher = Matcher::new(text, start);
         let is_cut = |needle: &Needle| {
             matcher.is_cut = false;
             needle.follow(&mut matcher, start, &self.0.escaped);
-            matcher.is_cut && text.len() - start >= shortest_beginning(needle)
+            let is_long_enough = || text.len() - start >= shortest_beginning(needle);
+            matcher.is_cut && (beginning == Beginning::Any || is_long_enough())
         };
         self.starting_with(text[start]).any(is_cut)
     }

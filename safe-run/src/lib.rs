@@ -63,6 +63,8 @@ pub use record::{
 pub use session::{
     CommandSignals, Input, Io, Observer, Signals, SupervisedCommand, TakenSignals, record, record_after_taking,
 };
+#[cfg(unix)]
+pub use signal_actions::is_ignored;
 pub use signal_actions::{keep_exit_statuses, report_file_size_limit};
 #[cfg(unix)]
 pub use supervision::{CommandStreams, enter};

@@ -31,6 +31,12 @@ pub fn report_file_size_limit() -> io::Result<()> {
     Ok(())
 }
 
+/// Returns true if this process ignores a signal, given as its number. Always false on systems without `/proc`.
+#[cfg(unix)]
+pub fn is_ignored(signal: i32) -> bool {
+    Signal::try_from(signal).is_ok_and(|signal| contains(ignored(), signal))
+}
+
 /// Returns the mask of signals that this process ignores, with signal 1 in the lowest bit. `nohup` and scripts set it for
 /// background jobs. Returns 0 on systems without `/proc`.
 #[cfg(unix)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::line_log::{LineLog, LineWriter, LockOptions, LogError};
+use counterproof_store::write::{WriteError, create_private_file};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -55,10 +56,12 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// Starts a cassette in a new file, which only this process writes.
+    /// Starts a cassette in a new file, which only this process writes and only its owner can read.
     pub fn start(path: &Utf8Path, server_name: &str, redactor: Redactor) -> Result<Self, RecordingError> {
         let write_error = |source| RecordingError::Write { path: path.to_owned(), source };
         let options = LockOptions { wait: Duration::ZERO };
+        create_private_file(path)
+            .map_err(|WriteError { path, source, .. }| write_error(LogError::Write { path, source }))?;
         let mut writer = LineLog::new(path).lock(&options, |_| true).map_err(write_error)?;
         if writer.length() > 0 {
             return Err(RecordingError::Exists(path.to_owned()));

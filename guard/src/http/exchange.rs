@@ -7,16 +7,23 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 
+use super::detached_calls::DetachedCalls;
 use super::event_stream::EventStream;
 use super::message_buffer::{CollectedMessage, MessageBuffer};
 use super::open_requests::{OpenRequests, Scope};
 use crate::mcp::{RequestId, end_calls, end_scanned_call, end_unreadable_call, read_responses};
 use crate::session::{CallResult, ResultBytes, Session};
 
+/// What the exchanges of a proxy share.
+pub(super) struct Shared {
+    pub(super) session: Arc<Session>,
+    pub(super) open: Arc<OpenRequests>,
+    pub(super) detached: Arc<DetachedCalls>,
+}
+
 /// One request that was forwarded, and its response.
 pub(super) struct Exchange {
-    session: Arc<Session>,
-    open: Arc<OpenRequests>,
+    shared: Shared,
     scope: Scope,
     /// The calls of the request.
     calls: Vec<(RequestId, CallId)>,
@@ -51,14 +58,9 @@ pub(super) enum ResponseEnd {
 
 impl Exchange {
     /// Starts an exchange whose request is sent.
-    pub(super) fn new(
-        session: Arc<Session>,
-        open: Arc<OpenRequests>,
-        scope: Scope,
-        calls: Vec<(RequestId, CallId)>,
-    ) -> Self {
+    pub(super) fn new(shared: Shared, scope: Scope, calls: Vec<(RequestId, CallId)>) -> Self {
         let (reader, status) = (Reader::Opaque, StatusCode::OK);
-        Self { session, open, scope, calls, reader, status, remaining: None, is_over: false }
+        Self { shared, scope, calls, reader, status, remaining: None, is_over: false }
     }
 
     /// Reads the head of the response.
@@ -68,6 +70,9 @@ impl Exchange {
             self.wait_elsewhere();
         }
         self.reader = Reader::new(&head.headers);
+        if self.is_stream_of_others() {
+            self.shared.detached.stream_starts(&self.scope);
+        }
         let has_body = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         self.remaining = if has_body { length } else { Some(0) };
@@ -78,17 +83,25 @@ impl Exchange {
 
     /// A request that is only accepted is answered on another stream.
     fn wait_elsewhere(&mut self) {
-        for (id, call) in self.calls.drain(..) {
-            let key = (self.scope.clone(), id);
-            if matches!(self.scope, Scope::Exchange(_)) && self.open.remove(&key, &call) {
-                self.open.insert((Scope::Unnamed, key.1), call);
-            }
+        let calls = std::mem::take(&mut self.calls);
+        let Shared { open, detached, .. } = &self.shared;
+        if !matches!(self.scope, Scope::Exchange(_)) {
+            return detached.add(&self.scope, calls, open);
         }
+        let moved = calls.into_iter().filter(|(id, call)| open.remove(&(self.scope.clone(), id.clone()), call));
+        let moved: Vec<_> =
+            moved.inspect(|(id, call)| open.insert((Scope::Unnamed, id.clone()), call.clone())).collect();
+        detached.add(&Scope::Unnamed, moved, open);
+    }
+
+    /// True if the response is a stream on which responses to other requests of the session can come.
+    fn is_stream_of_others(&self) -> bool {
+        matches!(self.reader, Reader::Events(_)) && !matches!(self.scope, Scope::Exchange(_))
     }
 
     /// Reads a piece of the body. The ends of calls are recorded before the piece is forwarded.
     pub(super) fn piece(&mut self, piece: &[u8]) {
-        let Self { session, open, scope, calls, reader, .. } = self;
+        let Self { shared: Shared { session, open, .. }, scope, calls, reader, .. } = self;
         match reader {
             Reader::Opaque => {}
             Reader::Events(events) => events.push(piece, |message| record(session, open, scope, &message)),
@@ -106,7 +119,7 @@ impl Exchange {
 
     /// True if no call of the request waits for its result.
     pub(super) fn is_idle(&self) -> bool {
-        !self.calls.iter().any(|(id, call)| self.open.is_waiting(&(self.scope.clone(), id.clone()), call))
+        !self.calls.iter().any(|(id, call)| self.shared.open.is_waiting(&(self.scope.clone(), id.clone()), call))
     }
 
     /// Ends the response. Has no effect the second time.
@@ -114,20 +127,25 @@ impl Exchange {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
+        let Shared { session, open, detached } = &self.shared;
         if let Reader::Document(buffer) = &mut self.reader
             && !buffer.is_empty()
             && end == ResponseEnd::Complete
         {
-            record(&self.session, &self.open, &self.scope, &buffer.take());
+            record(session, open, &self.scope, &buffer.take());
+        }
+        if self.is_stream_of_others() {
+            detached.stream_ends(&self.scope);
         }
         // The client can ask for the rest of such a stream.
         let is_resumable = matches!(&self.reader, Reader::Events(events) if events.has_ids);
+        let calls = std::mem::take(&mut self.calls);
         if is_resumable && matches!(self.scope, Scope::Session(_)) {
-            return;
+            return detached.add(&self.scope, calls, open);
         }
-        for (id, call) in std::mem::take(&mut self.calls) {
-            if self.open.remove(&(self.scope.clone(), id), &call) {
-                self.session.end(&call, self.unanswered(end));
+        for (id, call) in calls {
+            if open.remove(&(self.scope.clone(), id), &call) {
+                session.end(&call, self.unanswered(end));
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Headers that belong to one connection and are not passed on.
 
 use axum::http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, LOCATION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::UpstreamUrl;
 
 /// The headers of one connection (RFC 9110, section 7.6.1), in addition to those that `Connection` names.
 const HOP_BY_HOP: [HeaderName; 9] = [
@@ -35,8 +37,14 @@ pub(super) fn to_server(headers: &mut HeaderMap, length: Option<u64>) {
 }
 
 /// Turns the headers of the server's response into those of the response to the client.
-pub(super) fn to_client(headers: &mut HeaderMap) {
+pub(super) fn to_client(headers: &mut HeaderMap, upstream: &UpstreamUrl) {
     remove_hop_by_hop(headers);
+    // A redirect within the server must not lead the client past the proxy.
+    if let Some(location) = headers.get(LOCATION).and_then(|value| upstream.relative(value.to_str().ok()?))
+        && let Ok(location) = HeaderValue::try_from(location)
+    {
+        headers.insert(LOCATION, location);
+    }
 }
 
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
@@ -75,7 +83,8 @@ mod tests {
             ("set-cookie", "a=1"),
             ("set-cookie", "b=2"),
         ]);
-        to_client(&mut found);
+        let upstream = "http://tools.example/mcp".parse().unwrap();
+        to_client(&mut found, &upstream);
         assert_eq!(found, headers(&[("mcp-session-id", "abc"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]));
     }
 

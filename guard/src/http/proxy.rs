@@ -2,25 +2,33 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, response};
 use tokio::sync::watch;
 
-use super::exchange::{Exchange, ResponseEnd};
+use super::detached_calls::DetachedCalls;
+use super::exchange::{Exchange, ResponseEnd, Shared};
 use super::inspection::{Answer, Forwarded, Inspected, Inspection};
 use super::open_requests::{OpenRequests, Scope};
-use super::request_body::RequestBody;
+use super::request_body::{ReadError, RequestBody};
 use super::response_body::ResponseBody;
 use super::upstream::{self, Upstream};
 use super::{PeerRules, headers};
 use crate::mcp::error_message;
-use crate::session::{CallResult, MAX_INSPECT_BYTES, Session};
+use crate::session::{CallResult, MAX_INSPECT_BYTES, Problem, Session};
 
 /// The header that names a session of the protocol.
 const SESSION_ID: &str = "mcp-session-id";
+
+/// A call whose client has gone is cancelled this long after the last stream of its session has ended.
+const ABANDONED_AFTER: Duration = Duration::from_mins(5);
+
+/// How often abandoned calls are searched.
+const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// The JSON-RPC error code for a failure of the proxy or the server.
 const INTERNAL_ERROR: i64 = -32603;
@@ -33,6 +41,7 @@ pub(super) struct Proxy {
     pub(super) upstream: Upstream,
     pub(super) peers: PeerRules,
     open: Arc<OpenRequests>,
+    detached: Arc<DetachedCalls>,
     exchanges: AtomicU64,
     /// True when the proxy must stop.
     stop: watch::Sender<bool>,
@@ -41,12 +50,28 @@ pub(super) struct Proxy {
 impl Proxy {
     pub(super) fn new(session: Arc<Session>, upstream: Upstream, peers: PeerRules) -> Self {
         let (stop, _) = watch::channel(false);
-        Self { session, upstream, peers, open: Arc::default(), exchanges: AtomicU64::new(0), stop }
+        Self {
+            session,
+            upstream,
+            peers,
+            open: Arc::default(),
+            detached: Arc::default(),
+            exchanges: AtomicU64::new(0),
+            stop,
+        }
     }
 
     /// Makes the proxy stop: streams on which no call waits end.
     pub(super) fn stop(&self) {
         self.stop.send_replace(true);
+    }
+
+    /// Ends the calls whose clients have gone, again and again.
+    pub(super) async fn end_abandoned_calls(&self) {
+        loop {
+            tokio::time::sleep(CHECK_EVERY).await;
+            self.detached.end_abandoned(ABANDONED_AFTER, &self.session, &self.open);
+        }
     }
 
     /// Waits until the proxy must stop.
@@ -65,9 +90,16 @@ impl Proxy {
             let body = error_message(None, INVALID_REQUEST, &problem.to_string());
             return answer(StatusCode::FORBIDDEN, body);
         }
-        // A client that breaks off has gone, and reads no answer.
-        let Ok(body) = RequestBody::read(body, MAX_INSPECT_BYTES).await else {
-            return answer(StatusCode::BAD_REQUEST, String::new());
+        let body = match RequestBody::read(body, MAX_INSPECT_BYTES).await {
+            Ok(body) => body,
+            // A client that breaks off has gone, and reads no answer.
+            Err(ReadError::ClientGone) => return answer(StatusCode::BAD_REQUEST, String::new()),
+            // Without the whole body there is nothing to forward, in any mode.
+            Err(error @ ReadError::Buffer(_)) => {
+                let problem = error.to_string();
+                self.session.report(Problem::Uninspected, &problem);
+                return answer(StatusCode::INSUFFICIENT_STORAGE, error_message(None, INTERNAL_ERROR, &problem));
+            }
         };
         let scope = self.scope(&parts.headers, &parts.method);
         let inspection =
@@ -94,11 +126,12 @@ impl Proxy {
     async fn forward(&self, parts: Parts, scope: Scope, forwarded: Forwarded) -> Response<Body> {
         let Forwarded { body, calls, id, answers, terminates } = forwarded;
         // From here on the exchange ends its calls, also if the client disconnects before the response.
-        let mut exchange = Exchange::new(self.session.clone(), self.open.clone(), scope.clone(), calls);
+        let shared = Shared { session: self.session.clone(), open: self.open.clone(), detached: self.detached.clone() };
+        let mut exchange = Exchange::new(shared, scope.clone(), calls);
         if terminates {
             self.stop();
         }
-        let has_body = !body.is_empty() || parts.headers.contains_key(axum::http::header::CONTENT_LENGTH);
+        let has_body = !body.is_empty() || parts.headers.contains_key(CONTENT_LENGTH);
         let length = has_body.then(|| body.len());
         let mut sent = parts.headers;
         headers::to_server(&mut sent, length);
@@ -108,11 +141,16 @@ impl Proxy {
             Err(error) => {
                 exchange.end(ResponseEnd::Broken);
                 let problem = upstream::failure(&error);
-                return answer(StatusCode::BAD_GATEWAY, error_message(id.as_ref(), INTERNAL_ERROR, problem));
+                let message = error_message(id.as_ref(), INTERNAL_ERROR, problem);
+                return answer(StatusCode::BAD_GATEWAY, with_refusals(&answers, message));
             }
         };
         if parts.method == Method::DELETE && response.status().is_success() {
             self.end_session(&scope);
+        }
+        if response.status() == StatusCode::NOT_FOUND {
+            // The server does not know the session, so no stream of it can be resumed.
+            self.detached.end_all(&scope, &self.session, &self.open);
         }
         self.respond(response.into(), exchange, &answers)
     }
@@ -130,21 +168,74 @@ impl Proxy {
     fn respond(&self, response: Response<reqwest::Body>, mut exchange: Exchange, answers: &[String]) -> Response<Body> {
         let (mut head, body) = response.into_parts();
         exchange.start_response(&head);
-        headers::to_client(&mut head.headers);
+        headers::to_client(&mut head.headers, self.upstream.url());
+        let content = if answers.is_empty() { Content::Events } else { Content::of(&head) };
+        if content == Content::Other {
+            exchange.end(ResponseEnd::Complete);
+        }
         let body = ResponseBody::new(body, exchange, Box::pin(self.stopping()));
         if answers.is_empty() {
             return Response::from_parts(head, Body::new(body));
         }
-        let is_events =
-            head.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
-        if head.status == StatusCode::ACCEPTED {
-            // The rest of the batch has no response, and the refused calls have theirs.
-            return answer(StatusCode::OK, format!("[{}]", answers.join(",")));
-        }
-        head.headers.remove(axum::http::header::CONTENT_LENGTH);
-        let body = if is_events { body.with_events(answers) } else { body.with_elements(answers) };
-        Response::from_parts(head, Body::new(body))
+        head.headers.remove(CONTENT_LENGTH);
+        let body = match content {
+            Content::Events => Body::new(body.with_events(answers)),
+            Content::Json => Body::new(body.with_elements(answers)),
+            Content::None => {
+                // The rest of the batch has no response, and the refused calls have theirs.
+                head.status = StatusCode::OK;
+                as_json(&mut head.headers);
+                format!("[{}]", answers.join(",")).into()
+            }
+            Content::Other => {
+                let problem = format!("the server answered with the HTTP status {} and not in JSON", head.status);
+                as_json(&mut head.headers);
+                with_refusals(answers, error_message(None, INTERNAL_ERROR, &problem)).into()
+            }
+        };
+        Response::from_parts(head, body)
     }
+}
+
+/// Changes the headers of a response whose body is replaced by JSON.
+fn as_json(headers: &mut HeaderMap) {
+    headers.remove(CONTENT_ENCODING);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+}
+
+/// What the body of a response is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// There is none.
+    None,
+    /// JSON.
+    Json,
+    /// Server-sent events.
+    Events,
+    /// Text of another type, or compressed.
+    Other,
+}
+
+impl Content {
+    fn of(head: &response::Parts) -> Self {
+        if matches!(head.status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT) {
+            return Self::None;
+        }
+        let is_compressed =
+            head.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes() != b"identity");
+        let content_type = head.headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
+        match content_type.to_ascii_lowercase() {
+            _ if is_compressed => Self::Other,
+            it if it.starts_with(b"text/event-stream") => Self::Events,
+            it if it.starts_with(b"application/json") => Self::Json,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Returns the answers to refused calls of a batch together with the message about the rest of it.
+fn with_refusals(answers: &[String], message: String) -> String {
+    if answers.is_empty() { message } else { format!("[{},{message}]", answers.join(",")) }
 }
 
 /// An answer of the proxy in JSON.

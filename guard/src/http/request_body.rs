@@ -20,22 +20,34 @@ pub(super) enum RequestBody {
     Large(Arc<SpillBuffer>),
 }
 
+/// Why a body was not read to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadError {
+    /// The client broke off.
+    #[error("the client closed the connection within the request")]
+    ClientGone,
+    /// There is no room for the body, neither in memory nor on disk.
+    #[error("the request is too large to be held back for inspection: {0}")]
+    Buffer(#[source] io::Error),
+}
+
 impl RequestBody {
     /// Reads a body to its end. `limit` is the largest size that is held in memory.
-    pub(super) async fn read(mut body: Body, limit: usize) -> Result<Self, axum::Error> {
+    pub(super) async fn read(mut body: Body, limit: usize) -> Result<Self, ReadError> {
         let expected = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
         let mut small = Vec::with_capacity(expected.min(limit));
         while let Some(piece) = next_piece(&mut body).await {
-            let piece = piece?;
+            let piece = piece.map_err(|_| ReadError::ClientGone)?;
             if small.len() + piece.len() <= limit {
                 small.extend_from_slice(&piece);
                 continue;
             }
             let mut large = SpillBuffer::default();
-            write(&mut large, &std::mem::take(&mut small))?;
-            write(&mut large, &piece)?;
+            large.write_all(&std::mem::take(&mut small)).map_err(ReadError::Buffer)?;
+            large.write_all(&piece).map_err(ReadError::Buffer)?;
             while let Some(piece) = next_piece(&mut body).await {
-                write(&mut large, &piece?)?;
+                let piece = piece.map_err(|_| ReadError::ClientGone)?;
+                large.write_all(&piece).map_err(ReadError::Buffer)?;
             }
             return Ok(Self::Large(Arc::new(large)));
         }
@@ -97,10 +109,6 @@ impl RequestBody {
             }
         }
     }
-}
-
-fn write(buffer: &mut SpillBuffer, bytes: &[u8]) -> Result<(), axum::Error> {
-    buffer.write_all(bytes).map_err(|error: io::Error| axum::Error::new(error))
 }
 
 #[cfg(test)]

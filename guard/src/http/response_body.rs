@@ -13,12 +13,24 @@ use super::exchange::{Exchange, ResponseEnd};
 /// A future that ends when the proxy stops.
 pub(super) type Stopping = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// What is added to a JSON document, so that it is the response to a whole batch.
+#[derive(Debug)]
+enum Batch {
+    /// Nothing.
+    Unchanged,
+    /// These answers to refused calls come first. The document has not started.
+    Starts(String),
+    /// The array of the server has started after the answers, and has no element yet.
+    Empty,
+    /// The document is one message. The array around it is open.
+    Single,
+}
+
 /// The body of a response.
 pub(super) struct ResponseBody {
     inner: reqwest::Body,
     exchange: Exchange,
-    /// Answers that are added to the array of a batch.
-    array_answers: Option<String>,
+    batch: Batch,
     waiting: VecDeque<Bytes>,
     stopping: Option<Stopping>,
     is_over: bool,
@@ -28,7 +40,7 @@ impl ResponseBody {
     /// Creates the body of a response that is forwarded as it is.
     pub(super) fn new(inner: reqwest::Body, exchange: Exchange, stopping: Stopping) -> Self {
         let waiting = VecDeque::new();
-        Self { inner, exchange, array_answers: None, waiting, stopping: Some(stopping), is_over: false }
+        Self { inner, exchange, batch: Batch::Unchanged, waiting, stopping: Some(stopping), is_over: false }
     }
 
     /// Adds answers as events before those of the server.
@@ -38,24 +50,54 @@ impl ResponseBody {
         self
     }
 
-    /// Adds answers as the first elements of the array of the server. Another document is not changed.
+    /// Adds answers as the first elements of the array of the server. A server that answers with one message instead, such as an
+    /// error, gets an array around it.
     pub(super) fn with_elements(mut self, answers: &[String]) -> Self {
-        self.array_answers = Some(answers.join(","));
+        self.batch = Batch::Starts(answers.join(","));
         self
     }
 
-    /// Inserts the answers after the bracket that starts the array.
-    fn insert_elements(&mut self, piece: Bytes) -> Bytes {
-        let Some(start) = piece.iter().position(|byte| !byte.is_ascii_whitespace()) else { return piece };
-        let Some(answers) = self.array_answers.take() else { return piece };
-        if piece[start] != b'[' {
+    /// Adds what belongs before a piece of the document and into it.
+    fn insert(&mut self, piece: Bytes) -> Bytes {
+        let mut out = Vec::new();
+        let mut rest = &*piece;
+        while let Some(start) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
+            match std::mem::replace(&mut self.batch, Batch::Unchanged) {
+                Batch::Starts(answers) if rest[start] == b'[' => {
+                    out.extend_from_slice(&rest[..=start]);
+                    out.extend_from_slice(answers.as_bytes());
+                    rest = &rest[start + 1..];
+                    self.batch = Batch::Empty;
+                }
+                Batch::Starts(answers) => {
+                    out.extend_from_slice(format!("[{answers},").as_bytes());
+                    self.batch = Batch::Single;
+                    break;
+                }
+                Batch::Empty => {
+                    out.extend_from_slice(if rest[start] == b']' { b"" } else { b"," });
+                    break;
+                }
+                unchanged @ (Batch::Unchanged | Batch::Single) => {
+                    self.batch = unchanged;
+                    break;
+                }
+            }
+        }
+        if out.is_empty() {
             return piece;
         }
-        let rest = &piece[start + 1..];
-        // An empty array in a later piece would leave a comma: servers write a batch as a whole.
-        let is_empty = rest.trim_ascii_start().first() == Some(&b']');
-        let comma = if is_empty { "" } else { "," };
-        [&piece[..=start], answers.as_bytes(), comma.as_bytes(), rest].concat().into()
+        out.extend_from_slice(rest);
+        out.into()
+    }
+
+    /// Returns what belongs after the document.
+    fn end(&mut self) -> Option<Bytes> {
+        match std::mem::replace(&mut self.batch, Batch::Unchanged) {
+            Batch::Unchanged | Batch::Empty => None,
+            Batch::Starts(answers) => Some(format!("[{answers}]").into()),
+            Batch::Single => Some(Bytes::from_static(b"]")),
+        }
     }
 }
 
@@ -78,8 +120,7 @@ impl HttpBody for ResponseBody {
             Poll::Ready(Some(Ok(frame))) => Poll::Ready(Some(Ok(match frame.into_data() {
                 Ok(piece) => {
                     this.exchange.piece(&piece);
-                    let is_array = this.array_answers.is_some();
-                    Frame::data(if is_array { this.insert_elements(piece) } else { piece })
+                    Frame::data(this.insert(piece))
                 }
                 Err(trailers) => trailers,
             }))),
@@ -91,7 +132,7 @@ impl HttpBody for ResponseBody {
             Poll::Ready(None) => {
                 this.is_over = true;
                 this.exchange.end(ResponseEnd::Complete);
-                Poll::Ready(None)
+                Poll::Ready(this.end().map(|piece| Ok(Frame::data(piece))))
             }
             Poll::Pending => {
                 let is_stopping = this.stopping.as_mut().is_none_or(|it| it.as_mut().poll(context).is_ready());

@@ -59,8 +59,10 @@ pub async fn serve(
         let _ = stream.set_nodelay(true);
     });
     let mut serving = std::pin::pin!(axum::serve(listener, app).with_graceful_shutdown(proxy.stopping()).into_future());
+    let abandoned = proxy.end_abandoned_calls();
     let result = tokio::select! {
         served = &mut serving => served,
+        () = abandoned => Ok(()),
         () = async { tokio::select! { () = stop => {}, () = proxy.stopping() => {} } } => {
             proxy.stop();
             timeout(GRACE, serving).await.unwrap_or(Ok(()))

@@ -63,6 +63,23 @@ impl UpstreamUrl {
         name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
+    /// Returns a redirect to the origin of the server as a reference to a path, which the client resolves against the proxy. Returns
+    /// none for other redirects.
+    pub(super) fn relative(&self, location: &str) -> Option<String> {
+        // A reference to a path needs no change, and has no origin of its own.
+        let (scheme, rest) = location.split_once("//")?;
+        if !(scheme.is_empty() || scheme.ends_with(':')) || self.0.join(location).ok()?.origin() != self.0.origin() {
+            return None;
+        }
+        let rest = &rest[rest.find(['/', '?', '#']).unwrap_or(rest.len())..];
+        Some(match rest.as_bytes() {
+            // Two slashes at the start would name a host. Browsers take a backslash for one.
+            [b'/', b'/' | b'\\', ..] => format!("/.{rest}"),
+            [b'/', ..] => rest.to_owned(),
+            _ => format!("/{rest}"),
+        })
+    }
+
     /// The URL of the server for a request to the proxy: the same path and query.
     fn request_url(&self, uri: &Uri) -> Url {
         let mut url = self.0.clone();
@@ -111,6 +128,11 @@ impl Upstream {
         Ok(Self { client, url })
     }
 
+    /// The URL of the server.
+    pub(super) const fn url(&self) -> &UpstreamUrl {
+        &self.url
+    }
+
     /// Sends a request, and waits for the head of the response.
     pub(super) async fn send(
         &self,
@@ -150,6 +172,27 @@ mod tests {
         assert_eq!(request("/mcp"), "https://user:secret@tools.example:8443/mcp?key=1");
         assert_eq!(request("/mcp?a=%20"), "https://user:secret@tools.example:8443/mcp?a=%20");
         assert_eq!(request("/.well-known/x"), "https://user:secret@tools.example:8443/.well-known/x");
+    }
+
+    #[test]
+    fn a_redirect_to_the_server_becomes_a_path() {
+        let url: UpstreamUrl = "http://user:secret@tools.example/mcp".parse().unwrap();
+        for (location, expected) in [
+            ("http://tools.example/a%20b?x=//y#z", Some("/a%20b?x=//y#z")),
+            ("HTTP://tools.example:80", Some("/")),
+            ("http://tools.example?x", Some("/?x")),
+            ("//tools.example/a", Some("/a")),
+            ("http://tools.example//evil.example/", Some("/.//evil.example/")),
+            ("http://tools.example/\\evil.example/", Some("/./\\evil.example/")),
+            ("https://tools.example/a", None),
+            ("http://tools.example:8080/a", None),
+            ("//other.example/a", None),
+            ("/a//b", None),
+            ("a?b=http://tools.example/", None),
+            ("", None),
+        ] {
+            assert_eq!(url.relative(location).as_deref(), expected, "{location}");
+        }
     }
 
     #[test]

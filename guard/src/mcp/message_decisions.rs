@@ -182,8 +182,10 @@ fn begin(
 ) -> Option<Refused> {
     match session.begin(incoming) {
         Verdict::Forward(call) => {
-            if let Some(id) = request.id {
-                handler.forwarded(id, call);
+            match request.id {
+                Some(id) => handler.forwarded(id, call),
+                // A notification has no response.
+                None => session.end(&call, CallResult::without_response()),
             }
             None
         }

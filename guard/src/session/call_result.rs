@@ -21,6 +21,11 @@ impl CallResult<'_> {
     pub const fn cancelled() -> Self {
         Self { status: CallStatus::Cancelled, error: None, bytes_out: 0, result: ResultBytes::None }
     }
+
+    /// The end of a call that asks for no response. Whether the tool succeeds is not known.
+    pub const fn without_response() -> Self {
+        Self { status: CallStatus::Ok, error: None, bytes_out: 0, result: ResultBytes::None }
+    }
 }
 
 /// The result of a call.

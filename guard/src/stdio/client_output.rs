@@ -3,6 +3,9 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Most bytes that wait for the end of a line.
+const MAX_WAITING: usize = 1 << 20;
+
 /// Writes whole lines from two threads to one stream.
 pub struct ClientOutput {
     state: Mutex<State>,
@@ -10,44 +13,88 @@ pub struct ClientOutput {
 
 struct State {
     output: Box<dyn Write + Send>,
-    /// True after a part of a line that is not the last.
-    in_line: bool,
+    line: Line,
     /// Lines that wait for the end of the current one.
     waiting: Vec<u8>,
+}
+
+/// What was written of the current line of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Nothing.
+    Start,
+    /// A part of a message.
+    Message,
+    /// A part of other text, such as a prompt. It may never end.
+    Text,
 }
 
 impl ClientOutput {
     /// Writes to `output`.
     pub fn new(output: Box<dyn Write + Send>) -> Self {
-        Self { state: Mutex::new(State { output, in_line: false, waiting: Vec::new() }) }
+        Self { state: Mutex::new(State { output, line: Line::Start, waiting: Vec::new() }) }
     }
 
     /// Writes bytes of the server: whole lines, or a part of one. `ends` is true for the last part.
     pub fn forward(&self, bytes: &[u8], ends: bool) -> io::Result<()> {
         let mut state = self.state();
         state.output.write_all(bytes)?;
-        state.in_line = !ends;
-        if ends && !state.waiting.is_empty() {
-            let waiting = std::mem::take(&mut state.waiting);
-            state.output.write_all(&waiting)?;
+        if ends {
+            state.line = Line::Start;
+            state.write_waiting()?;
+        } else if state.line == Line::Start {
+            state.line = if starts_message(bytes) { Line::Message } else { Line::Text };
         }
         state.output.flush()
     }
 
-    /// Writes a line of the guard, given without its newline. Within a line of the server, it waits for the end of that line.
+    /// Writes a line of the guard, given without its newline. Within a message of the server, it waits for the end of the message.
+    /// Other text of the server is ended by a newline.
     pub fn answer(&self, line: &str) -> io::Result<()> {
         let mut state = self.state();
-        let line = format!("{line}\n");
-        if state.in_line {
-            state.waiting.extend_from_slice(line.as_bytes());
+        state.waiting.extend_from_slice(line.as_bytes());
+        state.waiting.push(b'\n');
+        if state.line == Line::Message && state.waiting.len() <= MAX_WAITING {
             return Ok(());
         }
-        state.output.write_all(line.as_bytes())?;
+        state.end_line()?;
         state.output.flush()
+    }
+
+    /// Writes what waits, and closes the output. Later writes have no effect.
+    pub fn close(&self) {
+        let mut state = self.state();
+        if !state.waiting.is_empty() {
+            // A client that has gone reads nothing.
+            let _ = state.end_line().and_then(|()| state.output.flush());
+        }
+        state.output = Box::new(io::sink());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.line, Line::Start) != Line::Start {
+            self.output.write_all(b"\n")?;
+        }
+        self.write_waiting()
+    }
+
+    fn write_waiting(&mut self) -> io::Result<()> {
+        self.output.write_all(&std::mem::take(&mut self.waiting))
+    }
+}
+
+/// True if a line can be a message: an object, or an array of objects. Logs also start with a bracket.
+fn starts_message(line: &[u8]) -> bool {
+    match line.trim_ascii_start() {
+        [] | [b'{', ..] => true,
+        [b'[', rest @ ..] => matches!(rest.trim_ascii_start(), [] | [b'{', ..]),
+        _ => false,
     }
 }
 
@@ -68,6 +115,41 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    fn written(parts: &[&str], answers: usize) -> String {
+        let written = Shared::default();
+        let output = ClientOutput::new(Box::new(written.clone()));
+        parts.iter().for_each(|part| output.forward(part.as_bytes(), false).unwrap());
+        (0..answers).for_each(|_| output.answer(&"x".repeat(1000)).unwrap());
+        let written = written.0.lock().unwrap().clone();
+        String::from_utf8(written).unwrap()
+    }
+
+    #[test]
+    fn an_answer_does_not_wait_for_the_end_of_a_line_that_is_no_message() {
+        for text in ["Loading", "[INFO] Loading", " 7"] {
+            assert_eq!(written(&[text], 1), format!("{text}\n{}\n", "x".repeat(1000)));
+        }
+        for message in [" {", "[ {\"id\":1}", "["] {
+            assert_eq!(written(&[message, "1"], 1), format!("{message}1"));
+        }
+    }
+
+    #[test]
+    fn answers_that_wait_for_a_message_are_bounded() {
+        assert!(written(&["{"], 1100).len() > MAX_WAITING);
+    }
+
+    #[test]
+    fn an_answer_that_waits_is_written_when_the_output_is_closed() {
+        let written = Shared::default();
+        let output = ClientOutput::new(Box::new(written.clone()));
+        output.forward(b"{\"big\":", false).unwrap();
+        output.answer("refused").unwrap();
+        output.close();
+        output.answer("too late").unwrap();
+        assert_eq!(written.0.lock().unwrap().as_slice(), b"{\"big\":\nrefused\n");
     }
 
     #[test]

@@ -294,6 +294,10 @@ impl MessageHandler for Lines<'_> {
     }
 
     fn answers(&mut self, message: &ClientMessage<'_>) -> Result<bool, Gone> {
-        self.0.is_replayed(message.id(), message.method(), message.params())
+        let is_replayed = self.0.is_replayed(message.id(), message.method(), message.params())?;
+        if let (false, ClientMessage::Other { id: Some(id), method: Some(_), .. }) = (is_replayed, message) {
+            self.0.pending.insert_other(id.clone());
+        }
+        Ok(is_replayed)
     }
 }

@@ -11,14 +11,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Termination};
-use counterproof_redaction::{Applied, Redactor};
+use counterproof_redaction::{RedactingStream, Redactor};
 use counterproof_safe_run::{
     CommandSignals, CommandStreams, Ending, Options, StartError, SupervisedCommand, TakenSignals,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
-use super::{ClientEnd, ClientOutput, ClientPump, LineReader, Piece, ServerEnd, ServerPump};
+use super::{ClientEnd, ClientOutput, ClientPump, ServerEnd, ServerPump};
 use crate::cassette::Cassette;
 use crate::mcp::PendingCalls;
 use crate::session::{OpenCallsEnd, Session};
@@ -28,11 +28,14 @@ const TERM: i32 = 15;
 /// How long the server may run after its input has ended, after a signal, and after TERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long the server may work on open calls after its input has ended.
-const LAST_CALLS: Duration = Duration::from_mins(1);
+/// How long the server may work on open requests after its input has ended.
+const LAST_REQUESTS: Duration = Duration::from_mins(1);
 
 /// How long to read what the server has written before it ended.
 const DRAIN: Duration = Duration::from_secs(2);
+
+/// Bytes per read of the server's standard error.
+const STDERR_BYTES: usize = 64 * 1024;
 
 /// What a shim runs.
 pub struct ShimOptions<'a> {
@@ -80,6 +83,7 @@ enum Happened {
     ClientClosed,
     ClientGone,
     ServerClosed,
+    StderrClosed,
     ServerEnded(Ending),
     Signal(u8),
     Terminated,
@@ -131,6 +135,7 @@ pub(super) fn is_ending(signal: u8) -> bool {
 /// A shim whose threads run.
 struct Running {
     session: Arc<Session>,
+    pending: Arc<PendingCalls>,
     happened: Receiver<Happened>,
     signals: CommandSignals,
     waiter: Option<thread::JoinHandle<SupervisedCommand>>,
@@ -141,8 +146,9 @@ struct Running {
     /// True if this process has ended the server.
     has_stopped_server: bool,
     ending: Option<Ending>,
-    is_server_closed: bool,
-    last_calls_until: Option<Instant>,
+    /// Number of outputs of the server that are read and have not ended.
+    open_outputs: usize,
+    last_requests_until: Option<Instant>,
 }
 
 /// What a deadline does.
@@ -168,12 +174,19 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
     let pending = Arc::new(PendingCalls::default());
     let stdout = File::from(rustix::stdio::stdout().try_clone_to_owned()?);
     let client = Arc::new(ClientOutput::new(Box::new(stdout)));
-    let wire =
-        Wire { session: options.session.clone(), pending, client, cassette: options.cassette, sender: sender.clone() };
+    let wire = Wire {
+        session: options.session.clone(),
+        pending: pending.clone(),
+        client,
+        cassette: options.cassette,
+        sender: sender.clone(),
+    };
     spawn_client(wire.clone(), to_server)?;
     spawn_server(wire, from_server, options.secrets.clone())?;
+    let mut open_outputs = 1;
     if let (Some(from_stderr), Some(secrets)) = (from_stderr, options.secrets) {
-        thread::Builder::new().name("stderr".to_owned()).spawn(move || forward_stderr(from_stderr, &secrets))?;
+        spawn_stderr(from_stderr, secrets, sender.clone())?;
+        open_outputs += 1;
     }
     spawn_signals(options.signals, &sender)?;
     let waiter = thread::Builder::new().name("server".to_owned()).spawn(move || {
@@ -182,6 +195,7 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
     })?;
     Ok(Running {
         session: options.session,
+        pending,
         happened,
         signals,
         waiter: Some(waiter),
@@ -190,8 +204,8 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
         status: None,
         has_stopped_server: false,
         ending: None,
-        is_server_closed: false,
-        last_calls_until: None,
+        open_outputs,
+        last_requests_until: None,
     })
 }
 
@@ -255,6 +269,11 @@ fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<Redactor>) 
         if matches!(pump.run(from_server), ServerEnd::ClientGone) {
             let _ = wire.sender.send(Happened::ClientGone);
         }
+        // The client reads the end of the output, also if the server lives on.
+        wire.client.close();
+        if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+            let _ = rustix::stdio::dup2_stdout(&nothing);
+        }
         let _ = wire.sender.send(Happened::ServerClosed);
     })?;
     Ok(())
@@ -273,20 +292,35 @@ fn spawn_signals(mut signals: PipeReader, sender: &Sender<Happened>) -> io::Resu
     Ok(())
 }
 
-/// Forwards the lines of the server's standard error without secrets.
-fn forward_stderr(from_stderr: PipeReader, secrets: &Redactor) {
-    let mut reader = LineReader::new(from_stderr);
-    while let Ok(Some(Piece::Line(bytes) | Piece::Part { bytes, .. })) = reader.next_piece() {
-        let redacted = secrets.bytes(bytes, &mut Applied::default());
-        if io::stderr().write_all(&redacted).is_err() {
-            return;
-        }
+fn spawn_stderr(from_stderr: PipeReader, secrets: Redactor, sender: Sender<Happened>) -> io::Result<()> {
+    thread::Builder::new().name("stderr".to_owned()).spawn(move || {
+        // An output that cannot be written has no other place for its error.
+        let _ = forward_stderr(from_stderr, secrets);
+        let _ = sender.send(Happened::StderrClosed);
+    })?;
+    Ok(())
+}
+
+/// Forwards the server's standard error without secrets. What may be the beginning of a secret waits for what follows.
+fn forward_stderr(mut from_stderr: PipeReader, secrets: Redactor) -> io::Result<()> {
+    let mut redacting = RedactingStream::new(secrets);
+    let mut piece = vec![0; STDERR_BYTES];
+    loop {
+        let read = match from_stderr.read(&mut piece) {
+            Ok(0) => return io::stderr().write_all(&redacting.finish().0),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let mut safe = redacting.push(&piece[..read]);
+        safe.extend(redacting.flush());
+        io::stderr().write_all(&safe)?;
     }
 }
 
 impl Running {
     fn run(&mut self) -> ShimEnd {
-        while !(self.ending.is_some() && self.is_server_closed) {
+        while !(self.ending.is_some() && self.open_outputs == 0) {
             match self.next() {
                 Ok(happened) => self.handle(happened),
                 Err(RecvTimeoutError::Timeout) => {
@@ -311,12 +345,12 @@ impl Running {
         match happened {
             Happened::ClientClosed => {
                 self.status.get_or_insert(RunStatus::Succeeded);
-                self.last_calls_until = Some(Instant::now() + LAST_CALLS);
+                self.last_requests_until = Some(Instant::now() + LAST_REQUESTS);
                 self.end_within(GRACE, Next::Terminate);
             }
             Happened::ClientGone => {
                 self.status.get_or_insert(RunStatus::Succeeded);
-                self.last_calls_until = None;
+                self.last_requests_until = None;
                 self.end_within(GRACE, Next::Terminate);
             }
             Happened::Terminated => {
@@ -327,7 +361,12 @@ impl Running {
                 self.stop_server(TERM);
             }
             Happened::Signal(signal) => self.handle_signal(signal),
-            Happened::ServerClosed => self.is_server_closed = true,
+            Happened::ServerClosed => {
+                // No response can come any more.
+                self.last_requests_until = None;
+                self.open_outputs -= 1;
+            }
+            Happened::StderrClosed => self.open_outputs -= 1,
             Happened::ServerEnded(ending) => {
                 self.ending = Some(ending);
                 self.deadline = Some((Instant::now() + DRAIN, Next::Finish));
@@ -353,17 +392,20 @@ impl Running {
     fn stop_server(&mut self, signal: i32) {
         if self.ending.is_none() {
             self.has_stopped_server = true;
-            self.last_calls_until = None;
+            self.last_requests_until = None;
             self.signals.send(signal);
             self.end_within(GRACE, Next::Kill);
         }
     }
 
-    /// Sets a deadline, unless an earlier one is set.
+    /// Sets a deadline, unless one is set that leads further. Repeated signals must not delay it.
     fn end_within(&mut self, time: Duration, next: Next) {
-        let deadline = Instant::now() + time;
-        if self.deadline.is_none_or(|(earlier, _)| earlier > deadline || next == Next::Kill) && self.ending.is_none() {
-            self.deadline = Some((deadline, next));
+        let is_next = match self.deadline {
+            None => true,
+            Some((_, before)) => before == Next::Terminate && next == Next::Kill,
+        };
+        if is_next && self.ending.is_none() {
+            self.deadline = Some((Instant::now() + time, next));
         }
     }
 
@@ -373,7 +415,7 @@ impl Running {
         match next {
             Some(Next::Terminate) => {
                 let now = Instant::now();
-                if self.last_calls_until.is_some_and(|until| now < until) && self.session.open_calls() > 0 {
+                if self.last_requests_until.is_some_and(|until| now < until) && !self.pending.is_empty() {
                     // The client may still read: a script that pipes requests into a server waits for all answers.
                     self.deadline = Some((now + Duration::from_millis(100), Next::Terminate));
                     return false;
@@ -402,9 +444,9 @@ impl Running {
         }
         // With all processes gone, the server's output ends.
         let deadline = Instant::now() + DRAIN;
-        while !self.is_server_closed {
+        while self.open_outputs > 0 {
             match self.happened.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Happened::ServerClosed) => self.is_server_closed = true,
+                Ok(Happened::ServerClosed | Happened::StderrClosed) => self.open_outputs -= 1,
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -413,7 +455,7 @@ impl Running {
     }
 
     fn status(&self, ending: Ending) -> RunStatus {
-        let is_crash = !self.has_stopped_server && (!ending.is_success() || self.session.open_calls() > 0);
+        let is_crash = !self.has_stopped_server && (!ending.is_success() || self.pending.has_calls());
         match self.status {
             Some(RunStatus::Cancelled | RunStatus::Terminated) => self.status.unwrap_or(RunStatus::Failed),
             _ if is_crash => RunStatus::Failed,

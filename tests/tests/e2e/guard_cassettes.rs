@@ -37,6 +37,17 @@ fn a_replay_gives_the_recorded_answers_without_the_server() {
     assert_eq!(statuses[..5], statuses[5..], "the events of both runs agree");
 }
 
+#[cfg(unix)]
+#[test]
+fn only_its_owner_can_read_a_cassette() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = GuardFolder::new();
+    folder.recording().start().close();
+    let mode = folder.sandbox.path("cassette.jsonl").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
 #[test]
 fn a_policy_decides_about_replayed_calls_too() {
     let folder = GuardFolder::new();
@@ -100,6 +111,7 @@ fn a_cassette_is_not_overwritten_and_a_damaged_one_is_refused() {
     let output = folder.recording().command_of(&[SERVER]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && stderr.contains("cassette.jsonl"), "{stderr}");
+    assert_eq!(folder.events().len(), 0, "no run has started");
     let output = folder.replaying().command_of(&[SERVER]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && stderr.contains("cassette.jsonl:1"), "{stderr}");

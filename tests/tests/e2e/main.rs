@@ -40,12 +40,14 @@ mod guard_injection;
 mod guard_kit;
 mod guard_policy;
 #[cfg(unix)]
+mod guard_process_ends;
 mod guard_processes;
 #[cfg(unix)]
 mod guard_proxy;
 #[cfg(unix)]
 mod guard_proxy_decisions;
 #[cfg(unix)]
+mod guard_proxy_faults;
 mod guard_proxy_kit;
 #[cfg(unix)]
 mod guard_run;

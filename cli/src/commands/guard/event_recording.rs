@@ -1,11 +1,10 @@
 //! Where the events of a guard go: the options, and the recorder from its start to its end.
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::{harmless, with_causes};
+use counterproof_artifact::with_causes;
 use counterproof_guard::identity::{RunIdentity, event_source, process_variable};
 use counterproof_guard::session::{EventSink, SinkError};
 use counterproof_ledger::doctor::is_open_to_others;
@@ -27,7 +26,7 @@ pub(super) struct EventsArgs {
     events: Option<Utf8PathBuf>,
 
     /// The ledger: a file, or the URL of a PostgreSQL database [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
-    #[arg(long, env = "COUNTERPROOF_LEDGER", value_name = "FILE|URL")]
+    #[arg(long, env = "COUNTERPROOF_LEDGER", hide_env_values = true, value_name = "FILE|URL")]
     ledger: Option<LedgerLocation>,
 }
 
@@ -96,12 +95,6 @@ impl EventRecording {
             Err(error) => streams.warn(with_causes(&error)),
         }
     }
-}
-
-/// Warns while the guard runs, from any thread.
-pub(super) fn warn(message: &str) {
-    // With a closed standard error, the warning cannot be printed.
-    let _ = writeln!(std::io::stderr(), "counterproof guard: {}", harmless(message));
 }
 
 /// Records events in the ledger.

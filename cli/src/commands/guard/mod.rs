@@ -14,5 +14,6 @@ mod run;
 mod secrets;
 mod shim;
 mod shim_settings;
+mod warnings;
 
 pub(crate) use command::{Args, run_guard as run};

@@ -13,10 +13,11 @@ use serde_json::Map;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use super::event_recording::{EventsArgs, warn};
+use super::event_recording::EventsArgs;
 use super::policy_args::PolicyArgs;
+use super::warnings::Warnings;
 use crate::command_error::CommandError;
-use crate::signals::on_signal;
+use crate::signals::on_ending_signal;
 use crate::streams::Streams;
 
 /// Guard an MCP server over HTTP: forward its messages, decide about tool calls, and record them.
@@ -60,7 +61,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let interrupted = Arc::new(Notify::new());
     let notify = interrupted.clone();
-    on_signal(move || notify.notify_one()).map_err(CommandError::io)?;
+    on_ending_signal(move || notify.notify_one()).map_err(CommandError::io)?;
     let policy = Arc::new(args.policy.load()?);
     let (identity, warnings) = RunIdentity::from_environment(process_variable);
     for warning in warnings {
@@ -73,7 +74,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     };
     let listener = runtime.block_on(TcpListener::bind(args.listen)).map_err(listen_error)?;
     let address = listener.local_addr().map_err(listen_error)?;
+    let redactor = secrets::redactor(&[]).map_err(CommandError::usage)?;
     let recording = args.events.start(&identity)?;
+    let warnings = Warnings::start().map_err(CommandError::io)?;
     let mut meta = Map::new();
     meta.insert("server_name".to_owned(), args.server_name.clone().into());
     meta.insert("upstream".to_owned(), args.upstream.recorded().into());
@@ -82,9 +85,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         transport: Transport::McpHttp,
         identity,
         policy,
-        redactor: secrets::redactor(&[]).map_err(CommandError::usage)?,
+        redactor,
         sink: recording.sink(),
-        warn: Box::new(warn),
+        warn: warnings.sender().into_function(),
         meta,
         secrets: Vec::new(),
     });
@@ -96,6 +99,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let served = runtime.block_on(serve(listener, options, interrupted.notified()));
     // Requests that are still open are dropped, and their calls end.
     drop(runtime);
+    warnings.finish();
     recording.finish(streams);
     served.map_err(CommandError::io)?;
     Ok(if session.termination().is_some() { Exit::Findings } else { Exit::Done })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, with_causes};
-use counterproof_guard::agent_run::{TERMINATION, request_termination};
+use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, request_termination};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{RunIdentity, process_variable};
 use counterproof_guard::secrets::{
@@ -19,8 +19,9 @@ use counterproof_redaction::Redactor;
 use counterproof_safe_run::Signals;
 use serde_json::{Map, Value};
 
-use super::event_recording::{EventsArgs, warn};
+use super::event_recording::EventsArgs;
 use super::policy_args::PolicyArgs;
+use super::warnings::{WarningSender, Warnings};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -89,8 +90,16 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     for warning in warnings {
         streams.warn(warning);
     }
-    let recorder = args.events.start(&identity)?;
     let redactor = secrets::redactor(&secrets.redact).map_err(CommandError::usage)?;
+    let traffic_redactor = traffic_redactor(&secrets)?;
+    let missing_secret = missing_secret(&secrets);
+    let recorder = args.events.start(&identity)?;
+    // Every failure until here leaves neither a cassette nor events. From the first event on, a run has an end.
+    let cassette = match &args.record {
+        Some(path) if missing_secret.is_none() => Some(record_cassette(path, args, &secrets)?),
+        _ => replay,
+    };
+    let warnings = Warnings::start().map_err(CommandError::io)?;
     let session = Session::start(SessionOptions {
         server_name: args.server_name.clone(),
         transport: Transport::McpStdio,
@@ -98,38 +107,37 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         policy,
         redactor,
         sink: recorder.sink(),
-        warn: Box::new(warn),
+        warn: warnings.sender().into_function(),
         meta: meta(args),
         secrets: secrets.injections.clone(),
     });
     let session = Arc::new(session.map_err(CommandError::io)?);
-    if let Some(error) = missing_secret(&secrets) {
+    if let Some(error) = missing_secret {
         session.finish(RunStatus::Failed, NOT_STARTED);
+        warnings.finish();
         recorder.finish(streams);
         return Err(error);
     }
-    let cassette = match &args.record {
-        Some(path) => Some(record_cassette(path, args, &secrets)?),
-        None => replay,
-    };
-    let cassette = cassette.map(Arc::new);
-    let result = match cassette {
+    let sender = warnings.sender();
+    let on_terminated = Box::new(move |termination: &Termination| end_run(termination, &sender));
+    let result = match cassette.map(Arc::new) {
         Some(cassette) if !needs_server(&cassette) => {
-            run_replay(ReplayOptions { cassette, session, signals: received, on_terminated: Box::new(end_run) })
+            run_replay(ReplayOptions { cassette, session, signals: received, on_terminated })
                 .map(exit_of_replay)
                 .map_err(CommandError::io)
         }
         cassette => run_server(ShimOptions {
             command: &args.command,
             environment: environment_of_server(&secrets),
-            secrets: traffic_redactor(&secrets)?,
+            secrets: traffic_redactor,
             cassette,
             session,
             signals: received,
             taken,
-            on_terminated: Box::new(end_run),
+            on_terminated,
         }),
     };
+    warnings.finish();
     recorder.finish(streams);
     result
 }
@@ -143,18 +151,21 @@ fn run_server(options: ShimOptions<'_>) -> Result<Exit, CommandError> {
     }
 }
 
-/// Returns the changes of the server's environment: its secrets, and the removal of the variable that ends the run.
+/// Returns the changes of the server's environment: its secrets, and the removal of the variables that name the ledger, the policy
+/// and the way to end the run.
 fn environment_of_server(secrets: &Resolved) -> BTreeMap<OsString, Option<OsString>> {
     let mut environment = secrets.environment();
-    environment.insert(TERMINATION.into(), None);
+    for name in [TERMINATION, LEDGER, POLICY] {
+        environment.insert(name.into(), None);
+    }
     environment
 }
 
 /// Ends the run that `guard run` has started, if there is one.
-fn end_run(termination: &Termination) {
+fn end_run(termination: &Termination, warnings: &WarningSender) {
     let Some(path) = process_variable(TERMINATION) else { return };
     if let Err(error) = request_termination(Utf8Path::new(&path), termination) {
-        warn(&format!("cannot end the run: {error}"));
+        warnings.send(&format!("cannot end the run: {error}"));
     }
 }
 

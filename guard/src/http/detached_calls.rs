@@ -1,0 +1,129 @@
+//! Calls whose response can come on another stream: a client that has lost its stream can ask for the rest of it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
+
+use super::open_requests::{OpenRequests, Scope};
+use crate::mcp::RequestId;
+use crate::session::{CallResult, ResultBytes, Session};
+
+/// The calls that no exchange ends. Those that have ended elsewhere meanwhile are still in it.
+#[derive(Debug, Default)]
+pub(super) struct DetachedCalls(Mutex<HashMap<Scope, Detached>>);
+
+/// The calls of one session.
+#[derive(Debug)]
+struct Detached {
+    calls: Vec<(RequestId, CallId)>,
+    /// Number of streams on which a response can come.
+    streams: usize,
+    /// The last time when a stream was open.
+    seen: Instant,
+}
+
+impl Default for Detached {
+    fn default() -> Self {
+        Self { calls: Vec::new(), streams: 0, seen: Instant::now() }
+    }
+}
+
+impl DetachedCalls {
+    /// Adds calls of a session, as far as they are open.
+    pub(super) fn add(&self, scope: &Scope, calls: Vec<(RequestId, CallId)>, open: &OpenRequests) {
+        self.update(scope, |detached| {
+            detached.calls.extend(calls);
+            detached.calls.retain(|(id, call)| open.is_waiting(&(scope.clone(), id.clone()), call));
+        });
+    }
+
+    /// Counts a stream of a session that starts.
+    pub(super) fn stream_starts(&self, scope: &Scope) {
+        self.update(scope, |detached| detached.streams += 1);
+    }
+
+    /// Counts a stream of a session that ends.
+    pub(super) fn stream_ends(&self, scope: &Scope) {
+        self.update(scope, |detached| detached.streams = detached.streams.saturating_sub(1));
+    }
+
+    /// Ends the calls of a session that the server does not know any more.
+    pub(super) fn end_all(&self, scope: &Scope, session: &Session, open: &OpenRequests) {
+        let calls = self.scopes().get_mut(scope).map(|detached| std::mem::take(&mut detached.calls));
+        for (id, call) in calls.unwrap_or_default() {
+            if open.remove(&(scope.clone(), id), &call) {
+                let message = "the server has ended the session".to_owned();
+                let error = CallError { class: ErrorClass::Transport, message, code: None, retryable: None };
+                let result = CallResult {
+                    status: CallStatus::Error,
+                    error: Some(error),
+                    bytes_out: 0,
+                    result: ResultBytes::None,
+                };
+                session.end(&call, result);
+            }
+        }
+    }
+
+    /// Cancels the calls of sessions that have had no stream for some time.
+    pub(super) fn end_abandoned(&self, after: Duration, session: &Session, open: &OpenRequests) {
+        let is_abandoned = |detached: &Detached| detached.streams == 0 && detached.seen.elapsed() >= after;
+        let abandoned: Vec<_> = self.scopes().extract_if(|_, detached| is_abandoned(detached)).collect();
+        for (scope, detached) in abandoned {
+            for (id, call) in detached.calls {
+                if open.remove(&(scope.clone(), id), &call) {
+                    session.end(&call, CallResult::cancelled());
+                }
+            }
+        }
+    }
+
+    fn update(&self, scope: &Scope, change: impl FnOnce(&mut Detached)) {
+        let mut scopes = self.scopes();
+        let detached = scopes.entry(scope.clone()).or_default();
+        change(detached);
+        detached.seen = Instant::now();
+        if detached.streams == 0 && detached.calls.is_empty() {
+            scopes.remove(scope);
+        }
+    }
+
+    fn scopes(&self) -> MutexGuard<'_, HashMap<Scope, Detached>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::tests::session;
+    use crate::session::{IncomingArgs, IncomingCall, Verdict};
+
+    #[test]
+    fn calls_are_abandoned_when_no_stream_of_their_session_is_open() {
+        let (session, sink) = session(None, &[]);
+        let (open, detached) = (OpenRequests::default(), DetachedCalls::default());
+        let (scope, id) = (Scope::Session("s".to_owned()), RequestId::parse(b"1").unwrap());
+        let args = json!({});
+        let args = IncomingArgs::Inspected { value: &args, text: Cow::Borrowed("{}") };
+        let begun = session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None });
+        let Verdict::Forward(call) = begun else { panic!("{begun:?}") };
+        open.insert((scope.clone(), id.clone()), call.clone());
+        detached.stream_starts(&scope);
+        detached.add(&scope, vec![(id, call)], &open);
+        detached.end_abandoned(Duration::ZERO, &session, &open);
+        assert_eq!(sink.ends().len(), 0, "a stream is open");
+        detached.stream_ends(&scope);
+        detached.end_abandoned(Duration::from_secs(3600), &session, &open);
+        assert_eq!(sink.ends().len(), 0, "the client can still resume the stream");
+        detached.end_abandoned(Duration::ZERO, &session, &open);
+        assert_eq!((sink.ends().len(), sink.ends()[0].status), (1, CallStatus::Cancelled));
+        assert!(open.is_empty() && detached.scopes().is_empty());
+    }
+}

@@ -1,0 +1,119 @@
+//! `guard proxy` with servers, clients and machines that fail.
+
+use serde_json::{Value, json};
+
+use crate::guard_kit::{GuardFolder, names};
+use crate::guard_proxy_kit::{GuardProxy, HttpServer, call, respond, start_events, write_chunk};
+
+const DENY: &str = "  - {rule_id: d, kind: deny, match: {tool_name: {glob: [push]}}}\n";
+
+/// A batch of an allowed and a refused call.
+fn batch() -> String {
+    format!("[{},{}]", call(1, "echo", &json!({})), call(2, "push", &json!({})))
+}
+
+/// The answer to a batch of which the proxy refuses a call, and the statuses of both calls.
+#[track_caller]
+fn answer_of(status: &'static str, headers: &'static str, body: &'static str) -> (u16, Value, Vec<Value>) {
+    let server = HttpServer::start(move |_, connection| respond(connection, status, headers, body.as_bytes()));
+    let folder = GuardFolder::new().with_rules(DENY);
+    let mut proxy = GuardProxy::start(&folder, &server.url());
+    let response = proxy.post("", &batch());
+    assert_eq!(proxy.stop(), Some(0));
+    let statuses = folder.events_of("tool_call_end").iter().map(|end| end["status"].clone()).collect();
+    (response.status(), response.json(), statuses)
+}
+
+const JSON: &str = "content-type: application/json\r\n";
+
+#[test]
+fn refusals_of_a_batch_are_not_lost_whatever_the_server_answers_to_the_rest() {
+    for (status, headers, body) in [
+        ("200 OK", JSON, " {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"),
+        ("400 Bad Request", JSON, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"no\"}}"),
+        ("502 Bad Gateway", "content-type: text/html\r\n", "<p>down</p>"),
+        ("401 Unauthorized", "www-authenticate: Bearer\r\n", ""),
+    ] {
+        let (found, answers, statuses) = answer_of(status, headers, body);
+        assert!(status.starts_with(&found.to_string()), "{found}");
+        let answers = answers.as_array().unwrap();
+        assert_eq!((answers.len(), &answers[0]["id"], &answers[0]["error"]["code"]), (2, &json!(2), &json!(-32081)));
+        assert!(answers[1].get("result").is_some() || answers[1].get("error").is_some(), "{status}: {answers:?}");
+        let end = if found == 200 { "OK" } else { "ERROR" };
+        assert_eq!(statuses, ["ERROR", end], "{status}");
+    }
+    for body in ["[]", " [ ] ", ""] {
+        let (_, answers, _) = answer_of("200 OK", JSON, body);
+        assert_eq!((answers.as_array().unwrap().len(), &answers[0]["id"]), (1, &json!(2)), "{body:?}");
+    }
+}
+
+#[test]
+fn refusals_of_a_batch_are_not_lost_if_the_server_is_down() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = GuardFolder::new().with_rules(DENY);
+    let proxy = GuardProxy::start(&folder, &format!("http://{address}/mcp"));
+    let response = proxy.post("", &batch());
+    let answers = response.json();
+    assert_eq!((response.status(), &answers[0]["id"], &answers[1]["error"]["code"]), (502, &json!(2), &json!(-32603)));
+}
+
+#[test]
+fn a_redirect_within_the_server_leads_back_to_the_proxy() {
+    let server = HttpServer::start(|request, connection| {
+        let location = format!("location: http://{}/mcp/?x=//y\r\n", request.header("host").unwrap());
+        respond(connection, "307 Temporary Redirect", &location, b"");
+    });
+    let folder = GuardFolder::new();
+    let proxy = GuardProxy::start(&folder, &server.url());
+    let response = proxy.post("", &call(1, "x", &json!({})));
+    assert_eq!((response.status(), response.header("location")), (307, Some("/mcp/?x=//y")));
+}
+
+#[test]
+fn signals_of_a_terminal_end_the_run() {
+    use rustix::process::Signal;
+
+    for signal in [Signal::HUP, Signal::QUIT, Signal::INT] {
+        let server = HttpServer::of_json(|_| json!({}));
+        let folder = GuardFolder::new();
+        let mut proxy = GuardProxy::start(&folder, &server.url());
+        proxy.signal(signal);
+        assert_eq!(proxy.wait(), Some(0), "{signal:?}");
+        assert_eq!(names(&folder.events()).last(), Some(&"run_end"), "{signal:?}");
+    }
+}
+
+#[test]
+fn the_calls_of_a_session_that_the_server_has_forgotten_end() {
+    let server = HttpServer::start(|request, connection| {
+        if request.text().contains("tools/call") {
+            start_events(connection, "");
+            write_chunk(connection, b"id: 1\ndata: \n\n");
+            write_chunk(connection, b"");
+        } else {
+            respond(connection, "404 Not Found", "", b"");
+        }
+    });
+    let folder = GuardFolder::new();
+    let mut proxy = GuardProxy::start(&folder, &server.url());
+    proxy.post("mcp-session-id: s\r\n", &call(1, "x", &json!({})));
+    assert_eq!(folder.events_of("tool_call_end").len(), 0, "the stream can be resumed");
+    proxy.post("mcp-session-id: s\r\n", r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    let ends = folder.events_of("tool_call_end");
+    assert_eq!((&ends[0]["status"], &ends[0]["error"]["class"]), (&json!("ERROR"), &json!("transport")));
+    proxy.stop();
+}
+
+#[test]
+fn a_body_for_which_there_is_no_room_is_answered_with_an_error() {
+    let server = HttpServer::of_json(|_| json!({}));
+    let folder = GuardFolder::new();
+    let missing = folder.sandbox.path("missing").to_string();
+    let folder = folder.with_variable("TMPDIR", &missing);
+    let mut proxy = GuardProxy::start(&folder, &server.url());
+    let response = proxy.post("", &call(1, "x", &json!({"text": "x".repeat(2_000_000)})));
+    assert_eq!((response.status(), &response.json()["error"]["code"]), (507, &json!(-32603)));
+    proxy.stop();
+    assert_eq!(folder.events_of("shim_health")[0]["health"]["code"], "uninspected_message");
+}
