@@ -13,7 +13,7 @@ mod tests;
 
 pub use entry::{Answer, Entry, Header, SCHEMA_VERSION};
 pub use key::{RequestKey, request_key};
-pub use recording::{Recording, RecordingError};
+pub use recording::{MAX_MESSAGE_BYTES, Recording, RecordingError};
 pub use replay::{OnMiss, Replay, ReplayError, Replayed};
 
 /// A cassette in use.

@@ -15,6 +15,9 @@ use serde_json::value::RawValue;
 use super::{Answer, Entry, Header, RequestKey, SCHEMA_VERSION, request_key};
 use crate::mcp::{RequestId, Response};
 
+/// Largest message that is recorded, in bytes: a line of a file of lines can have no more.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
 /// A cassette that is being recorded.
 #[derive(Debug)]
 pub struct Recording {
@@ -84,6 +87,11 @@ impl Recording {
         let key = request_key(method, params);
         let params = params.map(|params| self.redactor.text(params, &mut Applied::default()));
         self.state().requests.insert(id.clone(), Request { key, params });
+    }
+
+    /// Forgets a request whose answer cannot be recorded. Returns false if it is not known.
+    pub fn forget(&self, id: &RequestId) -> bool {
+        self.state().requests.remove(id).is_some()
     }
 
     /// Records answers of the server. Returns true if the list of tools has changed during the recording.

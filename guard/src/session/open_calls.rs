@@ -1,12 +1,18 @@
 //! The calls that were forwarded and have not ended.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::{CallId, CallRef};
 
 use super::Refusal;
+
+/// Most calls that wait for input. Beyond it, the oldest are given up.
+const MAX_WAITING: usize = 1000;
+
+/// How long a call waits for input.
+const MAX_WAIT: Duration = Duration::from_hours(1);
 
 /// How often a request may continue one call. A further request is a new call, which rules count.
 const MAX_CONTINUATIONS: u32 = 100;
@@ -31,9 +37,10 @@ pub(super) struct OpenCall {
 }
 
 /// A call whose server asked the client for input. The client sends the call again, with the input.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct WaitsForInput {
     request_state: Option<String>,
+    since: Instant,
 }
 
 impl OpenCalls {
@@ -74,16 +81,27 @@ impl OpenCalls {
     /// Marks a call as waiting for input of the client.
     pub(super) fn wait_for_input(&mut self, id: &CallId, request_state: Option<String>) {
         if let Some(call) = self.calls.get_mut(id) {
-            call.waiting = Some(WaitsForInput { request_state });
+            call.waiting = Some(WaitsForInput { request_state, since: Instant::now() });
         }
+    }
+
+    /// Removes and returns waiting calls that no request will continue.
+    pub(super) fn take_abandoned(&mut self) -> Vec<OpenCall> {
+        let mut waiting: Vec<(Instant, CallId)> =
+            self.calls.iter().filter_map(|(id, call)| Some((call.waiting.as_ref()?.since, id.clone()))).collect();
+        waiting.sort();
+        let excess = waiting.len().saturating_sub(MAX_WAITING);
+        let is_abandoned =
+            |(index, (since, _)): &(usize, (Instant, CallId))| *index < excess || since.elapsed() >= MAX_WAIT;
+        let abandoned = waiting.into_iter().enumerate().filter(is_abandoned);
+        abandoned.filter_map(|(_, (_, id))| self.calls.remove(&id)).collect()
     }
 
     /// Returns the waiting call that a request continues: the same tool, the same arguments and the state that the server gave.
     /// Returns `None` for other requests, also if they have the form of a continuation.
     pub(super) fn resume(&mut self, tool: &str, hash: &Sha256Digest, request_state: Option<&str>) -> Option<CallId> {
-        let wanted = WaitsForInput { request_state: request_state.map(str::to_owned) };
         let mut found = self.calls.values_mut().filter(|open| {
-            open.waiting.as_ref() == Some(&wanted)
+            open.waiting.as_ref().is_some_and(|waiting| waiting.request_state.as_deref() == request_state)
                 && open.continuations < MAX_CONTINUATIONS
                 && open.tool_name == tool
                 && open.call.args_hash == *hash

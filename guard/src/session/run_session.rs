@@ -391,7 +391,11 @@ impl Session {
 
     /// Marks a call whose server asked the client for input. The next request with the same tool, arguments and state continues it.
     pub fn wait_for_input(&self, call_id: &CallId, request_state: Option<String>) {
-        self.state().open.wait_for_input(call_id, request_state);
+        let mut state = self.state();
+        state.open.wait_for_input(call_id, request_state);
+        for abandoned in state.open.take_abandoned() {
+            self.end_call(&mut state, abandoned, CallResult::cancelled());
+        }
     }
 
     /// Number of forwarded calls that have not ended.
@@ -415,6 +419,11 @@ impl Session {
             self.end_refusal(&mut state, &refusal, 0);
         }
         for open in state.open.take_all() {
+            if open.waiting.is_some() {
+                // The server has answered, and the client has not.
+                self.end_call(&mut state, open, CallResult::cancelled());
+                continue;
+            }
             let error = CallError {
                 class: open_calls.class,
                 message: open_calls.message.to_owned(),

@@ -1,12 +1,13 @@
 //! From the client to the server: forwards every message but the refused calls.
 
+use std::convert::Infallible;
 use std::io::{self, Read, Write};
 
 use counterproof_ledger::event::CallId;
 use counterproof_store::spill_buffer::SpillBuffer;
 
 use super::{ClientOutput, LineEnds, LineReader, Piece};
-use crate::cassette::{Cassette, Replayed};
+use crate::cassette::{Cassette, MAX_MESSAGE_BYTES, Replayed};
 use crate::mcp::{
     Answers, ClientMessage, MessageHandler, PendingCalls, RequestId, ScannedMessage, Scanner, ToServer,
     decide_messages, decide_scanned, end_calls, read_client_message, read_client_messages, read_responses,
@@ -113,7 +114,9 @@ impl ClientPump<'_> {
             Ok(messages) => messages,
             Err(problem) => return self.uninspected(&problem.to_string()),
         };
-        let decided = decide_messages(self.session, &messages, &mut Lines(self))?;
+        let mut lines = Lines { pump: self, answers: Vec::new() };
+        let Ok(mut decided) = decide_messages(self.session, &messages, &mut lines);
+        decided.answers.texts.append(&mut lines.answers);
         self.send(&decided.answers)?;
         Ok(decided.to_server)
     }
@@ -127,23 +130,22 @@ impl ClientPump<'_> {
         written.map_err(|_| Gone::Client)
     }
 
-    /// Answers a request from the cassette, or records it there. Returns false if the request is forwarded.
-    fn is_replayed(&self, id: Option<&RequestId>, method: Option<&str>, params: Option<&str>) -> Result<bool, Gone> {
-        let (Some(cassette), Some(id), Some(method)) = (self.cassette, id, method) else { return Ok(false) };
+    /// Returns the answer of the cassette to a request, or records the request there. Returns none if the request is forwarded.
+    fn replayed(&self, id: Option<&RequestId>, method: Option<&str>, params: Option<&str>) -> Option<String> {
+        let (cassette, id, method) = (self.cassette?, id?, method?);
         let replay = match cassette {
             Cassette::Record(recording) => {
                 recording.request(id, method, params);
-                return Ok(false);
+                return None;
             }
             Cassette::Replay(replay) => replay,
         };
         let answer = match replay.request(id, method, params) {
-            Replayed::Forward => return Ok(false),
+            Replayed::Forward => return None,
             Replayed::Answer(answer) | Replayed::Missing(answer) => answer,
         };
         end_calls(self.session, &read_responses(&answer), |id| self.pending.take(id));
-        self.client.answer(&answer).map_err(|_| Gone::Client)?;
-        Ok(true)
+        Some(answer)
     }
 
     /// Handles a message that cannot be inspected.
@@ -204,19 +206,39 @@ impl ClientPump<'_> {
 
     /// Decides about a long message that was read to its end.
     fn decide_long(&self, found: &ScannedMessage, bytes_in: u64) -> Result<ToServer, Gone> {
-        let decided = decide_scanned(self.session, found, bytes_in, &mut Lines(self));
+        let decided = decide_scanned(self.session, found, bytes_in, &mut Lines { pump: self, answers: Vec::new() });
         self.send(&decided.answers)?;
         Ok(decided.to_server)
     }
 
-    /// Answers a long request from the cassette; see [`Self::is_replayed`].
+    /// Answers a long request from the cassette, or expects its response. Returns false if it is forwarded.
     fn is_long_replayed(&self, found: &ScannedMessage, held: &SpillBuffer) -> Result<bool, Gone> {
-        let (Some(_), Some(method)) = (self.cassette, &found.method) else { return Ok(false) };
+        let (Some(id), Some(method)) = (&found.id, &found.method) else { return Ok(false) };
+        if let Some(answer) = self.long_replayed(id, method, held) {
+            return self.client.answer(&answer).map(|()| true).map_err(|_| Gone::Client);
+        }
+        if !found.is_call {
+            self.pending.insert_other(id.clone());
+        }
+        Ok(false)
+    }
+
+    fn long_replayed(&self, id: &RequestId, method: &str, held: &SpillBuffer) -> Option<String> {
         // The key of a request is a hash of its whole parameters.
-        let mut text = String::new();
-        let is_text = held.reader(0).read_to_string(&mut text).is_ok();
-        let message = read_client_message(&text).ok().filter(|_| is_text).and_then(|mut messages| messages.pop());
-        self.is_replayed(found.id.as_ref(), Some(method), message.as_ref().and_then(ClientMessage::params))
+        if held.len() <= MAX_MESSAGE_BYTES as u64 {
+            self.cassette?;
+            let mut text = String::new();
+            let is_text = held.reader(0).read_to_string(&mut text).is_ok();
+            let message = read_client_message(&text).ok().filter(|_| is_text).and_then(|mut messages| messages.pop());
+            return self.replayed(Some(id), Some(method), message.as_ref().and_then(ClientMessage::params));
+        }
+        if !matches!(self.cassette, Some(Cassette::Record(_))) {
+            // No cassette has such a request.
+            return self.replayed(Some(id), Some(method), None);
+        }
+        let message = format!("a request of {} bytes is larger than a cassette can hold", held.len());
+        self.session.report(Problem::Cassette, &message);
+        None
     }
 
     /// Handles a long message that fits neither in memory nor on disk. `rest` is what was read but not held.
@@ -277,27 +299,33 @@ impl LongMessage {
 }
 
 /// The messages that are not refused.
-struct Lines<'a>(&'a ClientPump<'a>);
+struct Lines<'a> {
+    pump: &'a ClientPump<'a>,
+    /// The answers of a cassette.
+    answers: Vec<String>,
+}
 
 impl MessageHandler for Lines<'_> {
-    type Error = Gone;
+    type Error = Infallible;
 
     /// The newline.
     const FRAME_BYTES: u64 = 1;
 
     fn forwarded(&mut self, id: &RequestId, call: CallId) {
-        self.0.pending.insert(id.clone(), call);
+        self.pump.pending.insert(id.clone(), call);
     }
 
     fn cancelled(&mut self, id: &RequestId) -> Option<CallId> {
-        self.0.pending.take(id)
+        self.pump.pending.take(id)
     }
 
-    fn answers(&mut self, message: &ClientMessage<'_>) -> Result<bool, Gone> {
-        let is_replayed = self.0.is_replayed(message.id(), message.method(), message.params())?;
-        if let (false, ClientMessage::Other { id: Some(id), method: Some(_), .. }) = (is_replayed, message) {
-            self.0.pending.insert_other(id.clone());
+    fn answers(&mut self, message: &ClientMessage<'_>) -> Result<bool, Infallible> {
+        let answer = self.pump.replayed(message.id(), message.method(), message.params());
+        if let (None, ClientMessage::Other { id: Some(id), method: Some(_), .. }) = (&answer, message) {
+            self.pump.pending.insert_other(id.clone());
         }
+        let is_replayed = answer.is_some();
+        self.answers.extend(answer);
         Ok(is_replayed)
     }
 }

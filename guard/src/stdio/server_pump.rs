@@ -7,7 +7,7 @@ use counterproof_artifact::with_causes;
 use counterproof_redaction::{Applied, JsonRedactingStream, Redactor};
 
 use super::{ClientOutput, LineReader, Piece};
-use crate::cassette::Cassette;
+use crate::cassette::{Cassette, MAX_MESSAGE_BYTES};
 use crate::mcp::{
     PendingCalls, Response, ScannedMessage, Scanner, end_calls, end_scanned_call, end_unreadable_call, read_responses,
 };
@@ -53,7 +53,7 @@ impl ServerPump<'_> {
                 }
                 Ok(Some(Piece::Part { bytes, is_first, is_last })) => {
                     if is_first {
-                        long = Some(LongLine::start(self.secrets));
+                        long = Some(LongLine::start(self.secrets, self.cassette));
                     }
                     match &mut long {
                         Some(line) => self.part(line, bytes, is_last),
@@ -113,7 +113,7 @@ impl ServerPump<'_> {
     fn part(&self, line: &mut LongLine, bytes: &[u8], is_last: bool) -> io::Result<()> {
         line.scanner.push(bytes);
         line.length += bytes.len() as u64;
-        line.text.extend_from_slice(if self.cassette.is_some() { bytes } else { &[] });
+        line.collect(bytes);
         let mut redacted = line.redacting.as_mut().map(|stream| stream.push(bytes));
         if is_last {
             let found = std::mem::take(&mut line.scanner).finish();
@@ -126,10 +126,23 @@ impl ServerPump<'_> {
     }
 
     fn end_of_long_line(&self, found: &ScannedMessage, line: &LongLine) {
-        if let Ok(text) = std::str::from_utf8(&line.text) {
-            self.update_cassette(&read_responses(text));
+        match line.text.as_deref().map(std::str::from_utf8) {
+            Some(Ok(text)) => self.update_cassette(&read_responses(text)),
+            Some(Err(_)) => {}
+            None => self.report_unrecorded(found, line.length),
         }
         end_scanned_call(self.session, found, line.length, |id| self.pending.take(id));
+    }
+
+    /// Reports an answer that is too large for the cassette that records it.
+    fn report_unrecorded(&self, found: &ScannedMessage, length: u64) {
+        let (Some(Cassette::Record(recording)), Some(id), Some(_)) = (self.cassette, &found.id, &found.response) else {
+            return;
+        };
+        if recording.forget(id) {
+            let message = format!("an answer of {length} bytes is larger than a cassette can hold");
+            self.session.report(Problem::Cassette, &message);
+        }
     }
 }
 
@@ -137,14 +150,21 @@ impl ServerPump<'_> {
 struct LongLine {
     scanner: Scanner,
     length: u64,
-    /// The whole line, for a cassette.
-    text: Vec<u8>,
+    /// The whole line, for a cassette. None without one, or beyond its limit.
+    text: Option<Vec<u8>>,
     redacting: Option<JsonRedactingStream>,
 }
 
 impl LongLine {
-    fn start(secrets: Option<&Redactor>) -> Self {
+    fn start(secrets: Option<&Redactor>, cassette: Option<&Cassette>) -> Self {
         let redacting = secrets.map(|secrets| JsonRedactingStream::new(secrets.clone()));
-        Self { scanner: Scanner::default(), length: 0, text: Vec::new(), redacting }
+        Self { scanner: Scanner::default(), length: 0, text: cassette.map(|_| Vec::new()), redacting }
+    }
+
+    fn collect(&mut self, bytes: &[u8]) {
+        match &mut self.text {
+            Some(text) if text.len() + bytes.len() <= MAX_MESSAGE_BYTES => text.extend_from_slice(bytes),
+            _ => self.text = None,
+        }
     }
 }

@@ -49,6 +49,42 @@ fn only_its_owner_can_read_a_cassette() {
 }
 
 #[test]
+fn a_batch_is_replayed_as_an_array() {
+    let folder = GuardFolder::new();
+    talk(&folder.recording());
+    let replaying = folder.replaying().with_rules("  - {rule_id: d, kind: deny, match: {tool_name: {glob: [push]}}}\n");
+    let mut client = replaying.start();
+    client.send(concat!(
+        r#"[{"id":1,"method":"tools/list","params":{}},{"method":"notifications/x"},"#,
+        r#"{"id":2,"method":"tools/call","params":{"name":"push"}},"#,
+        r#"{"id":3,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}]"#,
+        "\n"
+    ));
+    let answers = client.receive();
+    let mut ids: Vec<_> = answers.as_array().unwrap().iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2, 3]);
+    client.close();
+}
+
+#[test]
+fn messages_that_are_too_large_for_a_cassette_are_reported_and_forwarded() {
+    let folder = GuardFolder::new();
+    let mut client = folder.recording().start();
+    let answer = client.call("big", &json!({"bytes": 17 << 20}));
+    assert_eq!(text(&answer).len(), 17 << 20);
+    client.call("size", &json!({"text": "x".repeat(17 << 20)}));
+    client.call("echo", &json!({"a": 1}));
+    let (status, stderr) = client.close();
+    assert!(status.success() && stderr.contains("larger than a cassette can hold"), "{stderr}");
+    let codes: Vec<_> = folder.events_of("shim_health").iter().map(|event| event["health"]["code"].clone()).collect();
+    assert_eq!(codes, ["cassette_failed", "cassette_failed"]);
+    let mut client = folder.replaying().start();
+    assert_eq!(text(&client.call("echo", &json!({"a": 1}))), "{\"a\":1}");
+    client.close();
+}
+
+#[test]
 fn a_policy_decides_about_replayed_calls_too() {
     let folder = GuardFolder::new();
     talk(&folder.recording());

@@ -28,7 +28,7 @@ fn the_answer_to_any_last_request_is_awaited() {
     let folder = GuardFolder::new();
     // As slow as the first start of a server that is downloaded.
     let mut client = start_script(&folder, "sleep 7; read -r line; echo '{\"id\":1,\"result\":{}}'; cat > /dev/null");
-    client.send_request("tools/list", &json!({}));
+    client.send_request("tools/list", &json!({"text": "x".repeat(2_000_000)}));
     client.close_input();
     assert_eq!(client.receive()["id"], 1);
     assert!(client.wait().0.success());
@@ -53,6 +53,7 @@ fn a_question_that_the_client_does_not_answer_is_no_failure() {
     let mut client = folder.start();
     client.call("ask", &json!({}));
     assert!(client.close().0.success());
+    assert_eq!(folder.events_of("tool_call_end")[0]["status"], "CANCELLED");
     assert_eq!(run_status(&folder), "SUCCEEDED");
 }
 
