@@ -120,7 +120,7 @@ mod tests {
         detached.end_abandoned(Duration::ZERO, &session, &open);
         assert_eq!(sink.ends().len(), 0, "a stream is open");
         detached.stream_ends(&scope);
-        detached.end_abandoned(Duration::from_secs(3600), &session, &open);
+        detached.end_abandoned(Duration::from_hours(1), &session, &open);
         assert_eq!(sink.ends().len(), 0, "the client can still resume the stream");
         detached.end_abandoned(Duration::ZERO, &session, &open);
         assert_eq!((sink.ends().len(), sink.ends()[0].status), (1, CallStatus::Cancelled));

@@ -120,8 +120,12 @@ mod tests {
     fn written(parts: &[&str], answers: usize) -> String {
         let written = Shared::default();
         let output = ClientOutput::new(Box::new(written.clone()));
-        parts.iter().for_each(|part| output.forward(part.as_bytes(), false).unwrap());
-        (0..answers).for_each(|_| output.answer(&"x".repeat(1000)).unwrap());
+        for part in parts {
+            output.forward(part.as_bytes(), false).unwrap();
+        }
+        for _ in 0..answers {
+            output.answer(&"x".repeat(1000)).unwrap();
+        }
         let written = written.0.lock().unwrap().clone();
         String::from_utf8(written).unwrap()
     }
