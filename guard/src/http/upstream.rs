@@ -68,7 +68,9 @@ impl UpstreamUrl {
     pub(super) fn relative(&self, location: &str) -> Option<String> {
         // A reference to a path needs no change, and has no origin of its own.
         let (scheme, rest) = location.split_once("//")?;
-        if !(scheme.is_empty() || scheme.ends_with(':')) || self.0.join(location).ok()?.origin() != self.0.origin() {
+        let is_scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        let has_origin = scheme.is_empty() || scheme.strip_suffix(':').is_some_and(is_scheme);
+        if !has_origin || self.0.join(location).ok()?.origin() != self.0.origin() {
             return None;
         }
         let rest = &rest[rest.find(['/', '?', '#']).unwrap_or(rest.len())..];
