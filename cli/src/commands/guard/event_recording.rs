@@ -32,7 +32,7 @@ pub(super) struct EventsArgs {
 
 impl EventsArgs {
     /// Starts to record.
-    pub(super) fn start(&self, identity: &RunIdentity) -> Result<EventRecording, CommandError> {
+    pub(super) fn start(&self, identity: &RunIdentity, streams: &mut Streams) -> Result<EventRecording, CommandError> {
         let state = StateFolder::from_environment(process_variable);
         let state = state.map_err(|error| CommandError::usage(error).hint("set XDG_STATE_HOME or HOME"))?;
         let ledger = self.ledger.clone().unwrap_or_else(|| LedgerLocation::default_in(&state));
@@ -52,17 +52,19 @@ impl EventsArgs {
             limits: BacklogLimits::default(),
         };
         let recorder = Recorder::start(options).map_err(CommandError::io)?;
-        self.warn_about_readers();
+        self.warn_about_readers(streams);
         Ok(EventRecording(Arc::new(recorder)))
     }
 
     /// New files are private. The mode of a file that exists stays, since another program may collect the events.
-    fn warn_about_readers(&self) {
+    fn warn_about_readers(&self, streams: &mut Streams) {
         let Some(path) = self.events.as_deref().filter(|path| path.is_file() && is_open_to_others(path)) else {
             return;
         };
         let quoted = crate::shell::quoted(path.as_str());
-        warn(&format!("other users can read the events in {path}; run `chmod go-rwx -- {quoted}` if they should not"));
+        streams.warn(format_args!(
+            "other users can read the events in {path}; run `chmod go-rwx -- {quoted}` if they should not"
+        ));
     }
 }
 

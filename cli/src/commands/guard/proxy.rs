@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let listener = runtime.block_on(TcpListener::bind(args.listen)).map_err(listen_error)?;
     let address = listener.local_addr().map_err(listen_error)?;
     let redactor = secrets::redactor(&[]).map_err(CommandError::usage)?;
-    let recording = args.events.start(&identity)?;
+    let recording = args.events.start(&identity, streams)?;
     let warnings = Warnings::start().map_err(CommandError::io)?;
     let mut meta = Map::new();
     meta.insert("server_name".to_owned(), args.server_name.clone().into());

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let redactor = secrets::redactor(&secrets.redact).map_err(CommandError::usage)?;
     let traffic_redactor = traffic_redactor(&secrets)?;
     let missing_secret = missing_secret(&secrets);
-    let recorder = args.events.start(&identity)?;
+    let recorder = args.events.start(&identity, streams)?;
     // Every failure until here leaves neither a cassette nor events. From the first event on, a run has an end.
     let cassette = match &args.record {
         Some(path) if missing_secret.is_none() => Some(record_cassette(path, args, &secrets)?),

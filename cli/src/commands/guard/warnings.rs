@@ -1,4 +1,4 @@
-//! Warnings while a guard runs: they never wait for standard error, which may be a pipe that nobody reads.
+//! Warnings while a guard runs: they never wait for standard error, which may be a full pipe.
 
 use std::io::{self, Write as _};
 use std::sync::mpsc::{self, Receiver, SyncSender};
