@@ -1,9 +1,13 @@
 //! Parsers of option values: durations, counts and sizes.
 
+use std::ffi::OsStr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
 use counterproof_artifact::{CaseId, NameError, RunId};
+use counterproof_ledger::location::{LedgerLocation, LocationError};
 use jiff::SignedDuration;
 
 /// Parses the id of a new run.
@@ -31,6 +35,28 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     let number: u32 = text.parse().map_err(|_| format!("expected a whole number from 1 to {}", u32::MAX))?;
     NonZeroU32::new(number).ok_or_else(|| "must be at least 1".to_owned())
+}
+
+/// Parses the location of a ledger. The error does not state the value, which may be a URL with a password.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LedgerParser;
+
+impl TypedValueParser for LedgerParser {
+    type Value = LedgerLocation;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<LedgerLocation, clap::Error> {
+        let location = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
+        let location = location.and_then(|text| text.parse().map_err(|error: LocationError| error.to_string()));
+        location.map_err(|problem| {
+            let message = format!("invalid ledger (`--ledger` or COUNTERPROOF_LEDGER): {problem}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
+        })
+    }
 }
 
 /// Parses a number of bytes.

@@ -40,12 +40,22 @@ fn replay_all(kit: &Kit) -> Replayed {
     replay(&SpoolFolder::new(spool(kit)), store.as_mut()).unwrap()
 }
 
+/// Removes a folder in which the thread of a recorder may create files meanwhile.
+fn remove_folder(folder: &Utf8Path) {
+    repeat(|| fs::remove_dir_all(folder).is_ok() || !folder.exists());
+}
+
+/// Tries until it works. Only a failing test tries often.
+fn repeat(mut attempt: impl FnMut() -> bool) {
+    assert!((0..10_000).any(|_| attempt()), "it did not work");
+}
+
 #[test]
 fn events_after_the_ledger_and_its_spool_are_removed_are_in_a_new_ledger() {
     let kit = Kit::new();
     let recorder = kit.recorder("r1", "s1");
     recorder.record(run_start()).unwrap();
-    fs::remove_dir_all(kit.path("state")).unwrap();
+    remove_folder(&kit.path("state"));
     record_call(&recorder, Action::Block, 1);
     recorder.record(run_end(RunStatus::Succeeded)).unwrap();
     let finished = recorder.finish(LIMIT).unwrap();
@@ -60,7 +70,7 @@ fn a_recorder_whose_spool_is_removed_before_its_end_ends_at_once() {
     let recorder = kit.recorder("r1", "s1");
     recorder.record(run_start()).unwrap();
     recorder.record(run_end(RunStatus::Succeeded)).unwrap();
-    fs::remove_dir_all(spool(&kit)).unwrap();
+    remove_folder(&spool(&kit));
     let finished = recorder.finish(LIMIT).unwrap();
     assert_eq!((finished.left_bytes, finished.store_error), (0, None));
     assert_eq!(kit.number("SELECT count(*) FROM events"), 2);
@@ -72,7 +82,7 @@ fn a_spool_that_is_removed_is_created_again_with_the_events_that_wait() {
     block(&kit);
     let recorder = kit.recorder("r1", "s1");
     recorder.record(run_start()).unwrap();
-    fs::remove_dir_all(spool(&kit)).unwrap();
+    remove_folder(&spool(&kit));
     record_call(&recorder, Action::Block, 1);
     let file = spool_file(&kit);
     assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 4);
@@ -90,8 +100,11 @@ fn an_event_that_cannot_be_recorded_has_a_number_and_the_next_one_states_the_los
     let kit = Kit::new();
     let recorder = kit.recorder("r1", "s1");
     recorder.record(run_start()).unwrap();
-    fs::remove_dir_all(kit.path("state")).unwrap();
-    write(&kit.path("state"), b"a file in place of the folder", Durability::Cached).unwrap();
+    // The thread of the recorder may create the folder again before the file has its place.
+    repeat(|| {
+        remove_folder(&kit.path("state"));
+        write(&kit.path("state"), b"a file in place of the folder", Durability::Cached).is_ok()
+    });
     for _ in 0..2 {
         assert!(matches!(recorder.record(run_start()), Err(RecordError::Spool(_))));
     }

@@ -230,9 +230,7 @@ hint: name another file with `--ledger`
     assert_snapshot!(sandbox.run(["ledger", "query", "--ledger", "mysql://h/d"]), @r##"
 exit code: 2
 --- stderr
-error: invalid value 'mysql://h/d' for '--ledger <FILE>': a ledger cannot be at a `mysql` URL: pass a file, or a `postgres://` URL
-
-For more information, try '--help'.
+error: invalid ledger (`--ledger` or COUNTERPROOF_LEDGER): a ledger cannot be at a `mysql` URL: pass a file, or a `postgres://` URL
     "##);
 }
 
@@ -425,4 +423,22 @@ fn a_guard_warns_about_readers_of_a_file_of_events_that_exists() {
     assert_eq!(sandbox.path("out.jsonl").metadata().unwrap().permissions().mode() & 0o777, 0o644);
     std::fs::remove_file(sandbox.path("out.jsonl")).unwrap();
     assert!(!run().contains("other users"));
+}
+
+#[test]
+fn a_location_that_is_refused_does_not_show_its_password() {
+    let url = "mysql://ada:hunter2-hunter2@db.example/ledger";
+    let commands: [&[&str]; 3] = [
+        &["ledger", "runs", "--ledger", url],
+        &["guard", "shim", "--server-name", "a", "--ledger", url, "--", "true"],
+        &["guard", "run", "--ledger", url, "--", "true"],
+    ];
+    for command in commands {
+        let refused = Sandbox::new().run(command);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(!refused.stderr.contains("hunter2") && refused.stderr.contains("mysql"), "{}", refused.stderr);
+    }
+    let from_variable = Sandbox::new().with_variable("COUNTERPROOF_LEDGER", url).run(["ledger", "runs"]);
+    assert_eq!(from_variable.code, Some(2));
+    assert!(!from_variable.stderr.contains("hunter2"), "{}", from_variable.stderr);
 }

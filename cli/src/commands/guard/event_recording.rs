@@ -14,6 +14,7 @@ use counterproof_ledger::recorder::{BacklogLimits, EventOrigin, Recorder, Record
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+use crate::value_parsers::LedgerParser;
 
 /// How long to move the last events to the ledger. What is left stays in the spool file, from which the next process moves it.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
@@ -26,7 +27,7 @@ pub(super) struct EventsArgs {
     events: Option<Utf8PathBuf>,
 
     /// The ledger: a file, or the URL of a PostgreSQL database [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
-    #[arg(long, env = "COUNTERPROOF_LEDGER", hide_env_values = true, value_name = "FILE|URL")]
+    #[arg(long, env = "COUNTERPROOF_LEDGER", hide_env_values = true, value_name = "FILE|URL", value_parser = LedgerParser)]
     ledger: Option<LedgerLocation>,
 }
 

@@ -5,6 +5,7 @@ use counterproof_ledger::location::LedgerLocation;
 
 use super::policy_file;
 use crate::command_error::CommandError;
+use crate::value_parsers::LedgerParser;
 
 /// The policy and the ledger of shims.
 #[derive(Debug, clap::Args)]
@@ -14,7 +15,7 @@ pub(super) struct ShimSettings {
     policy: Option<Utf8PathBuf>,
 
     /// Ledger of the shims: a SQLite file, or a `postgres://` URL [default: ledger.db in the folder for state]
-    #[arg(long, value_name = "FILE|URL")]
+    #[arg(long, value_name = "FILE|URL", value_parser = LedgerParser)]
     ledger: Option<LedgerLocation>,
 }
 

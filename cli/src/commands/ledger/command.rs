@@ -7,6 +7,7 @@ use super::opened::Place;
 use super::{doctor, export, ingest, prune, query, runs, tail};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+use crate::value_parsers::LedgerParser;
 
 /// Query and maintain the ledger of tool calls.
 ///
@@ -22,7 +23,7 @@ pub(crate) struct Args {
     command: Command,
 
     /// Ledger: a SQLite file, or a `postgres://` URL [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
-    #[arg(long, global = true, value_name = "FILE", env = "COUNTERPROOF_LEDGER", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "FILE", env = "COUNTERPROOF_LEDGER", hide_env_values = true, value_parser = LedgerParser)]
     ledger: Option<LedgerLocation>,
 
     /// Print the result as JSON
