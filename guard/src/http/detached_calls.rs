@@ -49,7 +49,7 @@ impl DetachedCalls {
         self.update(scope, |detached| detached.streams = detached.streams.saturating_sub(1));
     }
 
-    /// Ends the calls of a session that the server does not know any more.
+    /// Ends the calls of a session that the server has ended.
     pub(super) fn end_all(&self, scope: &Scope, session: &Session, open: &OpenRequests) {
         let calls = self.scopes().get_mut(scope).map(|detached| std::mem::take(&mut detached.calls));
         for (id, call) in calls.unwrap_or_default() {

@@ -66,7 +66,7 @@ impl Proxy {
         self.stop.send_replace(true);
     }
 
-    /// Ends the calls whose clients have gone, again and again.
+    /// Periodically ends the calls of disconnected clients.
     pub(super) async fn end_abandoned_calls(&self) {
         loop {
             tokio::time::sleep(CHECK_EVERY).await;
@@ -94,7 +94,7 @@ impl Proxy {
             Ok(body) => body,
             // A client that breaks off has gone, and reads no answer.
             Err(ReadError::ClientGone) => return answer(StatusCode::BAD_REQUEST, String::new()),
-            // Without the whole body there is nothing to forward, in any mode.
+            // An incomplete body is not forwarded in any mode.
             Err(error @ ReadError::Buffer(_)) => {
                 let problem = error.to_string();
                 self.session.report(Problem::Uninspected, &problem);
@@ -148,7 +148,7 @@ impl Proxy {
         if parts.method == Method::DELETE && response.status().is_success() {
             self.end_session(&scope);
         }
-        if response.status() == StatusCode::NOT_FOUND {
+        if response.status() == StatusCode::NOT_FOUND && matches!(scope, Scope::Session(_)) {
             // The server does not know the session, so no stream of it can be resumed.
             self.detached.end_all(&scope, &self.session, &self.open);
         }

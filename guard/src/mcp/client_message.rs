@@ -202,7 +202,7 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> Result<ToolCall<'a>, Stric
     Ok(call)
 }
 
-/// Reads a call with values that cannot be represented, as calls are read that are too large: only the fields that decide.
+/// Reads only the deciding fields of a call whose values cannot be represented.
 fn read_unreadable_call(call: &mut ToolCall<'_>, problem: String) -> Result<(), StrictError> {
     let found = ScannedMessage::read(call.text.as_bytes());
     if let Some(problem) = found.syntax {

@@ -1,4 +1,4 @@
-//! What a response says: a result, an error, or a question to the client.
+//! The kind of a response: a result, an error, or a question to the client.
 
 use counterproof_ledger::event::{CallError, CallStatus, ErrorClass};
 

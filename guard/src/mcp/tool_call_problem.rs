@@ -1,4 +1,4 @@
-//! Why nothing, or not everything, is known about a tool call.
+//! Reasons why a tool call cannot be inspected.
 
 use super::StrictError;
 

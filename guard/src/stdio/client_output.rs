@@ -39,6 +39,10 @@ impl ClientOutput {
     pub fn forward(&self, bytes: &[u8], ends: bool) -> io::Result<()> {
         let mut state = self.state();
         state.output.write_all(bytes)?;
+        if bytes.is_empty() && !ends {
+            // A redactor holds the first bytes of the line back: nothing of it is written.
+            return Ok(());
+        }
         if ends {
             state.line = Line::Start;
             state.write_waiting()?;
@@ -65,7 +69,7 @@ impl ClientOutput {
     pub fn close(&self) {
         let mut state = self.state();
         if !state.waiting.is_empty() {
-            // A client that has gone reads nothing.
+            // Write errors are ignored: the client has closed its end.
             let _ = state.end_line().and_then(|()| state.output.flush());
         }
         state.output = Box::new(io::sink());
@@ -138,6 +142,11 @@ mod tests {
         for message in [" {", "[ {\"id\":1}", "["] {
             assert_eq!(written(&[message, "1"], 1), format!("{message}1"));
         }
+    }
+
+    #[test]
+    fn a_line_that_is_held_back_as_a_whole_does_not_delay_an_answer() {
+        assert_eq!(written(&[""], 1), format!("{}\n", "x".repeat(1000)));
     }
 
     #[test]

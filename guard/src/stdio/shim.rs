@@ -148,6 +148,7 @@ struct Running {
     ending: Option<Ending>,
     /// Number of outputs of the server that are read and have not ended.
     open_outputs: usize,
+    is_server_output_open: bool,
     last_requests_until: Option<Instant>,
 }
 
@@ -205,6 +206,7 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
         has_stopped_server: false,
         ending: None,
         open_outputs,
+        is_server_output_open: true,
         last_requests_until: None,
     })
 }
@@ -269,7 +271,7 @@ fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<Redactor>) 
         if matches!(pump.run(from_server), ServerEnd::ClientGone) {
             let _ = wire.sender.send(Happened::ClientGone);
         }
-        // The client reads the end of the output, also if the server lives on.
+        // The client reads the end of the output, even if the server keeps running.
         wire.client.close();
         if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
             let _ = rustix::stdio::dup2_stdout(&nothing);
@@ -345,7 +347,7 @@ impl Running {
         match happened {
             Happened::ClientClosed => {
                 self.status.get_or_insert(RunStatus::Succeeded);
-                self.last_requests_until = Some(Instant::now() + LAST_REQUESTS);
+                self.last_requests_until = self.is_server_output_open.then(|| Instant::now() + LAST_REQUESTS);
                 self.end_within(GRACE, Next::Terminate);
             }
             Happened::ClientGone => {
@@ -364,6 +366,7 @@ impl Running {
             Happened::ServerClosed => {
                 // No response can come any more.
                 self.last_requests_until = None;
+                self.is_server_output_open = false;
                 self.open_outputs -= 1;
             }
             Happened::StderrClosed => self.open_outputs -= 1,
@@ -398,7 +401,7 @@ impl Running {
         }
     }
 
-    /// Sets a deadline, unless one is set that leads further. Repeated signals must not delay it.
+    /// Sets a deadline, unless a later stage is already scheduled. Repeated signals must not delay it.
     fn end_within(&mut self, time: Duration, next: Next) {
         let is_next = match self.deadline {
             None => true,

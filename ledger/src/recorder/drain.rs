@@ -60,7 +60,7 @@ impl Drain {
         let mut backoff = BACKOFF[0];
         loop {
             match self.work() {
-                Ok(Next::Continue) => backoff = BACKOFF[0],
+                Ok(Next::Continue) => (self.error, backoff) = (None, BACKOFF[0]),
                 Ok(Next::Wait) => self.wait(),
                 Ok(Next::End) => return Drained { error: None },
                 Err(error) => {

@@ -120,6 +120,9 @@ impl Recorder {
             Some(drained) => drained.error.clone(),
             None => Some(format!("the database did not answer within {} ms", limit.as_millis())),
         };
+        if left_bytes > 0 && store_error.is_none() {
+            store_error = Some(format!("not all events were stored within {} ms", limit.as_millis()));
+        }
         if left_bytes > 0
             && let Err(error) = output.restore_spool()
         {

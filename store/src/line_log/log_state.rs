@@ -21,7 +21,7 @@ pub enum LogState {
 }
 
 impl LineWriter {
-    /// Returns whether the file is as this writer left it. A folder that cannot be searched does not tell.
+    /// Returns whether the file is as this writer left it. If the folder cannot be searched, the file counts as present.
     pub fn state(&self) -> LogState {
         use io::ErrorKind::{NotADirectory, NotFound};
 

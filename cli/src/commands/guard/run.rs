@@ -14,6 +14,7 @@ use counterproof_ledger::export::CASE_LABEL;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::query::{RunFilter, runs};
 use counterproof_ledger::spool::{SpoolFolder, replay};
+use counterproof_ledger::store::StoreError;
 use counterproof_safe_run::Signals;
 
 use super::shim_settings::ShimSettings;
@@ -148,28 +149,39 @@ fn settings(args: &Args) -> Result<RunSettings, CommandError> {
 
 /// Prints what the ledger has about the run. A ledger that cannot be read does not change how the run ended.
 fn summarize(args: &Args, run_id: &str, streams: &mut Streams) {
-    let Some((ledger, counts)) = counts(args, run_id) else { return };
+    let Some((ledger, calls)) = calls(args, run_id) else { return };
+    let Some((calls, refused)) = calls else {
+        streams.log("the ledger has no calls of this run: no server of the agent started through the guard");
+        streams.log("hint: put the guard in front of the servers with `counterproof guard import`");
+        return;
+    };
     let option = match &ledger {
         Some(ledger) => format!(" --ledger {}", crate::shell::quoted(&ledger.to_string())),
         None => String::new(),
     };
-    let (calls, refused) = counts;
     let id = crate::shell::quoted(run_id);
     streams.log(format_args!(
         "calls: {calls}, refused: {refused}; list them with `counterproof ledger query --run {id}{option}`"
     ));
 }
 
-/// Returns the ledger, unless it is the default, and the number of calls and of refused calls.
-fn counts(args: &Args, run_id: &str) -> Option<(Option<LedgerLocation>, (u64, u64))> {
+/// The ledger, unless it is the default, and the number of calls and of refused calls of the run, if the ledger has it.
+type RecordedCalls = (Option<LedgerLocation>, Option<(u64, u64)>);
+
+/// Returns what the ledger has about the run; `None` if it cannot be read.
+fn calls(args: &Args, run_id: &str) -> Option<RecordedCalls> {
     let state = StateFolder::from_environment(process_variable).ok()?;
     let named = || process_variable(LEDGER)?.parse::<LedgerLocation>().ok();
     let given = args.settings.ledger().ok()?.or_else(named);
     let location = given.clone().unwrap_or_else(|| LedgerLocation::default_in(&state));
-    let mut store = counterproof_ledger::open(&location).ok()?;
+    let mut store = match counterproof_ledger::open(&location) {
+        Ok(store) => store,
+        Err(StoreError::Missing { .. }) => return Some((given, None)),
+        Err(_) => return None,
+    };
     // Events of shims that were killed wait in their files.
     let _ = replay(&SpoolFolder::new(location.spool_folder(&state)), store.as_mut());
     let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
-    let run = runs(store.as_mut(), &filter).ok()?.into_iter().next()?;
-    Some((given, (run.calls, run.refused)))
+    let run = runs(store.as_mut(), &filter).ok()?.into_iter().next();
+    Some((given, run.map(|run| (run.calls, run.refused))))
 }
