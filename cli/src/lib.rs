@@ -11,7 +11,6 @@ mod config;
 mod confirm_args;
 mod confirmations;
 mod connect_error;
-mod demo_folder;
 mod document_kind;
 mod environment;
 mod findings;

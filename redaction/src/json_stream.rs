@@ -289,7 +289,7 @@ impl Text {
     }
 }
 
-/// Returns the text that the content of a string stands for, if it is valid.
+/// Decodes the escapes of a string. Returns `None` if they are invalid.
 fn decoded(content: &[u8]) -> Option<String> {
     serde_json::from_slice(&[b"\"", content, b"\""].concat()).ok()
 }

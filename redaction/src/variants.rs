@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::needle::LONGEST_COMPOSED;
 use crate::redactor::SHORTEST;
 
-/// Length of the shortest line of a value that is redacted by itself, in bytes. Shorter lines occur in unrelated text.
+/// Minimum length of a single line of a multi-line value that is redacted, in bytes. Shorter lines occur in unrelated text.
 pub const SHORTEST_LINE: usize = 8;
 
 /// Longest value whose lines are redacted one by one, in bytes.

@@ -4,21 +4,15 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Variant};
-use counterproof_evaluator::PageSelection;
 use counterproof_runner::{Environment, Interrupt, Settings};
 use uuid::Uuid;
 
 use crate::cases_file;
 use crate::command_error::CommandError;
-use crate::commands::compare::{CompareOptions, WriteBack, compare};
-use crate::comparison_summary;
-use crate::config::Config;
-use crate::demo_folder::{prepare, unexpected_verdicts};
-use crate::named_runs::RunSelection;
+use crate::commands::demo_folder::{check_verdicts, compare_runs, prepare};
 use crate::progress_bar::RunProgress;
 use crate::signals::on_signal;
 use crate::streams::Streams;
@@ -52,25 +46,17 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let Some(baseline) = demo.run_variant(Variant::Baseline, streams)? else { return Ok(Exit::Interrupted) };
     let Some(new) = demo.run_variant(Variant::New, streams)? else { return Ok(Exit::Interrupted) };
 
-    let report = args.out.join("report");
-    let config = Config::default();
-    let options = CompareOptions {
-        baseline: RunSelection::Folders(vec![baseline]),
-        new: RunSelection::Folders(vec![new]),
-        cases: Some(cases_path.clone()),
-        limits: config.gate,
-        rules: config.rules,
-        thresholds: config.statistics,
-        is_deterministic: true,
-        signals: config.signals,
-        out: report.clone(),
-        pages: PageSelection::All,
-        report_url: None,
-        write_back: WriteBack::Enabled,
-    };
-    let evaluation = compare(&options, streams)?;
-    streams.print_line(comparison_summary::render(&evaluation))?;
-    check_verdicts(&evaluation, &report, streams)
+    let evaluation = compare_runs(&args.out, cases_path.clone(), [baseline, new], streams)?;
+    let exit = check_verdicts(&args.out, &evaluation, &PLANTED, streams)?;
+    if exit == Exit::Done {
+        streams.log("next: run your own agent on both sides; docs/agent.md shows a minimal one");
+        streams.log("      counterproof run --cases cases.json --side baseline --base-url URL");
+        streams.log(
+            "      counterproof run --cases cases.json --side new --base-url URL --confirm 4 --confirm-baseline-url URL",
+        );
+        streams.log("      counterproof compare --cases cases.json");
+    }
+    Ok(exit)
 }
 
 /// What the runs of both variants share.
@@ -107,26 +93,4 @@ impl Demo<'_> {
             counterproof_runner::run(&settings, self.cases, environment, &mut progress).map_err(CommandError::io)?;
         Ok((!summary.interrupted).then_some(summary.folder))
     }
-}
-
-/// Checks that every case got the expected verdict, and prints where the report is.
-fn check_verdicts(evaluation: &Evaluation, report: &Utf8Path, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let unexpected = unexpected_verdicts(evaluation, &PLANTED, streams);
-    let index = report.join("index.html");
-    if unexpected > 0 {
-        let total = PLANTED.len();
-        streams.print_line(format_args!("{unexpected} of {total} cases got an unexpected verdict; report: {index}"))?;
-        return Ok(Exit::Findings);
-    }
-    streams.print_line(
-        "Demo complete: every case got the expected verdict. The gate fails because of the planted faults.",
-    )?;
-    streams.print_line(format_args!("Open the report: {index}"))?;
-    streams.log("next: run your own agent on both sides; docs/agent.md shows a minimal one");
-    streams.log("      counterproof run --cases cases.json --side baseline --base-url URL");
-    streams.log(
-        "      counterproof run --cases cases.json --side new --base-url URL --confirm 4 --confirm-baseline-url URL",
-    );
-    streams.log("      counterproof compare --cases cases.json");
-    Ok(Exit::Done)
 }

@@ -6,6 +6,7 @@ pub(crate) mod conformance;
 pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod demo_agent;
+mod demo_folder;
 pub(crate) mod export_run;
 pub(crate) mod guard;
 pub(crate) mod history;

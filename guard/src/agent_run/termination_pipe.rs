@@ -179,7 +179,7 @@ mod tests {
             assert_eq!((line.len(), line.capacity() <= 4 * MAX_LINE), (MAX_LINE + 1, true));
             assert_eq!(reader.next(), termination("ended"));
         });
-        // A request that is cut by the limit is none, even if its first part is one.
+        // A truncated line is ignored, even if its first part is a valid request.
         let text = serde_json::to_vec(&termination("cut")).unwrap();
         write_other(&pipe, &[&text[..], &[b' '; MAX_LINE], b"x\n"].concat());
         request_termination(pipe.path(), &termination("whole")).unwrap();

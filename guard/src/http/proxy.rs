@@ -206,7 +206,7 @@ fn as_json(headers: &mut HeaderMap) {
 /// What the body of a response is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
-    /// There is none.
+    /// No body.
     None,
     /// JSON.
     Json,

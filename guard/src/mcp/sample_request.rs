@@ -1,4 +1,4 @@
-//! The request of a call that nobody made: built as a client writes it, and read as the guard reads it.
+//! The request of a sample call: built as a client writes it, and read as the guard reads it.
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical_json::canonical_hash;

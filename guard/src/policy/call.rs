@@ -41,7 +41,7 @@ pub struct CallOutcome<'a> {
     pub is_error: bool,
 }
 
-/// A call that nobody made, for explanations and tests.
+/// A sample call, for explanations and tests.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleCall<'a> {
     /// The name of the tool.

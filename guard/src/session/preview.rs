@@ -1,6 +1,10 @@
 //! Previews of arguments and results: redacted, and cut to a fixed size.
 
+use counterproof_artifact::Sha256Digest;
+use counterproof_ledger::event::{ArgsPreview, ResultPreview};
 use counterproof_redaction::{Applied, Redactor};
+
+use super::{IncomingArgs, ResultBytes};
 
 /// Largest preview in bytes.
 pub const MAX_PREVIEW_BYTES: usize = 16 * 1024;
@@ -23,8 +27,39 @@ pub(super) struct Preview {
     pub(super) is_truncated: bool,
 }
 
+/// Returns the preview of arguments, and the hash of their bytes if they are not inspected.
+pub(super) fn of_args(args: &IncomingArgs<'_>, redactor: &Redactor) -> (ArgsPreview, Option<Sha256Digest>) {
+    let of_text = |text: &str| {
+        let preview = preview(text.as_bytes(), redactor);
+        ArgsPreview { truncated: preview.is_truncated, args_preview: Some(preview.text) }
+    };
+    match args {
+        IncomingArgs::Inspected { text, .. } => (of_text(text), None),
+        IncomingArgs::Uninspected { hash, text: Some(text) } => (of_text(text), Some(*hash)),
+        IncomingArgs::Uninspected { hash, text: None } => {
+            (ArgsPreview { truncated: true, args_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))
+        }
+        IncomingArgs::Ambiguous { .. } => (ArgsPreview { truncated: true, args_preview: None }, None),
+    }
+}
+
+/// Returns the preview of a result, and the hash of its bytes if the preview does not have all of them.
+pub(super) fn of_result(result: &ResultBytes<'_>, redactor: &Redactor) -> (ResultPreview, Option<Sha256Digest>) {
+    match result {
+        ResultBytes::None => (ResultPreview::default(), None),
+        ResultBytes::Inspected(bytes) => {
+            let preview = preview(bytes, redactor);
+            let hash = preview.is_truncated.then(|| Sha256Digest::from_bytes(bytes));
+            (ResultPreview { truncated: preview.is_truncated, result_preview: Some(preview.text) }, hash)
+        }
+        ResultBytes::TooLarge { hash } => {
+            (ResultPreview { truncated: true, result_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))
+        }
+    }
+}
+
 /// Redacts a payload and cuts it.
-pub(super) fn preview(payload: &[u8], redactor: &Redactor) -> Preview {
+fn preview(payload: &[u8], redactor: &Redactor) -> Preview {
     let is_truncated = payload.len() > MAX_PREVIEW_BYTES;
     let redacted = if is_truncated {
         // The cut may be inside a secret. Its first part must be masked as well.

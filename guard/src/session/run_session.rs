@@ -3,19 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical_json::canonical_hash;
 use counterproof_ledger::event::{
-    Action, ArgsPreview, CallEnd, CallError, CallId, CallRef, CallStart, CallStatus, DecisionRecord, ErrorClass,
-    EventBody, Explanation, HintedCall, Mode, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary, SecretInjection,
-    Severity, ShimHealth, Termination, Transport,
+    Action, CallEnd, CallError, CallId, CallRef, CallStart, CallStatus, DecisionRecord, ErrorClass, EventBody,
+    Explanation, HintedCall, Mode, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary, SecretInjection, Severity,
+    ShimHealth, Termination, Transport,
 };
 use counterproof_redaction::Redactor;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::open_calls::{OpenCall, OpenCalls};
-use super::preview::{self, TRUNCATED};
+use super::preview;
 use super::{CallResult, EventSink, IncomingArgs, IncomingCall, Problem, ResultBytes, SinkError};
 use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
@@ -211,14 +210,7 @@ impl Session {
         decision: &Decision,
         seq: u64,
     ) -> Result<(), SinkError> {
-        let (preview, args_stream_hash) = match &incoming.args {
-            IncomingArgs::Inspected { text, .. } => (self.args_preview(text), None),
-            IncomingArgs::Uninspected { hash, text: Some(text) } => (self.args_preview(text), Some(*hash)),
-            IncomingArgs::Uninspected { hash, text: None } => {
-                (ArgsPreview { truncated: true, args_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))
-            }
-            IncomingArgs::Ambiguous { .. } => (ArgsPreview { truncated: true, args_preview: None }, None),
-        };
+        let (preview, args_stream_hash) = preview::of_args(&incoming.args, &self.redactor);
         let start = CallStart {
             call: call.clone(),
             transport: self.transport,
@@ -241,11 +233,6 @@ impl Session {
             self.sink.record(EventBody::HintIssued { call, hint: hint.clone() })?;
         }
         Ok(())
-    }
-
-    fn args_preview(&self, text: &str) -> ArgsPreview {
-        let preview = preview::preview(text.as_bytes(), &self.redactor);
-        ArgsPreview { truncated: preview.is_truncated, args_preview: Some(preview.text) }
     }
 
     /// Records a problem of the guard itself, and warns about the first one of its kind.
@@ -350,7 +337,7 @@ impl Session {
         };
         state.engine.record_outcome(&outcome, self.started.elapsed());
         state.summary.calls_allowed += 1;
-        let (preview, result_stream_hash) = self.result_preview(&result.result);
+        let (preview, result_stream_hash) = preview::of_result(&result.result, &self.redactor);
         let mut error = result.error;
         if let Some(error) = &mut error {
             error.message = preview::message(&error.message, &self.redactor);
@@ -365,20 +352,6 @@ impl Session {
             result_stream_hash,
         };
         self.record_end(state, end);
-    }
-
-    fn result_preview(&self, result: &ResultBytes<'_>) -> (ResultPreview, Option<Sha256Digest>) {
-        match result {
-            ResultBytes::None => (ResultPreview::default(), None),
-            ResultBytes::Inspected(bytes) => {
-                let preview = preview::preview(bytes, &self.redactor);
-                let hash = preview.is_truncated.then(|| Sha256Digest::from_bytes(bytes));
-                (ResultPreview { truncated: preview.is_truncated, result_preview: Some(preview.text) }, hash)
-            }
-            ResultBytes::TooLarge { hash } => {
-                (ResultPreview { truncated: true, result_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))
-            }
-        }
     }
 
     fn record_end(&self, state: &mut State, end: CallEnd) {

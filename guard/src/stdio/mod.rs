@@ -15,6 +15,7 @@ mod line_reader;
 mod replay_server;
 mod server_pump;
 mod shim;
+mod shim_threads;
 #[cfg(test)]
 mod tests;
 

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, PipeReader};
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Termination};
-use counterproof_redaction::{RedactingStream, Redactor};
+use counterproof_redaction::Redactor;
 use counterproof_safe_run::{
     CommandSignals, CommandStreams, Ending, Options, StartError, SupervisedCommand, TakenSignals,
 };
-use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
-use super::{ClientEnd, ClientOutput, ClientPump, ServerEnd, ServerPump};
+use super::ClientOutput;
+use super::shim_threads::{Happened, Wire, spawn_client, spawn_server, spawn_signals, spawn_stderr, stderr};
 use crate::cassette::Cassette;
 use crate::mcp::PendingCalls;
 use crate::session::{OpenCallsEnd, Session};
@@ -33,9 +33,6 @@ const LAST_REQUESTS: Duration = Duration::from_mins(1);
 
 /// How long to read what the server has written before it ended.
 const DRAIN: Duration = Duration::from_secs(2);
-
-/// Bytes per read of the server's standard error.
-const STDERR_BYTES: usize = 64 * 1024;
 
 /// What a shim runs.
 pub struct ShimOptions<'a> {
@@ -75,18 +72,6 @@ pub enum ShimError {
     /// A pipe or a thread could not be created.
     #[error("failed to set up the streams of the server: {0}")]
     Setup(#[from] io::Error),
-}
-
-/// What happens while a shim runs.
-#[derive(Debug, Clone, Copy)]
-enum Happened {
-    ClientClosed,
-    ClientGone,
-    ServerClosed,
-    StderrClosed,
-    ServerEnded(Ending),
-    Signal(u8),
-    Terminated,
 }
 
 /// Runs a shim on the standard streams of this process until the server has ended. Records the end of the run.
@@ -209,115 +194,6 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
         is_server_output_open: true,
         last_requests_until: None,
     })
-}
-
-/// Returns the standard error of the server. It is our own, unless secrets must be masked in it.
-fn stderr(has_secrets: bool) -> io::Result<(OwnedFd, Option<PipeReader>)> {
-    if has_secrets {
-        let (reader, writer) = io::pipe()?;
-        return Ok((writer.into(), Some(reader)));
-    }
-    Ok((rustix::stdio::stderr().try_clone_to_owned()?, None))
-}
-
-/// What both directions share.
-#[derive(Clone)]
-struct Wire {
-    session: Arc<Session>,
-    pending: Arc<PendingCalls>,
-    client: Arc<ClientOutput>,
-    cassette: Option<Arc<Cassette>>,
-    sender: Sender<Happened>,
-}
-
-fn spawn_client(wire: Wire, to_server: io::PipeWriter) -> io::Result<()> {
-    let input = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
-    thread::Builder::new().name("client".to_owned()).spawn(move || {
-        let on_terminated = || {
-            let _ = wire.sender.send(Happened::Terminated);
-        };
-        let pump = ClientPump {
-            session: &wire.session,
-            pending: &wire.pending,
-            client: &wire.client,
-            cassette: wire.cassette.as_deref(),
-            on_terminated: &on_terminated,
-        };
-        let end = pump.run(input, to_server);
-        // The server does not read any more. A client that still writes gets an error, as without the guard.
-        if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
-            let _ = rustix::stdio::dup2_stdin(&nothing);
-        }
-        let _ = match end {
-            ClientEnd::Closed | ClientEnd::Unreadable(_) => wire.sender.send(Happened::ClientClosed),
-            ClientEnd::ClientGone => wire.sender.send(Happened::ClientGone),
-            // The end of the server is reported by the thread that waits for it.
-            ClientEnd::ServerGone => Ok(()),
-        };
-    })?;
-    Ok(())
-}
-
-fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<Redactor>) -> io::Result<()> {
-    thread::Builder::new().name("server-output".to_owned()).spawn(move || {
-        let pump = ServerPump {
-            session: &wire.session,
-            pending: &wire.pending,
-            client: &wire.client,
-            secrets: secrets.as_ref(),
-            cassette: wire.cassette.as_deref(),
-        };
-        // The reader is dropped here, so a server that still writes gets an error.
-        if matches!(pump.run(from_server), ServerEnd::ClientGone) {
-            let _ = wire.sender.send(Happened::ClientGone);
-        }
-        // The client reads the end of the output, even if the server keeps running.
-        wire.client.close();
-        if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
-            let _ = rustix::stdio::dup2_stdout(&nothing);
-        }
-        let _ = wire.sender.send(Happened::ServerClosed);
-    })?;
-    Ok(())
-}
-
-fn spawn_signals(mut signals: PipeReader, sender: &Sender<Happened>) -> io::Result<()> {
-    let sender = sender.clone();
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        let mut signal = [0];
-        while signals.read_exact(&mut signal).is_ok() {
-            if sender.send(Happened::Signal(signal[0])).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok(())
-}
-
-fn spawn_stderr(from_stderr: PipeReader, secrets: Redactor, sender: Sender<Happened>) -> io::Result<()> {
-    thread::Builder::new().name("stderr".to_owned()).spawn(move || {
-        // An output that cannot be written has no other place for its error.
-        let _ = forward_stderr(from_stderr, secrets);
-        let _ = sender.send(Happened::StderrClosed);
-    })?;
-    Ok(())
-}
-
-/// Forwards the server's standard error without secrets. What may be the beginning of a secret waits for what follows.
-fn forward_stderr(mut from_stderr: PipeReader, secrets: Redactor) -> io::Result<()> {
-    let mut redacting = RedactingStream::new(secrets);
-    let mut piece = vec![0; STDERR_BYTES];
-    loop {
-        let read = match from_stderr.read(&mut piece) {
-            Ok(0) => return io::stderr().write_all(&redacting.finish().0),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let mut safe = redacting.push(&piece[..read]);
-        safe.extend(redacting.flush());
-        io::stderr().write_all(&safe)?;
-    }
 }
 
 impl Running {

@@ -33,7 +33,7 @@ impl Preview {
         }
     }
 
-    /// Returns an object that stands for a value of which the preview has a part, with a fact that identifies the whole.
+    /// Returns an object with the part of a value that the preview has, and a fact that identifies the whole value.
     pub(super) fn part(&self, fact: Option<(&str, Value)>) -> Map<String, Value> {
         let mut part = Map::from_iter([("truncated".to_owned(), json!(self.is_truncated || self.text.is_none()))]);
         part.extend(fact.map(|(name, value)| (name.to_owned(), value)));

@@ -41,7 +41,7 @@ fn cut(name: &str) -> String {
     }
 }
 
-/// Returns the arguments. If the preview does not have all of them, an object with their hash stands for them.
+/// Returns the arguments. If the preview does not have all of them, returns an object with their hash.
 fn args(call: &RecordedCall) -> Map<String, Value> {
     let preview = Preview::new(call.field("preview").unwrap_or(&Value::Null), "args_preview");
     preview.object().unwrap_or_else(|| preview.part(call.text("args_hash").map(|hash| ("sha256", json!(hash)))))

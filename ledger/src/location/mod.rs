@@ -7,5 +7,5 @@ mod state_folder;
 
 pub use ledger_location::{LedgerLocation, LocationError};
 pub use postgres_url::PostgresUrl;
-pub(crate) use real_path::real_path;
+pub use real_path::real_path;
 pub use state_folder::{StateFolder, StateFolderError};

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 const MAX_LINKS: u32 = 40;
 
 /// Returns the absolute path of a file without symbolic links. What does not exist has no links.
-pub(crate) fn real_path(path: &Utf8Path) -> Utf8PathBuf {
+pub fn real_path(path: &Utf8Path) -> Utf8PathBuf {
     follow(path, MAX_LINKS)
 }
 

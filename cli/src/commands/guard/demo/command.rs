@@ -1,19 +1,13 @@
-//! `counterproof guard demo`: the arguments, the comparison and the check of its verdicts.
+//! `counterproof guard demo`: the arguments, the recording and the comparison.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
-use counterproof_artifact::evaluation::Evaluation;
 use counterproof_demo::{GUARD_CASES, GUARD_PLANTED, GUARD_POLICY, Variant};
-use counterproof_evaluator::PageSelection;
 use counterproof_store::write::{self, Durability};
 
 use super::recording::{Recording, absolute};
 use crate::command_error::CommandError;
-use crate::commands::compare::{CompareOptions, WriteBack, compare};
-use crate::comparison_summary;
-use crate::config::Config;
-use crate::demo_folder::{prepare, unexpected_verdicts};
-use crate::named_runs::RunSelection;
+use crate::commands::demo_folder::{check_verdicts, compare_runs, prepare};
 use crate::shell::quoted;
 use crate::streams::Streams;
 
@@ -45,40 +39,16 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         recording.record(variant)
     };
     let [baseline, new] = [record(Variant::Baseline)?, record(Variant::New)?];
-    let report = out.join("report");
-    let config = Config::default();
-    let options = CompareOptions {
-        baseline: RunSelection::Folders(vec![baseline]),
-        new: RunSelection::Folders(vec![new]),
-        cases: Some(cases_path),
-        limits: config.gate,
-        rules: config.rules,
-        thresholds: config.statistics,
-        is_deterministic: true,
-        signals: config.signals,
-        out: report.clone(),
-        pages: PageSelection::All,
-        report_url: None,
-        write_back: WriteBack::Enabled,
-    };
-    let evaluation = compare(&options, streams)?;
-    streams.print_line(comparison_summary::render(&evaluation))?;
-    finish(out, &evaluation, streams)
+    let evaluation = compare_runs(out, cases_path, [baseline, new], streams)?;
+    let exit = check_verdicts(out, &evaluation, &GUARD_PLANTED, streams)?;
+    if exit == Exit::Done {
+        print_next(out, streams);
+    }
+    Ok(exit)
 }
 
-/// Checks the verdicts, and prints where the report is and how to look at the recorded calls.
-fn finish(out: &Utf8Path, evaluation: &Evaluation, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let index = out.join("report/index.html");
-    let unexpected = unexpected_verdicts(evaluation, &GUARD_PLANTED, streams);
-    if unexpected > 0 {
-        let total = GUARD_PLANTED.len();
-        streams.print_line(format_args!("{unexpected} of {total} cases got an unexpected verdict; report: {index}"))?;
-        return Ok(Exit::Findings);
-    }
-    streams.print_line(
-        "Demo complete: every case got the expected verdict. The gate fails because of the planted faults.",
-    )?;
-    streams.print_line(format_args!("Open the report: {index}"))?;
+/// Prints how to look at the recorded calls.
+fn print_next(out: &Utf8Path, streams: &mut Streams) {
     let [ledger, policy] = ["ledger.db", "policy.yaml"].map(|name| quoted(out.join(name).as_str()).into_owned());
     streams.log("next: look at the recorded calls and at the policy");
     streams.log(format_args!("      counterproof ledger runs --ledger {ledger}"));
@@ -87,5 +57,4 @@ fn finish(out: &Utf8Path, evaluation: &Evaluation, streams: &mut Streams) -> Res
         "      counterproof guard policy explain {policy} --server shop --tool refund_order --args '{{\"amount\": 450}}'"
     ));
     streams.log("      docs/guard-import.md puts the guard in front of your own servers");
-    Ok(Exit::Done)
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
-use counterproof_ledger::location::LedgerLocation;
+use counterproof_ledger::location::{LedgerLocation, real_path};
 use counterproof_ledger::query::{EventFilter, EventPages};
 use counterproof_ledger::store::EventStore;
 use counterproof_store::write::{AtomicFile, Durability};
@@ -52,28 +52,19 @@ pub(super) fn export_events(args: &Args, place: &Place, streams: &mut Streams) -
 
 /// Rejects a file of the ledger itself, which the events would replace.
 fn reject_ledger(out: &Utf8Path, place: &Place) -> Result<(), CommandError> {
-    let out_file = resolved(out);
+    let out_file = real_path(out);
     let is_database = match &place.location {
         LedgerLocation::SqliteFile(path) => ["", "-wal", "-shm"]
             .iter()
-            .any(|suffix| resolved(&Utf8PathBuf::from(format!("{path}{suffix}"))) == out_file),
+            .any(|suffix| real_path(&Utf8PathBuf::from(format!("{path}{suffix}"))) == out_file),
         LedgerLocation::PostgreSql(_) => false,
     };
-    if is_database || out_file.starts_with(resolved(place.spool.path())) {
+    if is_database || out_file.starts_with(real_path(place.spool.path())) {
         return Err(
             CommandError::usage(format!("`{out}` is a file of the ledger")).hint("name another file with `--out`")
         );
     }
     Ok(())
-}
-
-/// Returns the path of a file without links and relative parts, also if the file does not exist yet.
-fn resolved(path: &Utf8Path) -> Utf8PathBuf {
-    let in_folder = || {
-        let folder = path.parent().filter(|folder| !folder.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
-        Some(folder.canonicalize_utf8().ok()?.join(path.file_name()?))
-    };
-    path.canonicalize_utf8().ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
 }
 
 /// Passes each line to `print`, until that returns false.
