@@ -82,8 +82,7 @@ impl Drain {
     fn work(&mut self) -> Result<Next, SpoolError> {
         // Read before the backlog, because the recorder adds no event after it finishes.
         let is_finishing = self.shared.signal.deadline().is_some();
-        if let Some(backlog) = self.backlog() {
-            self.move_batch(backlog)?;
+        if self.move_batch()? {
             return Ok(Next::Continue);
         }
         if is_finishing {
@@ -95,27 +94,15 @@ impl Drain {
     }
 
     fn wait(&self) {
-        if self.backlog().is_none() && self.shared.signal.deadline().is_none() {
+        if self.shared.output().backlog() == 0 && self.shared.signal.deadline().is_none() {
             thread::park();
         }
         self.shared.signal.pause(COLLECT, Pause::UntilFinishing);
     }
 
-    /// Returns the events of this recorder that the store does not have. `None` if it has all.
-    fn backlog(&self) -> Option<Backlog> {
-        let backlog = self.shared.output().spool.as_ref().map(OwnSpool::backlog)?;
-        (backlog.bytes() > 0).then_some(backlog)
-    }
-
-    fn move_batch(&mut self, backlog: Backlog) -> Result<(), SpoolError> {
-        let Backlog { start, end, generation } = backlog;
-        let mut reader = match self.reader.take() {
-            Some((of, reader)) if of == generation && reader.offset() == start => reader,
-            _ => match &self.shared.output().spool {
-                Some(spool) => spool.read_from(start)?,
-                None => return Ok(()),
-            },
-        };
+    /// Moves the next events of this recorder. Returns false if the store has all.
+    fn move_batch(&mut self) -> Result<bool, SpoolError> {
+        let Some((Backlog { end, generation, .. }, mut reader)) = self.next_lines()? else { return Ok(false) };
         let batch = SpoolBatch::read(&mut reader, end)?;
         if batch.is_empty() {
             // Never at once again: whatever removed the lines may do so all the time.
@@ -127,7 +114,23 @@ impl Drain {
             spool.set_drained(batch.end, generation);
         }
         self.reader = Some((generation, reader));
-        Ok(())
+        Ok(true)
+    }
+
+    /// Returns where the events are that the store does not have, and a reader at the first one. Both are of the same file: the lock
+    /// is held until the file is open.
+    fn next_lines(&mut self) -> Result<Option<(Backlog, LineReader)>, SpoolError> {
+        let output = self.shared.output();
+        let Some(spool) = &output.spool else { return Ok(None) };
+        let backlog = spool.backlog();
+        if backlog.bytes() == 0 {
+            return Ok(None);
+        }
+        let reader = match self.reader.take() {
+            Some((of, reader)) if of == backlog.generation && reader.offset() == backlog.start => reader,
+            _ => spool.read_from(backlog.start)?,
+        };
+        Ok(Some((backlog, reader)))
     }
 
     /// Empties a large spool whose events the store has.
@@ -137,19 +140,27 @@ impl Drain {
 
     /// Moves a batch of a process that has ended. Returns false if no such process has events left.
     fn move_from_others(&mut self) -> Result<bool, SpoolError> {
-        if self.others.is_none() {
-            self.others = Some(self.folder.files()?.into());
-        }
-        let dead = if let Some(dead) = self.dead.take() {
-            dead
-        } else {
-            let Some(log) = self.others.as_mut().and_then(VecDeque::pop_front) else { return Ok(false) };
-            // A file that cannot be read stays for `ledger doctor`.
-            let Ok(Some(dead)) = DeadSpool::take(&self.folder, &log) else { return Ok(true) };
-            dead
+        let others = match &mut self.others {
+            Some(others) => others,
+            None => self.others.insert(self.folder.files()?.into()),
         };
-        let (rest, _) = dead.step(open(&mut self.store, &self.ledger)?)?;
-        self.dead = rest;
+        let Some(log) = others.front() else { return Ok(false) };
+        // Before the file is taken, so that it is tried again if the store cannot be opened.
+        let store = open(&mut self.store, &self.ledger)?;
+        let dead = match self.dead.take() {
+            Some(dead) => Some(dead),
+            // A file that cannot be read stays for `ledger doctor`.
+            None => DeadSpool::take(&self.folder, log).unwrap_or_default(),
+        };
+        match dead.map(|dead| dead.step(store)) {
+            Some(Ok((Some(rest), _))) => self.dead = Some(rest),
+            Some(Err(error @ SpoolError::Store(_))) => {
+                // The next attempt is for another file.
+                others.rotate_left(1);
+                return Err(error);
+            }
+            _ => drop(others.pop_front()),
+        }
         Ok(true)
     }
 

@@ -49,6 +49,8 @@ pub struct Finished {
     pub events: u64,
     /// Number of events whose preview was dropped, because the store was too slow.
     pub dropped_previews: u64,
+    /// Bytes of events that another program has cut off the spool file, and that no event states.
+    pub cut_off_bytes: u64,
     /// Bytes of events that are not in the store yet. They are in the spool file, from which another process moves them.
     pub left_bytes: u64,
     /// The spool file with these events. `None` if there are none, or if it was removed and cannot be created again.
@@ -134,6 +136,11 @@ impl Losses {
             self.reason = with_causes(error);
         }
         self.events += 1;
+    }
+
+    /// Returns the number of bytes that another program has cut off.
+    pub(super) fn cut_off_bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Returns what to record about the losses.

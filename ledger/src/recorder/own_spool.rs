@@ -53,7 +53,11 @@ impl OwnSpool {
             LogState::Intact => return Ok(0),
             LogState::Removed => {
                 let mut new = self.folder.lock(&self.source, RESTORE_WAIT)?;
-                self.writer.copy_to(&mut new, self.drained)?;
+                if let Err(error) = self.writer.copy_to(&mut new, self.drained) {
+                    // An unlocked file would look like that of a process that has ended.
+                    new.remove()?;
+                    return Err(error.into());
+                }
                 self.writer = new;
                 self.drained = 0;
                 self.generation += 1;

@@ -114,18 +114,18 @@ impl Recorder {
         self.shared.output().is_closed = true;
         let ended = self.end_thread(limit);
         let mut output = self.shared.output();
+        // Before the bytes are counted: another program may have cut some off.
+        let restored = output.restore_spool();
         let left_bytes = output.backlog();
         let mut left_in = output.spool_path.clone().filter(|_| left_bytes > 0);
         let mut store_error = match &ended {
             Some(drained) => drained.error.clone(),
             None => Some(format!("the database did not answer within {} ms", limit.as_millis())),
         };
-        if left_bytes > 0 && store_error.is_none() {
+        if store_error.is_none() {
             store_error = Some(format!("not all events were stored within {} ms", limit.as_millis()));
         }
-        if left_bytes > 0
-            && let Err(error) = output.restore_spool()
-        {
+        if let Err(error) = restored {
             (left_in, store_error) = (None, Some(with_causes(&error)));
         }
         if ended.is_some() {
@@ -135,6 +135,7 @@ impl Recorder {
         Ok(Finished {
             events: output.recorded,
             dropped_previews: output.dropped_previews,
+            cut_off_bytes: output.losses.cut_off_bytes(),
             left_bytes,
             left_in,
             store_error: store_error.filter(|_| left_bytes > 0),

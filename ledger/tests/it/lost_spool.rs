@@ -147,6 +147,24 @@ fn events_after_a_spool_was_truncated_are_stored_and_the_loss_is_stated() {
 }
 
 #[test]
+fn bytes_that_are_cut_off_after_the_last_event_are_lost_and_not_left() {
+    let kit = Kit::new();
+    block(&kit);
+    let recorder = kit.recorder("r1", "s1");
+    recorder.record(run_start()).unwrap();
+    recorder.record(run_end(RunStatus::Succeeded)).unwrap();
+    let file = spool_file(&kit);
+    let text = fs::read_to_string(&file).unwrap();
+    let kept = text.find('\n').unwrap() + 1;
+    open_to_append(&file).set_len(kept as u64).unwrap();
+    let finished = recorder.finish(Duration::ZERO).unwrap();
+    assert_eq!(finished.cut_off_bytes, (text.len() - kept) as u64, "{finished:?}");
+    // With the line end that separates what follows.
+    assert_eq!((finished.left_bytes, finished.left_in), (kept as u64 + 1, Some(file)));
+    assert_eq!(replay_all(&kit).added, 1);
+}
+
+#[test]
 fn lines_of_other_programs_in_a_spool_are_set_aside() {
     let kit = Kit::new();
     let recorder = kit.recorder("r1", "s1");

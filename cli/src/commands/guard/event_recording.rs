@@ -85,6 +85,10 @@ impl EventRecording {
                 if let Some(error) = finished.events_file_error {
                     streams.warn(with_causes(&error));
                 }
+                if finished.cut_off_bytes > 0 {
+                    let bytes = finished.cut_off_bytes;
+                    streams.warn(format!("another program has cut off events of the spool file: {bytes} bytes are lost"));
+                }
                 match (finished.left_in, finished.store_error) {
                     (Some(path), Some(error)) => {
                         streams.warn(format!("events wait in {path} for the ledger: {error}"));
