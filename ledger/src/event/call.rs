@@ -138,6 +138,21 @@ pub enum CallStatus {
     Cancelled,
 }
 
+impl CallStatus {
+    /// All statuses.
+    pub const ALL: [Self; 4] = [CallStatus::Ok, CallStatus::Error, CallStatus::Timeout, CallStatus::Cancelled];
+
+    /// The name in events.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CallStatus::Ok => "OK",
+            CallStatus::Error => "ERROR",
+            CallStatus::Timeout => "TIMEOUT",
+            CallStatus::Cancelled => "CANCELLED",
+        }
+    }
+}
+
 /// The error of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallError {

@@ -49,6 +49,10 @@ pub enum Action {
 }
 
 impl Action {
+    /// All decisions.
+    pub const ALL: [Self; 5] =
+        [Action::Allow, Action::Block, Action::Throttle, Action::RejectWithHint, Action::TerminateRun];
+
     /// The name in events and policies.
     pub const fn name(self) -> &'static str {
         match self {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::fields::Fields;
+use crate::event::Action;
 use crate::store::{EventStore, Query, StoreError};
 
 /// Which calls are returned: those that meet all conditions.
@@ -20,6 +21,10 @@ pub struct CallFilter {
     pub status: Option<String>,
     /// The hash of the arguments.
     pub args_hash: Option<String>,
+    /// True for calls that a policy in observe mode would have refused.
+    pub would_refuse: bool,
+    /// True for previews in the records.
+    pub with_previews: bool,
     /// The earliest time, as [`sortable_time`](crate::line::sortable_time) writes it.
     pub since: Option<String>,
     /// Largest number of calls. The latest ones are returned.
@@ -63,6 +68,12 @@ pub struct CallRecord {
     pub bytes_out: Option<i64>,
     /// True if a preview is not the whole text.
     pub preview_truncated: bool,
+    /// The arguments, if the filter asks for previews.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub args_preview: Option<String>,
+    /// The result, if the filter asks for previews.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_preview: Option<String>,
 }
 
 const COLUMNS: &str = "created_at, run_id, shim_id, call_id, server_name, tool_name, args_hash, decision, rule_id, \
@@ -71,7 +82,12 @@ const COLUMNS: &str = "created_at, run_id, shim_id, call_id, server_name, tool_n
 
 impl CallFilter {
     pub(crate) fn query(&self) -> Query {
-        let mut query = Query::new(format!("SELECT {COLUMNS} FROM tool_calls"));
+        let mut query = Query::new(if self.with_previews {
+            let join = "LEFT JOIN previews USING (run_id, call_id)";
+            format!("SELECT {COLUMNS}, args_preview, result_preview FROM tool_calls {join}")
+        } else {
+            format!("SELECT {COLUMNS} FROM tool_calls")
+        });
         let conditions = [
             ("run_id =", &self.run_id),
             ("server_name =", &self.server_name),
@@ -88,6 +104,9 @@ impl CallFilter {
                 query.push(&format!("{word} {condition} {place}"));
                 word = " AND";
             }
+        }
+        if self.would_refuse {
+            query.push(&format!("{word} observed_action <> '{}'", Action::Allow.name()));
         }
         let limit = query.bind(u64::from(self.limit));
         query.push(&format!(" ORDER BY created_at DESC LIMIT {limit}"));
@@ -118,6 +137,8 @@ pub fn calls(store: &mut dyn EventStore, filter: &CallFilter) -> Result<Vec<Call
             bytes_in: fields.integer(),
             bytes_out: fields.integer(),
             preview_truncated: fields.integer() == Some(1),
+            args_preview: fields.text(),
+            result_preview: fields.text(),
         }
     };
     Ok(rows.into_iter().map(record).collect())

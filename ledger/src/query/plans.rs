@@ -45,6 +45,11 @@ fn led_001_every_query_uses_an_index() {
             filter(|it| (it.decision, it.status) = (text("BLOCK"), text("ERROR"))),
             vec!["idx_tool_calls_decision_status"],
         ),
+        (filter(|it| it.would_refuse = true), vec!["idx_tool_calls_created"]),
+        (
+            filter(|it| (it.run_id, it.with_previews) = (text("r"), true)),
+            vec!["idx_tool_calls_run_created", "sqlite_autoindex_previews_1"],
+        ),
         (runs(None, None), vec!["idx_runs_started", "idx_tool_calls_run_created"]),
         (runs(None, text("2026")), vec!["idx_runs_started"]),
         (runs(text("r"), None), vec!["sqlite_autoindex_runs_1"]),

@@ -1,8 +1,8 @@
 //! Records the events of one source.
 //!
-//! [`Recorder::record`] writes an event to a spool file with one system call and returns. It never waits for the database. A thread
-//! moves the events to the store in batches. If the database is slow, locked or gone, the spool grows and is moved later, by this
-//! process or by another one. Beyond a limit, previews are dropped first; decisions never are.
+//! [`Recorder::record`] checks that its spool file is still there, writes an event to it with one system call, and returns. It never
+//! waits for the database. A thread moves the events to the store in batches. If the database is slow, locked or gone, the spool
+//! grows and is moved later, by this process or by another one. Beyond a limit, previews are dropped first; decisions never are.
 
 mod drain;
 mod error;

@@ -100,10 +100,10 @@ fn calls_are_listed_by_their_fields() {
     assert_snapshot!(sandbox.run(["ledger", "query"]), @r##"
 exit code: 0
 --- stdout
-ts                        run_id  server  tool    decision  status  latency_ms  bytes_in  bytes_out  call_id
-2026-02-01T12:00:01.000Z  r2      git     push    -         -       -           70        -          c3
-2026-01-31T12:00:03.000Z  r1      git     push    BLOCK     ERROR   12          70        34         c2
-2026-01-31T12:00:01.000Z  r1      git     status  ALLOW     OK      12          70        34         c1
+ts                        run_id  server  tool    decision  rule  status  latency_ms  call_id
+2026-02-01T12:00:01.000Z  r2      git     push    -         -     -       -           c3
+2026-01-31T12:00:03.000Z  r1      git     push    BLOCK     -     ERROR   12          c2
+2026-01-31T12:00:01.000Z  r1      git     status  ALLOW     -     OK      12          c1
     "##);
     let found = |arguments: &[&str]| {
         let finished = sandbox.run([&["ledger", "query", "--json"], arguments].concat());
@@ -117,6 +117,70 @@ ts                        run_id  server  tool    decision  status  latency_ms  
     assert_eq!(found(&["--status", "OK"]), "c1");
     assert_eq!(found(&["--args-hash", "0A", "--since", "2026-01-31T13:00:03+01:00"]), "c3 c2");
     assert_eq!(found(&["--since", "1h"]), "");
+}
+
+#[test]
+fn a_call_is_shown_with_its_arguments_its_result_and_what_was_observed() {
+    let call = json!({"call_id": "c4", "server_name": "git", "tool_name": "push", "args_hash": "0b"});
+    let mut start = json!({ "call": call });
+    start["call"]["preview"] = json!({"truncated": false, "args_preview": "{\"to\":\n\"main\"}"});
+    let observed = json!({"action": "BLOCK", "rule_id": "no-push", "severity": "high"});
+    let decision = json!({
+        "call": call,
+        "decision": {"action": "ALLOW", "rule_id": "no-push", "severity": "info", "observed": observed,
+                     "explain": {"summary": "observed", "reason_code": "OBSERVED"}},
+    });
+    let end = json!({"call": call, "status": "OK", "latency_ms": 3, "preview": {"truncated": false, "result_preview": "{\"ok\":true}"}});
+    let lines = [
+        event("r3", "tool_call_start", "2026-02-02T12:00:01Z", &start),
+        event("r3", "tool_call_decision", "2026-02-02T12:00:01Z", &decision),
+        event("r3", "tool_call_end", "2026-02-02T12:00:02Z", &end),
+    ];
+    let sandbox = ingested().with_file("more.jsonl", &lines.concat());
+    assert_eq!(sandbox.run(["ledger", "ingest", "more.jsonl"]).code, Some(0));
+    assert_snapshot!(sandbox.run(["ledger", "query", "--would-refuse", "--previews"]), @r##"
+exit code: 0
+--- stdout
+2026-02-02T12:00:01.000Z
+  run         r3
+  call        c4
+  tool        git.push
+  decision    ALLOW (observed: BLOCK)
+  rule        no-push (OBSERVED)
+  status      OK
+  latency_ms  3
+  args        {"to": "main"}
+  result      {"ok":true}
+    "##);
+    let found = json_of(&sandbox.run(["ledger", "query", "--run", "r3", "--previews", "--json"]));
+    assert_eq!(found["calls"][0]["args_preview"], "{\"to\":\n\"main\"}");
+    assert_eq!(found["calls"][0]["result_preview"], "{\"ok\":true}");
+}
+
+#[test]
+fn a_filter_that_nothing_can_meet_is_an_error() {
+    let sandbox = ingested();
+    assert_snapshot!(sandbox.run(["ledger", "query", "--run", "nope"]), @r##"
+exit code: 2
+--- stderr
+error: the ledger `ledger.db` has no run `nope`
+hint: list the runs with `counterproof ledger runs`
+    "##);
+    assert_snapshot!(sandbox.run(["ledger", "runs", "--run", "nope"]), @r##"
+exit code: 2
+--- stderr
+error: the ledger `ledger.db` has no run `nope`
+hint: list the runs with `counterproof ledger runs`
+    "##);
+    let refused = sandbox.run(["ledger", "query", "--decision", "BLOCKED"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("REJECT_WITH_HINT"), "the values are listed: {refused}");
+    assert_eq!(sandbox.run(["ledger", "query", "--status", "okay"]).code, Some(2));
+    // A run without calls is no error.
+    let start = event("r4", "run_start", "2026-02-02T12:00:00Z", &json!({}));
+    let sandbox = sandbox.with_file("more.jsonl", &start);
+    assert_eq!(sandbox.run(["ledger", "ingest", "more.jsonl"]).code, Some(0));
+    assert_eq!(sandbox.run(["ledger", "query", "--run", "r4"]).code, Some(0));
 }
 
 #[test]

@@ -87,7 +87,8 @@ impl EventRecording {
                 }
                 if finished.cut_off_bytes > 0 {
                     let bytes = finished.cut_off_bytes;
-                    streams.warn(format!("another program has cut off events of the spool file: {bytes} bytes are lost"));
+                    streams
+                        .warn(format!("another program has cut off events of the spool file: {bytes} bytes are lost"));
                 }
                 match (finished.left_in, finished.store_error) {
                     (Some(path), Some(error)) => {

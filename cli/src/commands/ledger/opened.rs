@@ -69,6 +69,12 @@ impl Place {
         }
     }
 
+    /// Returns the error about a run that the ledger does not have.
+    pub(super) fn unknown_run(&self, run_id: &str) -> CommandError {
+        CommandError::usage(format!("the ledger `{}` has no run `{run_id}`", self.location))
+            .hint("list the runs with `counterproof ledger runs`")
+    }
+
     /// Opens the ledger, and creates it where it does not exist.
     pub(super) fn open_or_create(&self) -> Result<Box<dyn EventStore>, CommandError> {
         counterproof_ledger::open_or_create(&self.location).map_err(failed)

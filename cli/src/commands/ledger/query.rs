@@ -1,7 +1,10 @@
 //! `counterproof ledger query`: the tool calls of a ledger.
 
-use counterproof_artifact::Exit;
-use counterproof_ledger::query::{CallFilter, CallRecord, calls};
+use clap::builder::PossibleValuesParser;
+use counterproof_artifact::{Exit, one_line};
+use counterproof_ledger::event::{Action, CallStatus};
+use counterproof_ledger::query::{CallFilter, CallRecord, RunFilter, calls, runs};
+use counterproof_ledger::store::EventStore;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -10,6 +13,9 @@ use super::table::{cell, short_time, table};
 use super::time_args::{Since, since};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+
+/// The longest argument or result that is shown, in characters. `--json` has the whole preview.
+const LONGEST_PREVIEW: usize = 2000;
 
 /// List tool calls, the latest first.
 #[derive(Debug, clap::Args)]
@@ -26,12 +32,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
 
-    /// Only calls with this decision, such as BLOCK
-    #[arg(long, value_name = "ACTION")]
+    /// Only calls with this decision
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = PossibleValuesParser::new(Action::ALL.map(Action::name)))]
     decision: Option<String>,
 
-    /// Only calls with this status, such as ERROR
-    #[arg(long, value_name = "STATUS")]
+    /// Only calls that a policy in observe mode would have refused
+    #[arg(long)]
+    would_refuse: bool,
+
+    /// Only calls with this status
+    #[arg(long, value_name = "STATUS", ignore_case = true, value_parser = PossibleValuesParser::new(CallStatus::ALL.map(CallStatus::name)))]
     status: Option<String>,
 
     /// Only calls with these arguments, by their hash
@@ -42,6 +52,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Since>,
 
+    /// Show the arguments and the result of each call, as far as they were recorded
+    #[arg(long)]
+    previews: bool,
+
     /// Largest number of calls
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     limit: u32,
@@ -50,42 +64,86 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
-    let filter = CallFilter {
+    let found = calls(store.as_mut(), &filter(args)).map_err(failed)?;
+    if found.is_empty() {
+        reject_unknown_run(args, place, store.as_mut())?;
+    }
+    if place.is_json {
+        streams.print_document(&crate::json_text::to_json(&json!({ "calls": found })))?;
+    } else if found.is_empty() {
+        streams.log(format_args!("no calls in `{}` meet the conditions", place.location));
+    } else if args.previews {
+        streams.print_line(found.iter().map(details).collect::<Vec<_>>().join("\n").trim_end())?;
+    } else {
+        let names = ["ts", "run_id", "server", "tool", "decision", "rule", "status", "latency_ms", "call_id"];
+        streams.print_line(table(names, found.into_iter().map(row)).trim_end())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn filter(args: &Args) -> CallFilter {
+    CallFilter {
         run_id: args.run.clone(),
         server_name: args.server.clone(),
         tool_name: args.tool.clone(),
         decision: args.decision.as_deref().map(str::to_ascii_uppercase),
         status: args.status.as_deref().map(str::to_ascii_uppercase),
         args_hash: args.hash.as_deref().map(str::to_ascii_lowercase),
+        would_refuse: args.would_refuse,
+        with_previews: args.previews,
         since: args.since.map(|since| since.sortable(Timestamp::now())),
         limit: args.limit,
-    };
-    let found = calls(store.as_mut(), &filter).map_err(failed)?;
-    if place.is_json {
-        streams.print_document(&crate::json_text::to_json(&json!({ "calls": found })))?;
-        return Ok(Exit::Done);
     }
-    if found.is_empty() {
-        streams.log(format_args!("no calls in `{}` meet the conditions", place.location));
-        return Ok(Exit::Done);
-    }
-    let names =
-        ["ts", "run_id", "server", "tool", "decision", "status", "latency_ms", "bytes_in", "bytes_out", "call_id"];
-    streams.print_line(table(names, found.into_iter().map(row)).trim_end())?;
-    Ok(Exit::Done)
 }
 
-fn row(call: CallRecord) -> [String; 10] {
+/// Rejects a run that the ledger does not have, since an empty list would say that it made no calls.
+fn reject_unknown_run(args: &Args, place: &Place, store: &mut dyn EventStore) -> Result<(), CommandError> {
+    let Some(run_id) = &args.run else { return Ok(()) };
+    let filter = RunFilter { run_id: Some(run_id.clone()), since: None, limit: 1 };
+    if runs(store, &filter).map_err(failed)?.is_empty() { Err(place.unknown_run(run_id)) } else { Ok(()) }
+}
+
+fn row(call: CallRecord) -> [String; 9] {
+    let decision = decision(&call);
     [
         short_time(&call.ts),
         call.run_id,
         cell(call.server_name),
         cell(call.tool_name),
-        cell(call.decision),
+        decision,
+        cell(call.rule_id),
         cell(call.status),
         cell(call.latency_ms),
-        cell(call.bytes_in),
-        cell(call.bytes_out),
         call.call_id,
     ]
+}
+
+/// Returns the decision, and the one that a policy in observe mode would have made instead.
+fn decision(call: &CallRecord) -> String {
+    match (&call.decision, &call.observed_action) {
+        (Some(decision), Some(observed)) if decision != observed => format!("{decision} (observed: {observed})"),
+        (decision, _) => cell(decision.as_ref()),
+    }
+}
+
+/// Returns a call with its arguments and its result, one fact a line.
+fn details(call: &CallRecord) -> String {
+    let reason = call.reason_code.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let class = call.error_class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
+    let facts = [
+        ("run", call.run_id.clone()),
+        ("call", call.call_id.clone()),
+        ("tool", format!("{}.{}", cell(call.server_name.as_ref()), cell(call.tool_name.as_ref()))),
+        ("decision", decision(call)),
+        ("rule", cell(call.rule_id.as_ref()) + &reason),
+        ("status", cell(call.status.as_ref()) + &class),
+        ("latency_ms", cell(call.latency_ms)),
+        ("args", cell(call.args_preview.as_ref())),
+        ("result", cell(call.result_preview.as_ref())),
+    ];
+    let mut text = short_time(&call.ts) + "\n";
+    for (name, value) in facts {
+        text += &format!("  {name:10}  {}\n", one_line(&value, LONGEST_PREVIEW));
+    }
+    text
 }

@@ -45,6 +45,9 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let since = args.since.map(|since| since.sortable(Timestamp::now()));
     let filter = RunFilter { run_id: args.run.clone(), since, limit: args.limit };
     let found = runs(store.as_mut(), &filter).map_err(failed)?;
+    if let Some(run_id) = args.run.as_ref().filter(|_| found.is_empty() && args.since.is_none()) {
+        return Err(place.unknown_run(run_id));
+    }
     let running = running(store.as_mut(), place)?;
     let status = |run: &RunRecord| status(run, &running);
     if place.is_json {

@@ -57,7 +57,7 @@ fn selected(
         streams.log(format_args!("the latest run: {}", run.run_id));
         vec![run]
     } else {
-        let found = args.run.iter().map(|id| find(store, Some(id))?.ok_or_else(|| unknown(id, place)));
+        let found = args.run.iter().map(|id| find(store, Some(id))?.ok_or_else(|| place.unknown_run(id)));
         found.collect::<Result<Vec<_>, _>>()?
     };
     let select = |run: RunRecord| {
@@ -70,11 +70,6 @@ fn selected(
 fn find(store: &mut dyn EventStore, run_id: Option<&str>) -> Result<Option<RunRecord>, CommandError> {
     let filter = RunFilter { run_id: run_id.map(str::to_owned), since: None, limit: 1 };
     Ok(runs(store, &filter).map_err(failed)?.pop())
-}
-
-fn unknown(run: &str, place: &Place) -> CommandError {
-    CommandError::usage(format!("the ledger `{}` has no run `{run}`", place.location))
-        .hint("list the runs with `counterproof ledger runs`")
 }
 
 fn default_run_id(selected: &[SelectedRun]) -> Result<RunId, CommandError> {
