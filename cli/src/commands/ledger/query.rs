@@ -141,9 +141,6 @@ fn details(call: &CallRecord) -> String {
         ("args", cell(call.args_preview.as_ref())),
         ("result", cell(call.result_preview.as_ref())),
     ];
-    let mut text = short_time(&call.ts) + "\n";
-    for (name, value) in facts {
-        text += &format!("  {name:10}  {}\n", one_line(&value, LONGEST_PREVIEW));
-    }
-    text
+    let lines = facts.map(|(name, value)| format!("  {name:10}  {}\n", one_line(&value, LONGEST_PREVIEW)));
+    format!("{}\n{}", short_time(&call.ts), lines.concat())
 }
