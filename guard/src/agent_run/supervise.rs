@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use counterproof_ledger::event::Termination;
+use counterproof_ledger::event::{RunStatus, Termination};
 use counterproof_safe_run::{
     Ending, Input, Io, Options, OutputMode, Signals, StartError, Stream, TakenSignals, record_after_taking,
 };
@@ -42,8 +42,22 @@ pub struct AgentEnd {
     pub ending: Ending,
     /// The rule that ended the run.
     pub termination: Option<Termination>,
+    /// True if a signal to this process, or the end of the reader of its output, ended the agent.
+    pub is_cancelled: bool,
     /// Number of processes that it left behind and that were killed.
     pub left_behind: u32,
+}
+
+impl AgentEnd {
+    /// Returns how the run ended.
+    pub fn status(&self) -> RunStatus {
+        match &self.termination {
+            Some(_) => RunStatus::Terminated,
+            None if self.is_cancelled => RunStatus::Cancelled,
+            None if self.ending.is_success() => RunStatus::Succeeded,
+            None => RunStatus::Failed,
+        }
+    }
 }
 
 /// An agent that was not started.
@@ -94,8 +108,13 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
             signals.send(TERM);
         }
     })?;
-    let termination = lock(&termination).take();
-    Ok(AgentEnd { ending: record.ending, termination, left_behind: record.left_behind })
+    Ok(AgentEnd {
+        ending: record.ending,
+        termination: lock(&termination).take(),
+        // Without a reader, an agent may have ended well before it noticed.
+        is_cancelled: record.aborted_by.is_some() && !(is_closed && record.ending.is_success()),
+        left_behind: record.left_behind,
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -11,6 +11,6 @@ mod workload;
 
 pub use event_source::event_source;
 pub use run_identity::{CLIENTS, RunIdentity, WORKING_ENVIRONMENTS};
-pub use variables::{VARIABLES, WORKLOAD, process_variable};
+pub use variables::{RUN_ID, VARIABLES, WORKLOAD, process_variable};
 pub use warning::IdentityWarning;
 pub use workload::{InvalidWorkload, workload_with_label};

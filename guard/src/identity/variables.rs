@@ -1,7 +1,7 @@
 //! The names of the identity variables.
 
 /// The run.
-pub(crate) const RUN_ID: &str = "SUB_RUN_ID";
+pub const RUN_ID: &str = "SUB_RUN_ID";
 /// The agent.
 pub(crate) const AGENT_ID: &str = "SUB_AGENT_ID";
 /// The environment that the agent works in.

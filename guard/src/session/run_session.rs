@@ -408,7 +408,7 @@ impl Session {
             self.end_call(&mut state, open, result);
         }
         state.summary.duration_ms = milliseconds(self.started.elapsed());
-        let run = RunEnd { ended_at: Timestamp::now(), status, summary: state.summary };
+        let run = RunEnd { ended_at: Timestamp::now(), status, summary: state.summary, exit: None };
         if let Err(error) = self.sink.record(EventBody::RunEnd { run }) {
             self.warn_once(&mut state, &error);
         }

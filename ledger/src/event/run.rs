@@ -4,6 +4,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The field of `meta` in `run_start` that states what a source records.
+pub const SOURCE_KIND: &str = "kind";
+
+/// The kind of a source that records an agent. Other sources record a server.
+pub const AGENT_SOURCE: &str = "agent";
+
 /// The content of `run_start`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStart {
@@ -13,7 +19,7 @@ pub struct RunStart {
     pub mode: Mode,
     /// The policy.
     pub policy: PolicyRef,
-    /// Facts about the run, such as the name of the server.
+    /// Facts about the run, such as the name of the server. That of an agent has the [`SOURCE_KIND`] [`AGENT_SOURCE`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
@@ -51,19 +57,34 @@ pub struct RunEnd {
     pub status: RunStatus,
     /// Its counts.
     pub summary: RunSummary,
+    /// How the process of the agent ended. Servers have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<AgentExit>,
+}
+
+/// How the process of an agent ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentExit {
+    /// It exited with this code.
+    Code(i32),
+    /// A signal with this number killed it.
+    Signal(i32),
+    /// It could not be started, for this reason.
+    NotStarted(String),
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum RunStatus {
-    /// The client ended it.
+    /// The client ended the server, or the agent exited with code 0.
     Succeeded,
-    /// The upstream server crashed or could not be reached.
+    /// The server or the agent failed, crashed, or could not be started.
     Failed,
     /// A rule ended it.
     Terminated,
-    /// A signal ended it.
+    /// A signal to the guard ended it.
     Cancelled,
 }
 

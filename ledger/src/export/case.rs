@@ -66,11 +66,13 @@ fn steps(recorded: &RecordedRun) -> Vec<(u64, EventBody)> {
     steps.into_iter().map(|(key, _, _, body)| (key.millis(), body)).collect()
 }
 
-/// Returns how the run ended, and which servers did not end well.
+/// Returns how the run ended, and how the agent and the servers ended that did not succeed.
 fn final_output(run: &RunRecord, recorded: &RecordedRun) -> Map<String, Value> {
     let status = RecordedStatus::of_run(run);
-    let failed = recorded.sources.failed_servers(&RecordedStatus::without_end(run));
+    let without_end = RecordedStatus::without_end(run);
+    let failed = recorded.sources.failed_servers(&without_end);
     let mut output = Map::from_iter([("status".to_owned(), json!(status.as_str()))]);
+    output.extend(recorded.sources.failed_agent(&without_end).map(|agent| ("agent".to_owned(), json!(agent))));
     if !failed.is_empty() {
         output.insert("servers".to_owned(), Value::Object(failed));
     }

@@ -5,6 +5,9 @@ use crate::query::{RunRecord, RunState};
 /// The status of a run that ended as it should.
 pub(super) const SUCCEEDED: &str = "SUCCEEDED";
 
+/// The status of a run that failed.
+pub(super) const FAILED: &str = "FAILED";
+
 /// How a run or a process of it ended: as the events state it, or `LOST` or `NOT_ENDED` without an end. A worse status is greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RecordedStatus {
@@ -19,7 +22,7 @@ impl RecordedStatus {
             SUCCEEDED => 0,
             "CANCELLED" => 2,
             "TERMINATED" => 3,
-            "FAILED" => 4,
+            FAILED => 4,
             "LOST" | "NOT_ENDED" => 5,
             // A status of another producer.
             _ => 1,

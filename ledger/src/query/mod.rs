@@ -13,7 +13,9 @@ pub use event_pages::EventPages;
 pub use events::{EventFilter, StoredEvent, events_after, events_of_run, last_events};
 pub use retention::{Prunable, prunable_runs, prune_runs};
 pub use runs::{RunFilter, RunRecord, RunState, runs};
-pub use sources::{IncompleteSource, incomplete_sources, lost_runs, open_sources, sources_without_calls};
+pub use sources::{
+    IncompleteSource, SourceKind, incomplete_sources, lost_runs, open_sources, source_kinds, sources_without_calls,
+};
 
 #[cfg(test)]
 mod plans;

@@ -7,7 +7,9 @@ use super::calls::CallFilter;
 use super::events::{EventFilter, events_of_run_query, last_events_query};
 use super::retention::{delete_policies, deletions, prunable_query};
 use super::runs::RunFilter;
-use super::sources::{incomplete_sources_query, lost_runs_query, open_sources_query, sources_without_calls_query};
+use super::sources::{
+    incomplete_sources_query, lost_runs_query, open_sources_query, source_kinds_query, sources_without_calls_query,
+};
 use crate::sqlite::SqliteStore;
 use crate::store::Query;
 
@@ -59,6 +61,7 @@ fn led_001_every_query_uses_an_index() {
         (last_events_query(10), vec!["SCAN events"]),
         (open_sources_query(), vec!["idx_run_sources_open"]),
         (lost_runs_query(), vec!["idx_run_sources_open"]),
+        (source_kinds_query("r"), vec!["sqlite_autoindex_run_sources_1"]),
         (incomplete_sources_query(), vec!["idx_events_source"]),
         (sources_without_calls_query(), vec!["idx_events_source"]),
         (prunable_query("2026"), vec!["idx_runs_last_event"]),

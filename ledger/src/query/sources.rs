@@ -1,7 +1,33 @@
 //! The processes that emitted events.
 
+use serde_json::Value;
+
 use super::fields::Fields;
+use crate::event::{AGENT_SOURCE, SOURCE_KIND};
 use crate::store::{EventStore, Query, SourceId, StoreError};
+
+/// What a source records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// An agent, whose start and end `guard run` records.
+    Agent,
+    /// A server and its calls.
+    Server,
+}
+
+pub(crate) fn source_kinds_query(run_id: &str) -> Query {
+    Query::new("SELECT metadata_json FROM run_sources WHERE run_id = ?1").with(run_id)
+}
+
+/// Returns what each source of a run records.
+pub fn source_kinds(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<SourceKind>, StoreError> {
+    let kind = |row| {
+        let meta = Fields::new(row).text().unwrap_or_default();
+        let meta: Value = serde_json::from_str(&meta).unwrap_or_default();
+        if meta[SOURCE_KIND] == AGENT_SOURCE { SourceKind::Agent } else { SourceKind::Server }
+    };
+    Ok(store.select(&source_kinds_query(run_id))?.into_iter().map(kind).collect())
+}
 
 /// A source of which the ledger does not have all events, or all ends of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]

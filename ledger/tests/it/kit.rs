@@ -108,7 +108,8 @@ pub(crate) fn run_start() -> EventBody {
 }
 
 pub(crate) fn run_end(status: RunStatus) -> EventBody {
-    EventBody::RunEnd { run: RunEnd { ended_at: Timestamp::now(), status, summary: RunSummary::default() } }
+    let run = RunEnd { ended_at: Timestamp::now(), status, summary: RunSummary::default(), exit: None };
+    EventBody::RunEnd { run }
 }
 
 /// The events of a call that was decided with an action.

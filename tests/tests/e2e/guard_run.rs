@@ -13,7 +13,7 @@ use crate::guard_kit::SERVER;
 const FIRST_USE: Duration = Duration::from_mins(5);
 
 /// A home folder in which nothing was ever installed or started.
-fn home() -> Sandbox {
+pub(crate) fn home() -> Sandbox {
     let sandbox = Sandbox::new();
     let home = sandbox.root().to_string();
     let names = ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "SUB_RUN_ID", "SUB_AGENT_ID", "SUB_PRINCIPAL"];
@@ -22,11 +22,11 @@ fn home() -> Sandbox {
 }
 
 /// Runs an agent that is a script.
-fn run_script(sandbox: &Sandbox, options: &[&str], script: &str) -> Finished {
+pub(crate) fn run_script(sandbox: &Sandbox, options: &[&str], script: &str) -> Finished {
     sandbox.run([&["guard", "run"], options, &["--", "sh", "-c", script]].concat())
 }
 
-fn requests() -> String {
+pub(crate) fn requests() -> String {
     let requests = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),

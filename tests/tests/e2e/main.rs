@@ -52,6 +52,8 @@ mod guard_proxy_kit;
 #[cfg(unix)]
 mod guard_run;
 #[cfg(unix)]
+mod guard_run_ends;
+#[cfg(unix)]
 mod guard_secrets;
 mod help;
 mod history;

@@ -34,27 +34,9 @@ pub(super) struct EventsArgs {
 impl EventsArgs {
     /// Starts to record.
     pub(super) fn start(&self, identity: &RunIdentity, streams: &mut Streams) -> Result<EventRecording, CommandError> {
-        let state = StateFolder::from_environment(process_variable);
-        let state = state.map_err(|error| CommandError::usage(error).hint("set XDG_STATE_HOME or HOME"))?;
-        let ledger = self.ledger.clone().unwrap_or_else(|| LedgerLocation::default_in(&state));
-        let options = RecorderOptions {
-            ledger: Some(ledger),
-            state,
-            events_file: self.events.clone(),
-            origin: EventOrigin {
-                run_id: identity.run_id.clone(),
-                agent_id: identity.agent_id.clone(),
-                client: identity.client,
-                env: identity.env,
-                principal: identity.principal.clone(),
-                workload: identity.workload.clone(),
-                source: event_source(),
-            },
-            limits: BacklogLimits::default(),
-        };
-        let recorder = Recorder::start(options).map_err(CommandError::io)?;
+        let recording = EventRecording::start(self.ledger.clone(), self.events.clone(), identity)?;
         self.warn_about_readers(streams);
-        Ok(EventRecording(Arc::new(recorder)))
+        Ok(recording)
     }
 
     /// New files are private. The mode of a file that exists stays, since another program may collect the events.
@@ -73,6 +55,32 @@ impl EventsArgs {
 pub(super) struct EventRecording(Arc<Recorder>);
 
 impl EventRecording {
+    /// Starts to record in a ledger, by default in that of the state folder, and in a file of events.
+    pub(super) fn start(
+        ledger: Option<LedgerLocation>,
+        events_file: Option<Utf8PathBuf>,
+        identity: &RunIdentity,
+    ) -> Result<Self, CommandError> {
+        let state = StateFolder::from_environment(process_variable);
+        let state = state.map_err(|error| CommandError::usage(error).hint("set XDG_STATE_HOME or HOME"))?;
+        let options = RecorderOptions {
+            ledger: Some(ledger.unwrap_or_else(|| LedgerLocation::default_in(&state))),
+            state,
+            events_file,
+            origin: EventOrigin {
+                run_id: identity.run_id.clone(),
+                agent_id: identity.agent_id.clone(),
+                client: identity.client,
+                env: identity.env,
+                principal: identity.principal.clone(),
+                workload: identity.workload.clone(),
+                source: event_source(),
+            },
+            limits: BacklogLimits::default(),
+        };
+        Ok(Self(Arc::new(Recorder::start(options).map_err(CommandError::io)?)))
+    }
+
     /// Returns the sink for the events of a session.
     pub(super) fn sink(&self) -> Arc<dyn EventSink> {
         Arc::new(RecorderSink(self.0.clone()))

@@ -44,7 +44,7 @@ enum Command {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let place = Place::new(args.ledger.as_ref(), args.json)?;
+    let place = Place { is_json: args.json, ..Place::new(args.ledger.as_ref())? };
     match &args.command {
         Command::Query(args) => query::run(args, &place, streams),
         Command::Runs(args) => runs::run(args, &place, streams),

@@ -8,17 +8,18 @@ use counterproof_ledger::store::{EventStore, StoreError};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// The ledger that the arguments name.
+/// The ledger that the arguments name, and how results are printed.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) location: LedgerLocation,
-    pub(super) spool: SpoolFolder,
+pub(crate) struct Place {
+    pub(crate) location: LedgerLocation,
+    pub(crate) spool: SpoolFolder,
+    /// True if results are printed as JSON.
     pub(super) is_json: bool,
 }
 
 impl Place {
     /// Finds the ledger: the given one, or the default.
-    pub(super) fn new(given: Option<&LedgerLocation>, is_json: bool) -> Result<Self, CommandError> {
+    pub(crate) fn new(given: Option<&LedgerLocation>) -> Result<Self, CommandError> {
         let state = StateFolder::from_environment(|name| std::env::var(name).ok());
         let location = match (given, &state) {
             (Some(location), _) => location.clone(),
@@ -30,7 +31,7 @@ impl Place {
             (LedgerLocation::PostgreSql(_), Err(error)) => return Err(CommandError::usage(error)),
             (location, state) => location.spool_folder(&state.unwrap_or_else(|_| StateFolder::new("."))),
         };
-        Ok(Self { location, spool: SpoolFolder::new(spool), is_json })
+        Ok(Self { location, spool: SpoolFolder::new(spool), is_json: false })
     }
 
     /// Opens the ledger for reading, and adds the events that processes left behind. Fails if there is no ledger.
@@ -49,7 +50,7 @@ impl Place {
     }
 
     /// Opens the ledger. Creates it if it does not exist and events wait for it.
-    pub(super) fn open_store(&self) -> Result<Box<dyn EventStore>, StoreError> {
+    pub(crate) fn open_store(&self) -> Result<Box<dyn EventStore>, StoreError> {
         match counterproof_ledger::open(&self.location) {
             Err(StoreError::Missing { .. }) if self.spool.is_empty().is_ok_and(|is_empty| !is_empty) => {
                 counterproof_ledger::open_or_create(&self.location)

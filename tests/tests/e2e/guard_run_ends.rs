@@ -1,0 +1,153 @@
+//! `counterproof guard run`: what the ledger, an export and a comparison have about the end of an agent.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use counterproof_tests::Sandbox;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::guard_kit::SERVER;
+use crate::guard_run::{home, requests, run_script};
+
+/// Upper bound of a wait.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// Returns a script that calls a tool through the guard.
+fn call() -> String {
+    let program = counterproof_tests::program().to_str().unwrap();
+    format!("{program} guard shim --server-name shop -- {SERVER} < requests > answers")
+}
+
+/// Returns a run of the ledger.
+fn recorded(sandbox: &Sandbox, run: &str) -> Value {
+    let listed = sandbox.run(["ledger", "runs", "--json", "--run", run]);
+    let document: Value = serde_json::from_str(&listed.stdout).unwrap_or_else(|_| panic!("{listed}"));
+    document["runs"][0].clone()
+}
+
+/// Exports a run. Returns its final output.
+fn exported(sandbox: &Sandbox, side: &str, run: &str) -> Value {
+    let exported = sandbox.run(["ledger", "export", "--side", side, "--run", run, "--case-id", "case"]);
+    assert_eq!(exported.code, Some(0), "{exported}");
+    sandbox.json(&format!("runs/{side}/{run}/case.json"))["final_output"]["content"].clone()
+}
+
+#[test]
+fn an_agent_that_fails_is_a_failed_case_and_worse_than_one_that_succeeds() {
+    let sandbox =
+        home().with_file("requests", &requests()).with_file("counterproof.toml", "[agent]\ndeterministic = true\n");
+    for (run, code) in [("old", 0), ("new", 3)] {
+        let script = format!("{}; exit {code}", call());
+        let finished = run_script(&sandbox, &["--run", run, "--agent", "shopper"], &script);
+        assert_eq!(finished.code, Some(code), "{finished}");
+        assert!(finished.stderr.contains("calls: 1, refused: 0"), "{finished}");
+    }
+    let runs = ["old", "new"].map(|run| recorded(&sandbox, run));
+    assert_eq!((&runs[0]["status"], &runs[1]["status"]), (&json!("SUCCEEDED"), &json!("FAILED")));
+    assert_eq!((&runs[1]["sources"], &runs[1]["calls"]), (&json!(2), &json!(1)), "{}", runs[1]);
+    assert_eq!(exported(&sandbox, "baseline", "old"), json!({"status": "SUCCEEDED"}));
+    assert_eq!(exported(&sandbox, "new", "new"), json!({"status": "FAILED", "agent": "exit code 3"}));
+    let compared = sandbox.run(["compare", "--cases", "runs/ledger.cases.json"]);
+    assert_eq!(compared.code, Some(1), "{compared}");
+    let case = sandbox.json("report/evaluation.json")["cases"][0].clone();
+    assert_eq!(case["verdict"], "regressed", "{case}");
+    assert!(case["reasons"].to_string().contains("exit code 3"), "{case}");
+    assert_eq!(sandbox.run(["ledger", "doctor"]).code, Some(0));
+    assert_eq!(sandbox.run(["validate", "runs"]).code, Some(0));
+}
+
+#[test]
+fn the_status_of_a_run_is_how_its_agent_ended() {
+    let sandbox = home();
+    let request = json!({"terminate_code": "LOOP", "terminate_message": "again"});
+    let terminated = format!("echo '{request}' > \"$COUNTERPROOF_TERMINATION\"; while :; do sleep 1; done");
+    let ends = [
+        ("exit 0", json!({"status": "SUCCEEDED"})),
+        ("exit 41", json!({"status": "FAILED", "agent": "exit code 41"})),
+        ("kill -SEGV $$", json!({"status": "FAILED", "agent": "signal 11"})),
+        (terminated.as_str(), json!({"status": "TERMINATED", "agent": "TERMINATED"})),
+    ];
+    for (number, (script, expected)) in ends.iter().enumerate() {
+        let run = format!("run-{number}");
+        run_script(&sandbox, &["--run", &run], script);
+        assert_eq!(recorded(&sandbox, &run)["status"], expected["status"], "{script}");
+        assert_eq!(exported(&sandbox, "new", &run), *expected, "{script}");
+    }
+    let missing = sandbox.run(["guard", "run", "--run", "missing", "--", "no-such-agent", "--token=value"]);
+    assert_eq!(missing.code, Some(3), "{missing}");
+    assert_eq!(recorded(&sandbox, "missing")["status"], "FAILED");
+    let output = exported(&sandbox, "new", "missing");
+    assert!(output["agent"].as_str().unwrap().starts_with("failed to start `no-such-agent`: "), "{output}");
+    let events = sandbox.run(["ledger", "export", "--run", "missing"]).stdout;
+    assert!(events.contains("no-such-agent") && !events.contains("--token"), "arguments are not recorded: {events}");
+}
+
+/// Starts a run whose agent is ready.
+fn start(sandbox: &Sandbox, run: &str) -> Child {
+    let agent = "touch ready; while :; do sleep 0.05; done";
+    let mut command = sandbox.command(["guard", "run", "--run", run, "--", "sh", "-c", agent]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let end = Instant::now() + LIMIT;
+    while !sandbox.path("ready").exists() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::fs::remove_file(sandbox.path("ready")).unwrap();
+    child
+}
+
+#[test]
+fn a_signal_to_the_guard_cancels_the_run_and_a_kill_leaves_it_without_an_end() {
+    let sandbox = home();
+    for (name, signal) in [("int", Signal::INT), ("term", Signal::TERM), ("hup", Signal::HUP)] {
+        let mut child = start(&sandbox, name);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait().unwrap();
+        assert_eq!(recorded(&sandbox, name)["status"], "CANCELLED", "{name}");
+        assert_eq!(exported(&sandbox, "new", name), json!({"status": "CANCELLED", "agent": "CANCELLED"}));
+    }
+    let mut child = start(&sandbox, "killed");
+    assert_eq!(recorded(&sandbox, "killed")["status"], "RUNNING");
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    assert_eq!(recorded(&sandbox, "killed")["status"], "FAILED (no end)");
+    assert_eq!(exported(&sandbox, "new", "killed"), json!({"status": "LOST", "agent": "LOST"}));
+}
+
+#[test]
+fn a_ledger_that_cannot_be_opened_is_one_warning_and_the_agent_runs() {
+    let sandbox = home().with_file("file", "");
+    let finished = run_script(&sandbox, &["--ledger", "file/ledger.db"], "echo started; exit 4");
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(4), "started\n"), "{finished}");
+    assert_eq!(finished.stderr.matches("warning: ").count(), 1, "{finished}");
+    assert!(finished.stderr.contains("warning: the agent is not recorded: "), "{finished}");
+    let unknown = run_script(&sandbox, &["--ledger", "postgres://127.0.0.1:1/x", "--run", "a"], "exit 5");
+    assert_eq!(unknown.code, Some(5), "{unknown}");
+    assert!(unknown.stderr.contains("cannot check whether the run `a` is new"), "{unknown}");
+}
+
+#[test]
+fn an_id_that_the_ledger_has_is_refused_and_that_of_the_variable_joins_the_run() {
+    let sandbox = home();
+    assert_eq!(run_script(&sandbox, &["--run", "one"], "exit 0").code, Some(0));
+    let again = run_script(&sandbox, &["--run", "one"], "touch started");
+    assert_eq!(again.code, Some(2), "{again}");
+    assert!(again.stderr.contains("already has the run `one`\nhint: choose another id with `--run`"), "{again}");
+    assert!(!sandbox.path("started").exists());
+    // Below another run, the variable names its run.
+    let program = counterproof_tests::program().to_str().unwrap();
+    let outer = run_script(&sandbox, &["--run", "outer"], &format!("{program} guard run -- sh -c 'exit 6'"));
+    assert_eq!(outer.code, Some(6), "{outer}");
+    assert!(!outer.stderr.contains("joins"), "{outer}");
+    assert_eq!(
+        (&recorded(&sandbox, "outer")["sources"], &recorded(&sandbox, "one")["sources"]),
+        (&json!(2), &json!(1))
+    );
+    let nested = run_script(&sandbox, &["--run", "a"], &format!("{program} guard run --run one -- touch started"));
+    assert_eq!(nested.code, Some(2), "{nested}");
+    let sandbox = Sandbox::within(sandbox.root()).with_variable("HOME", sandbox.root().as_str());
+    let sandbox = sandbox.with_variable("XDG_STATE_HOME", "").with_variable("SUB_RUN_ID", "one");
+    let joined = run_script(&sandbox, &[], "exit 0");
+    assert_eq!(joined.code, Some(0), "{joined}");
+    assert!(joined.stderr.contains("the agent joins the run `one` of `SUB_RUN_ID`"), "{joined}");
+}
