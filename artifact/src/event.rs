@@ -53,6 +53,9 @@ pub struct ToolCall {
     /// The reasons for the risk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_tags: Option<Vec<String>>,
+    /// What the program that recorded the call notes about it. It is shown, and not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Map<String, Value>>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,

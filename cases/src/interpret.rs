@@ -160,6 +160,7 @@ fn expected(mut fields: Fields<'_, '_>) -> Expected {
         must_include: fields.strings("must_include"),
         must_not_include: fields.strings("must_not_include"),
         evidence_required_for_actions: fields.boolean("evidence_required_for_actions"),
+        no_refused_calls: fields.boolean("no_refused_calls"),
         expect: fields.expressions("expect"),
         max_latency_ms: fields.number("max_latency_ms"),
         max_steps: fields.count("max_steps"),

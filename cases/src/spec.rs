@@ -94,6 +94,9 @@ pub struct Expected {
     /// If true, every action above low risk must have evidence that resolves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_required_for_actions: Option<bool>,
+    /// If true, no call may be refused by a policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_refused_calls: Option<bool>,
     /// The longest duration in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_latency_ms: Option<f64>,
@@ -119,7 +122,7 @@ pub struct Expected {
 
 impl Expected {
     /// The names of all known expectations.
-    pub const KEYS: [&str; 14] = [
+    pub const KEYS: [&str; 15] = [
         "action_required",
         "tool_required",
         "tool_sequence",
@@ -128,6 +131,7 @@ impl Expected {
         "must_include",
         "must_not_include",
         "evidence_required_for_actions",
+        "no_refused_calls",
         "max_latency_ms",
         "max_steps",
         "max_tokens",

@@ -61,6 +61,7 @@ fn a_json_list_with_every_field_is_loaded() {
             "action_required": ["refund"], "tool_required": ["refund_order"], "tool_sequence": ["get_order"],
             "json_schema": {"type": "object"}, "retrieval_required": {"doc_ids": ["d1"]},
             "must_include": ["a"], "must_not_include": ["b"], "evidence_required_for_actions": true,
+            "no_refused_calls": true,
             "expect": [
                 "size(events) > 0", {"name": "says so", "expr": "final_output.content.contains('a')"},
                 {"expr": "size(events) < 9", "must": true}
@@ -155,7 +156,7 @@ fn unknown_expectations_are_stored_and_reported() {
     insta::assert_snapshot!(messages.join("\n"), @"
     cases.yaml:2:3: case `a`: `inputs` is not a known field; it is stored but not used (did you mean `input`?)
     cases.yaml:6:5: case `a`: `expected.must_inclde` is not a known expectation and is not evaluated (did you mean `must_include`?)
-    cases.yaml:7:5: case `a`: `expected.semantic` is not a known expectation and is not evaluated (known names: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions, max_latency_ms, max_steps, max_tokens, max_cost, expect, must)
+    cases.yaml:7:5: case `a`: `expected.semantic` is not a known expectation and is not evaluated (known names: action_required, tool_required, tool_sequence, json_schema, retrieval_required, must_include, must_not_include, evidence_required_for_actions, no_refused_calls, max_latency_ms, max_steps, max_tokens, max_cost, expect, must)
     cases.yaml:8:39: case `a`: `expected.retrieval_required.min` is not a known field and is not evaluated (known names: doc_ids)
     ");
     let extra = &suite.cases[0].expected.extra;

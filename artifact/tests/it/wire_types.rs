@@ -226,10 +226,11 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         object(),
         option::of(risk_level()),
         option::of(vec(text(), 0..2)),
+        option::of(object()),
         extra(),
     )
-        .prop_map(|(call_id, action_id, tool, args, risk_level, risk_tags, extra)| {
-            EventBody::ToolCall(ToolCall { call_id, action_id, tool, args, risk_level, risk_tags, extra })
+        .prop_map(|(call_id, action_id, tool, args, risk_level, risk_tags, annotations, extra)| {
+            EventBody::ToolCall(ToolCall { call_id, action_id, tool, args, risk_level, risk_tags, annotations, extra })
         });
     let status = select(&[ToolStatus::Ok, ToolStatus::Error][..]);
     let payload = (option::of(content()), option::of(href()), option::of(digest()));

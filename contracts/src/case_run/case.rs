@@ -57,6 +57,7 @@ pub(super) fn executed(execution: &Execution, context: CaseContext<'_>) -> Case 
             args: context.object(step.args),
             risk_level: None,
             risk_tags: None,
+            annotations: None,
             extra: Extra::new(),
         };
         events.push(Event { ts: at.into(), body: EventBody::ToolCall(call) });

@@ -47,7 +47,7 @@ pub(super) fn must_unmet_on_both(results: &[ExpectationResult]) -> impl Iterator
 fn expectation_pointers(result: &ExpectationResult) -> Vec<SidePointer> {
     let place = match result.code.as_str() {
         "action_required" | "evidence_required_for_actions" => "/proposed_actions",
-        "tool_required" | "tool_sequence" | "retrieval_required" | "max_steps" => "/events",
+        "tool_required" | "tool_sequence" | "retrieval_required" | "no_refused_calls" | "max_steps" => "/events",
         // Attempts and usage are optional fields, so the pointer leads to the whole artifact.
         "max_latency_ms" | "max_tokens" | "max_cost" => "",
         _ => "/final_output/content",

@@ -15,6 +15,8 @@ use super::expect::View;
 use super::usage::limits::{self, UsageLimit};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::FollowedRef;
+use crate::load::refusal::refusal;
+use crate::messages::step_name;
 use crate::values::text;
 
 /// Maximum number of schema violations in one message.
@@ -54,6 +56,7 @@ enum Check {
     MustNotInclude(Vec<String>),
     JsonSchema(Box<JsonSchema>),
     EvidenceRequired,
+    NoRefusedCalls,
     Usage(UsageLimit),
     Expect { expect: Expect, input: Arc<Value> },
 }
@@ -146,6 +149,9 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, json_schema::SchemaError> 
     if expected.evidence_required_for_actions == Some(true) {
         checks.push(Check::EvidenceRequired);
     }
+    if expected.no_refused_calls == Some(true) {
+        checks.push(Check::NoRefusedCalls);
+    }
     checks.extend(limits::limits(expected).map(Check::Usage));
     Ok(checks)
 }
@@ -175,6 +181,7 @@ impl Check {
             Check::MustNotInclude(_) => "must_not_include",
             Check::JsonSchema(_) => "json_schema",
             Check::EvidenceRequired => "evidence_required_for_actions",
+            Check::NoRefusedCalls => "no_refused_calls",
             Check::Usage(limit) => limit.key,
             Check::Expect { .. } => "expect",
         }
@@ -198,6 +205,7 @@ impl Check {
             Check::MustNotInclude(phrases) => format!("output does not contain {}", text::list(&quoted(phrases))),
             Check::JsonSchema(_) => "the output is valid against the case's JSON Schema".to_owned(),
             Check::EvidenceRequired => "every action above low risk has evidence that resolves".to_owned(),
+            Check::NoRefusedCalls => "no call is refused by a policy".to_owned(),
             Check::Usage(limit) => limit.expected(),
             Check::Expect { expect, .. } => super::expect::expected(expect),
         }
@@ -254,12 +262,26 @@ impl Check {
             }
             Check::JsonSchema(schema) => judge_schema(schema, &answer.final_output.content),
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
+            Check::NoRefusedCalls => judge_refusals(judged.answer),
             Check::Usage(limit) => limit.judge(judged.answer),
             Check::Expect { expect, input } => {
                 super::expect::judge(expect, view.get_or_init(|| View::new(judged.answer)), input)
             }
         }
     }
+}
+
+fn judge_refusals(loaded: &LoadedAnswer) -> Judgement {
+    let refused = loaded.answer.events.iter().enumerate().filter_map(|(index, event)| {
+        let call = match &event.body {
+            EventBody::ToolResult(result) => loaded.index.call_position(&result.call_id).unwrap_or(index),
+            _ => index,
+        };
+        let why = refusal(loaded, index)?;
+        Some(format!("{}: {why}", step_name(&loaded.answer.events[call], loaded)))
+    });
+    let refused: Vec<_> = refused.collect();
+    if refused.is_empty() { Judgement::Met("none refused".to_owned()) } else { Judgement::Unmet(text::list(&refused)) }
 }
 
 fn quoted<S: AsRef<str>>(phrases: &[S]) -> Vec<String> {

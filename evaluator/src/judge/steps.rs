@@ -13,7 +13,9 @@ use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;
 use crate::diff::pointers::row_pointers;
 use crate::judge::outcomes;
+use crate::load::LoadedAnswer;
 use crate::load::failed_result::has_failed;
+use crate::load::refusal::refusal;
 use crate::messages;
 use crate::messages::step_name;
 
@@ -36,10 +38,16 @@ pub(super) fn refused_actions(compared: Compared<'_>, steps: Vec<Reason>) -> (Ve
             let name = step_name(&new.answer.events[last], new);
             let pointers =
                 vec![pointer(Side::Baseline, at_event(action.succeeded)), pointer(Side::New, at_event(last))];
-            refused.push(ReasonCode::ToolError.reason(format!("{name}: failed, but succeeded on baseline"), pointers));
+            let message = format!("{name}: {}, but succeeded on baseline", how_failed(new, last));
+            refused.push(ReasonCode::ToolError.reason(message, pointers));
         }
     }
     (refused, others)
+}
+
+/// Returns how the call of a failed result failed: a policy refused it, or it failed by itself.
+fn how_failed(loaded: &LoadedAnswer, index: usize) -> String {
+    refusal(loaded, index).unwrap_or_else(|| "failed".to_owned())
 }
 
 fn at_event(index: usize) -> String {
@@ -68,7 +76,7 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
         // A changed final output has a reason of its own.
         (EventBody::FinalOutput(_), _) if compared.differences.output != OutputChange::Same => return None,
         (EventBody::ToolResult(_), Row::Added(_)) if has_failed(new, index) => {
-            (ReasonCode::ToolError, format!("{name}: failed; baseline has no such call"))
+            (ReasonCode::ToolError, format!("{name}: {}; baseline has no such call", how_failed(new, index)))
         }
         (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
             let side = if matches!(row.row, Row::Added(_)) { Side::New } else { Side::Baseline };
@@ -82,7 +90,9 @@ pub(super) fn event_change(row: &EventRow, compared: Compared<'_>, paired: &Hash
         (EventBody::ToolResult(_), Row::Both { .. }) if row.changes.is_empty() => return None,
         (EventBody::ToolResult(_), Row::Both { baseline, .. }) => {
             match (has_failed(old, baseline), has_failed(new, index)) {
-                (false, true) => (ReasonCode::ToolError, format!("{name}: failed, but succeeded on baseline")),
+                (false, true) => {
+                    (ReasonCode::ToolError, format!("{name}: {}, but succeeded on baseline", how_failed(new, index)))
+                }
                 (true, false) => {
                     (ReasonCode::ToolErrorGone, format!("{name}: failed on baseline, but succeeded on new"))
                 }

@@ -5,6 +5,7 @@ pub(crate) mod evidence;
 pub(crate) mod failed_result;
 mod index;
 pub(crate) mod payload;
+pub(crate) mod refusal;
 mod run;
 mod runs;
 pub(crate) mod tools;

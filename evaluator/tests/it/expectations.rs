@@ -49,6 +49,39 @@ fn required_tools_are_matched_with_the_calls_in_any_order() {
 }
 
 #[test]
+fn a_refused_call_is_named_with_its_rule_and_any_other_payload_is_none() {
+    let called = |status: &str, payload: &Value| {
+        let call = json!({"type": "tool_call", "ts": 1, "call_id": "c", "tool": "shop.pay", "args": {}});
+        let result = json!({
+            "type": "tool_result", "ts": 2, "call_id": "c", "status": status, "latency_ms": 1, "payload_summary": payload,
+        });
+        answer_of(&json!({"events": [call, result]}))
+    };
+    let decision = json!({"decision": {"action": "BLOCK", "rule_id": "limit", "summary": "too much"}});
+    let expected = json!({"no_refused_calls": true});
+    let found = |answer: &Value| judged(&expected, answer).new.unwrap();
+    let refused = "call of shop.pay: refused by the rule limit (too much)".to_owned();
+    assert_eq!(found(&called("error", &decision)), Judgement::Unmet(refused));
+    let without_rule = json!({"decision": {"reason_code": "AMBIGUOUS_REQUEST"}});
+    let refused = "call of shop.pay: refused (AMBIGUOUS_REQUEST)".to_owned();
+    assert_eq!(found(&called("error", &without_rule)), Judgement::Unmet(refused));
+    let without_end = json!({"type": "tool_call", "ts": 1, "call_id": "c", "tool": "shop.pay", "args": {},
+        "decision": {"rule_id": "limit"}});
+    let refused = "call of shop.pay: refused by the rule limit".to_owned();
+    assert_eq!(found(&answer_of(&json!({"events": [without_end]}))), Judgement::Unmet(refused));
+    for (status, payload) in [("ok", &decision), ("error", &json!("decision")), ("error", &json!({"decision": "no"}))] {
+        holds(&expected, &called(status, payload), true);
+    }
+    holds(&expected, &answer(), true);
+    let [old, new] = [called("ok", &json!({"paid": 1})), called("error", &decision)];
+    let row = Pair::with_answers(&old, &new).expecting(&expected).row();
+    let message = "no_refused_calls no longer met: call of shop.pay: refused by the rule limit (too much)";
+    assert_eq!(row.reasons[0].message, message);
+    let failed = "result of shop.pay: refused by the rule limit (too much), but succeeded on baseline";
+    assert_eq!(row.reasons[1].message, failed);
+}
+
+#[test]
 fn a_tool_sequence_must_be_a_prefix_of_all_calls() {
     let sequence = json!({"tool_sequence": ["a", "b"]});
     for (calls, met) in [

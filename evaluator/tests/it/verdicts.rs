@@ -23,13 +23,14 @@ fn a_run_compared_with_itself_is_unchanged() {
 }
 
 #[test]
-fn times_latencies_attempts_and_ids_are_not_compared() {
+fn times_latencies_attempts_ids_and_annotations_are_not_compared() {
     let new = answer_with(|answer| {
         let text = answer.to_string().replace("\"c1\"", "\"call_9f\"").replace("\"a1\"", "\"x7\"");
         *answer = serde_json::from_str(&text).unwrap();
         for (index, event) in answer["events"].as_array_mut().unwrap().iter_mut().enumerate() {
             event["ts"] = json!(900_000 + index);
         }
+        answer["events"][0]["annotations"] = json!({"tags": ["money"]});
         answer["events"][1]["latency_ms"] = json!(5000.5);
         answer["attempts"] = json!([]);
         answer["final_output"]["output_hash"] = json!("abc");

@@ -1,4 +1,4 @@
-//! The cases file of recorded runs: `compare` reads it to know that a run that does not succeed is worse.
+//! The cases file of recorded runs: by it, `compare` finds a run worse that does not succeed, or of which a policy refuses a call.
 
 use camino::Utf8Path;
 use counterproof_store::write::{self, WriteError};
@@ -24,7 +24,7 @@ pub fn write_cases(folder: &Utf8Path, selected: &[SelectedRun]) -> Result<(), Ca
         let expectation = format!("final_output.content.status == '{SUCCEEDED}'");
         let case = json!({
             "id": case_id, "title": title(run), "input": {"user": title(run)},
-            "expected": {"expect": [{"name": "the run succeeds", "expr": expectation}]},
+            "expected": {"no_refused_calls": true, "expect": [{"name": "the run succeeds", "expr": expectation}]},
         });
         cases.set(case_id, case);
     }

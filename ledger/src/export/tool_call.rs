@@ -1,4 +1,4 @@
-//! The step of a call: its tool, its arguments, and what the rules found about it.
+//! The step of a call: its tool, its arguments, and what the policy adds to it.
 
 use counterproof_artifact::{Extra, ToolCall};
 use serde_json::{Map, Value, json};
@@ -20,8 +20,9 @@ pub(super) fn tool_call(call: &RecordedCall, call_id: String) -> ToolCall {
         tool: tool(call),
         args: args(call),
         risk_level: None,
-        risk_tags: tags(call),
-        extra: findings(call),
+        risk_tags: None,
+        annotations: Some(annotations(call)).filter(|notes| !notes.is_empty()),
+        extra: refusal_without_end(call),
     }
 }
 
@@ -47,24 +48,27 @@ fn args(call: &RecordedCall) -> Map<String, Value> {
     preview.object().unwrap_or_else(|| preview.part(call.text("args_hash").map(|hash| ("sha256", json!(hash)))))
 }
 
-fn tags(call: &RecordedCall) -> Option<Vec<String>> {
-    let tags: Vec<String> =
-        call.field("tags")?.as_array()?.iter().filter_map(|tag| Some(tag.as_str()?.to_owned())).collect();
-    Some(tags).filter(|tags| !tags.is_empty())
+/// Returns what the policy adds to the call: its tags, and what its rules would have decided otherwise in observe mode. The agent does
+/// not see it, so it is not compared.
+fn annotations(call: &RecordedCall) -> Map<String, Value> {
+    let tags = call.field("tags").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let tags: Vec<_> = tags.iter().filter_map(Value::as_str).collect();
+    let mut notes = Map::new();
+    if !tags.is_empty() {
+        notes.insert("tags".to_owned(), json!(tags));
+    }
+    let observed = call.decision().map(|decision| &decision["observed"]).filter(|observed| is_refusal(observed));
+    if let Some(observed) = observed.and_then(Value::as_object) {
+        let texts = ["action", "rule_id", "reason_code"].into_iter().filter_map(|name| text_field(observed, name));
+        notes.insert("observed".to_owned(), texts.collect());
+    }
+    notes
 }
 
-/// Returns what the rules would have decided in observe mode, and a refusal that no result can show because the call has no end.
-fn findings(call: &RecordedCall) -> Extra {
-    let mut extra = Extra::new();
-    let Some(decision) = call.decision() else { return extra };
-    if let Some(observed) = decision["observed"].as_object() {
-        let texts = ["action", "rule_id", "reason_code"].into_iter().filter_map(|name| text_field(observed, name));
-        extra.insert("observed".to_owned(), texts.collect());
-    }
-    if call.end().is_none() && is_refusal(decision) {
-        extra.insert("decision".to_owned(), Value::Object(decision_facts(decision)));
-    }
-    extra
+/// Returns the decision about a refused call that has no end: no result can show it.
+fn refusal_without_end(call: &RecordedCall) -> Extra {
+    let decision = call.decision().filter(|decision| call.end().is_none() && is_refusal(decision));
+    Extra::from_iter(decision.map(|decision| ("decision".to_owned(), Value::Object(decision_facts(decision)))))
 }
 
 /// Returns true if a call was not forwarded.

@@ -194,12 +194,17 @@ fn a_refused_call_has_the_decision_as_its_result() {
 }
 
 #[test]
-fn a_decision_that_was_only_observed_is_a_field_of_the_call() {
+fn a_decision_that_was_only_observed_is_a_note_of_the_call_if_it_differs() {
     let observed = json!({"action": "BLOCK", "rule_id": "refunds", "reason_code": "REFUND_LIMIT"});
     let decision = json!({"action": "ALLOW", "rule_id": null, "explain": {}, "observed": observed});
     let source = Source::new("r1", "s", "shop").start(1, "x", &json!({})).decide(1, "x", &decision);
     let events = steps(&source.ok(2, "x", &json!({})).finish(3, "SUCCEEDED"));
-    assert_eq!((&events[0]["observed"], &events[1]["status"]), (&observed, &json!("ok")));
+    assert_eq!(events[0]["annotations"], json!({ "observed": observed }));
+    assert_eq!((&events[0].get("observed"), &events[1]["status"]), (&None, &json!("ok")));
+    let allowed = json!({"action": "ALLOW", "observed": {"action": "ALLOW", "reason_code": "DEFAULT_ALLOW"}});
+    let source = Source::new("r1", "s", "shop").start(1, "x", &json!({})).decide(1, "x", &allowed);
+    let events = steps(&source.ok(2, "x", &json!({})).finish(3, "SUCCEEDED"));
+    assert_eq!(events[0].get("annotations"), None, "without a policy, nothing is noted");
 }
 
 #[test]
@@ -309,8 +314,7 @@ fn the_cases_file_gets_new_cases_and_keeps_what_people_changed() {
     write_cases(runs.path(), &[selected("one")]).unwrap();
     let path = runs.path().join(CASES_FILE);
     let mut cases = json_file(&path);
-    let expected =
-        json!({"expect": [{"name": "the run succeeds", "expr": "final_output.content.status == 'SUCCEEDED'"}]});
+    let expected = json!({"no_refused_calls": true, "expect": [{"name": "the run succeeds", "expr": "final_output.content.status == 'SUCCEEDED'"}]});
     let user = "Recorded run of coder";
     assert_eq!(cases, json!([{"id": "one", "title": user, "input": {"user": user}, "expected": expected}]));
     cases[0]["title"] = json!("mine");

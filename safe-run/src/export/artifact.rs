@@ -33,6 +33,7 @@ pub(super) fn case(case: &RecordedCase, side: Side) -> Case {
         args: object(json!({ "command": record.command })),
         risk_level: None,
         risk_tags: None,
+        annotations: None,
         extra: Extra::new(),
     };
     let output = Content::Json(object(json!({ "exit_code": record.exit_code })));

@@ -86,13 +86,64 @@ fn a_refused_call_differs_and_states_the_decision() {
         client.call("buy", &json!({"sku": "lamp", "amount": 2}));
     });
     let (_, case) = compared(&folder, "one", "two");
-    assert_eq!(case["verdict"], "changed", "{case}");
+    assert_eq!((&case["verdict"], &case["unconfirmed"]), (&json!("regressed"), &json!(true)), "{case}");
     let codes: Vec<_> = case["reasons"].as_array().unwrap().iter().map(|it| it["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"tool-error"), "{codes:?}");
     let result = folder.sandbox.json("runs/new/two/shopper.json")["events"][3].clone();
     assert_eq!(result["status"], "error");
     let decision = json!({"action": "BLOCK", "rule_id": "limit", "reason_code": "LIMIT", "summary": "too many"});
     assert_eq!(result["payload_summary"], json!({ "decision": decision }));
+}
+
+/// A policy that tags each call, and would refuse `buy`.
+const OBSERVED: &str = "policy_id: p\nversion: '1'\nmode: observe\nrules:\n\
+    - {rule_id: risk, kind: tag, effect: {tag: {add_risk_class: [money]}}}\n\
+    - {rule_id: no-buy, kind: deny, match: {tool_name: {glob: [buy]}}, effect: {message: no}}\n";
+
+#[test]
+fn a_policy_that_only_observes_changes_no_case_and_its_decisions_are_in_the_report() {
+    let folder = GuardFolder::new();
+    record(&folder, "one", two_calls);
+    let folder = folder.with_policy(OBSERVED);
+    record(&folder, "two", two_calls);
+    let (compared, case) = compared(&folder, "one", "two");
+    assert_eq!((compared.code, &case["verdict"]), (Some(0), &json!("unchanged")), "{compared} {case}");
+    let [without, with] =
+        ["baseline/one", "new/two"].map(|run| folder.sandbox.json(&format!("runs/{run}/shopper.json")));
+    assert_eq!(without["events"][0].get("annotations"), None, "{without}");
+    assert_eq!(with["events"][0]["annotations"], json!({"tags": ["money"]}));
+    let observed = json!({"action": "BLOCK", "rule_id": "no-buy", "reason_code": "POLICY_BLOCK"});
+    assert_eq!(with["events"][2]["annotations"], json!({"tags": ["money"], "observed": observed}));
+    let page = fs::read_to_string(folder.sandbox.path("report/cases/shopper.html")).unwrap();
+    assert!(page.contains("annotations") && page.contains("no-buy"), "{page}");
+}
+
+#[test]
+fn a_call_that_is_newly_refused_is_regressed_and_one_that_always_was_is_not() {
+    let rule = "- {rule_id: limit, kind: deny, match: {args: {numeric_range: {amount: {min: 2}}}}, effect: {message: too many}}\n";
+    let folder = GuardFolder::new().with_file("counterproof.toml", "[agent]\ndeterministic = true\n").with_rules(rule);
+    let buy = |amount: u32| {
+        move |client: &mut McpClient| {
+            // The result of this tool is a text.
+            client.call("echo", &json!({"text": "lamp"}));
+            client.call("buy", &json!({ "amount": amount }));
+        }
+    };
+    record(&folder, "one", buy(1));
+    record(&folder, "two", buy(2));
+    let (finished, case) = compared(&folder, "one", "two");
+    assert_eq!((finished.code, &case["verdict"]), (Some(1), &json!("regressed")), "{finished} {case}");
+    let message = "no_refused_calls no longer met: call of test.buy: refused by the rule limit (too many)";
+    assert_eq!(case["reasons"][0]["message"], message);
+    assert!(finished.stdout.contains("refused by the rule limit"), "{finished}");
+    // A run whose calls are refused as planned can be a baseline.
+    for (side, run) in [("baseline", "three"), ("new", "four")] {
+        record(&folder, run, buy(2));
+        assert_eq!(export(&folder, side, run).code, Some(0));
+    }
+    let cases = ["compare", "--cases", "runs/ledger.cases.json", "runs/baseline/three", "runs/new/four"];
+    let planned = folder.sandbox.run(cases);
+    assert_eq!(planned.code, Some(0), "{planned}");
 }
 
 #[test]

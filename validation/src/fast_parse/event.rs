@@ -49,7 +49,7 @@ fn others(fields: Fields<'_>) -> impl Iterator<Item = (Cow<'_, str>, Value)> {
 
 fn tool_call(fields: Fields<'_>) -> Option<ToolCall> {
     let (mut call_id, mut action_id, mut tool, mut args, mut extra) = (None, None, None, None, Extra::new());
-    let (mut risk_level, mut risk_tags) = (None, None);
+    let (mut risk_level, mut risk_tags, mut annotations) = (None, None, None);
     for (name, value) in others(fields) {
         match &*name {
             "call_id" => call_id = Some(text(value)?),
@@ -58,10 +58,11 @@ fn tool_call(fields: Fields<'_>) -> Option<ToolCall> {
             "args" => args = Some(object(value)?),
             "risk_level" => risk_level = Some(fields::risk(value.as_str()?)?),
             "risk_tags" => risk_tags = Some(texts(value)?),
+            "annotations" => annotations = Some(object(value)?),
             _ => drop(extra.insert(name.into(), value)),
         }
     }
-    Some(ToolCall { call_id: call_id?, action_id, tool: tool?, args: args?, risk_level, risk_tags, extra })
+    Some(ToolCall { call_id: call_id?, action_id, tool: tool?, args: args?, risk_level, risk_tags, annotations, extra })
 }
 
 fn tool_result(fields: Fields<'_>) -> Option<ToolResult> {

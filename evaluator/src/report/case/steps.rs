@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use counterproof_artifact::{Content, EventBody, Href, Side};
+use serde_json::{Map, Value};
 
 use super::anchors;
 use super::cells::{self, CellView, ElementContext, NOISE, RowView};
@@ -138,6 +139,11 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize) -> CellVi
     {
         *fact = cells::both(old, other);
     }
+    let notes = |side: Side, index| context.answer(side).and_then(|loaded| annotations(loaded, index));
+    let (old_notes, notes) = (notes(Side::Baseline, baseline), notes(Side::New, new));
+    if let Some(old_notes) = old_notes.filter(|old_notes| notes != Some(old_notes)) {
+        view.values.push(cells::value("annotations of baseline", old_notes, &context.budget));
+    }
     for file in &mut view.files {
         file.name.insert_str(0, "new: ");
     }
@@ -155,6 +161,14 @@ fn call_id(loaded: &LoadedAnswer, index: usize) -> Option<&str> {
         EventBody::ToolCall(call) => Some(&call.call_id),
         EventBody::ToolResult(result) => Some(&result.call_id),
         EventBody::Retrieval(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => None,
+    }
+}
+
+/// What was noted about a call. It is not compared, so equal calls may have different ones.
+fn annotations(loaded: &LoadedAnswer, index: usize) -> Option<&Map<String, Value>> {
+    match &loaded.answer.events.get(index)?.body {
+        EventBody::ToolCall(call) => call.annotations.as_ref(),
+        _ => None,
     }
 }
 
@@ -222,6 +236,7 @@ fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>
             view.risk = verdict::risk(call.risk_level);
             view.facts.push(display::visible(&call.call_id));
             view.values.push(element.highlighted("arguments", "args", &call.args));
+            view.values.extend(annotations(loaded, *index).map(|notes| cells::value("annotations", notes, budget)));
         }
         EventBody::ToolResult(result) => {
             "result".clone_into(&mut view.kind);
