@@ -21,7 +21,9 @@ mod argument_secrets;
 mod candidates;
 mod encodings;
 mod escapes;
+mod json_escapes;
 mod json_stream;
+mod json_syntax;
 mod key_finder;
 mod matcher;
 mod needle;
@@ -35,7 +37,7 @@ mod variants;
 mod tests;
 
 pub use argument_secrets::{argument_secrets, url_secrets};
-pub use json_stream::JsonRedactingStream;
+pub use json_stream::{JsonRedactingStream, JsonUse, redact_json};
 pub use key_finder::{KeyFinder, KeyMatch};
 pub use patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST};

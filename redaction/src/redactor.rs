@@ -7,6 +7,7 @@ use std::ops::Range;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
+use crate::json_escapes::EscapeCursor;
 use crate::patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 use crate::value_search::{Beginning, ValueSearch};
 use crate::variants::Variants;
@@ -93,6 +94,31 @@ pub(crate) enum End {
     Truncated,
 }
 
+/// What a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Any bytes.
+    Text,
+    /// The content of a JSON string, of which only whole escapes are masked.
+    JsonString,
+}
+
+impl Found {
+    /// Extends the match and its secrets to the bounds of the escapes in which they start and end.
+    fn with_whole_escapes(self, text: &[u8], first: usize) -> Self {
+        let mut escapes = EscapeCursor::new(text, first);
+        let start = escapes.start(self.range.start);
+        let mut done = start;
+        let mut secrets = Vec::with_capacity(self.secrets.len());
+        for (secret, name) in self.secrets {
+            let start = escapes.start(secret.start).max(done);
+            done = escapes.end(secret.end).max(start);
+            secrets.push((start..done, name));
+        }
+        Self { range: start..escapes.end(self.range.end).max(done), secrets }
+    }
+}
+
 #[derive(Clone)]
 struct KeyRule {
     name: &'static str,
@@ -124,7 +150,7 @@ impl Redactor {
     }
 
     fn compile<'a>(values: impl IntoIterator<Item = &'a str>, patterns: &[&KeyPattern]) -> Result<Self, RedactError> {
-        let values = Variants::of(values);
+        let values = Variants::new(values);
         let bytes = values.whole.iter().map(|value| value.len()).sum();
         let compile = |pattern: &str| {
             let mut builder = RegexBuilder::new(pattern);
@@ -174,22 +200,33 @@ impl Redactor {
 
     /// Masks every secret in complete bytes. For chunks, use [`RedactingStream`](crate::RedactingStream).
     pub fn bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
-        self.mask(bytes, End::Complete, applied)
+        self.mask(bytes, End::Complete, Content::Text, applied)
+    }
+
+    /// Masks every secret in the content of a JSON string, which stays the content of a JSON string.
+    pub(crate) fn json_string<'a>(&self, content: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
+        self.mask(content, End::Complete, Content::JsonString, applied)
     }
 
     /// Masks every secret in truncated bytes, including one that is cut off at the end. A remainder shorter than [`SHORTEST`]
     /// is removed without a mask, because it is rarely the start of a secret.
     pub fn truncated_bytes<'a>(&self, bytes: &'a [u8], applied: &mut Applied) -> Cow<'a, [u8]> {
-        self.mask(bytes, End::Truncated, applied)
+        self.mask(bytes, End::Truncated, Content::Text, applied)
     }
 
-    pub(crate) fn mask<'a>(&self, bytes: &'a [u8], end: End, applied: &mut Applied) -> Cow<'a, [u8]> {
+    pub(crate) fn mask<'a>(
+        &self,
+        bytes: &'a [u8],
+        end: End,
+        content: Content,
+        applied: &mut Applied,
+    ) -> Cow<'a, [u8]> {
         let partial = if end == End::Truncated { self.partial_secret(bytes) } else { None };
         let limit = partial.map_or(bytes.len(), |(start, _)| start);
         let mut masked = Vec::new();
         let mut done = 0;
         // A match that starts inside the partial secret belongs to it, and the mask at the end covers it.
-        while let Some(found) = self.find_at(bytes, done).filter(|found| found.range.start < limit) {
+        while let Some(found) = self.find_next(bytes, done, content).filter(|found| found.range.start < limit) {
             masked.extend_from_slice(&bytes[done..found.range.start]);
             self.mask_one(bytes, &found, &mut masked, applied);
             done = found.range.end;
@@ -209,8 +246,17 @@ impl Redactor {
         self.values.longest()
     }
 
+    /// Returns the first secret from a place on, which is not within an escape. In a JSON string, a secret has whole escapes.
+    pub(crate) fn find_next(&self, text: &[u8], first: usize, content: Content) -> Option<Found> {
+        let found = self.find_at(text, first)?;
+        Some(match content {
+            Content::Text => found,
+            Content::JsonString => found.with_whole_escapes(text, first),
+        })
+    }
+
     /// Returns the first secret from a place on.
-    pub(crate) fn find_at(&self, text: &[u8], first: usize) -> Option<Found> {
+    fn find_at(&self, text: &[u8], first: usize) -> Option<Found> {
         let mut at = first;
         loop {
             let candidate = self.any.find_at(text, at)?;

@@ -1,6 +1,7 @@
 //! Redaction of a byte stream: finds secrets across chunk boundaries, in bounded memory.
 
-use crate::redactor::{Applied, End, Redactor};
+use crate::json_escapes::EscapeCursor;
+use crate::redactor::{Applied, Content, End, Redactor};
 
 /// Smallest number of bytes held back. Keys of known patterns are shorter, except hostile ones.
 const HELD: usize = 16 * 1024;
@@ -12,7 +13,8 @@ const BLOCK: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct RedactingStream {
     redactor: Redactor,
-    /// Bytes received and not yet returned.
+    content: Content,
+    /// Bytes received and not yet returned. In a JSON string, they do not start within an escape.
     waiting: Vec<u8>,
     held: usize,
     /// True inside a key that is longer than the buffer: its mask is already returned, and the rest of the key is dropped.
@@ -23,8 +25,17 @@ pub struct RedactingStream {
 impl RedactingStream {
     /// Starts a stream.
     pub fn new(redactor: Redactor) -> Self {
+        Self::with_content(redactor, Content::Text)
+    }
+
+    /// Starts the content of a JSON string, of which only whole escapes are masked.
+    pub(crate) fn for_json_string(redactor: Redactor) -> Self {
+        Self::with_content(redactor, Content::JsonString)
+    }
+
+    fn with_content(redactor: Redactor, content: Content) -> Self {
         let held = HELD.max(redactor.longest());
-        Self { redactor, waiting: Vec::new(), held, dropping: false, applied: Applied::default() }
+        Self { redactor, content, waiting: Vec::new(), held, dropping: false, applied: Applied::default() }
     }
 
     /// Adds a chunk. Returns the bytes that are safe to output, often none.
@@ -58,7 +69,7 @@ impl RedactingStream {
         let dropped = self.drop_rest_of_key();
         let mut rest = Vec::new();
         self.redactor.push_line_breaks(&self.waiting[..dropped], &mut rest);
-        rest.extend_from_slice(&self.redactor.mask(&self.waiting[dropped..], end, &mut self.applied));
+        rest.extend_from_slice(&self.redactor.mask(&self.waiting[dropped..], end, self.content, &mut self.applied));
         (rest, self.applied)
     }
 
@@ -69,7 +80,15 @@ impl RedactingStream {
         }
         let dropped = self.waiting.iter().position(|byte| !is_of_key(*byte)).unwrap_or(self.waiting.len());
         self.dropping = dropped == self.waiting.len();
-        dropped
+        self.boundary(0, dropped)
+    }
+
+    /// Returns a place, or the start of the escape around it. `start` is not within an escape.
+    fn boundary(&self, start: usize, place: usize) -> usize {
+        match self.content {
+            Content::Text => place,
+            Content::JsonString => EscapeCursor::new(&self.waiting, start).start(place),
+        }
     }
 
     /// Returns the masked bytes up to a place, or up to the secret around it.
@@ -78,9 +97,9 @@ impl RedactingStream {
         let mut done = self.drop_rest_of_key();
         self.redactor.push_line_breaks(&self.waiting[..done], &mut out);
         let length = self.waiting.len();
-        let mut safe = safe.max(done);
+        let mut safe = self.boundary(done, safe.max(done));
         let redactor = &self.redactor;
-        while let Some(found) = redactor.find_at(&self.waiting, done) {
+        while let Some(found) = redactor.find_next(&self.waiting, done, self.content) {
             if found.range.start >= safe {
                 break;
             }
@@ -102,7 +121,8 @@ impl RedactingStream {
             if !self.dropping {
                 out.append(&mut masked);
             }
-            done = found.range.end;
+            // The end of the buffer may be within an escape of the key.
+            done = self.boundary(found.range.start, found.range.end);
             safe = safe.max(done);
         }
         out.extend_from_slice(&self.waiting[done..safe]);

@@ -22,7 +22,7 @@ pub(crate) struct Variants<'a> {
 
 impl<'a> Variants<'a> {
     /// Returns the variants of values. Texts shorter than [`SHORTEST`] are left out.
-    pub(crate) fn of(values: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn new(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut variants = Self::default();
         values.into_iter().for_each(|value| variants.add(value));
         variants.whole.retain(|text| text.len() >= SHORTEST);
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_value_has_variants_for_white_space_line_ends_and_lines() {
-        let variants = Variants::of([" one-two-three\r\nfour\nfive-six-seven\n\n", "plain", "abc\n"]);
+        let variants = Variants::new([" one-two-three\r\nfour\nfive-six-seven\n\n", "plain", "abc\n"]);
         let whole: Vec<&str> = variants.whole.iter().map(AsRef::as_ref).collect();
         assert_eq!(
             whole,

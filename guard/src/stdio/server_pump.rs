@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use counterproof_artifact::with_causes;
-use counterproof_redaction::{Applied, JsonRedactingStream, Redactor};
+use counterproof_redaction::{Applied, JsonRedactingStream, JsonUse, Redactor, redact_json};
 
 use super::{ClientOutput, LineReader, Piece};
 use crate::cassette::{Cassette, MAX_MESSAGE_BYTES};
@@ -100,13 +100,7 @@ impl ServerPump<'_> {
 
     fn redacted<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
         let Some(secrets) = self.secrets else { return Cow::Borrowed(line) };
-        if matches!(secrets.bytes(line, &mut Applied::default()), Cow::Borrowed(_)) {
-            return Cow::Borrowed(line);
-        }
-        let mut stream = JsonRedactingStream::new(secrets.clone());
-        let mut redacted = stream.push(line);
-        redacted.extend(stream.finish().0);
-        Cow::Owned(redacted)
+        redact_json(secrets, line, JsonUse::Message, &mut Applied::default())
     }
 
     /// Forwards a part of a long line. The last part waits until the end of the call is recorded.
@@ -157,7 +151,7 @@ struct LongLine {
 
 impl LongLine {
     fn start(secrets: Option<&Redactor>, cassette: Option<&Cassette>) -> Self {
-        let redacting = secrets.map(|secrets| JsonRedactingStream::new(secrets.clone()));
+        let redacting = secrets.map(|secrets| JsonRedactingStream::new(secrets.clone(), JsonUse::Message));
         Self { scanner: Scanner::default(), length: 0, text: cassette.map(|_| Vec::new()), redacting }
     }
 

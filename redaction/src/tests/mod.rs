@@ -5,6 +5,7 @@ use serde_json::json;
 
 mod composed;
 mod encoders;
+mod json;
 
 use super::*;
 use encoders::{FOR_URLS, STANDARD, base64, percent};
