@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 /// The version of the format.
 pub const SCHEMA_VERSION: &str = "cassette.v1";
 
-/// The first line.
+/// The first line of a recording. A cassette can have several recordings of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA_VERSION`].

@@ -4,6 +4,8 @@ use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical_json::canonical_hash;
 use serde_json::{Map, Value};
 
+use crate::mcp::TOOLS_CALL;
+
 /// Methods whose parameters describe the client. They do not change the answer.
 const BY_METHOD_ALONE: [&str; 2] = ["initialize", "server/discover"];
 
@@ -27,7 +29,7 @@ pub fn request_key(method: &str, params: Option<&str>) -> RequestKey {
     }
     if let Some(fields) = params.as_object_mut() {
         fields.shift_remove("_meta");
-        if method == "tools/call" && fields.get("arguments").is_none_or(Value::is_null) {
+        if method == TOOLS_CALL && fields.get("arguments").is_none_or(Value::is_null) {
             fields.insert("arguments".to_owned(), Value::Object(Map::new()));
         }
     }

@@ -1,22 +1,34 @@
 //! Records the answers of a server.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_redaction::{Applied, Redactor};
+use counterproof_redaction::{Applied, JsonUse, Redactor, redact_json};
 use counterproof_store::line_log::{LineLog, LineWriter, LockOptions, LogError};
 use counterproof_store::write::{WriteError, create_private_file};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::{Answer, Entry, Header, RequestKey, SCHEMA_VERSION, request_key};
+use super::{Answer, Entry, Header, MAX_CASSETTE_BYTES, RequestKey, SCHEMA_VERSION, request_key};
 use crate::mcp::{RequestId, Response};
 
 /// Largest message that is recorded, in bytes: a line of a file of lines can have no more.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
+/// Most requests that wait for an answer.
+const MAX_WAITING: usize = 1000;
+
+/// Most bytes of the parameters of waiting requests.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+
+/// How long to wait for another recording in the same file: a client that restarts a server may not wait for its end.
+const LOCK_WITHIN: Duration = Duration::from_secs(10);
 
 /// A cassette that is being recorded.
 #[derive(Debug)]
@@ -29,12 +41,23 @@ pub struct Recording {
 #[derive(Debug)]
 struct State {
     writer: LineWriter,
-    requests: HashMap<RequestId, Request>,
+    requests: WaitingRequests,
     tools: Option<String>,
+}
+
+/// The requests that the server has not answered.
+#[derive(Debug, Default)]
+struct WaitingRequests {
+    requests: HashMap<RequestId, Request>,
+    /// Size of their parameters.
+    bytes: usize,
+    /// Number of requests so far.
+    count: u64,
 }
 
 #[derive(Debug)]
 struct Request {
+    number: u64,
     key: RequestKey,
     params: Option<String>,
 }
@@ -42,9 +65,17 @@ struct Request {
 /// A cassette that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The file has lines already.
-    #[error("the cassette `{0}` exists")]
-    Exists(Utf8PathBuf),
+    /// The file exists and is no cassette.
+    #[error("`{0}` exists and is not a cassette")]
+    NotCassette(Utf8PathBuf),
+    /// The file is a cassette of another server.
+    #[error("the cassette `{path}` is of the server `{server_name}`")]
+    OtherServer {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The server of the cassette.
+        server_name: String,
+    },
     /// The file cannot be written.
     #[error("failed to record the cassette `{path}`")]
     Write {
@@ -53,40 +84,58 @@ pub enum RecordingError {
         /// The reason.
         source: LogError,
     },
+    /// The file has reached the size that a replay can read.
+    #[error("the cassette `{0}` has reached {MAX_CASSETTE_BYTES} bytes: an answer is not recorded")]
+    Full(Utf8PathBuf),
+    /// Too many requests wait.
+    #[error("too many requests wait for an answer: the answer to the oldest (`{method}`) will not be recorded")]
+    TooManyRequests {
+        /// The method of the oldest request.
+        method: String,
+    },
     /// A line has no JSON form.
-    #[error("failed to serialise an answer")]
-    Serialise(#[from] serde_json::Error),
+    #[error("failed to serialise the answer to a request (`{method}`)")]
+    Serialise {
+        /// The method.
+        method: String,
+        /// The reason.
+        source: serde_json::Error,
+    },
 }
 
 impl Recording {
-    /// Starts a cassette in a new file, which only this process writes and only its owner can read.
+    /// Starts a recording in a new file, or continues a cassette of the same server. Only this process writes the file, and only its
+    /// owner can read it.
     pub fn start(path: &Utf8Path, server_name: &str, redactor: Redactor) -> Result<Self, RecordingError> {
         let write_error = |source| RecordingError::Write { path: path.to_owned(), source };
-        let options = LockOptions { wait: Duration::ZERO };
         create_private_file(path)
             .map_err(|WriteError { path, source, .. }| write_error(LogError::Write { path, source }))?;
-        let mut writer = LineLog::new(path).lock(&options, |_| true).map_err(write_error)?;
-        if writer.length() > 0 {
-            return Err(RecordingError::Exists(path.to_owned()));
-        }
+        let log = LineLog::new(path);
+        // First, because the lock repairs the last line, and other files must stay as they are.
+        check_header(&log, server_name)?;
+        let options = LockOptions { wait: LOCK_WITHIN };
+        let is_whole = |line: &[u8]| serde_json::from_slice::<IgnoredAny>(line).is_ok();
+        let writer = log.lock(&options, is_whole).map_err(write_error)?;
+        make_private(writer.file()).map_err(|source| write_error(LogError::Write { path: path.to_owned(), source }))?;
         let header = Header {
             schema_version: SCHEMA_VERSION.to_owned(),
             server_name: server_name.to_owned(),
             recorded_at: Timestamp::now(),
         };
-        writer.append(&line(&header)?).map_err(write_error)?;
-        Ok(Self {
-            path: path.to_owned(),
-            redactor,
-            state: Mutex::new(State { writer, requests: HashMap::new(), tools: None }),
-        })
+        let state = State { writer, requests: WaitingRequests::default(), tools: None };
+        let recording = Self { path: path.to_owned(), redactor, state: Mutex::new(state) };
+        recording.append(&mut recording.state().writer, "header", &header)?;
+        Ok(recording)
     }
 
-    /// Remembers a request that the server will answer.
-    pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) {
+    /// Remembers a request that the server will answer. Fails if another one had to be forgotten for it.
+    pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) -> Result<(), RecordingError> {
         let key = request_key(method, params);
-        let params = params.map(|params| self.redactor.text(params, &mut Applied::default()));
-        self.state().requests.insert(id.clone(), Request { key, params });
+        let params = params.map(|params| self.redacted(params));
+        match self.state().requests.insert(id, key, params) {
+            Some(forgotten) => Err(RecordingError::TooManyRequests { method: forgotten.key.method }),
+            None => Ok(()),
+        }
     }
 
     /// Forgets a request whose answer cannot be recorded. Returns false if it is not known.
@@ -94,25 +143,28 @@ impl Recording {
         self.state().requests.remove(id).is_some()
     }
 
-    /// Records answers of the server. Returns true if the list of tools has changed during the recording.
+    /// Records answers of the server. Returns true if the list of tools has changed during the recording. After an error, the other
+    /// answers are recorded, and the first error is returned.
     pub fn answers(&self, responses: &[Response<'_>]) -> Result<bool, RecordingError> {
-        responses.iter().try_fold(false, |changed, response| Ok(changed | self.answer(response)?))
+        let results: Vec<_> = responses.iter().map(|response| self.answer(response)).collect();
+        results.into_iter().try_fold(false, |changed, result| Ok(changed | result?))
     }
 
     fn answer(&self, response: &Response<'_>) -> Result<bool, RecordingError> {
         let mut state = self.state();
-        let Some(request) = state.requests.remove(&response.id) else { return Ok(false) };
-        let answer = self.redactor.text(response.payload, &mut Applied::default());
-        let raw: &RawValue = serde_json::from_str(&answer)?;
-        let params = request.params.as_deref().map(serde_json::from_str).transpose()?;
+        let Some(Request { key, params, .. }) = state.requests.remove(&response.id) else { return Ok(false) };
+        let method = key.method.clone();
+        let serialise_error = |source| RecordingError::Serialise { method: method.clone(), source };
+        let answer = self.redacted(response.payload);
+        let raw: &RawValue = serde_json::from_str(&answer).map_err(serialise_error)?;
+        let params = params.as_deref().map(serde_json::from_str).transpose().map_err(serialise_error)?;
         let entry = Entry {
-            method: request.key.method,
-            params_hash: request.key.params_hash,
+            method: key.method,
+            params_hash: key.params_hash,
             params,
             answer: if response.is_error { Answer::Error(raw) } else { Answer::Result(raw) },
         };
-        let path = self.path.clone();
-        state.writer.append(&line(&entry)?).map_err(|source| RecordingError::Write { path, source })?;
+        self.append(&mut state.writer, &method, &entry)?;
         if entry.method != "tools/list" || response.is_error {
             return Ok(false);
         }
@@ -120,13 +172,86 @@ impl Recording {
         Ok(before.is_some_and(|before| before != answer))
     }
 
+    /// Appends a line about a request of a method.
+    fn append(&self, writer: &mut LineWriter, method: &str, value: &impl Serialize) -> Result<(), RecordingError> {
+        let serialise_error = |source| RecordingError::Serialise { method: method.to_owned(), source };
+        let mut line = serde_json::to_vec(value).map_err(serialise_error)?;
+        line.push(b'\n');
+        if writer.length() + line.len() as u64 > MAX_CASSETTE_BYTES {
+            return Err(RecordingError::Full(self.path.clone()));
+        }
+        let write_error = |source| RecordingError::Write { path: self.path.clone(), source };
+        writer.append(&line).map(drop).map_err(write_error)
+    }
+
+    fn redacted(&self, json: &str) -> String {
+        let redacted = redact_json(&self.redactor, json.as_bytes(), JsonUse::Storage, &mut Applied::default());
+        String::from_utf8_lossy(&redacted).into_owned()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn line(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
-    Ok(line)
+impl WaitingRequests {
+    /// Adds a request. Returns the oldest one if it had to be removed.
+    fn insert(&mut self, id: &RequestId, key: RequestKey, params: Option<String>) -> Option<Request> {
+        // An id that is used again names the new request.
+        self.remove(id);
+        self.bytes += params.as_ref().map_or(0, String::len);
+        self.count += 1;
+        self.requests.insert(id.clone(), Request { number: self.count, key, params });
+        if self.requests.len() <= MAX_WAITING && self.bytes <= MAX_WAITING_BYTES {
+            return None;
+        }
+        let oldest = self.requests.iter().min_by_key(|(_, request)| request.number).map(|(id, _)| id.clone())?;
+        self.remove(&oldest)
+    }
+
+    fn remove(&mut self, id: &RequestId) -> Option<Request> {
+        let request = self.requests.remove(id)?;
+        self.bytes -= request.params.as_ref().map_or(0, String::len);
+        Some(request)
+    }
+}
+
+/// Checks that a file is empty, or a cassette of this server.
+fn check_header(log: &LineLog, server_name: &str) -> Result<(), RecordingError> {
+    let path = || log.path().to_owned();
+    let read_error = |source| RecordingError::Write { path: path(), source };
+    let Some(mut reader) = log.read_from(0).map_err(read_error)? else { return Ok(()) };
+    let first = match reader.next_line() {
+        Ok(Some(line)) => line.bytes,
+        Ok(None) if reader.torn_bytes() == 0 => return Ok(()),
+        Ok(None) | Err(LogError::TooLong { .. }) => return Err(RecordingError::NotCassette(path())),
+        Err(error) => return Err(read_error(error)),
+    };
+    let header = serde_json::from_slice::<Header>(&first).ok();
+    let header = header.filter(|header| header.schema_version == SCHEMA_VERSION);
+    match header {
+        None => Err(RecordingError::NotCassette(path())),
+        Some(header) if header.server_name != server_name => {
+            Err(RecordingError::OtherServer { path: path(), server_name: header.server_name })
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Removes the access of other users to a file.
+#[cfg(unix)]
+fn make_private(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mut permissions = file.metadata()?.permissions();
+    if permissions.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    permissions.set_mode(0o600);
+    file.set_permissions(permissions)
+}
+
+#[cfg(not(unix))]
+fn make_private(_: &File) -> io::Result<()> {
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Answers requests from a cassette.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,11 +9,9 @@ use counterproof_store::read_file;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::{Answer, Entry, Header, RequestKey, SCHEMA_VERSION, request_key};
-use crate::mcp::RequestId;
-
-/// Largest cassette in bytes. It is held in memory.
-const MAX_BYTES: u64 = 1 << 30;
+use super::miss::{Miss, tool_name};
+use super::{Answer, Entry, Header, MAX_CASSETTE_BYTES, RequestKey, SCHEMA_VERSION, request_key};
+use crate::mcp::{RequestId, TOOLS_CALL};
 
 /// The code of an error about a request that is not in the cassette.
 const NOT_RECORDED: i64 = -32603;
@@ -35,10 +33,12 @@ pub struct Replay {
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     answers: HashMap<RequestKey, VecDeque<Recorded>>,
-    /// The tools that the cassette has.
+    /// The names of the tools that were called.
+    called: HashSet<String>,
+    /// The tools at the start of the last recording.
     tools: Option<Recorded>,
     /// Requests for the tools that were forwarded to the server.
     asked_for_tools: Vec<RequestId>,
@@ -89,25 +89,29 @@ impl Replay {
     /// Reads a cassette.
     pub fn read(path: &Utf8Path, on_miss: OnMiss) -> Result<Self, ReplayError> {
         let read_error = |source| ReplayError::Read { path: path.to_owned(), source };
-        let bytes = read_file::read_argument(path, MAX_BYTES).map_err(read_error)?;
-        let mut state = State { answers: HashMap::new(), tools: None, asked_for_tools: Vec::new() };
+        let bytes = read_file::read_argument(path, MAX_CASSETTE_BYTES).map_err(read_error)?;
+        let mut state = State::default();
         for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let invalid = |problem: String| ReplayError::Line { path: path.to_owned(), line: index + 1, problem };
             if !line.ends_with(b"\n") {
                 return Err(invalid("the line is cut off: the recording was interrupted".to_owned()));
             }
-            if index == 0 {
-                let header: Header = serde_json::from_slice(line).map_err(|error| invalid(error.to_string()))?;
-                if header.schema_version != SCHEMA_VERSION {
-                    return Err(invalid(format!(
-                        "`schema_version` is `{}`; this version reads `{SCHEMA_VERSION}`",
-                        header.schema_version
-                    )));
+            let not_an_entry = match serde_json::from_slice::<Entry<'_>>(line) {
+                Ok(entry) if index > 0 => {
+                    state.add(entry);
+                    continue;
                 }
-                continue;
+                entry => entry.err(),
+            };
+            let header = serde_json::from_slice::<Header>(line);
+            let header = header.map_err(|error| invalid(not_an_entry.filter(|_| index > 0).unwrap_or(error).to_string()))?;
+            if header.schema_version != SCHEMA_VERSION {
+                return Err(invalid(format!(
+                    "`schema_version` is `{}`; this version reads `{SCHEMA_VERSION}`",
+                    header.schema_version
+                )));
             }
-            let entry: Entry<'_> = serde_json::from_slice(line).map_err(|error| invalid(error.to_string()))?;
-            state.add(entry);
+            state.start_recording();
         }
         if bytes.is_empty() {
             let problem = "the file is empty".to_owned();
@@ -124,13 +128,14 @@ impl Replay {
     /// Answers a request. Requests other than tool calls are forwarded if there is a server, which needs its handshake.
     pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) -> Replayed {
         let mut state = self.state();
-        if self.needs_server() && method != "tools/call" {
+        if self.needs_server() && method != TOOLS_CALL {
             if method == "tools/list" {
                 state.asked_for_tools.push(id.clone());
             }
             return Replayed::Forward;
         }
-        if let Some(recorded) = state.take(&request_key(method, params)) {
+        let key = request_key(method, params);
+        if let Some(recorded) = state.take(&key) {
             return Replayed::Answer(response(id, recorded.member, &recorded.text));
         }
         if self.needs_server() {
@@ -140,7 +145,7 @@ impl Replay {
         if method == "ping" {
             return Replayed::Answer(response(id, "result", "{}"));
         }
-        let message = format!("the cassette has no answer to this `{method}` request");
+        let message = state.miss(&key, params).to_string();
         Replayed::Missing(response(id, "error", &json!({"code": NOT_RECORDED, "message": message}).to_string()))
     }
 
@@ -159,6 +164,10 @@ impl Replay {
 }
 
 impl State {
+    fn start_recording(&mut self) {
+        self.tools = None;
+    }
+
     fn add(&mut self, entry: Entry<'_>) {
         let (member, text): (_, &RawValue) = match entry.answer {
             Answer::Result(text) => ("result", text),
@@ -168,14 +177,25 @@ impl State {
         if entry.method == "tools/list" && self.tools.is_none() {
             self.tools = Some(recorded.clone());
         }
+        self.called.extend(tool_name(&entry.method, entry.params.map(RawValue::get)));
         let key = RequestKey { method: entry.method, params_hash: entry.params_hash };
         self.answers.entry(key).or_default().push_back(recorded);
+    }
+
+    /// Returns why the cassette has no answer to a request.
+    fn miss(&self, key: &RequestKey, params: Option<&str>) -> Miss {
+        let tool = tool_name(&key.method, params);
+        let has_similar = match &tool {
+            Some(tool) => self.called.contains(tool),
+            None => self.answers.keys().any(|recorded| recorded.method == key.method),
+        };
+        Miss { method: key.method.clone(), tool, is_used_up: self.answers.contains_key(key), has_similar }
     }
 
     /// Takes the next answer to a request. Each answer to a tool call is used once. Other answers can be used again.
     fn take(&mut self, key: &RequestKey) -> Option<Recorded> {
         let answers = self.answers.get_mut(key)?;
-        if key.method == "tools/call" || answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
+        if key.method == TOOLS_CALL || answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
     }
 }
 

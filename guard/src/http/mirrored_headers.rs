@@ -7,24 +7,23 @@ use axum::http::{HeaderMap, HeaderName};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::mcp::TOOLS_CALL;
+
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The JSON-RPC error code for headers that contradict the body.
 pub(super) const HEADER_MISMATCH: i64 = -32020;
 
-/// The method of a tool call.
-const TOOL_CALL: &str = "tools/call";
-
 /// Checks the headers of a tool call. `tool` is its name, and none for another request. Missing headers are left to the server.
 pub(super) fn contradiction(headers: &HeaderMap, tool: Option<&str>) -> Option<&'static str> {
     let methods: Vec<_> = headers.get_all(METHOD).iter().map(|value| value.as_bytes().trim_ascii()).collect();
     let names: Vec<_> = headers.get_all(NAME).iter().map(|value| decoded(value.as_bytes())).collect();
-    let says_call = methods.iter().any(|method| *method == TOOL_CALL.as_bytes());
+    let says_call = methods.iter().any(|method| *method == TOOLS_CALL.as_bytes());
     let Some(tool) = tool else {
         return says_call.then_some("the header Mcp-Method names a tool call, and the body is another message");
     };
-    if methods.iter().any(|method| *method != TOOL_CALL.as_bytes()) {
+    if methods.iter().any(|method| *method != TOOLS_CALL.as_bytes()) {
         return Some("the header Mcp-Method is not the method of the body");
     }
     let is_other = names.iter().any(|name| name.as_deref() != Some(tool.as_bytes()));

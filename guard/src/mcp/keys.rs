@@ -4,7 +4,7 @@
 pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// The method of tool calls.
-pub(super) const TOOLS_CALL: &str = "tools/call";
+pub(crate) const TOOLS_CALL: &str = "tools/call";
 
 /// The characters between the tokens of JSON. Other white space makes a text invalid.
 pub(super) const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];

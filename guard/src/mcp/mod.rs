@@ -20,6 +20,7 @@ mod tool_call_problem;
 
 pub use call_ends::{end_calls, end_scanned_call, end_unreadable_call};
 pub use client_message::{ClientMessage, ClientMessages, ToolCall, read_client_message, read_client_messages};
+pub(crate) use keys::TOOLS_CALL;
 pub use message_decisions::{Answers, Decided, MessageHandler, ToServer, decide_messages, decide_scanned};
 pub use pending_calls::PendingCalls;
 pub use refusal_message::{RefusalStyle, Revision, error_message, refusal_message, uninspected_message};

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
 
+use counterproof_artifact::with_causes;
 use counterproof_ledger::event::CallId;
 use counterproof_store::spill_buffer::SpillBuffer;
 
@@ -135,7 +136,9 @@ impl ClientPump<'_> {
         let (cassette, id, method) = (self.cassette?, id?, method?);
         let replay = match cassette {
             Cassette::Record(recording) => {
-                recording.request(id, method, params);
+                if let Err(error) = recording.request(id, method, params) {
+                    self.session.report(Problem::Cassette, &with_causes(&error));
+                }
                 return None;
             }
             Cassette::Replay(replay) => replay,
@@ -316,6 +319,9 @@ impl MessageHandler for Lines<'_> {
     }
 
     fn cancelled(&mut self, id: &RequestId) -> Option<CallId> {
+        if let Some(Cassette::Record(recording)) = self.pump.cassette {
+            recording.forget(id);
+        }
         self.pump.pending.take(id)
     }
 

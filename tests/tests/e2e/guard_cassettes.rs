@@ -142,7 +142,42 @@ fn secrets_are_not_in_a_cassette() {
 }
 
 #[test]
-fn a_cassette_is_not_overwritten_and_a_damaged_one_is_refused() {
+fn an_answer_with_a_secret_of_digits_is_recorded_without_it() {
+    let bindings = r#"[{"inject_as": "TOKEN", "secret_ref": "T"}]"#;
+    let folder = GuardFolder::new()
+        .with_file("secrets.json", bindings)
+        .with_option("--secrets", "secrets.json")
+        .with_variable("SUB_SECRET_T", "1100000");
+    let mut client = folder.recording().start();
+    let args = json!({"pin": 1_100_000});
+    client.call("echo", &args);
+    assert!(client.close().0.success());
+    let cassette = std::fs::read_to_string(folder.sandbox.path("cassette.jsonl")).unwrap();
+    assert!(!cassette.contains("1100000"), "{cassette}");
+    let mut client = folder.replaying().start();
+    assert_eq!(text(&client.call("echo", &args)), "{\"pin\":[REDACTED]}");
+    client.close();
+}
+
+#[test]
+fn a_server_that_a_client_starts_again_continues_its_cassette() {
+    let folder = GuardFolder::new();
+    let recording = folder.recording();
+    for number in 1..=2 {
+        let mut client = recording.start();
+        client.call("echo", &json!({"a": 1}));
+        client.call("echo", &json!({"run": number}));
+        assert!(client.close().0.success());
+    }
+    let mut client = folder.replaying().start();
+    for args in [json!({"a": 1}), json!({"a": 1}), json!({"run": 1}), json!({"run": 2})] {
+        assert_eq!(text(&client.call("echo", &args)), args.to_string());
+    }
+    client.close();
+}
+
+#[test]
+fn another_file_is_not_overwritten_and_a_damaged_cassette_is_refused() {
     let folder = GuardFolder::new().with_file("cassette.jsonl", "{\"schema_version\":\"x\"}\n");
     let output = folder.recording().command_of(&[SERVER]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     events: EventsArgs,
 
-    /// Record the answers of the server in this new file, a cassette
+    /// Record the answers of the server in this file, a cassette. An existing cassette of the server is continued
     #[arg(long, value_name = "FILE")]
     record: Option<Utf8PathBuf>,
 
@@ -199,7 +199,9 @@ fn record_cassette(path: &Utf8Path, args: &Args, secrets: &Resolved) -> Result<C
     let redactor = Redactor::new(secrets.redact.iter().map(SecretValue::expose)).map_err(CommandError::usage)?;
     let recording = Recording::start(path, &args.server_name, redactor.with_mask(MASK));
     recording.map(Cassette::Record).map_err(|error| match error {
-        RecordingError::Exists(_) => CommandError::usage(error).hint("name a new file, or remove the old one"),
+        RecordingError::NotCassette(_) | RecordingError::OtherServer { .. } => {
+            CommandError::usage(error).hint("name a new file, or remove this one")
+        }
         _ => CommandError::io(error),
     })
 }
