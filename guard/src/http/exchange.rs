@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::response::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 
+use super::content_type::{ContentType, is_compressed};
 use super::detached_calls::DetachedCalls;
+use super::early_responses::EarlyResponses;
 use super::event_stream::EventStream;
 use super::message_buffer::{CollectedMessage, MessageBuffer};
 use super::open_requests::{OpenRequests, Scope};
@@ -19,6 +21,7 @@ pub(super) struct Shared {
     pub(super) session: Arc<Session>,
     pub(super) open: Arc<OpenRequests>,
     pub(super) detached: Arc<DetachedCalls>,
+    pub(super) early: Arc<EarlyResponses>,
 }
 
 /// One request that was forwarded, and its response.
@@ -84,13 +87,11 @@ impl Exchange {
     /// A request that is only accepted is answered on another stream.
     fn wait_elsewhere(&mut self) {
         let calls = std::mem::take(&mut self.calls);
-        let Shared { open, detached, .. } = &self.shared;
+        let Shared { session, open, detached, early } = &self.shared;
         if !matches!(self.scope, Scope::Exchange(_)) {
             return detached.add(&self.scope, calls, open);
         }
-        let moved = calls.into_iter().filter(|(id, call)| open.remove(&(self.scope.clone(), id.clone()), call));
-        let moved: Vec<_> =
-            moved.inspect(|(id, call)| open.insert((Scope::Unnamed, id.clone()), call.clone())).collect();
+        let moved = early.accept(session, open, &self.scope, calls);
         detached.add(&Scope::Unnamed, moved, open);
     }
 
@@ -101,10 +102,10 @@ impl Exchange {
 
     /// Reads a piece of the body. The ends of calls are recorded before the piece is forwarded.
     pub(super) fn piece(&mut self, piece: &[u8]) {
-        let Self { shared: Shared { session, open, .. }, scope, calls, reader, .. } = self;
+        let Self { shared, scope, calls, reader, .. } = self;
         match reader {
             Reader::Opaque => {}
-            Reader::Events(events) => events.push(piece, |message| record(session, open, scope, &message)),
+            Reader::Events(events) => events.push(piece, |message| shared.record(scope, &message)),
             // A document answers its own request only.
             Reader::Document(_) if calls.is_empty() => {}
             Reader::Document(buffer) => buffer.push(piece),
@@ -117,9 +118,10 @@ impl Exchange {
         }
     }
 
-    /// True if no call of the request waits for its result.
-    pub(super) fn is_idle(&self) -> bool {
-        !self.calls.iter().any(|(id, call)| self.shared.open.is_waiting(&(self.scope.clone(), id.clone()), call))
+    /// True if the response is a stream of events on which no call of the request waits for its result.
+    pub(super) fn is_idle_stream(&self) -> bool {
+        let is_stream = matches!(self.reader, Reader::Events(_));
+        is_stream && !self.calls.iter().any(|(id, call)| self.shared.open.is_waiting(&(self.scope.clone(), id.clone()), call))
     }
 
     /// Ends the response. Has no effect the second time.
@@ -127,12 +129,13 @@ impl Exchange {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
-        let Shared { session, open, detached } = &self.shared;
+        let shared = &self.shared;
+        let Shared { session, open, detached, .. } = shared;
         if let Reader::Document(buffer) = &mut self.reader
             && !buffer.is_empty()
             && end == ResponseEnd::Complete
         {
-            record(session, open, &self.scope, &buffer.take());
+            shared.record(&self.scope, &buffer.take());
         }
         if self.is_stream_of_others() {
             detached.stream_ends(&self.scope);
@@ -178,29 +181,86 @@ impl Drop for Exchange {
 
 impl Reader {
     fn new(headers: &HeaderMap) -> Self {
-        if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes() != b"identity") {
+        if is_compressed(headers) {
             return Self::Opaque;
         }
-        let content_type = headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
-        let content_type = content_type.to_ascii_lowercase();
-        if content_type.starts_with(b"text/event-stream") {
-            return Self::Events(Box::default());
+        match ContentType::from_headers(headers) {
+            ContentType::Events => Self::Events(Box::default()),
+            ContentType::Json | ContentType::Form | ContentType::Other => Self::Document(MessageBuffer::default()),
         }
-        Self::Document(MessageBuffer::default())
     }
 }
 
-/// Records the ends of the calls that a message answers.
-fn record(session: &Session, open: &OpenRequests, scope: &Scope, message: &CollectedMessage) {
-    let take = |id: &RequestId| open.take(&(scope.clone(), id.clone()));
-    match message {
-        CollectedMessage::Whole(bytes) => {
-            let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
-            if responses.is_empty() {
-                return end_unreadable_call(session, bytes, take);
-            }
-            end_calls(session, &responses, take);
+impl Shared {
+    /// Records the ends of the calls that a message answers.
+    fn record(&self, scope: &Scope, message: &CollectedMessage) {
+        let Self { session, open, early, .. } = self;
+        if *scope == Scope::Unnamed {
+            return early.record(session, open, message);
         }
-        CollectedMessage::Scanned { found, length } => end_scanned_call(session, found, *length, take),
+        let take = |id: &RequestId| open.take(&(scope.clone(), id.clone()));
+        match message {
+            CollectedMessage::Whole(bytes) => {
+                let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
+                if responses.is_empty() {
+                    return end_unreadable_call(session, bytes, take);
+                }
+                end_calls(session, &responses, take);
+            }
+            CollectedMessage::Scanned { found, length } => end_scanned_call(session, found, *length, take),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use axum::http::Response;
+    use axum::http::header::CONTENT_TYPE;
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::tests::session;
+    use crate::session::{IncomingArgs, IncomingCall, Verdict};
+
+    fn head(status: StatusCode, content_type: &'static str) -> Parts {
+        let mut head = Response::new(()).into_parts().0;
+        head.status = status;
+        head.headers.insert(CONTENT_TYPE, content_type.parse().unwrap());
+        head
+    }
+
+    #[test]
+    fn a_result_on_a_stream_before_the_status_of_its_request_ends_the_call() {
+        let (session, sink) = session(None, &[]);
+        let session = Arc::new(session);
+        let (open, detached, early) = <(Arc<OpenRequests>, Arc<DetachedCalls>, Arc<EarlyResponses>)>::default();
+        let shared = || Shared {
+            session: session.clone(),
+            open: open.clone(),
+            detached: detached.clone(),
+            early: early.clone(),
+        };
+        let mut stream = Exchange::new(shared(), Scope::Unnamed, Vec::new());
+        stream.start_response(&head(StatusCode::OK, "text/event-stream"));
+        let large = format!(r#"{{"id":2,"result":{{"text":"{}"}}}}"#, "x".repeat(2 << 20));
+        for (number, response) in [(1, r#"{"id":1,"result":{}}"#), (2, &*large), (3, r#"[{"id":3,"error":{"code":1}}]"#)] {
+            let args = json!({});
+            let args = IncomingArgs::Inspected { value: &args, text: Cow::Borrowed("{}") };
+            let begun = session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None });
+            let Verdict::Forward(call) = begun else { panic!("{begun:?}") };
+            let id = RequestId::from_value(&json!(number)).unwrap();
+            let scope = Scope::Exchange(number);
+            open.insert((scope.clone(), id.clone()), call.clone());
+            let mut request = Exchange::new(shared(), scope, vec![(id, call)]);
+            stream.piece(format!("data: {response}\n\n").as_bytes());
+            assert_eq!(sink.ends().len() as u64, number - 1, "the status is not known");
+            request.start_response(&head(StatusCode::ACCEPTED, "text/plain"));
+            assert_eq!(sink.ends().len() as u64, number);
+        }
+        let statuses: Vec<_> = sink.ends().iter().map(|end| end.status).collect();
+        assert_eq!(statuses, [CallStatus::Ok, CallStatus::Ok, CallStatus::Error]);
+        assert!(open.is_empty());
     }
 }

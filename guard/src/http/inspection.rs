@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use counterproof_ledger::event::CallId;
 
+use super::content_type::{ContentType, is_compressed};
 use super::mirrored_headers::{HEADER_MISMATCH, contradiction};
 use super::open_requests::{OpenRequests, Scope};
 use super::request_body::RequestBody;
@@ -89,7 +89,7 @@ impl Inspection<'_> {
         if body.is_empty() {
             return forward(body);
         }
-        if self.headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding.as_bytes() != b"identity") {
+        if is_compressed(self.headers) {
             return self.uninspected(body, "the body is compressed");
         }
         match body {
@@ -171,8 +171,7 @@ impl Inspection<'_> {
 
     /// True for the forms of OAuth, which are not JSON and cannot be taken for messages.
     fn is_form(&self, bytes: &[u8]) -> bool {
-        let content_type = self.headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
-        let is_form = content_type.to_ascii_lowercase().starts_with(b"application/x-www-form-urlencoded");
+        let is_form = ContentType::from_headers(self.headers) == ContentType::Form;
         is_form && bytes.first().is_some_and(u8::is_ascii_lowercase) && bytes.is_ascii()
     }
 }

@@ -10,7 +10,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, response};
 use tokio::sync::watch;
 
+use super::content_type::{ContentType, is_compressed};
 use super::detached_calls::DetachedCalls;
+use super::early_responses::EarlyResponses;
 use super::exchange::{Exchange, ResponseEnd, Shared};
 use super::inspection::{Answer, Forwarded, Inspected, Inspection};
 use super::open_requests::{OpenRequests, Scope};
@@ -42,6 +44,7 @@ pub(super) struct Proxy {
     pub(super) peers: PeerRules,
     open: Arc<OpenRequests>,
     detached: Arc<DetachedCalls>,
+    early: Arc<EarlyResponses>,
     exchanges: AtomicU64,
     /// True when the proxy must stop.
     stop: watch::Sender<bool>,
@@ -56,6 +59,7 @@ impl Proxy {
             peers,
             open: Arc::default(),
             detached: Arc::default(),
+            early: Arc::default(),
             exchanges: AtomicU64::new(0),
             stop,
         }
@@ -126,7 +130,12 @@ impl Proxy {
     async fn forward(&self, parts: Parts, scope: Scope, forwarded: Forwarded) -> Response<Body> {
         let Forwarded { body, calls, id, answers, terminates } = forwarded;
         // From here on the exchange ends its calls, also if the client disconnects before the response.
-        let shared = Shared { session: self.session.clone(), open: self.open.clone(), detached: self.detached.clone() };
+        let shared = Shared {
+            session: self.session.clone(),
+            open: self.open.clone(),
+            detached: self.detached.clone(),
+            early: self.early.clone(),
+        };
         let mut exchange = Exchange::new(shared, scope.clone(), calls);
         if terminates {
             self.stop();
@@ -169,7 +178,7 @@ impl Proxy {
         let (mut head, body) = response.into_parts();
         exchange.start_response(&head);
         headers::to_client(&mut head.headers, self.upstream.url());
-        let content = if answers.is_empty() { Content::Events } else { Content::of(&head) };
+        let content = if answers.is_empty() { Content::Events } else { Content::from_head(&head) };
         if content == Content::Other {
             exchange.end(ResponseEnd::Complete);
         }
@@ -217,18 +226,15 @@ enum Content {
 }
 
 impl Content {
-    fn of(head: &response::Parts) -> Self {
+    fn from_head(head: &response::Parts) -> Self {
         if matches!(head.status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT) {
             return Self::None;
         }
-        let is_compressed =
-            head.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes() != b"identity");
-        let content_type = head.headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
-        match content_type.to_ascii_lowercase() {
-            _ if is_compressed => Self::Other,
-            it if it.starts_with(b"text/event-stream") => Self::Events,
-            it if it.starts_with(b"application/json") => Self::Json,
-            _ => Self::Other,
+        match ContentType::from_headers(&head.headers) {
+            _ if is_compressed(&head.headers) => Self::Other,
+            ContentType::Events => Self::Events,
+            ContentType::Json => Self::Json,
+            ContentType::Form | ContentType::Other => Self::Other,
         }
     }
 }

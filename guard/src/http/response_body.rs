@@ -140,8 +140,8 @@ impl HttpBody for ResponseBody {
                     return Poll::Pending;
                 }
                 this.stopping = None;
-                // A stream on which no call waits could last forever.
-                if !this.exchange.is_idle() {
+                // A stream on which no call waits could last forever. A document must not end here: it would look complete.
+                if !this.exchange.is_idle_stream() {
                     return Poll::Pending;
                 }
                 this.is_over = true;
@@ -153,5 +153,62 @@ impl HttpBody for ResponseBody {
     fn is_end_stream(&self) -> bool {
         // Not what the server's body says: its end must be seen, and recorded.
         self.waiting.is_empty() && self.is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Waker;
+
+    use axum::http::header::CONTENT_TYPE;
+    use axum::http::{HeaderValue, Response};
+
+    use super::super::exchange::Shared;
+    use super::super::open_requests::Scope;
+    use super::*;
+    use crate::session::tests::session;
+
+    /// The start of a body whose rest never comes.
+    struct Start(Option<Bytes>);
+
+    impl HttpBody for Start {
+        type Data = Bytes;
+        type Error = std::io::Error;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<std::io::Result<Frame<Bytes>>>> {
+            self.0.take().map_or(Poll::Pending, |piece| Poll::Ready(Some(Ok(Frame::data(piece)))))
+        }
+    }
+
+    /// Returns true if a response of this type ends when the proxy stops.
+    fn ends_on_stop(content_type: &'static str) -> bool {
+        let (session, _) = session(None, &[]);
+        let shared = Shared {
+            session: Arc::new(session),
+            open: Arc::default(),
+            detached: Arc::default(),
+            early: Arc::default(),
+        };
+        let mut exchange = Exchange::new(shared, Scope::Exchange(0), Vec::new());
+        let mut head = Response::new(()).into_parts().0;
+        head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        exchange.start_response(&head);
+        let inner = reqwest::Body::wrap(Start(Some(Bytes::from_static(b"{\"a\":"))));
+        let mut body = ResponseBody::new(inner, exchange, Box::pin(std::future::ready(())));
+        let mut context = Context::from_waker(Waker::noop());
+        let first = Pin::new(&mut body).poll_frame(&mut context);
+        assert!(matches!(first, Poll::Ready(Some(Ok(_)))));
+        match Pin::new(&mut body).poll_frame(&mut context) {
+            Poll::Pending => false,
+            Poll::Ready(end) => end.is_none(),
+        }
+    }
+
+    #[test]
+    fn a_stream_ends_when_the_proxy_stops_and_a_document_does_not() {
+        assert!(ends_on_stop("text/event-stream"));
+        assert!(!ends_on_stop("application/json"));
+        assert!(!ends_on_stop("text/plain"));
     }
 }

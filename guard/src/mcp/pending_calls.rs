@@ -66,6 +66,16 @@ impl<K: Eq + Hash> PendingCalls<K> {
         self.requests().get(key).is_some_and(|queue| queue.iter().flatten().any(|waiting| waiting == call))
     }
 
+    /// True if a request with this key waits.
+    pub fn contains(&self, key: &K) -> bool {
+        self.requests().contains_key(key)
+    }
+
+    /// True if a request waits whose key is selected.
+    pub fn contains_where(&self, is_selected: impl Fn(&K) -> bool) -> bool {
+        self.requests().keys().any(is_selected)
+    }
+
     /// True if no request waits.
     pub fn is_empty(&self) -> bool {
         self.requests().is_empty()

@@ -20,7 +20,7 @@ use crate::mcp::{RequestId, ResponseKind, StrictError, ToolCallProblem};
 const MAX_FIELD_BYTES: usize = 64 * 1024;
 
 /// What a scanned message contains.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of a message that do not depend on each other")]
 pub struct ScannedMessage {
     /// The id.

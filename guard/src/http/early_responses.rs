@@ -1,0 +1,108 @@
+//! Responses that come on a stream before the server has accepted their requests.
+//!
+//! Without a session, only the status 202 of a request states that its response comes on a stream. The response may be faster.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use counterproof_ledger::event::CallId;
+
+use super::message_buffer::CollectedMessage;
+use super::open_requests::{OpenRequests, Scope};
+use crate::mcp::{RequestId, ScannedMessage, end_calls, end_scanned_call, read_responses};
+use crate::session::Session;
+
+/// Most responses that wait for the status of their requests. Beyond it, the oldest are dropped.
+const MAX_WAITING: usize = 16;
+
+/// The responses that have come too early.
+#[derive(Debug, Default)]
+pub(super) struct EarlyResponses(Mutex<VecDeque<(RequestId, EarlyResponse)>>);
+
+#[derive(Debug)]
+enum EarlyResponse {
+    /// The text of the response.
+    Whole(String),
+    /// What was found in a response that cannot be read as a whole.
+    Scanned { found: Box<ScannedMessage>, length: u64 },
+}
+
+impl EarlyResponses {
+    /// Records the ends of the calls that a message on a stream without a session answers.
+    pub(super) fn record(&self, session: &Session, open: &OpenRequests, message: &CollectedMessage) {
+        // Locked before the search: a request whose status comes at the same time is either found or waits for this lock.
+        let mut waiting = self.waiting();
+        let take = |id: &RequestId| open.take(&(Scope::Unnamed, id.clone()));
+        let mut add = |id: &RequestId, response| {
+            waiting.retain(|(id, _)| is_undecided(open, id));
+            if waiting.len() == MAX_WAITING {
+                waiting.pop_front();
+            }
+            waiting.push_back((id.clone(), response));
+        };
+        let is_early = |id: &RequestId| !open.contains(&(Scope::Unnamed, id.clone())) && is_undecided(open, id);
+        let (found, length) = match message {
+            CollectedMessage::Whole(bytes) => {
+                let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
+                for early in responses.iter().filter(|response| is_early(&response.id)) {
+                    add(&early.id, EarlyResponse::Whole(early.text.to_owned()));
+                }
+                if !responses.is_empty() {
+                    return end_calls(session, &responses, take);
+                }
+                (Box::new(ScannedMessage::read(bytes)), bytes.len() as u64)
+            }
+            CollectedMessage::Scanned { found, length } => (found.clone(), *length),
+        };
+        end_scanned_call(session, &found, length, take);
+        if let Some(id) = found.id.clone().filter(|id| found.response.is_some() && is_early(id)) {
+            add(&id, EarlyResponse::Scanned { found, length });
+        }
+    }
+
+    /// Moves calls whose requests were accepted to the streams without a session. Ends those whose responses have come already, and
+    /// returns the others.
+    pub(super) fn accept(
+        &self,
+        session: &Session,
+        open: &OpenRequests,
+        scope: &Scope,
+        calls: Vec<(RequestId, CallId)>,
+    ) -> Vec<(RequestId, CallId)> {
+        let mut waiting = self.waiting();
+        let mut moved = Vec::new();
+        for (id, call) in calls {
+            if !open.remove(&(scope.clone(), id.clone()), &call) {
+                continue;
+            }
+            let place = waiting.iter().position(|(early, _)| *early == id);
+            match place.and_then(|place| waiting.remove(place)) {
+                Some((_, response)) => response.end(session, &call),
+                None => {
+                    open.insert((Scope::Unnamed, id.clone()), call.clone());
+                    moved.push((id, call));
+                }
+            }
+        }
+        moved
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<(RequestId, EarlyResponse)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EarlyResponse {
+    fn end(self, session: &Session, call: &CallId) {
+        let take = |_: &RequestId| Some(call.clone());
+        match self {
+            Self::Whole(text) => end_calls(session, &read_responses(&text), take),
+            Self::Scanned { found, length } => end_scanned_call(session, &found, length, take),
+        }
+    }
+}
+
+/// True if a request with this id has no session and may have no status yet.
+fn is_undecided(open: &OpenRequests, id: &RequestId) -> bool {
+    open.contains_where(|(scope, open)| matches!(scope, Scope::Exchange(_)) && open == id)
+}
