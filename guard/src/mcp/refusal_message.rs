@@ -50,7 +50,7 @@ pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses,
             "id": id,
             "error": {
                 "code": code(decision.action, responses),
-                "message": decision.explain.summary,
+                "message": summary_with_hint(decision),
                 "data": {"subluminal": details},
             },
         }),
@@ -91,18 +91,22 @@ const fn code(action: Action, responses: &Responses) -> i32 {
     }
 }
 
-/// The text that a model reads.
+/// The summary and the hint. Clients that pass `error.message` to the model ignore `error.data`.
+fn summary_with_hint(decision: &DecisionRecord) -> String {
+    let summary = &decision.explain.summary;
+    match &decision.hint {
+        Some(hint) if hint.hint_text != *summary => format!("{summary}\n{}", hint.hint_text),
+        _ => summary.clone(),
+    }
+}
+
+/// The text of a tool result, which a model reads.
 fn text(decision: &DecisionRecord) -> String {
-    let mut text = decision.explain.summary.clone();
-    if let Some(hint) = &decision.hint
-        && hint.hint_text != text
-    {
-        text = format!("{text}\n{}", hint.hint_text);
+    let text = summary_with_hint(decision);
+    match decision.backoff_ms {
+        Some(backoff) => format!("{text}\nTry again in {backoff} ms."),
+        None => text,
     }
-    if let Some(backoff) = decision.backoff_ms {
-        text = format!("{text}\nTry again in {backoff} ms.");
-    }
-    text
 }
 
 fn details(refusal: &Refusal) -> Value {
