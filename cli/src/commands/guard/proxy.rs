@@ -20,11 +20,11 @@ use crate::command_error::CommandError;
 use crate::signals::on_ending_signal;
 use crate::streams::Streams;
 
-/// Guard an MCP server over HTTP: forward its messages, decide about tool calls, and record them.
+/// Guard an MCP server over HTTP: decide about its tool calls, record them, and forward its messages.
 ///
-/// Give the client the URL of the server with the address of the proxy. Requests and responses are forwarded byte for byte as they
-/// come, except the calls that the policy refuses. Without `--policy`, every call is allowed and recorded. All clients of one
-/// proxy belong to one run, which ends with the proxy.
+/// Give the client the URL of the server with the address of the proxy. Without `--policy`, every call is allowed and recorded. The
+/// bodies of requests and responses are forwarded byte for byte as they come. The exceptions are refused calls, and batches with
+/// refused calls. All clients of one proxy belong to one run, which ends with the proxy.
 ///
 /// Exit code 0: interrupted, which is the normal end. 1: a rule ended the run. 2: the policy or another option is invalid. 3: the
 /// address is not available, or the events cannot be recorded.

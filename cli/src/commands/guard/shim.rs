@@ -29,10 +29,11 @@ use crate::streams::Streams;
 const NOT_STARTED: OpenCallsEnd =
     OpenCallsEnd { status: CallStatus::Error, class: ErrorClass::Unknown, message: "the server was not started" };
 
-/// Guard an MCP server: forward its messages, decide about tool calls, and record them.
+/// Guard an MCP server: decide about its tool calls, record them, and forward its messages.
 ///
-/// Put this command in front of the command of a server, in the configuration of the client. Messages are forwarded byte for byte in
-/// both directions, except the calls that the policy refuses. Without `--policy`, every call is allowed and recorded.
+/// Put this command in front of the command of a server, in the configuration of the client. Without `--policy`, every call is
+/// allowed and recorded. Messages are forwarded byte for byte in both directions. The exceptions are refused calls, batches with
+/// refused calls, and injected secrets, which are masked in what the server sends.
 ///
 /// Exit code: that of the server, or 128 plus the number of the signal that ended it. 1: a rule ended the run. 2: the policy or
 /// another option is invalid; the server was not started. 3: the events cannot be recorded, or the server cannot be started.
