@@ -21,7 +21,7 @@ pub fn framing(bytes: &[u8]) {
                 assert!(!line.is_empty() && !line[..line.len() - 1].contains(&b'\n'));
                 joined.extend_from_slice(line);
             }
-            Piece::Part { bytes, .. } => joined.extend_from_slice(bytes),
+            Piece::Part(part) => joined.extend_from_slice(part.bytes),
         }
     }
     assert_eq!(joined, bytes);

@@ -214,13 +214,7 @@ impl Redactor {
         self.mask(bytes, End::Truncated, Content::Text, applied)
     }
 
-    pub(crate) fn mask<'a>(
-        &self,
-        bytes: &'a [u8],
-        end: End,
-        content: Content,
-        applied: &mut Applied,
-    ) -> Cow<'a, [u8]> {
+    pub(crate) fn mask<'a>(&self, bytes: &'a [u8], end: End, content: Content, applied: &mut Applied) -> Cow<'a, [u8]> {
         let partial = if end == End::Truncated { self.partial_secret(bytes) } else { None };
         let limit = partial.map_or(bytes.len(), |(start, _)| start);
         let mut masked = Vec::new();

@@ -241,14 +241,10 @@ fn check_header(log: &LineLog, server_name: &str) -> Result<(), RecordingError> 
 /// Removes the access of other users to a file.
 #[cfg(unix)]
 fn make_private(file: &File) -> io::Result<()> {
+    use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;
 
-    let mut permissions = file.metadata()?.permissions();
-    if permissions.mode() & 0o077 == 0 {
-        return Ok(());
-    }
-    permissions.set_mode(0o600);
-    file.set_permissions(permissions)
+    file.set_permissions(Permissions::from_mode(0o600))
 }
 
 #[cfg(not(unix))]

@@ -104,7 +104,8 @@ impl Replay {
                 entry => entry.err(),
             };
             let header = serde_json::from_slice::<Header>(line);
-            let header = header.map_err(|error| invalid(not_an_entry.filter(|_| index > 0).unwrap_or(error).to_string()))?;
+            let header =
+                header.map_err(|error| invalid(not_an_entry.filter(|_| index > 0).unwrap_or(error).to_string()))?;
             if header.schema_version != SCHEMA_VERSION {
                 return Err(invalid(format!(
                     "`schema_version` is `{}`; this version reads `{SCHEMA_VERSION}`",

@@ -247,7 +247,11 @@ fn a_miss_states_whether_the_tool_the_arguments_or_the_answers_are_missing() {
     let other = call("echo", &json!({"a": "hunter2"}));
     let unknown = call(&"x".repeat(200), &json!({}));
     for (method, params, expected) in [
-        ("tools/call", Some(&*echo), "this call of the tool `echo`: all answers to calls of this tool with these arguments"),
+        (
+            "tools/call",
+            Some(&*echo),
+            "this call of the tool `echo`: all answers to calls of this tool with these arguments",
+        ),
         ("tools/call", Some(&*other), "`echo`: it has calls of this tool only with other arguments"),
         ("tools/call", Some(&*unknown), "`: it has no calls of this tool"),
         ("tools/call", None, "this `tools/call` request: it has requests of this method only with other parameters"),

@@ -76,12 +76,11 @@ impl EarlyResponses {
                 continue;
             }
             let place = waiting.iter().position(|(early, _)| *early == id);
-            match place.and_then(|place| waiting.remove(place)) {
-                Some((_, response)) => response.end(session, &call),
-                None => {
-                    open.insert((Scope::Unnamed, id.clone()), call.clone());
-                    moved.push((id, call));
-                }
+            if let Some((_, response)) = place.and_then(|place| waiting.remove(place)) {
+                response.end(session, &call);
+            } else {
+                open.insert((Scope::Unnamed, id.clone()), call.clone());
+                moved.push((id, call));
             }
         }
         moved

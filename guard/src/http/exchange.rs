@@ -121,7 +121,8 @@ impl Exchange {
     /// True if the response is a stream of events on which no call of the request waits for its result.
     pub(super) fn is_idle_stream(&self) -> bool {
         let is_stream = matches!(self.reader, Reader::Events(_));
-        is_stream && !self.calls.iter().any(|(id, call)| self.shared.open.is_waiting(&(self.scope.clone(), id.clone()), call))
+        is_stream
+            && !self.calls.iter().any(|(id, call)| self.shared.open.is_waiting(&(self.scope.clone(), id.clone()), call))
     }
 
     /// Ends the response. Has no effect the second time.
@@ -245,7 +246,9 @@ mod tests {
         let mut stream = Exchange::new(shared(), Scope::Unnamed, Vec::new());
         stream.start_response(&head(StatusCode::OK, "text/event-stream"));
         let large = format!(r#"{{"id":2,"result":{{"text":"{}"}}}}"#, "x".repeat(2 << 20));
-        for (number, response) in [(1, r#"{"id":1,"result":{}}"#), (2, &*large), (3, r#"[{"id":3,"error":{"code":1}}]"#)] {
+        for (number, response) in
+            [(1, r#"{"id":1,"result":{}}"#), (2, &*large), (3, r#"[{"id":3,"error":{"code":1}}]"#)]
+        {
             let args = json!({});
             let args = IncomingArgs::Inspected { value: &args, text: Cow::Borrowed("{}") };
             let begun = session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None });

@@ -11,7 +11,8 @@ pub fn end_calls(session: &Session, responses: &[Response<'_>], take: impl Fn(&R
     for response in responses {
         let Some(call) = take(&response.id) else { continue };
         let result = ResultBytes::Inspected(response.payload.as_bytes());
-        end_call(session, &call, response.kind.clone(), response.text.len() as u64, result);
+        let received = Received { kind: response.kind.clone(), bytes_out: response.text.len() as u64, result };
+        end_call(session, &call, received);
     }
 }
 
@@ -30,11 +31,20 @@ pub fn end_scanned_call(
     let (Some(id), Some(kind)) = (&found.id, &found.response) else { return };
     let Some(call) = take(id) else { return };
     let hash = found.payload_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b""));
-    end_call(session, &call, kind.clone(), length, ResultBytes::TooLarge { hash });
+    let result = ResultBytes::TooLarge { hash };
+    end_call(session, &call, Received { kind: kind.clone(), bytes_out: length, result });
+}
+
+/// What the server has answered.
+struct Received<'a> {
+    kind: ResponseKind,
+    bytes_out: u64,
+    result: ResultBytes<'a>,
 }
 
 /// Records the end of a call, or that its server waits for input of the client.
-fn end_call(session: &Session, call: &CallId, kind: ResponseKind, bytes_out: u64, result: ResultBytes<'_>) {
+fn end_call(session: &Session, call: &CallId, received: Received<'_>) {
+    let Received { kind, bytes_out, result } = received;
     let (status, error) = match kind {
         ResponseKind::InputRequired { request_state } => return session.wait_for_input(call, request_state),
         ResponseKind::Result => (CallStatus::Ok, None),

@@ -72,15 +72,14 @@ impl Answers {
         }
     }
 
-    /// Records refused calls. A call is recorded before it is answered.
-    fn record(session: &Session, refused: Vec<Refused>, is_batch: bool, frame_bytes: u64) -> Self {
-        let mut answers = Self { is_batch, ..Self::default() };
+    /// Records refused calls and adds their answers. A call is recorded before it is answered.
+    fn record(mut self, session: &Session, refused: Vec<Refused>, frame_bytes: u64) -> Self {
         for (refusal, text) in refused {
             session.refused(&refusal, text.as_ref().map_or(0, |text| text.len() as u64 + frame_bytes));
-            answers.terminates |= refusal.decision.action == Action::TerminateRun;
-            answers.texts.extend(text);
+            self.terminates |= refusal.decision.action == Action::TerminateRun;
+            self.texts.extend(text);
         }
-        answers
+        self
     }
 }
 
@@ -116,7 +115,8 @@ pub fn decide_messages<H: MessageHandler>(
         0 => ToServer::Nothing,
         _ => ToServer::Rest(format!("[{}]", kept.join(","))),
     };
-    Ok(Decided { to_server, answers: Answers::record(session, refused, messages.is_batch, H::FRAME_BYTES) })
+    let answers = Answers { is_batch: messages.is_batch, ..Answers::default() };
+    Ok(Decided { to_server, answers: answers.record(session, refused, H::FRAME_BYTES) })
 }
 
 /// Decides about a message that is too large to be inspected, and records it if it is a refused call.
@@ -128,7 +128,8 @@ pub fn decide_scanned<H: MessageHandler>(
 ) -> Decided {
     let refused = if found.is_call { decide_scanned_call(session, found, bytes_in, handler) } else { None };
     let to_server = if refused.is_some() { ToServer::Nothing } else { ToServer::Unchanged };
-    Decided { to_server, answers: Answers::record(session, refused.into_iter().collect(), false, H::FRAME_BYTES) }
+    let answers = Answers::default().record(session, refused.into_iter().collect(), H::FRAME_BYTES);
+    Decided { to_server, answers }
 }
 
 fn decide_call(

@@ -35,18 +35,24 @@ impl ClientOutput {
         Self { state: Mutex::new(State { output, line: Line::Start, waiting: Vec::new() }) }
     }
 
-    /// Writes bytes of the server: whole lines, or a part of one. `ends` is true for the last part.
-    pub fn forward(&self, bytes: &[u8], ends: bool) -> io::Result<()> {
+    /// Writes a line of the server, or the last part of one.
+    pub fn forward_line(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         state.output.write_all(bytes)?;
-        if bytes.is_empty() && !ends {
+        state.line = Line::Start;
+        state.write_waiting()?;
+        state.output.flush()
+    }
+
+    /// Writes a part of a line of the server, which goes on.
+    pub fn forward_part(&self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
             // A redactor holds the first bytes of the line back: nothing of it is written.
             return Ok(());
         }
-        if ends {
-            state.line = Line::Start;
-            state.write_waiting()?;
-        } else if state.line == Line::Start {
+        let mut state = self.state();
+        state.output.write_all(bytes)?;
+        if state.line == Line::Start {
             state.line = if starts_message(bytes) { Line::Message } else { Line::Text };
         }
         state.output.flush()
@@ -125,7 +131,7 @@ mod tests {
         let written = Shared::default();
         let output = ClientOutput::new(Box::new(written.clone()));
         for part in parts {
-            output.forward(part.as_bytes(), false).unwrap();
+            output.forward_part(part.as_bytes()).unwrap();
         }
         for _ in 0..answers {
             output.answer(&"x".repeat(1000)).unwrap();
@@ -158,7 +164,7 @@ mod tests {
     fn an_answer_that_waits_is_written_when_the_output_is_closed() {
         let written = Shared::default();
         let output = ClientOutput::new(Box::new(written.clone()));
-        output.forward(b"{\"big\":", false).unwrap();
+        output.forward_part(b"{\"big\":").unwrap();
         output.answer("refused").unwrap();
         output.close();
         output.answer("too late").unwrap();
@@ -169,9 +175,9 @@ mod tests {
     fn an_answer_waits_for_the_end_of_a_line_of_the_server() {
         let written = Shared::default();
         let output = ClientOutput::new(Box::new(written.clone()));
-        output.forward(b"{\"big\":", false).unwrap();
+        output.forward_part(b"{\"big\":").unwrap();
         output.answer("refused").unwrap();
-        output.forward(b"1}\n", true).unwrap();
+        output.forward_line(b"1}\n").unwrap();
         output.answer("refused again").unwrap();
         assert_eq!(written.0.lock().unwrap().as_slice(), b"{\"big\":1}\nrefused\nrefused again\n");
     }

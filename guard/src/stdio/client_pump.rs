@@ -7,7 +7,7 @@ use counterproof_artifact::with_causes;
 use counterproof_ledger::event::CallId;
 use counterproof_store::spill_buffer::SpillBuffer;
 
-use super::{ClientOutput, LineEnds, LineReader, Piece};
+use super::{ClientOutput, LineEnds, LineReader, Part, Piece};
 use crate::cassette::{Cassette, MAX_MESSAGE_BYTES, Replayed};
 use crate::mcp::{
     Answers, ClientMessage, MessageHandler, PendingCalls, RequestId, ScannedMessage, Scanner, ToServer,
@@ -70,15 +70,15 @@ impl ClientPump<'_> {
                 Ok(None) => return ClientEnd::Closed,
                 Err(error) => return ClientEnd::Unreadable(error),
                 Ok(Some(Piece::Line(line))) => self.line(line, &mut collected),
-                Ok(Some(Piece::Part { bytes, is_first, is_last })) => {
-                    if is_first {
-                        long = Some(LongMessage::start(bytes));
+                Ok(Some(Piece::Part(part))) => {
+                    if part.is_first {
+                        long = Some(LongMessage::start(part.bytes));
                     }
                     // The parts are written directly, after the lines before them.
                     if !send(&mut collected, &mut server) {
                         return ClientEnd::ServerGone;
                     }
-                    self.part(long.as_mut(), bytes, is_last, &mut server)
+                    self.part(long.as_mut(), part, &mut server)
                 }
             };
             match forwarded {
@@ -162,14 +162,8 @@ impl ClientPump<'_> {
     }
 
     /// Handles a part of a long line.
-    fn part(
-        &self,
-        long: Option<&mut LongMessage>,
-        bytes: &[u8],
-        is_last: bool,
-        server: &mut impl Write,
-    ) -> Result<(), Gone> {
-        let Some(long) = long else { return Ok(()) };
+    fn part(&self, long: Option<&mut LongMessage>, part: Part<'_>, server: &mut impl Write) -> Result<(), Gone> {
+        let (Some(long), Part { bytes, is_last, .. }) = (long, part) else { return Ok(()) };
         match &mut long.state {
             LongState::Opaque { is_reported } => {
                 if !std::mem::replace(is_reported, true)

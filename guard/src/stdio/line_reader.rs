@@ -13,14 +13,18 @@ pub enum Piece<'a> {
     /// A whole line with its newline, or the last line without one.
     Line(&'a [u8]),
     /// A part of a line that is longer than [`MAX_INSPECT_BYTES`], or that does not start as JSON does.
-    Part {
-        /// The bytes.
-        bytes: &'a [u8],
-        /// True for the first part of the line.
-        is_first: bool,
-        /// True for the last part of the line.
-        is_last: bool,
-    },
+    Part(Part<'a>),
+}
+
+/// A part of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// True for the first part of the line.
+    pub is_first: bool,
+    /// True for the last part of the line.
+    pub is_last: bool,
 }
 
 /// Reads the lines of a stream.
@@ -69,7 +73,7 @@ impl<R: Read> LineReader<R> {
                 return Ok(Some(if is_first && bytes.len() <= self.limit {
                     Piece::Line(bytes)
                 } else {
-                    Piece::Part { bytes, is_first, is_last: true }
+                    Piece::Part(Part { bytes, is_first, is_last: true })
                 }));
             }
             self.searched = unread;
@@ -77,7 +81,7 @@ impl<R: Read> LineReader<R> {
                 let is_first = !std::mem::replace(&mut self.in_long_line, true);
                 let bytes = self.start..self.end;
                 (self.start, self.searched) = (self.end, 0);
-                return Ok(Some(Piece::Part { bytes: &self.buffer[bytes], is_first, is_last: false }));
+                return Ok(Some(Piece::Part(Part { bytes: &self.buffer[bytes], is_first, is_last: false })));
             }
             if self.fill()? == 0 {
                 return Ok(self.last_piece());
@@ -97,7 +101,7 @@ impl<R: Read> LineReader<R> {
         (self.start, self.searched) = (self.end, 0);
         if std::mem::take(&mut self.in_long_line) {
             // The parts before were not the last one.
-            return Some(Piece::Part { bytes: &self.buffer[bytes], is_first: false, is_last: true });
+            return Some(Piece::Part(Part { bytes: &self.buffer[bytes], is_first: false, is_last: true }));
         }
         (!bytes.is_empty()).then(|| Piece::Line(&self.buffer[bytes]))
     }
@@ -159,7 +163,7 @@ mod tests {
         while let Some(piece) = reader.next_piece().unwrap() {
             match piece {
                 Piece::Line(line) => lines.push((line.to_vec(), false)),
-                Piece::Part { bytes, is_first, is_last } => {
+                Piece::Part(Part { bytes, is_first, is_last }) => {
                     assert_eq!(is_first, !is_open, "the first part starts a line");
                     if is_first {
                         lines.push((Vec::new(), true));
@@ -192,9 +196,9 @@ mod tests {
         let blocks = [b"PRI * HTTP/2.0".to_vec(), b"\r\n\0\x01".to_vec()];
         let mut reader = LineReader::new(Blocks(blocks.to_vec()));
         let first = reader.next_piece().unwrap();
-        assert_eq!(first, Some(Piece::Part { bytes: b"PRI * HTTP/2.0", is_first: true, is_last: false }));
+        assert_eq!(first, Some(Piece::Part(Part { bytes: b"PRI * HTTP/2.0", is_first: true, is_last: false })));
         let second = reader.next_piece().unwrap();
-        assert_eq!(second, Some(Piece::Part { bytes: b"\r\n", is_first: false, is_last: true }));
+        assert_eq!(second, Some(Piece::Part(Part { bytes: b"\r\n", is_first: false, is_last: true })));
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod tests;
 pub use client_output::ClientOutput;
 pub use client_pump::{ClientEnd, ClientPump};
 use line_ends::LineEnds;
-pub use line_reader::{LineReader, Piece};
+pub use line_reader::{LineReader, Part, Piece};
 pub use replay_server::{ReplayOptions, run_replay};
 pub use server_pump::{ServerEnd, ServerPump};
 pub use shim::{ShimEnd, ShimError, ShimOptions, run_shim};

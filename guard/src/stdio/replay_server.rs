@@ -1,7 +1,7 @@
 //! A shim without a server: a cassette answers.
 
 use std::fs::File;
-use std::io::{self, PipeReader, Read};
+use std::io::{self, PipeReader};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
@@ -9,6 +9,7 @@ use std::thread;
 use counterproof_ledger::event::{RunStatus, Termination};
 
 use super::shim::{is_ending, open_calls_end};
+use super::shim_threads::spawn_signals;
 use super::{ClientOutput, ClientPump};
 use crate::cassette::Cassette;
 use crate::mcp::PendingCalls;
@@ -29,7 +30,7 @@ pub struct ReplayOptions {
 /// Answers the client on the standard streams of this process until the client, a signal or a rule ends the run. Records the end of
 /// the run.
 pub fn run_replay(options: ReplayOptions) -> io::Result<RunStatus> {
-    let ReplayOptions { cassette, session, mut signals, on_terminated } = options;
+    let ReplayOptions { cassette, session, signals, on_terminated } = options;
     let (sender, ended) = mpsc::channel();
     let client = ClientOutput::new(Box::new(File::from(rustix::stdio::stdout().try_clone_to_owned()?)));
     let input = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
@@ -49,12 +50,9 @@ pub fn run_replay(options: ReplayOptions) -> io::Result<RunStatus> {
         pump.run(input, io::sink());
         let _ = of_client.send(RunStatus::Succeeded);
     })?;
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        let mut signal = [0];
-        while signals.read_exact(&mut signal).is_ok() {
-            if is_ending(signal[0]) {
-                let _ = sender.send(RunStatus::Cancelled);
-            }
+    spawn_signals(signals, move |signal| {
+        if is_ending(signal) {
+            let _ = sender.send(RunStatus::Cancelled);
         }
     })?;
     // Both threads are gone only if the process is about to end.

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use counterproof_artifact::with_causes;
 use counterproof_redaction::{Applied, JsonRedactingStream, JsonUse, Redactor, redact_json};
 
-use super::{ClientOutput, LineReader, Piece};
+use super::{ClientOutput, LineReader, Part, Piece};
 use crate::cassette::{Cassette, MAX_MESSAGE_BYTES};
 use crate::mcp::{
     PendingCalls, Response, ScannedMessage, Scanner, end_calls, end_scanned_call, end_unreadable_call, read_responses,
@@ -49,14 +49,14 @@ impl ServerPump<'_> {
                 Err(error) => return ServerEnd::Unreadable(error),
                 Ok(Some(Piece::Line(line))) => {
                     self.inspect(line);
-                    self.client.forward(&self.redacted(line), true)
+                    self.client.forward_line(&self.redacted(line))
                 }
-                Ok(Some(Piece::Part { bytes, is_first, is_last })) => {
-                    if is_first {
+                Ok(Some(Piece::Part(part))) => {
+                    if part.is_first {
                         long = Some(LongLine::start(self.secrets, self.cassette));
                     }
                     match &mut long {
-                        Some(line) => self.part(line, bytes, is_last),
+                        Some(line) => self.part(line, part),
                         None => Ok(()),
                     }
                 }
@@ -104,19 +104,21 @@ impl ServerPump<'_> {
     }
 
     /// Forwards a part of a long line. The last part waits until the end of the call is recorded.
-    fn part(&self, line: &mut LongLine, bytes: &[u8], is_last: bool) -> io::Result<()> {
+    fn part(&self, line: &mut LongLine, part: Part<'_>) -> io::Result<()> {
+        let bytes = part.bytes;
         line.scanner.push(bytes);
         line.length += bytes.len() as u64;
         line.collect(bytes);
         let mut redacted = line.redacting.as_mut().map(|stream| stream.push(bytes));
-        if is_last {
+        if part.is_last {
             let found = std::mem::take(&mut line.scanner).finish();
             self.end_of_long_line(&found, line);
             if let Some(stream) = line.redacting.take() {
                 redacted.get_or_insert_default().extend(stream.finish().0);
             }
         }
-        self.client.forward(redacted.as_deref().unwrap_or(bytes), is_last)
+        let forwarded = redacted.as_deref().unwrap_or(bytes);
+        if part.is_last { self.client.forward_line(forwarded) } else { self.client.forward_part(forwarded) }
     }
 
     fn end_of_long_line(&self, found: &ScannedMessage, line: &LongLine) {

@@ -18,12 +18,10 @@ use counterproof_safe_run::{
 use rustix::process::Signal;
 
 use super::ClientOutput;
-use super::shim_threads::{Happened, Wire, spawn_client, spawn_server, spawn_signals, spawn_stderr, stderr};
+use super::shim_threads::{Happened, Wire, server_stderr, spawn_client, spawn_server, spawn_signals, spawn_stderr};
 use crate::cassette::Cassette;
 use crate::mcp::PendingCalls;
 use crate::session::{OpenCallsEnd, Session};
-
-const TERM: i32 = 15;
 
 /// How long the server may run after its input has ended, after a signal, and after TERM.
 const GRACE: Duration = Duration::from_secs(5);
@@ -149,7 +147,7 @@ enum Next {
 fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
     let (server_input, to_server) = io::pipe()?;
     let (from_server, server_output) = io::pipe()?;
-    let (stderr, from_stderr) = stderr(options.secrets.is_some())?;
+    let (stderr, from_stderr) = server_stderr(options.secrets.as_ref())?;
     let run = Options { owns_process: true, environment: options.environment, ..Options::default() };
     let streams = CommandStreams { stdin: server_input.as_fd(), stdout: server_output.into(), stderr };
     let command = SupervisedCommand::start(options.command, &run, streams, &options.taken)?;
@@ -174,7 +172,8 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
         spawn_stderr(from_stderr, secrets, sender.clone())?;
         open_outputs += 1;
     }
-    spawn_signals(options.signals, &sender)?;
+    let to_main = sender.clone();
+    spawn_signals(options.signals, move |signal| _ = to_main.send(Happened::Signal(signal)))?;
     let waiter = thread::Builder::new().name("server".to_owned()).spawn(move || {
         let _ = sender.send(Happened::ServerEnded(command.wait()));
         command
@@ -236,7 +235,7 @@ impl Running {
                     (self.on_terminated)(&termination);
                 }
                 self.status = Some(RunStatus::Terminated);
-                self.stop_server(TERM);
+                self.stop_server(Signal::TERM.as_raw());
             }
             Happened::Signal(signal) => self.handle_signal(signal),
             Happened::ServerClosed => {
@@ -299,7 +298,7 @@ impl Running {
                     self.deadline = Some((now + Duration::from_millis(100), Next::Terminate));
                     return false;
                 }
-                self.stop_server(TERM);
+                self.stop_server(Signal::TERM.as_raw());
                 false
             }
             Some(Next::Kill) => {

@@ -32,12 +32,12 @@ pub(super) enum Happened {
 }
 
 /// Returns the standard error of the server. It is our own, unless secrets must be masked in it.
-pub(super) fn stderr(has_secrets: bool) -> io::Result<(OwnedFd, Option<PipeReader>)> {
-    if has_secrets {
-        let (reader, writer) = io::pipe()?;
-        return Ok((writer.into(), Some(reader)));
+pub(super) fn server_stderr(secrets: Option<&Redactor>) -> io::Result<(OwnedFd, Option<PipeReader>)> {
+    if secrets.is_none() {
+        return Ok((rustix::stdio::stderr().try_clone_to_owned()?, None));
     }
-    Ok((rustix::stdio::stderr().try_clone_to_owned()?, None))
+    let (reader, writer) = io::pipe()?;
+    Ok((writer.into(), Some(reader)))
 }
 
 /// What both directions share.
@@ -103,15 +103,12 @@ pub(super) fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<
     Ok(())
 }
 
-/// Starts the thread that reports signals.
-pub(super) fn spawn_signals(mut signals: PipeReader, sender: &Sender<Happened>) -> io::Result<()> {
-    let sender = sender.clone();
+/// Starts the thread that calls a function with each signal of this process.
+pub(super) fn spawn_signals(mut signals: PipeReader, on_signal: impl Fn(u8) + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut signal = [0];
         while signals.read_exact(&mut signal).is_ok() {
-            if sender.send(Happened::Signal(signal[0])).is_err() {
-                return;
-            }
+            on_signal(signal[0]);
         }
     })?;
     Ok(())

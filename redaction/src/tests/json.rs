@@ -118,7 +118,9 @@ fn an_escape_is_never_cut() {
 
 #[test]
 fn a_long_string_is_redacted_as_it_arrives() {
-    for (text, expected) in [("hunter2-x", "[redacted]"), (r"\hunter2-x", "[redacted]"), (r"\\hunter2-x", r"\\[redacted]")] {
+    for (text, expected) in
+        [("hunter2-x", "[redacted]"), (r"\hunter2-x", "[redacted]"), (r"\\hunter2-x", r"\\[redacted]")]
+    {
         let text = format!("{}{text}", "x".repeat(1000)).repeat(300);
         let line = format!("{{\"id\":1,\"result\":\"{text}\"}}");
         let redactor = Redactor::of_values(["hunter2-x"]).unwrap();
@@ -158,7 +160,8 @@ fn texts(secret: &str) -> impl Strategy<Value = String> + use<> {
 }
 
 fn values(secret: &str) -> impl Strategy<Value = Value> + use<> {
-    let key = prop_oneof!["[a-z]{1,3}", prop::sample::select(vec!["id".to_owned(), "method".to_owned()]), texts(secret)];
+    let key =
+        prop_oneof!["[a-z]{1,3}", prop::sample::select(vec!["id".to_owned(), "method".to_owned()]), texts(secret)];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
