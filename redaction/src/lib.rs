@@ -4,6 +4,8 @@
 //! (also without outer white space, with other line ends, and the long lines of a value by themselves: `variants`), and the shapes of widely used keys (`patterns`). A value in a deliberately obfuscated form, or inside compressed data, is
 //! not found.
 //!
+//! In JSON, only the content of strings is masked, by whole escapes (`json_stream`, `json_escapes`).
+//!
 //! One regular expression finds every place where a form of a value may start (`candidates`). From there, the form is
 //! followed character by character (`needle`, `matcher`) through the escapes that encoders write (`escapes`). So the time to
 //! compile a search does not depend on the length of the values, and nearly all text is read once.

@@ -1,5 +1,7 @@
 //! `guard proxy` with servers, clients and machines that fail.
 
+use std::io::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::guard_kit::{GuardFolder, names};
@@ -94,6 +96,22 @@ fn signals_of_a_terminal_end_the_run() {
         assert_eq!(proxy.wait(), Some(0), "{signal:?}");
         assert_eq!(names(&folder.events()).last(), Some(&"run_end"), "{signal:?}");
     }
+}
+
+#[test]
+fn a_document_under_way_breaks_off_when_the_proxy_stops() {
+    let server = HttpServer::start(|_, connection| {
+        connection.write_all(format!("HTTP/1.1 200 OK\r\n{JSON}transfer-encoding: chunked\r\n\r\n").as_bytes()).unwrap();
+        write_chunk(connection, b"{\"a\":");
+    });
+    let folder = GuardFolder::new();
+    let mut proxy = GuardProxy::start(&folder, &server.url());
+    let mut client = proxy.connect();
+    client.post("", br#"{"id":1,"method":"tools/list"}"#);
+    client.head();
+    assert_eq!(client.chunk(), Some(Ok(b"{\"a\":".to_vec())));
+    assert_eq!(proxy.stop(), Some(0));
+    assert_eq!(client.chunk(), Some(Err(())), "the document has no end");
 }
 
 #[test]
