@@ -32,5 +32,6 @@ mod source_excerpt;
 mod step_summary;
 mod streams;
 mod value_parsers;
+mod writer;
 
 pub use program::run;

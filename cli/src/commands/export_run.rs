@@ -8,6 +8,7 @@ use counterproof_store::CreateError;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::value_parsers::{new_case_id, new_run_id};
+use crate::writer::WRITER;
 
 /// Convert commands recorded by safe-run to a run folder, which can be compared and reported.
 ///
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         case_id: args.case_id.clone(),
     };
     let sources: Vec<Source> = args.logs.iter().map(source).collect();
-    let writer = format!("counterproof {}", env!("CARGO_PKG_VERSION"));
+    let writer = WRITER.to_owned();
     let destination = Destination { out: &args.out, side: args.side, run_id: &args.run_id, writer };
     let exported = export(&sources, &destination).map_err(command_error)?;
     for (id, command, exit_code) in &exported.cases {

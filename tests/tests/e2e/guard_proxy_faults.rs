@@ -101,7 +101,9 @@ fn signals_of_a_terminal_end_the_run() {
 #[test]
 fn a_document_under_way_breaks_off_when_the_proxy_stops() {
     let server = HttpServer::start(|_, connection| {
-        connection.write_all(format!("HTTP/1.1 200 OK\r\n{JSON}transfer-encoding: chunked\r\n\r\n").as_bytes()).unwrap();
+        connection
+            .write_all(format!("HTTP/1.1 200 OK\r\n{JSON}transfer-encoding: chunked\r\n\r\n").as_bytes())
+            .unwrap();
         write_chunk(connection, b"{\"a\":");
     });
     let folder = GuardFolder::new();

@@ -12,6 +12,7 @@ use counterproof_redaction::Redactor;
 
 use super::failure::Failure;
 use super::project::now;
+use crate::writer::WRITER;
 
 /// A run folder under construction.
 pub(super) struct RunFolder {
@@ -48,7 +49,7 @@ impl RunFolder {
         let identity = RunIdentity {
             side,
             run_id,
-            writer: format!("counterproof {}", env!("CARGO_PKG_VERSION")),
+            writer: WRITER.to_owned(),
             cases_path: format!("../../{CASES_FILE}"),
             started_at,
             redactor: redactor.clone(),

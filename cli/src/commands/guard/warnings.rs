@@ -54,7 +54,7 @@ impl Warnings {
         thread::Builder::new().name("warnings".to_owned()).spawn(move || {
             // With a closed standard error, a warning cannot be printed.
             let mut print = |text: &str| _ = writeln!(output, "counterproof guard: {}", harmless(text));
-            let mut print_dropped = |print: &mut dyn FnMut(&str)| match dropped.swap(0, Ordering::Relaxed) {
+            let print_dropped = |print: &mut dyn FnMut(&str)| match dropped.swap(0, Ordering::Relaxed) {
                 0 => {}
                 count => print(&format!("{count} warnings were dropped, because standard error was not read in time")),
             };

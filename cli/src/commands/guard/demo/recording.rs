@@ -16,6 +16,7 @@ use counterproof_ledger::store::EventStore;
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
+use crate::writer::WRITER;
 
 /// The name of the server. Steps of the report are called `shop.TOOL`.
 const SERVER: &str = "shop";
@@ -94,7 +95,7 @@ impl Recording {
                 Variant::New => Side::New,
             },
             run_id: &run_id,
-            writer: format!("counterproof {}", env!("CARGO_PKG_VERSION")),
+            writer: WRITER.to_owned(),
             cases_path: "../../../cases.json".to_owned(),
         };
         Ok(export_runs(store.as_mut(), &selected, &destination).map_err(CommandError::io)?.folder)

@@ -15,6 +15,7 @@ use super::args::Args;
 use crate::command_error::CommandError;
 use crate::commands::ledger::opened::{Place, failed};
 use crate::streams::Streams;
+use crate::writer::WRITER;
 
 /// Exports the named runs, or the latest one, to a folder of all runs.
 pub(super) fn export(
@@ -33,7 +34,7 @@ pub(super) fn export(
         out,
         side,
         run_id: &run_id,
-        writer: format!("counterproof {}", env!("CARGO_PKG_VERSION")),
+        writer: WRITER.to_owned(),
         cases_path: format!("../../{CASES_FILE}"),
     };
     let exported = export_runs(store.as_mut(), &selected, &destination).map_err(export_failed)?;
