@@ -17,10 +17,17 @@ const MAX_WAITING: usize = 16;
 
 /// The responses that have come too early.
 #[derive(Debug, Default)]
-pub(super) struct EarlyResponses(Mutex<VecDeque<(RequestId, EarlyResponse)>>);
+pub(super) struct EarlyResponses(Mutex<VecDeque<EarlyResponse>>);
 
 #[derive(Debug)]
-enum EarlyResponse {
+struct EarlyResponse {
+    /// The calls that it may answer: clients can use the same id at the same time.
+    calls: Vec<CallId>,
+    message: EarlyMessage,
+}
+
+#[derive(Debug)]
+enum EarlyMessage {
     /// The text of the response.
     Whole(String),
     /// What was found in a response that cannot be read as a whole.
@@ -33,19 +40,27 @@ impl EarlyResponses {
         // Locked before the search: a request whose status comes at the same time is either found or waits for this lock.
         let mut waiting = self.waiting();
         let take = |id: &RequestId| open.take(&(Scope::Unnamed, id.clone()));
-        let mut add = |id: &RequestId, response| {
-            waiting.retain(|(id, _)| is_undecided(open, id));
+        // The calls whose requests have no session and may have no status yet.
+        let undecided =
+            |id: &RequestId| open.calls_where(|(scope, of)| matches!(scope, Scope::Exchange(_)) && of == id);
+        let mut add = |id: &RequestId, message: &dyn Fn() -> EarlyMessage| {
+            if open.contains(&(Scope::Unnamed, id.clone())) {
+                return;
+            }
+            let calls = undecided(id);
+            if calls.is_empty() {
+                return;
+            }
             if waiting.len() == MAX_WAITING {
                 waiting.pop_front();
             }
-            waiting.push_back((id.clone(), response));
+            waiting.push_back(EarlyResponse { calls, message: message() });
         };
-        let is_early = |id: &RequestId| !open.contains(&(Scope::Unnamed, id.clone())) && is_undecided(open, id);
         let (found, length) = match message {
             CollectedMessage::Whole(bytes) => {
                 let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
-                for early in responses.iter().filter(|response| is_early(&response.id)) {
-                    add(&early.id, EarlyResponse::Whole(early.text.to_owned()));
+                for response in &responses {
+                    add(&response.id, &|| EarlyMessage::Whole(response.text.to_owned()));
                 }
                 if !responses.is_empty() {
                     return end_calls(session, &responses, take);
@@ -54,10 +69,10 @@ impl EarlyResponses {
             }
             CollectedMessage::Scanned { found, length } => (found.clone(), *length),
         };
-        end_scanned_call(session, &found, length, take);
-        if let Some(id) = found.id.clone().filter(|id| found.response.is_some() && is_early(id)) {
-            add(&id, EarlyResponse::Scanned { found, length });
+        if let (Some(id), Some(_)) = (&found.id, &found.response) {
+            add(id, &|| EarlyMessage::Scanned { found: found.clone(), length });
         }
+        end_scanned_call(session, &found, length, take);
     }
 
     /// Moves calls whose requests were accepted to the streams without a session. Ends those whose responses have come already, and
@@ -75,9 +90,9 @@ impl EarlyResponses {
             if !open.remove(&(scope.clone(), id.clone()), &call) {
                 continue;
             }
-            let place = waiting.iter().position(|(early, _)| *early == id);
-            if let Some((_, response)) = place.and_then(|place| waiting.remove(place)) {
-                response.end(session, &call);
+            let place = waiting.iter().position(|early| early.calls.contains(&call));
+            if let Some(early) = place.and_then(|place| waiting.remove(place)) {
+                early.message.end(session, &call);
             } else {
                 open.insert((Scope::Unnamed, id.clone()), call.clone());
                 moved.push((id, call));
@@ -86,12 +101,12 @@ impl EarlyResponses {
         moved
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<(RequestId, EarlyResponse)>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<EarlyResponse>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl EarlyResponse {
+impl EarlyMessage {
     fn end(self, session: &Session, call: &CallId) {
         let take = |_: &RequestId| Some(call.clone());
         match self {
@@ -99,9 +114,4 @@ impl EarlyResponse {
             Self::Scanned { found, length } => end_scanned_call(session, &found, length, take),
         }
     }
-}
-
-/// True if a request with this id has no session and may have no status yet.
-fn is_undecided(open: &OpenRequests, id: &RequestId) -> bool {
-    open.contains_where(|(scope, open)| matches!(scope, Scope::Exchange(_)) && open == id)
 }

@@ -232,6 +232,15 @@ mod tests {
         head
     }
 
+    fn begin(session: &Session) -> CallId {
+        let args = json!({});
+        let args = IncomingArgs::Inspected { value: &args, text: Cow::Borrowed("{}") };
+        match session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None }) {
+            Verdict::Forward(call) => call,
+            refused @ Verdict::Refuse(_) => panic!("{refused:?}"),
+        }
+    }
+
     #[test]
     fn a_result_on_a_stream_before_the_status_of_its_request_ends_the_call() {
         let (session, sink) = session(None, &[]);
@@ -249,10 +258,7 @@ mod tests {
         for (number, response) in
             [(1, r#"{"id":1,"result":{}}"#), (2, &*large), (3, r#"[{"id":3,"error":{"code":1}}]"#)]
         {
-            let args = json!({});
-            let args = IncomingArgs::Inspected { value: &args, text: Cow::Borrowed("{}") };
-            let begun = session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None });
-            let Verdict::Forward(call) = begun else { panic!("{begun:?}") };
+            let call = begin(&session);
             let id = RequestId::from_value(&json!(number)).unwrap();
             let scope = Scope::Exchange(number);
             open.insert((scope.clone(), id.clone()), call.clone());
@@ -265,5 +271,25 @@ mod tests {
         let statuses: Vec<_> = sink.ends().iter().map(|end| end.status).collect();
         assert_eq!(statuses, [CallStatus::Ok, CallStatus::Ok, CallStatus::Error]);
         assert!(open.is_empty());
+    }
+
+    #[test]
+    fn an_early_result_never_ends_a_later_call() {
+        let (session, sink) = session(None, &[]);
+        let (open, early) = (OpenRequests::default(), EarlyResponses::default());
+        let id = RequestId::from_value(&json!(1)).unwrap();
+        let calls = [0, 1].map(|number| {
+            let (scope, call) = (Scope::Exchange(number), begin(&session));
+            open.insert((scope.clone(), id.clone()), call.clone());
+            if number == 0 {
+                early.record(&session, &open, &CollectedMessage::Whole(br#"{"id":1,"result":{}}"#.to_vec()));
+                // The request was answered with a document.
+                open.take(&(scope.clone(), id.clone()));
+            }
+            (scope, call)
+        });
+        let [_, (scope, call)] = calls;
+        let moved = early.accept(&session, &open, &scope, vec![(id.clone(), call.clone())]);
+        assert_eq!((moved, sink.ends().len()), (vec![(id, call)], 0));
     }
 }

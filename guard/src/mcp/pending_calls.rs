@@ -71,9 +71,11 @@ impl<K: Eq + Hash> PendingCalls<K> {
         self.requests().contains_key(key)
     }
 
-    /// True if a request waits whose key is selected.
-    pub fn contains_where(&self, is_selected: impl Fn(&K) -> bool) -> bool {
-        self.requests().keys().any(is_selected)
+    /// Returns the calls whose keys are selected.
+    pub fn calls_where(&self, is_selected: impl Fn(&K) -> bool) -> Vec<CallId> {
+        let requests = self.requests();
+        let selected = requests.iter().filter(|(key, _)| is_selected(key));
+        selected.flat_map(|(_, queue)| queue.iter().flatten().cloned()).collect()
     }
 
     /// True if no request waits.

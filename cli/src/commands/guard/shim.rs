@@ -17,6 +17,7 @@ use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_repla
 use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Termination, Transport};
 use counterproof_redaction::Redactor;
 use counterproof_safe_run::Signals;
+use counterproof_store::line_log::LogError;
 use serde_json::{Map, Value};
 
 use super::event_recording::EventsArgs;
@@ -203,6 +204,8 @@ fn record_cassette(path: &Utf8Path, args: &Args, secrets: &Resolved) -> Result<C
         RecordingError::NotCassette(_) | RecordingError::OtherServer { .. } => {
             CommandError::usage(error).hint("name a new file, or remove this one")
         }
+        RecordingError::Write { source: LogError::Locked { .. }, .. } => CommandError::io(error)
+            .hint("another shim records to this file; name a file of its own for each server process"),
         _ => CommandError::io(error),
     })
 }
