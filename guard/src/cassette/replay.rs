@@ -38,8 +38,10 @@ struct State {
     answers: HashMap<RequestKey, VecDeque<Recorded>>,
     /// The names of the tools that were called.
     called: HashSet<String>,
-    /// The tools at the start of the last recording.
+    /// The tools at the start of the last recording that lists them.
     tools: Option<Recorded>,
+    /// True if the current recording has listed its tools.
+    has_listed_tools: bool,
     /// Requests for the tools that were forwarded to the server.
     asked_for_tools: Vec<RequestId>,
 }
@@ -166,7 +168,7 @@ impl Replay {
 
 impl State {
     fn start_recording(&mut self) {
-        self.tools = None;
+        self.has_listed_tools = false;
     }
 
     fn add(&mut self, entry: Entry<'_>) {
@@ -175,7 +177,7 @@ impl State {
             Answer::Error(text) => ("error", text),
         };
         let recorded = Recorded { member, text: text.get().to_owned() };
-        if entry.method == "tools/list" && self.tools.is_none() {
+        if entry.method == "tools/list" && !std::mem::replace(&mut self.has_listed_tools, true) {
             self.tools = Some(recorded.clone());
         }
         self.called.extend(tool_name(&entry.method, entry.params.map(RawValue::get)));

@@ -195,6 +195,25 @@ fn a_recording_continues_a_cassette_of_the_same_server() {
 }
 
 #[test]
+fn the_tools_of_the_last_recording_that_lists_them_are_compared() {
+    let folder = Folder::new();
+    for tools in [Some("a"), Some("b"), None] {
+        let recording = folder.record(&[]);
+        request(&recording, &id(1), "tools/list", None);
+        if let Some(name) = tools {
+            let answer = json!({"id": 1, "result": {"tools": [{"name": name}]}}).to_string();
+            recording.answers(&read_responses(&answer)).unwrap();
+        }
+    }
+    let replay = folder.replay(OnMiss::Forward);
+    for (name, is_other) in [("a", true), ("b", false)] {
+        assert_eq!(replay.request(&id(1), "tools/list", None), Replayed::Forward);
+        let tools = json!({"tools": [{"name": name}]}).to_string();
+        assert_eq!(replay.has_other_tools(&id(1), &tools), is_other, "{name}");
+    }
+}
+
+#[test]
 fn a_recording_continues_after_an_interrupted_one() {
     let folder = Folder::new();
     drop(folder.record(&[]));
