@@ -62,7 +62,7 @@ pub(crate) fn compare_runs(
         report_url: None,
         write_back: WriteBack::Enabled,
     };
-    let evaluation = compare(&options, streams)?;
+    let evaluation = compare(&options, streams)?.evaluation;
     streams.print_line(comparison_summary::render(&evaluation))?;
     Ok(evaluation)
 }

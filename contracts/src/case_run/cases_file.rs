@@ -22,7 +22,7 @@ pub fn write_cases<'c>(
     contracts: impl Iterator<Item = &'c Contract>,
 ) -> Result<(), CasesFileError> {
     write::create_folder(folder)?;
-    let mut cases = CaseList::read(&folder.join(CASES_FILE))?;
+    let mut cases = CaseList::open(&folder.join(CASES_FILE))?;
     for contract in contracts {
         let id = contract.id.case_id()?;
         let mut case = json!({
@@ -42,7 +42,7 @@ pub enum CasesFileError {
     /// The file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The file exists and cannot be read. Its cases would be lost.
+    /// The file cannot be read or locked.
     #[error(transparent)]
     Read(#[from] CaseListError),
     /// The id of a contract is no case id.

@@ -12,11 +12,16 @@ use super::run_status::SUCCEEDED;
 /// The name of the cases file, in the folder of all runs.
 pub const CASES_FILE: &str = "ledger.cases.json";
 
+/// Checks, before anything is exported, that cases can be added to the cases file in a folder.
+pub fn check_cases(folder: &Utf8Path) -> Result<(), CaseListError> {
+    CaseList::check(&folder.join(CASES_FILE))
+}
+
 /// Adds the cases of these runs to the cases file in a folder. Cases that the file has stay as they are, so people can add
 /// expectations to them.
 pub fn write_cases(folder: &Utf8Path, selected: &[SelectedRun]) -> Result<(), CasesFileError> {
     write::create_folder(folder)?;
-    let mut cases = CaseList::read(&folder.join(CASES_FILE))?;
+    let mut cases = CaseList::open(&folder.join(CASES_FILE))?;
     for SelectedRun { run, case_id } in selected {
         if cases.contains(case_id) {
             continue;
@@ -34,9 +39,9 @@ pub fn write_cases(folder: &Utf8Path, selected: &[SelectedRun]) -> Result<(), Ca
 /// A cases file that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum CasesFileError {
-    /// The file exists and cannot be read. Its cases would be lost.
+    /// The file cannot be read or locked.
     #[error(transparent)]
-    Read(#[from] CaseListError),
+    List(#[from] CaseListError),
     /// The file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),

@@ -20,7 +20,7 @@ mod tool_call;
 mod tool_result;
 
 pub use case_id::{CASE_LABEL, case_id, run_id};
-pub use cases_file::{CASES_FILE, CasesFileError, write_cases};
+pub use cases_file::{CASES_FILE, CasesFileError, check_cases, write_cases};
 pub use destination::Destination;
 pub use error::ExportError;
 pub use run_folder::{ExportedCase, ExportedRuns, SelectedRun, export_runs};

@@ -1,8 +1,9 @@
 //! `ledger export --side`: runs that real shims recorded become artifacts that can be validated, compared and read.
 
 use std::fs;
+use std::process::Stdio;
 
-use counterproof_tests::{Finished, McpClient, files_below};
+use counterproof_tests::{Finished, McpClient, Sandbox, files_below};
 use serde_json::{Value, json};
 
 use crate::guard_kit::GuardFolder;
@@ -85,8 +86,11 @@ fn a_refused_call_differs_and_states_the_decision() {
         client.call("find", &json!({"text": "lamp"}));
         client.call("buy", &json!({"sku": "lamp", "amount": 2}));
     });
-    let (_, case) = compared(&folder, "one", "two");
+    let (compared, case) = compared(&folder, "one", "two");
     assert_eq!((&case["verdict"], &case["unconfirmed"]), (&json!("regressed"), &json!(true)), "{case}");
+    let hint = "record more runs of each side, and pass all run folders with\n      \
+                counterproof compare --cases runs/ledger.cases.json --baseline DIR... --new DIR...\n";
+    assert!(compared.stderr.contains(hint) && !compared.stderr.contains("--resume"), "{compared}");
     let codes: Vec<_> = case["reasons"].as_array().unwrap().iter().map(|it| it["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"tool-error"), "{codes:?}");
     let result = folder.sandbox.json("runs/new/two/shopper.json")["events"][3].clone();
@@ -136,6 +140,7 @@ fn a_call_that_is_newly_refused_is_regressed_and_one_that_always_was_is_not() {
     let message = "no_refused_calls no longer met: call of test.buy: refused by the rule limit (too many)";
     assert_eq!(case["reasons"][0]["message"], message);
     assert!(finished.stdout.contains("refused by the rule limit"), "{finished}");
+    assert!(!finished.stderr.contains("hint"), "one run decides: {finished}");
     // A run whose calls are refused as planned can be a baseline.
     for (side, run) in [("baseline", "three"), ("new", "four")] {
         record(&folder, run, buy(2));
@@ -221,7 +226,7 @@ fn options_that_do_not_fit_together_are_refused_with_a_hint() {
     let folder = GuardFolder::new();
     record(&folder, "one", two_calls);
     record(&folder, "two", two_calls);
-    let refused: [&[&str]; 9] = [
+    let refused: [&[&str]; 10] = [
         &["--run-id", "x"],
         &["--case-id", "x"],
         &["--run", "one", "--run", "two"],
@@ -231,6 +236,7 @@ fn options_that_do_not_fit_together_are_refused_with_a_hint() {
         &["--side", "new", "--run", "one", "--run", "two"],
         &["--side", "new", "--run", "one", "--run", "two", "--run-id", "x", "--case-id", "y"],
         &["--side", "new", "--run", "other"],
+        &["--run", "other"],
     ];
     for options in refused {
         let finished = folder.sandbox.run([&["ledger", "export"], options].concat());
@@ -245,6 +251,68 @@ fn options_that_do_not_fit_together_are_refused_with_a_hint() {
     hint: export them separately, each with its own `--run-id`, and pass all folders to `compare`; or record each case with `counterproof guard run --case ID`
     ");
     assert!(!folder.sandbox.path("runs/new/x").exists());
+}
+
+#[test]
+fn the_latest_run_that_is_exported_has_calls_or_an_agent() {
+    let folder = GuardFolder::new();
+    let probe = |run: &str| record(&folder, run, |_| {});
+    probe("probe-1");
+    let refused = folder.sandbox.run(["ledger", "export", "--side", "new"]);
+    insta::assert_snapshot!(refused.redact(folder.sandbox.root().as_str(), "FOLDER"), @r"
+    exit code: 2
+    --- stderr
+    error: none of the latest runs of the ledger `FOLDER/state/counterproof/ledger.db` has calls
+    hint: record one with `counterproof guard run`, or name a run of `counterproof ledger runs` with `--run`
+    ");
+    assert!(!folder.sandbox.path("runs").exists());
+    record(&folder, "one", two_calls);
+    probe("probe-2");
+    probe("probe-3");
+    let latest = folder.sandbox.run(["ledger", "export", "--side", "new"]);
+    assert_eq!((latest.code, latest.stdout.as_str()), (Some(0), "run folder: runs/new/one\n"), "{latest}");
+    assert!(latest.stderr.contains("the latest run with calls: one; newer runs without calls: 2\n"), "{latest}");
+    // A person may name any run.
+    assert_eq!(export(&folder, "new", "probe-1").code, Some(0));
+}
+
+#[test]
+fn parallel_exports_lose_no_case() {
+    let sandbox = Sandbox::new();
+    let event = |run: usize, kind: &str, seq: u64| {
+        let fields = json!({"status": "SUCCEEDED"});
+        let source = json!({"shim_id": "s"});
+        let event = json!({"type": kind, "ts": format!("2026-01-31T12:00:0{seq}Z"), "run_id": format!("run-{run}"), "seq": seq,
+            "agent_id": format!("agent-{run}"), "source": source, "run": fields});
+        format!("{event}\n")
+    };
+    let events = (0..8).map(|run| event(run, "run_start", 1) + &event(run, "run_end", 2));
+    let sandbox = sandbox.with_file("events", &events.collect::<String>());
+    let sandbox = sandbox.with_variable("COUNTERPROOF_LEDGER", "ledger.db");
+    assert_eq!(sandbox.run(["ledger", "ingest", "events"]).code, Some(0));
+    let exports: Vec<_> = (0..8)
+        .map(|run| {
+            let run = format!("run-{run}");
+            let mut command = sandbox.command(["ledger", "export", "--side", "new", "--run", &run]);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    for mut export in exports {
+        assert!(export.wait().unwrap().success());
+    }
+    let cases = sandbox.json("runs/ledger.cases.json");
+    let ids: Vec<_> = cases.as_array().unwrap().iter().map(|case| case["id"].clone()).collect();
+    assert_eq!(json!(ids), json!((0..8).map(|run| format!("agent-{run}")).collect::<Vec<_>>()));
+}
+
+#[test]
+fn a_damaged_cases_file_is_reported_before_anything_is_exported() {
+    let folder = GuardFolder::new().with_file("runs/ledger.cases.json", "{}");
+    record(&folder, "one", two_calls);
+    let refused = export(&folder, "new", "one");
+    assert_eq!(refused.code, Some(3), "{refused}");
+    assert!(refused.stderr.contains("hint: nothing was exported; correct this file, or rename it"), "{refused}");
+    assert!(!folder.sandbox.path("runs/new").exists());
 }
 
 #[test]

@@ -18,8 +18,16 @@ use crate::report_context::report_context;
 use crate::report_output::report_error;
 use crate::streams::Streams;
 
+/// A comparison whose report is written.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    pub(crate) evaluation: Evaluation,
+    /// True if `counterproof run` made the new run, and can repeat its cases.
+    pub(crate) can_repeat_new: bool,
+}
+
 /// Compares the runs, and writes the report and, unless disabled, evaluation.json into each run folder.
-pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result<Evaluation, CommandError> {
+pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result<Compared, CommandError> {
     let cases = match &options.cases {
         Some(path) => cases_file::load(path, streams)?.cases,
         None => Vec::new(),
@@ -45,7 +53,9 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
     if options.write_back == WriteBack::Enabled {
         write_back(&request, &evaluation, streams);
     }
-    Ok(evaluation)
+    // Runs of other programs, such as exports of a ledger, have no digests of their cases.
+    let can_repeat_new = request.new.first().reader().run().case_digests.is_some();
+    Ok(Compared { evaluation, can_repeat_new })
 }
 
 fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evaluation, CommandError> {

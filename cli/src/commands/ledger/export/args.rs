@@ -13,15 +13,15 @@ use crate::value_parsers::{new_case_id, new_run_id};
 /// escapes, which have the same meaning.
 ///
 /// With `--side`, each run becomes a case in the run folder RUNS/SIDE/ID. Its tool calls are the steps, and its status is the final
-/// output. The cases are added to RUNS/ledger.cases.json, with the expectation that the run succeeds. The run folder is complete or
-/// not there at all.
+/// output. The cases are added to RUNS/ledger.cases.json, with the expectations that the run succeeds and that no call is refused. The
+/// run folder is complete or not there at all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Format of the events
     #[arg(long, value_enum)]
     pub(super) format: Option<Format>,
 
-    /// Only events of this run; with `--side`, a run to export [default: the latest run]
+    /// Only events of this run; with `--side`, a run to export [default: the latest run with calls or an agent]
     #[arg(long, value_name = "ID")]
     pub(super) run: Vec<String>,
 

@@ -1,6 +1,5 @@
 //! What the arguments of `ledger export` mean.
 
-use camino::Utf8Path;
 use counterproof_artifact::{Exit, Side};
 
 use super::args::Args;
@@ -9,9 +8,6 @@ use super::runs::export;
 use crate::command_error::CommandError;
 use crate::commands::ledger::opened::Place;
 use crate::streams::Streams;
-
-/// The folder of all runs if none is named.
-const RUNS: &str = "runs";
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
@@ -22,8 +18,7 @@ pub(crate) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         }
         Some(side) => {
             reject_with_side(args, side)?;
-            let out = args.out.as_deref().unwrap_or(Utf8Path::new(RUNS));
-            export(args, (out, side), place, streams)
+            export(args, side, place, streams)
         }
     }
 }

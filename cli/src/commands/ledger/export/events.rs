@@ -11,6 +11,7 @@ use counterproof_store::write::{AtomicFile, Durability};
 use jiff::Timestamp;
 
 use super::args::Args;
+use super::selection::require_run;
 use crate::command_error::CommandError;
 use crate::commands::ledger::opened::{Place, failed};
 use crate::json_text::safe_json;
@@ -20,6 +21,9 @@ use crate::streams::Streams;
 pub(super) fn export_events(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
     let store = store.as_mut();
+    if let Some(run_id) = args.run.first() {
+        require_run(run_id, place, store)?;
+    }
     let since = args.since.map(|since| since.sortable(Timestamp::now()));
     let filter = EventFilter { run_id: args.run.first().cloned(), since };
     let Some(path) = &args.out else {

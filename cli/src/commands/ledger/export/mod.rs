@@ -4,6 +4,7 @@ mod args;
 mod command;
 mod events;
 mod runs;
+mod selection;
 
 pub(super) use args::Args;
 pub(super) use command::run;

@@ -3,33 +3,33 @@
 use camino::Utf8Path;
 use counterproof_artifact::{Exit, NameError, RunId, Side};
 use counterproof_ledger::export::{
-    CASES_FILE, CasesFileError, Destination, ExportError, ExportedRuns, SelectedRun, case_id, export_runs, run_id,
+    CASES_FILE, CasesFileError, Destination, ExportError, ExportedRuns, SelectedRun, check_cases, export_runs, run_id,
     write_cases,
 };
-use counterproof_ledger::query::{RunFilter, RunRecord, runs};
-use counterproof_ledger::store::EventStore;
-use counterproof_store::{CaseListError, CreateError};
+use counterproof_store::CreateError;
 use serde_json::json;
 
 use super::args::Args;
+use super::selection::selected;
 use crate::command_error::CommandError;
 use crate::commands::ledger::opened::{Place, failed};
 use crate::streams::Streams;
 use crate::writer::WRITER;
 
+/// The folder of all runs if none is named.
+const RUNS: &str = "runs";
+
 /// Exports the named runs, or the latest one, to a folder of all runs.
-pub(super) fn export(
-    args: &Args,
-    (out, side): (&Utf8Path, Side),
-    place: &Place,
-    streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+pub(super) fn export(args: &Args, side: Side, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let out = args.out.as_deref().unwrap_or(Utf8Path::new(RUNS));
     let mut store = place.open(streams)?;
     let selected = selected(args, place, store.as_mut(), streams)?;
     let run_id = match &args.run_id {
         Some(id) => id.clone(),
         None => default_run_id(&selected)?,
     };
+    check_cases(out)
+        .map_err(|error| CommandError::io(error).hint("nothing was exported; correct this file, or rename it"))?;
     let destination = Destination {
         out,
         side,
@@ -40,37 +40,6 @@ pub(super) fn export(
     let exported = export_runs(store.as_mut(), &selected, &destination).map_err(export_failed)?;
     write_cases(out, &selected).map_err(cases_failed)?;
     print(&exported, &out.join(CASES_FILE), place, streams)
-}
-
-/// Returns the runs that the arguments name, with their case ids.
-fn selected(
-    args: &Args,
-    place: &Place,
-    store: &mut dyn EventStore,
-    streams: &mut Streams,
-) -> Result<Vec<SelectedRun>, CommandError> {
-    let named = if args.run.is_empty() {
-        let latest = find(store, None)?;
-        let Some(run) = latest else {
-            return Err(CommandError::usage(format!("the ledger `{}` has no runs", place.location))
-                .hint("record one with `counterproof guard run`"));
-        };
-        streams.log(format_args!("the latest run: {}", run.run_id));
-        vec![run]
-    } else {
-        let found = args.run.iter().map(|id| find(store, Some(id))?.ok_or_else(|| place.unknown_run(id)));
-        found.collect::<Result<Vec<_>, _>>()?
-    };
-    let select = |run: RunRecord| {
-        let case_id = args.case_id.clone().map_or_else(|| case_id(&run), Ok).map_err(CommandError::usage)?;
-        Ok(SelectedRun { run, case_id })
-    };
-    named.into_iter().map(select).collect()
-}
-
-fn find(store: &mut dyn EventStore, run_id: Option<&str>) -> Result<Option<RunRecord>, CommandError> {
-    let filter = RunFilter { run_id: run_id.map(str::to_owned), since: None, limit: 1 };
-    Ok(runs(store, &filter).map_err(failed)?.pop())
 }
 
 fn default_run_id(selected: &[SelectedRun]) -> Result<RunId, CommandError> {
@@ -119,9 +88,6 @@ fn export_failed(error: ExportError) -> CommandError {
 }
 
 fn cases_failed(error: CasesFileError) -> CommandError {
-    match error {
-        CasesFileError::Read(CaseListError::Read { .. }) => CommandError::io(error)
-            .hint("the run folder is complete; rename this file, and expectations of your own stay in it"),
-        error @ CasesFileError::Write(_) => CommandError::io(error),
-    }
+    CommandError::io(error)
+        .hint("the run folder is complete, but its cases are not in this file; export again with another `--run-id`")
 }
