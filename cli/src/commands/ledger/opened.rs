@@ -2,6 +2,7 @@
 
 use counterproof_artifact::with_causes;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
+use counterproof_ledger::query::{RunFilter, RunRecord, runs};
 use counterproof_ledger::spool::{Replayed, SpoolError, SpoolFolder, replay};
 use counterproof_ledger::store::{EventStore, StoreError};
 
@@ -76,6 +77,12 @@ impl Place {
             .hint("list the runs with `counterproof ledger runs`")
     }
 
+
+    /// Returns a run. Fails if the ledger does not have it.
+    pub(super) fn find_run(&self, run_id: &str, store: &mut dyn EventStore) -> Result<RunRecord, CommandError> {
+        let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
+        runs(store, &filter).map_err(failed)?.pop().ok_or_else(|| self.unknown_run(run_id))
+    }
     /// Opens the ledger, and creates it where it does not exist.
     pub(super) fn open_or_create(&self) -> Result<Box<dyn EventStore>, CommandError> {
         counterproof_ledger::open_or_create(&self.location).map_err(failed)

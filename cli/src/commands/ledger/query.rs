@@ -3,8 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use counterproof_artifact::{Exit, one_line};
 use counterproof_ledger::event::{Action, CallStatus};
-use counterproof_ledger::query::{CallFilter, CallRecord, RunFilter, calls, runs};
-use counterproof_ledger::store::EventStore;
+use counterproof_ledger::query::{CallFilter, CallRecord, calls};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -65,8 +64,9 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
     let found = calls(store.as_mut(), &filter(args)).map_err(failed)?;
-    if found.is_empty() {
-        reject_unknown_run(args, place, store.as_mut())?;
+    // An empty list would say that the run made no calls.
+    if let Some(run_id) = args.run.as_ref().filter(|_| found.is_empty()) {
+        place.find_run(run_id, store.as_mut())?;
     }
     if place.is_json {
         streams.print_document(&crate::json_text::to_json(&json!({ "calls": found })))?;
@@ -94,13 +94,6 @@ fn filter(args: &Args) -> CallFilter {
         since: args.since.map(|since| since.sortable(Timestamp::now())),
         limit: args.limit,
     }
-}
-
-/// Rejects a run that the ledger does not have, since an empty list would say that it made no calls.
-fn reject_unknown_run(args: &Args, place: &Place, store: &mut dyn EventStore) -> Result<(), CommandError> {
-    let Some(run_id) = &args.run else { return Ok(()) };
-    let filter = RunFilter { run_id: Some(run_id.clone()), since: None, limit: 1 };
-    if runs(store, &filter).map_err(failed)?.is_empty() { Err(place.unknown_run(run_id)) } else { Ok(()) }
 }
 
 fn row(call: CallRecord) -> [String; 9] {

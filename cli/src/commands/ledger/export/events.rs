@@ -11,7 +11,6 @@ use counterproof_store::write::{AtomicFile, Durability};
 use jiff::Timestamp;
 
 use super::args::Args;
-use super::selection::require_run;
 use crate::command_error::CommandError;
 use crate::commands::ledger::opened::{Place, failed};
 use crate::json_text::safe_json;
@@ -22,7 +21,7 @@ pub(super) fn export_events(args: &Args, place: &Place, streams: &mut Streams) -
     let mut store = place.open(streams)?;
     let store = store.as_mut();
     if let Some(run_id) = args.run.first() {
-        require_run(run_id, place, store)?;
+        place.find_run(run_id, store)?;
     }
     let since = args.since.map(|since| since.sortable(Timestamp::now()));
     let filter = EventFilter { run_id: args.run.first().cloned(), since };

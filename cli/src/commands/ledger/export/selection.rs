@@ -22,8 +22,7 @@ pub(super) fn selected(
     let chosen = if args.run.is_empty() {
         vec![latest(place, store, streams)?]
     } else {
-        let found = args.run.iter().map(|id| find(store, id)?.ok_or_else(|| place.unknown_run(id)));
-        found.collect::<Result<Vec<_>, _>>()?
+        args.run.iter().map(|id| place.find_run(id, store)).collect::<Result<Vec<_>, _>>()?
     };
     let select = |run: RunRecord| {
         let case_id = args.case_id.clone().map_or_else(|| case_id(&run), Ok).map_err(CommandError::usage)?;
@@ -53,14 +52,4 @@ fn latest(place: &Place, store: &mut dyn EventStore, streams: &mut Streams) -> R
     }
     Err(CommandError::usage(format!("none of the latest runs of the ledger `{}` has calls", place.location))
         .hint("record one with `counterproof guard run`, or name a run of `counterproof ledger runs` with `--run`"))
-}
-
-fn find(store: &mut dyn EventStore, run_id: &str) -> Result<Option<RunRecord>, CommandError> {
-    let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
-    Ok(runs(store, &filter).map_err(failed)?.pop())
-}
-
-/// Fails if the ledger has no run with this id.
-pub(super) fn require_run(run_id: &str, place: &Place, store: &mut dyn EventStore) -> Result<(), CommandError> {
-    find(store, run_id)?.map(drop).ok_or_else(|| place.unknown_run(run_id))
 }
