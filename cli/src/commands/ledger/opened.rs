@@ -77,7 +77,6 @@ impl Place {
             .hint("list the runs with `counterproof ledger runs`")
     }
 
-
     /// Returns a run. Fails if the ledger does not have it.
     pub(super) fn find_run(&self, run_id: &str, store: &mut dyn EventStore) -> Result<RunRecord, CommandError> {
         let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
