@@ -1,56 +1,90 @@
 //! Secrets in the arguments of a program. The program may print its arguments, for example in an error message, and people print
 //! configurations with them.
 
-/// Words in the name of an option or a variable whose value is a secret.
-const SECRET_WORDS: [&str; 14] = [
-    "key",
-    "apikey",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "pwd",
-    "passphrase",
-    "credential",
-    "credentials",
-    "auth",
-    "authorization",
-    "bearer",
-    "cookie",
-];
+use std::collections::HashSet;
 
-/// Last words of names whose value only describes a secret.
-const DESCRIBING_WORDS: [&str; 9] = ["file", "path", "url", "mode", "type", "name", "size", "limit", "count"];
+use serde_json::Value;
+
+use crate::secret_name::is_secret_name;
+use crate::url_secrets::url_secrets;
 
 /// The shortest value without a name that is taken for a secret, in bytes.
 const MIN_OPAQUE_BYTES: usize = 20;
 
+/// Schemes of credentials, as in `Bearer VALUE`.
+const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "apikey"];
+
+/// Characters that separate words of a command or of a connection string.
+const SEPARATORS: [char; 5] = [';', '&', '|', '(', ')'];
+
+/// Depth to which commands and JSON in an argument are read, as in `sh -c "sh -c '…'"`.
+const MAX_DEPTH: u8 = 4;
+
 /// Returns the values of arguments that look like secrets: those of options such as `--api-key VALUE`, `--token=VALUE` and
-/// `PASSWORD=VALUE`, those of headers and in URLs, and long values of mixed characters such as keys have.
+/// `PASSWORD=VALUE`, those of headers and in URLs, and long values of mixed characters such as keys have. An argument that is a
+/// command, a connection string or JSON is read as well.
 pub fn argument_secrets<'a>(arguments: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut secrets = Vec::new();
+    add_arguments(arguments, MAX_DEPTH, &mut secrets);
+    let mut found = HashSet::new();
+    secrets.retain(|secret| !secret.is_empty() && found.insert(secret.clone()));
+    secrets
+}
+
+fn add_arguments<'a>(arguments: impl Iterator<Item = &'a str>, depth: u8, secrets: &mut Vec<String>) {
     let mut is_named = false;
     for argument in arguments {
         let is_option = argument.starts_with('-');
         if is_named && !is_option {
-            secrets.push(argument.to_owned());
+            add_value(argument, secrets);
         }
         is_named = is_option && is_name(argument) && is_secret_name(argument);
-        add_secrets(argument, &mut secrets);
+        add_secrets(argument, secrets);
+        if depth > 0 {
+            add_parts(argument, depth - 1, secrets);
+        }
     }
-    secrets
+}
+
+/// Adds the secrets in the parts of an argument.
+fn add_parts(argument: &str, depth: u8, secrets: &mut Vec<String>) {
+    let is_json = argument.trim_start().starts_with(['{', '[']);
+    if let Some(value) = is_json.then(|| serde_json::from_str::<Value>(argument).ok()).flatten() {
+        return add_json(&value, false, depth, secrets);
+    }
+    if argument.contains(|c: char| c.is_whitespace() || matches!(c, ';' | '"' | '\'')) {
+        let words = words(argument);
+        add_arguments(words.iter().map(String::as_str), depth, secrets);
+    }
+}
+
+/// Adds the secrets in JSON, decoded and as they are written.
+fn add_json(value: &Value, is_secret: bool, depth: u8, secrets: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                add_json(value, is_secret || is_secret_name(name), depth, secrets);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_json(item, is_secret, depth, secrets)),
+        Value::String(text) if is_secret => {
+            let written = value.to_string();
+            secrets.push(written[1..written.len() - 1].to_owned());
+            add_value(text, secrets);
+        }
+        Value::String(text) => add_arguments(std::iter::once(text.as_str()), depth, secrets),
+        Value::Number(number) if is_secret => secrets.push(number.to_string()),
+        Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
 }
 
 /// Adds the secrets in one argument, or in a value after the name of an option, such as `--env=TOKEN=VALUE`.
-fn add_secrets(text: &str, secrets: &mut Vec<String>) {
-    if let Some((name, value)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
+fn add_secrets(mut text: &str, secrets: &mut Vec<String>) {
+    while let Some((name, value)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
         if is_secret_name(name) {
-            secrets.push(value.to_owned());
-            secrets.extend(url_secrets(value));
-        } else {
-            add_secrets(value, secrets);
+            return add_value(value, secrets);
         }
-        return;
+        text = value;
     }
     if is_opaque(text) {
         secrets.push(text.to_owned());
@@ -64,70 +98,36 @@ fn add_secrets(text: &str, secrets: &mut Vec<String>) {
     secrets.extend(url_secrets(text));
 }
 
-/// Returns the credentials and the values of the query of a URL with a host, as they are written and decoded. Returns nothing for
-/// other texts.
-pub fn url_secrets(text: &str) -> Vec<String> {
-    let Some((scheme, rest)) = text.split_once("://") else { return Vec::new() };
-    let rest = rest.split('#').next().unwrap_or_default();
-    let (address, query) = rest.split_once('?').map_or((rest, None), |(address, query)| (address, Some(query)));
-    let authority = address.split('/').next().unwrap_or_default();
-    let (user_info, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
-    if !is_scheme(scheme) || host.is_empty() {
-        return Vec::new();
-    }
-    let mut secrets = Vec::new();
-    let mut add = |texts: &[&str], separator: &str| {
-        let decoded: Vec<String> = texts.iter().map(|text| percent_decoded(text)).collect();
-        secrets.extend([texts.join(separator), decoded.join(separator)]);
-    };
-    if let Some(user_info) = user_info {
-        let (user, password) = user_info.split_once(':').map_or((user_info, None), |(user, it)| (user, Some(it)));
-        if let Some(password) = password {
-            // The `Authorization` header carries `user:password` in base64.
-            add(&[user, password], ":");
-            add(&[password], "");
+/// Adds a value that is a secret, and the credential in it.
+fn add_value(value: &str, secrets: &mut Vec<String>) {
+    let is_scheme = |scheme: &str| SCHEMES.contains(&scheme.to_ascii_lowercase().as_str());
+    let credential = value.split_once(' ').filter(|(scheme, _)| is_scheme(scheme));
+    secrets.extend(credential.map(|(_scheme, credential)| credential.trim().to_owned()));
+    secrets.push(value.to_owned());
+    secrets.extend(url_secrets(value));
+}
+
+/// Splits a command into words, without their quotes.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word) = (Vec::new(), String::new());
+    let mut quote = None;
+    for character in command.chars() {
+        match quote {
+            Some(end) if character == end => quote = None,
+            None if matches!(character, '"' | '\'') => quote = Some(character),
+            None if character.is_whitespace() || SEPARATORS.contains(&character) => {
+                words.push(std::mem::take(&mut word))
+            }
+            _ => word.push(character),
         }
-        add(&[user], "");
     }
-    for pair in query.into_iter().flat_map(|query| query.split('&')) {
-        let value = pair.split_once('=').map_or("", |(_name, value)| value);
-        add(&[value], "");
-        add(&[&value.replace('+', " ")], "");
-    }
-    secrets.retain(|secret| !secret.is_empty());
-    secrets.sort();
-    secrets.dedup();
-    secrets
-}
-
-fn is_scheme(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let digits =
-            bytes.get(at + 1..at + 3).filter(|digits| bytes[at] == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
-        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        decoded.push(byte.unwrap_or(bytes[at]));
-        at += if byte.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
-}
-
-fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let words: Vec<_> = name.split(['-', '_', '.']).collect();
-    let is_description = words.last().is_some_and(|last| DESCRIBING_WORDS.contains(last));
-    !is_description && words.iter().any(|word| SECRET_WORDS.contains(word))
 }
 
 /// Reports whether a value looks like a generated key: long, without separators, and of digits and letters in both cases, or of
@@ -170,6 +170,41 @@ mod tests {
         );
         assert_eq!(secrets("--use=aB3dE5gH7jK9mN1pQ3sT"), ["aB3dE5gH7jK9mN1pQ3sT"]);
         assert_eq!(secrets("0123456789abcdef0123456789abcdef").len(), 1);
+    }
+
+    #[test]
+    fn names_in_every_case_style_are_names_of_secrets() {
+        assert_eq!(secrets("--apiKey|abcd1234"), ["abcd1234"]);
+        assert_eq!(secrets("PGPASSWORD=abcd1234|psql"), ["abcd1234"]);
+        assert_eq!(secrets("env|DB_PASS=abcd1234"), ["abcd1234"]);
+        assert_eq!(secrets("--auth|Bearer abcd1234"), ["abcd1234", "Bearer abcd1234"]);
+    }
+
+    #[test]
+    fn words_inside_an_argument_are_read() {
+        assert_eq!(secrets("sh|-c|exec server --fast --token abcd1234"), ["abcd1234"]);
+        assert!(secrets("sh|-c|PGPASSWORD='abcd 1234'; psql").contains(&"abcd 1234".to_owned()));
+        assert_eq!(secrets("sh|-c|sh -c \"run --token 'abcd1234'\""), ["abcd1234"]);
+        assert_eq!(secrets("bash|-c|curl -H \"Authorization: Bearer abcd1234\""), ["abcd1234", "Bearer abcd1234"]);
+        assert_eq!(secrets("sh|-c|psql postgres://me:abcd1234@db/x"), ["abcd1234", "me", "me:abcd1234"]);
+        assert_eq!(secrets("jdbc:sqlserver://h:1;user=me;password=abcd1234"), ["abcd1234"]);
+        assert_eq!(secrets("--connection|Server=h;AccountKey=ab==;Timeout=3"), ["ab=="]);
+    }
+
+    #[test]
+    fn fields_of_json_in_an_argument_are_read() {
+        assert_eq!(
+            secrets(r#"--config|{"apiKey":"ab\"cd","port":1,"auth":{"pin":1234}}"#),
+            [r#"ab\"cd"#, "ab\"cd", "1234"]
+        );
+        assert_eq!(secrets(r#"{"headers":[{"x":"--token abcd1234"}]}"#), ["abcd1234"]);
+    }
+
+    #[test]
+    fn a_long_argument_is_read_in_bounded_depth() {
+        assert!(secrets(&"a=".repeat(100_000)).is_empty());
+        assert!(secrets(&"'\" ".repeat(30_000)).is_empty());
+        assert!(secrets(&"[".repeat(100_000)).is_empty());
     }
 
     #[test]

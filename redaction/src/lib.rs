@@ -31,17 +31,21 @@ mod matcher;
 mod needle;
 mod patterns;
 mod redactor;
+mod secret_name;
 mod stream;
+mod url_secrets;
 mod value_search;
 mod variants;
 
 #[cfg(test)]
 mod tests;
 
-pub use argument_secrets::{argument_secrets, url_secrets};
+pub use argument_secrets::argument_secrets;
 pub use json_stream::{JsonRedactingStream, JsonUse, redact_json};
 pub use key_finder::{KeyFinder, KeyMatch};
 pub use patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST};
+pub use secret_name::is_secret_name;
 pub use stream::RedactingStream;
+pub use url_secrets::url_secrets;
 pub use variants::SHORTEST_LINE;

@@ -5,18 +5,15 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use counterproof_redaction::{Applied, RedactError, Redactor, SHORTEST, argument_secrets};
+use counterproof_redaction::{RedactError, Redactor};
 use similar::{ChangeTag, TextDiff};
 
 use super::Client;
-use super::config_tree::{Language, Layout, Node, NodeValue, Object, Property};
+use super::config_tree::{Language, Layout, Node, Object, Property};
+use super::mask::masked;
 use super::servers::{Server, servers};
-use super::text_edits::TextEdits;
 use super::wrap::parse;
-use crate::secrets::{MASK, redactor};
-
-/// Objects whose values may be secrets.
-const SECRET_OBJECTS: [&str; 3] = ["env", "headers", "http_headers"];
+use crate::secrets::redactor;
 
 /// Printed where more than the entries of servers differs, or where a version has no entries.
 const NOT_SHOWN: &str = "@@ other lines differ; they are not shown, because they may contain secrets @@\n";
@@ -60,7 +57,7 @@ impl Versions<'_> {
     }
 
     fn entries(&self, text: &str, redactor: &Redactor) -> Entries {
-        let masked = masked(self.language, text, redactor);
+        let masked = masked(self.client, self.language, text, redactor);
         let (Some(servers), Some((_, rest))) = (self.split(&masked), self.split(text)) else {
             // A text that cannot be parsed differs from any other.
             return Entries { servers: Vec::new(), rest: text.to_owned() };
@@ -137,55 +134,4 @@ fn changes(old: &str, new: &str) -> String {
         [sign.to_owned(), change.value().to_owned()]
     });
     lines.collect()
-}
-
-fn masked(language: Language, text: &str, redactor: &Redactor) -> String {
-    let mut edits = TextEdits::new(text, language);
-    if let Ok(root) = parse(text, language) {
-        mask_values(&root, false, &mut edits);
-    }
-    redactor.text(&edits.apply(), &mut Applied::default())
-}
-
-fn mask_values(node: &Node, is_secret: bool, edits: &mut TextEdits<'_>) {
-    match &node.value {
-        NodeValue::Object(object) => {
-            for property in &object.properties {
-                let is_secret = is_secret || SECRET_OBJECTS.contains(&property.name.as_str());
-                mask_values(&property.value, is_secret, edits);
-            }
-        }
-        NodeValue::List(items) => {
-            if is_secret || node.as_texts().is_none() {
-                return items.iter().for_each(|item| mask_values(item, is_secret, edits));
-            }
-            // An option and its value are two arguments.
-            mask_arguments(items, edits);
-        }
-        NodeValue::Text(text) if is_secret && !text.is_empty() => {
-            let mask = edits.quote(MASK);
-            edits.replace(node.span.clone(), mask);
-        }
-        NodeValue::Text(_) => mask_arguments(std::slice::from_ref(node), edits),
-        NodeValue::Bool(_) | NodeValue::Other => {}
-    }
-}
-
-/// Masks the parts of texts that look like secrets.
-fn mask_arguments(texts: &[Node], edits: &mut TextEdits<'_>) {
-    let mut secrets = argument_secrets(texts.iter().filter_map(Node::as_text));
-    secrets.retain(|secret| !secret.is_empty());
-    // A secret that contains another one first.
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    for node in texts {
-        let Some(text) = node.as_text() else { continue };
-        // A short secret, such as a user name, occurs in unrelated arguments.
-        let is_here = |secret: &&String| secret.len() >= SHORTEST || text == *secret || text.contains(['=', ':']);
-        let found = secrets.iter().filter(is_here);
-        let masked = found.fold(text.to_owned(), |text, secret| text.replace(secret, MASK));
-        if masked != text {
-            let masked = edits.quote(&masked);
-            edits.replace(node.span.clone(), masked);
-        }
-    }
 }

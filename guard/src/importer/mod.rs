@@ -17,6 +17,7 @@ mod error;
 mod import;
 mod import_record;
 mod json_tree;
+mod mask;
 mod restore;
 mod servers;
 mod text_edits;

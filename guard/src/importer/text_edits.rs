@@ -41,6 +41,22 @@ impl<'a> TextEdits<'a> {
         &self.text[node.span.clone()]
     }
 
+    /// Returns the comments in a part of a JSON text that has no strings.
+    pub(super) fn comments(&self, part: Range<usize>) -> Vec<Range<usize>> {
+        let mut comments = Vec::new();
+        let mut at = part.start;
+        while let Some(start) =
+            self.text[at..part.end].find("//").into_iter().chain(self.text[at..part.end].find("/*")).min()
+        {
+            let start = at + start;
+            let rest = &self.text[start..part.end];
+            let end = if rest.starts_with("//") { rest.find('\n') } else { rest.find("*/").map(|end| end + 2) };
+            at = end.map_or(part.end, |end| start + end);
+            comments.push(start..at);
+        }
+        comments
+    }
+
     pub(super) fn replace(&mut self, range: Range<usize>, text: impl Into<String>) {
         self.edits.push((range, text.into()));
     }

@@ -353,6 +353,42 @@ fn a_dry_run_shows_no_secrets() {
 }
 
 #[test]
+fn a_dry_run_shows_neither_numbers_of_variables_nor_secret_fields_nor_parts_of_commands() {
+    let (_guard, folder) = folder();
+    let config = folder.join("mcp.json");
+    let text = r#"{"mcpServers": {"auth-server": {
+  "command": "sh",
+  "args": ["-c", "PGPASSWORD=hunter2 exec x --apiKey abc postgres://me:hunter2#x@db", "--config", "{\"token\":\"hunter2\"}"],
+  "env": {
+    // "OLD": "hunter2", /*
+    "PIN": 1234, "IS_ADMIN": true, "NONE": null, /* "B": "hunter2" */
+    "LIST": [56, "hunter2"] // hunter2
+  },
+  "oauth": {"clientSecret": "hunter2", "port": 7890},
+  "apiKey": "hunter2", "timeout": 30, "bearer_token_env_var": "TOKEN"
+}}}"#;
+    write_config(&config, text);
+    let diff = run_import(Client::Gemini, &config, Mode::DryRun).unwrap().diff.unwrap();
+    let lines: String = diff.lines().skip(2).map(|line| line.trim_end().to_owned() + "\n").collect();
+    insta::assert_snapshot!(lines, @r##"
+    @@ auth-server @@
+     "auth-server": {
+    -  "command": "sh",
+    -  "args": ["-c", "PGPASSWORD=[REDACTED]", "--config", "{\"token\":\"[REDACTED]\"}"],
+    +  "command": "/opt/counterproof",
+    +  "args": ["guard", "shim", "--server-name=auth-server", "--policy", "/etc/policy.yaml", "--", "sh", "-c", "PGPASSWORD=[REDACTED]", "--config", "{\"token\":\"[REDACTED]\"}"],
+       "env": {
+         /* [REDACTED] */
+         "PIN": "[REDACTED]", "IS_ADMIN": "[REDACTED]", "NONE": "[REDACTED]", /* [REDACTED] */
+         "LIST": ["[REDACTED]", "[REDACTED]"] /* [REDACTED] */
+       },
+       "oauth": {"clientSecret": "[REDACTED]", "port": 7890},
+       "apiKey": "[REDACTED]", "timeout": 30, "bearer_token_env_var": "TOKEN"
+     }
+    "##);
+}
+
+#[test]
 fn a_symbolic_link_to_the_configuration_stays_a_link() {
     let (_guard, folder) = folder();
     let (target, config) = (folder.join("dotfiles.json"), folder.join("mcp.json"));

@@ -1,0 +1,97 @@
+//! Masks the secrets of a configuration, for people who read it.
+
+use counterproof_redaction::{Applied, Redactor, SHORTEST, argument_secrets, is_secret_name};
+
+use super::Client;
+use super::config_tree::{Language, Layout, Node, NodeValue, Object};
+use super::servers::servers;
+use super::text_edits::TextEdits;
+use super::wrap::parse;
+use crate::secrets::MASK;
+
+/// Objects whose values may be secrets.
+const SECRET_OBJECTS: [&str; 3] = ["env", "headers", "http_headers"];
+
+/// Masks the entries of servers: the values of variables, headers and fields with names of secrets, arguments that look like secrets,
+/// and keys of known formats. The names of servers stay.
+pub(super) fn masked(client: Client, language: Language, text: &str, redactor: &Redactor) -> String {
+    let mut edits = TextEdits::new(text, language);
+    if let Ok(root) = parse(text, language) {
+        let servers = root.as_object().and_then(|root| servers(client, root).ok()).unwrap_or_default();
+        servers.iter().for_each(|server| mask_values(&server.entry.value, false, &mut edits));
+    }
+    redactor.text(&edits.apply(), &mut Applied::default())
+}
+
+fn mask_values(node: &Node, is_secret: bool, edits: &mut TextEdits<'_>) {
+    match &node.value {
+        NodeValue::Object(object) => {
+            if is_secret && object.layout == Layout::Json {
+                mask_comments(node, object, edits);
+            }
+            for property in &object.properties {
+                let name = property.name.as_str();
+                let is_secret = is_secret || SECRET_OBJECTS.contains(&name) || is_secret_name(name);
+                mask_values(&property.value, is_secret, edits);
+            }
+        }
+        NodeValue::List(items) => {
+            if is_secret || node.as_texts().is_none() {
+                return items.iter().for_each(|item| mask_values(item, is_secret, edits));
+            }
+            // An option and its value are two arguments.
+            mask_arguments(items, edits);
+        }
+        NodeValue::Text(text) if text.is_empty() => {}
+        NodeValue::Text(_) | NodeValue::Bool(_) | NodeValue::Other if is_secret => {
+            let mask = edits.quote(MASK);
+            edits.replace(node.span.clone(), mask);
+        }
+        NodeValue::Text(_) => mask_arguments(std::slice::from_ref(node), edits),
+        NodeValue::Bool(_) | NodeValue::Other => {}
+    }
+}
+
+/// Masks the comments between the properties of an object, which may be former properties.
+fn mask_comments(node: &Node, object: &Object, edits: &mut TextEdits<'_>) {
+    let mut start = node.span.start;
+    let properties = object.properties.iter().map(|property| property.name_span.start..property.value.span.end);
+    for next in properties.chain(std::iter::once(node.span.end..node.span.end)) {
+        for comment in edits.comments(start..next.start) {
+            edits.replace(comment, format!("/* {MASK} */"));
+        }
+        start = next.end;
+    }
+}
+
+/// Masks the parts of texts that look like secrets.
+fn mask_arguments(texts: &[Node], edits: &mut TextEdits<'_>) {
+    let secrets = argument_secrets(texts.iter().filter_map(Node::as_text));
+    for node in texts {
+        let Some(text) = node.as_text() else { continue };
+        let own = argument_secrets(std::iter::once(text));
+        // A short secret, such as a user name, occurs in unrelated arguments.
+        let is_here = |secret: &&String| secret.len() >= SHORTEST || text == *secret || own.contains(secret);
+        let found: Vec<&str> = secrets.iter().filter(is_here).map(String::as_str).collect();
+        let masked = without(text, &found);
+        if masked != text {
+            let masked = edits.quote(&masked);
+            edits.replace(node.span.clone(), masked);
+        }
+    }
+}
+
+/// Replaces the secrets in a text. Of secrets that start at the same place, the longest is replaced.
+fn without(text: &str, secrets: &[&str]) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let here = secrets.iter().filter(|secret| rest.starts_with(**secret)).map(|secret| secret.len()).max();
+        match here {
+            Some(_) => masked.push_str(MASK),
+            None => masked.push(character),
+        }
+        rest = &rest[here.unwrap_or_else(|| character.len_utf8())..];
+    }
+    masked
+}
