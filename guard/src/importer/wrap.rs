@@ -204,27 +204,17 @@ fn is_shim(command: &str) -> bool {
 fn update_options(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usize, shim: &ShimCommand) -> Vec<String> {
     let Some((_, items)) = program.args else { return Vec::new() };
     let end = command - 1;
-    let text = |index: usize| items.get(index).and_then(Node::as_text).unwrap_or_default();
     let mut updated = Vec::new();
     let mut missing = Vec::new();
     for option in shim.options.chunks_exact(2) {
         let (name, value) = (&option[0], &option[1]);
-        let joined = format!("{name}=");
-        let found = (SUBCOMMAND.len()..end).find(|at| text(*at) == name || text(*at).starts_with(&joined));
-        match found {
-            Some(at) if text(at) == name => {
-                if text(at + 1) == value {
-                    continue;
-                }
-                edits.replace(items[at + 1].span.clone(), edits.quote(value));
-            }
-            Some(at) => {
-                if text(at)[joined.len()..] == *value {
-                    continue;
-                }
-                edits.replace(items[at].span.clone(), edits.quote(&format!("{joined}{value}")));
-            }
-            None => missing.extend([edits.quote(name), edits.quote(value)]),
+        match find_option(&items[SUBCOMMAND.len()..end], name) {
+            Found::Value(node) if node.as_text() == Some(value) => continue,
+            Found::Value(node) => edits.replace(node.span.clone(), edits.quote(value)),
+            Found::Joined(_, old) if old == value => continue,
+            Found::Joined(node, _) => edits.replace(node.span.clone(), edits.quote(&format!("{name}={value}"))),
+            Found::WithoutValue(node) => edits.replace(node.span.clone(), edits.quote(&format!("{name}={value}"))),
+            Found::Nowhere => missing.extend([edits.quote(name), edits.quote(value)]),
         }
         updated.push(format!("`{name}`"));
     }
@@ -232,6 +222,31 @@ fn update_options(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usi
         edits.insert_before(items, end, &missing);
     }
     updated
+}
+
+/// An option among arguments.
+enum Found<'a> {
+    /// Its value is the next argument.
+    Value(&'a Node),
+    /// One argument with its value: `--name=value`.
+    Joined(&'a Node, &'a str),
+    /// Another option, or nothing, comes after it, so that the shim would not start.
+    WithoutValue(&'a Node),
+    Nowhere,
+}
+
+fn find_option<'a>(arguments: &'a [Node], name: &str) -> Found<'a> {
+    // The shim takes no value that starts with `-` from the next argument.
+    let is_value = |node: &&Node| node.as_text().is_some_and(|text| text == "-" || !text.starts_with('-'));
+    let found = arguments.iter().enumerate().find_map(|(index, node)| {
+        let rest = node.as_text()?.strip_prefix(name)?;
+        if let Some(value) = rest.strip_prefix('=') {
+            return Some(Found::Joined(node, value));
+        }
+        let value = arguments.get(index + 1).filter(is_value);
+        rest.is_empty().then(|| value.map_or(Found::WithoutValue(node), Found::Value))
+    });
+    found.unwrap_or(Found::Nowhere)
 }
 
 fn wrap_program(edits: &mut TextEdits<'_>, name: &str, program: &Program<'_>, shim: &ShimCommand) -> bool {
@@ -292,4 +307,36 @@ fn unwrap_program(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usi
     let source = edits.source(&items[command]);
     edits.replace(program.command.value.span.clone(), source);
     edits.remove_from_start(items, command + 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_in_every_shape_get_the_new_value_once() {
+        let shim = ShimCommand { program: "c".to_owned(), options: vec!["--policy".to_owned(), "/p.yaml".to_owned()] };
+        for (options, expected) in [
+            (r#""--policy""#, r#""--policy=/p.yaml""#),
+            (r#""--policy", "--ledger", "/l.db""#, r#""--policy=/p.yaml", "--ledger", "/l.db""#),
+            (r#""--ledger", "/l.db", "--policy""#, r#""--ledger", "/l.db", "--policy=/p.yaml""#),
+            (r#""--policy=""#, r#""--policy=/p.yaml""#),
+            (r#""--policy", "-""#, r#""--policy", "/p.yaml""#),
+            (r#""--policy", """#, r#""--policy", "/p.yaml""#),
+            (r#""--policy-file", "/x""#, r#""--policy-file", "/x", "--policy", "/p.yaml""#),
+            (r#""--policy", "/p.yaml""#, r#""--policy", "/p.yaml""#),
+        ] {
+            let config = |options: &str| {
+                format!(
+                    r#"{{"mcpServers": {{"a": {{"command": "c", "args": ["guard", "shim", "--server-name=a", {options}, "--", "x"]}}}}}}"#
+                )
+            };
+            let new = wrap(Client::Cursor, &config(options), Language::Json, &shim).unwrap().text;
+            let new = new.unwrap_or_else(|| config(options));
+            assert_eq!(new, config(expected));
+            assert_eq!(wrap(Client::Cursor, &new, Language::Json, &shim).unwrap().text, None, "{new}");
+            let restored = unwrap(Client::Cursor, &new, Language::Json, &[]).unwrap().text.unwrap();
+            assert_eq!(restored, r#"{"mcpServers": {"a": {"command": "x", "args": []}}}"#);
+        }
+    }
 }
