@@ -116,7 +116,7 @@ fn words(command: &str) -> Vec<String> {
             Some(end) if character == end => quote = None,
             None if matches!(character, '"' | '\'') => quote = Some(character),
             None if character.is_whitespace() || SEPARATORS.contains(&character) => {
-                words.push(std::mem::take(&mut word))
+                words.push(std::mem::take(&mut word));
             }
             _ => word.push(character),
         }

@@ -72,6 +72,15 @@ impl RunIdentity {
         };
         (identity, warnings)
     }
+
+    /// Sets the client that starts the servers. A variable that names a more specific one than `custom` and `unknown` stays.
+    #[must_use]
+    pub fn with_client(self, client: Option<AgentClient>) -> Self {
+        match (self.client, client) {
+            (AgentClient::Custom | AgentClient::Unknown, Some(client)) => Self { client, ..self },
+            _ => self,
+        }
+    }
 }
 
 fn valid_id(variable: &'static str, value: String, warnings: &mut Vec<IdentityWarning>) -> Option<String> {
@@ -139,6 +148,20 @@ mod tests {
         assert_eq!((identity.client, identity.env), (AgentClient::Claude, WorkingEnvironment::Ci));
         assert_eq!(identity.principal.as_deref(), Some("ada@example.com"));
         assert_eq!(identity.workload, Some(serde_json::from_str(workload).unwrap()));
+    }
+
+    #[test]
+    fn the_client_of_a_configuration_counts_unless_a_variable_names_a_kind() {
+        for (variable, client, expected) in [
+            ("", Some(AgentClient::Claude), AgentClient::Claude),
+            ("custom", Some(AgentClient::Claude), AgentClient::Claude),
+            ("unknown", Some(AgentClient::Custom), AgentClient::Custom),
+            ("headless", Some(AgentClient::Claude), AgentClient::Headless),
+            ("custom", None, AgentClient::Custom),
+        ] {
+            let (identity, _) = read(&[("SUB_CLIENT", variable)]);
+            assert_eq!(identity.with_client(client).client, expected, "{variable}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use camino::Utf8PathBuf;
+use counterproof_ledger::event::AgentClient;
 
 use super::config_tree::Language;
 
@@ -67,6 +68,15 @@ impl Client {
             Self::Cursor => "cursor",
             Self::VsCode => "vscode",
             Self::Gemini => "gemini",
+        }
+    }
+
+    /// The name in policies and events.
+    pub(super) const fn agent_client(self) -> AgentClient {
+        match self {
+            Self::ClaudeCode | Self::ClaudeDesktop => AgentClient::Claude,
+            Self::Codex => AgentClient::Codex,
+            Self::Cursor | Self::VsCode | Self::Gemini => AgentClient::Custom,
         }
     }
 

@@ -18,7 +18,9 @@ pub(super) fn masked(client: Client, language: Language, text: &str, redactor: &
     let mut edits = TextEdits::new(text, language);
     if let Ok(root) = parse(text, language) {
         let servers = root.as_object().and_then(|root| servers(client, root).ok()).unwrap_or_default();
-        servers.iter().for_each(|server| mask_values(&server.entry.value, false, &mut edits));
+        for server in servers {
+            mask_values(&server.entry.value, false, &mut edits);
+        }
     }
     redactor.text(&edits.apply(), &mut Applied::default())
 }

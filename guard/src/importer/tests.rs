@@ -22,19 +22,19 @@ fn a_command_becomes_an_argument_in_the_style_of_the_list() {
     for (text, expected) in [
         (
             r#"{"mcpServers":{"a":{"command":"x","args":["1"]}}}"#,
-            r#"{"mcpServers":{"a":{"command":"/opt/counterproof","args":["guard", "shim", "--server-name=a", "--", "x", "1"]}}}"#,
+            r#"{"mcpServers":{"a":{"command":"/opt/counterproof","args":["guard", "shim", "--server-name=a", "--client=custom", "--", "x", "1"]}}}"#,
         ),
         (
             "{\"mcpServers\": {\"a\": {\n  \"args\": [],\n  \"command\": \"x\"}}}",
-            "{\"mcpServers\": {\"a\": {\n  \"args\": [\"guard\", \"shim\", \"--server-name=a\", \"--\", \"x\"],\n  \"command\": \"/opt/counterproof\"}}}",
+            "{\"mcpServers\": {\"a\": {\n  \"args\": [\"guard\", \"shim\", \"--server-name=a\", \"--client=custom\", \"--\", \"x\"],\n  \"command\": \"/opt/counterproof\"}}}",
         ),
         (
             "{\"mcpServers\": {\"-a\": {\r\n    // why\r\n    \"command\": \"x\\u0041\" // c\r\n}}}",
-            "{\"mcpServers\": {\"-a\": {\r\n    // why\r\n    \"command\": \"/opt/counterproof\",\r\n    \"args\": [\"guard\", \"shim\", \"--server-name=-a\", \"--\", \"x\\u0041\"] // c\r\n}}}",
+            "{\"mcpServers\": {\"-a\": {\r\n    // why\r\n    \"command\": \"/opt/counterproof\",\r\n    \"args\": [\"guard\", \"shim\", \"--server-name=-a\", \"--client=custom\", \"--\", \"x\\u0041\"] // c\r\n}}}",
         ),
         (
             "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [ // first\n\t\t/* y */ \"1\", // one\n\t\t\"2\",\n\t]}}}",
-            "{\"mcpServers\": {\"a\": {\"command\": \"/opt/counterproof\", \"args\": [ // first\n\t\t/* y */ \"guard\",\n\t\t\"shim\",\n\t\t\"--server-name=a\",\n\t\t\"--\",\n\t\t\"x\",\n\t\t\"1\", // one\n\t\t\"2\",\n\t]}}}",
+            "{\"mcpServers\": {\"a\": {\"command\": \"/opt/counterproof\", \"args\": [ // first\n\t\t/* y */ \"guard\",\n\t\t\"shim\",\n\t\t\"--server-name=a\",\n\t\t\"--client=custom\",\n\t\t\"--\",\n\t\t\"x\",\n\t\t\"1\", // one\n\t\t\"2\",\n\t]}}}",
         ),
     ] {
         let new = wrapped(Client::Cursor, Language::Json, text);
@@ -80,23 +80,23 @@ fn tables_of_toml_keep_their_style() {
     for (text, expected) in [
         (
             "[mcp_servers.a]\ncommand = 'x' # c\nargs = [ \"1\" ]\n",
-            "[mcp_servers.a]\ncommand = \"/opt/counterproof\" # c\nargs = [ \"guard\", \"shim\", \"--server-name=a\", \"--\", 'x', \"1\" ]\n",
+            "[mcp_servers.a]\ncommand = \"/opt/counterproof\" # c\nargs = [ \"guard\", \"shim\", \"--server-name=a\", \"--client=custom\", \"--\", 'x', \"1\" ]\n",
         ),
         (
             "[mcp_servers.\"a b\"]\r\n  command = \"x\"\r\n[other]",
-            "[mcp_servers.\"a b\"]\r\n  command = \"/opt/counterproof\"\r\n  args = [\"guard\", \"shim\", \"--server-name=a b\", \"--\", \"x\"]\r\n[other]",
+            "[mcp_servers.\"a b\"]\r\n  command = \"/opt/counterproof\"\r\n  args = [\"guard\", \"shim\", \"--server-name=a b\", \"--client=custom\", \"--\", \"x\"]\r\n[other]",
         ),
         (
             "mcp_servers.a.command = \"x\"",
-            "mcp_servers.a.command = \"/opt/counterproof\"\nmcp_servers.a.args = [\"guard\", \"shim\", \"--server-name=a\", \"--\", \"x\"]",
+            "mcp_servers.a.command = \"/opt/counterproof\"\nmcp_servers.a.args = [\"guard\", \"shim\", \"--server-name=a\", \"--client=custom\", \"--\", \"x\"]",
         ),
         (
             "mcp_servers = { a = { command = \"x\" } }",
-            "mcp_servers = { a = { command = \"/opt/counterproof\", args = [\"guard\", \"shim\", \"--server-name=a\", \"--\", \"x\"] } }",
+            "mcp_servers = { a = { command = \"/opt/counterproof\", args = [\"guard\", \"shim\", \"--server-name=a\", \"--client=custom\", \"--\", \"x\"] } }",
         ),
         (
             "[mcp_servers]\na = {command = \"\"\"x\ny\"\"\", args = [\n  \"1\",\n]}",
-            "[mcp_servers]\na = {command = \"/opt/counterproof\", args = [\n  \"guard\",\n  \"shim\",\n  \"--server-name=a\",\n  \"--\",\n  \"\"\"x\ny\"\"\",\n  \"1\",\n]}",
+            "[mcp_servers]\na = {command = \"/opt/counterproof\", args = [\n  \"guard\",\n  \"shim\",\n  \"--server-name=a\",\n  \"--client=custom\",\n  \"--\",\n  \"\"\"x\ny\"\"\",\n  \"1\",\n]}",
         ),
     ] {
         // Of another client than Codex, which gets more variables.
@@ -114,12 +114,12 @@ fn codex_passes_the_variables_of_a_run() {
     insta::assert_snapshot!(new, @r#"
     [mcp_servers.a]
     command = "/opt/counterproof"
-    args = ["guard", "shim", "--server-name=a", "--", "x"]
+    args = ["guard", "shim", "--server-name=a", "--client=codex", "--", "x"]
     env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION", "TOKEN", "SUB_ENV"]
 
     [mcp_servers.b]
     command = "/opt/counterproof"
-    args = ["guard", "shim", "--server-name=b", "--", "x"]
+    args = ["guard", "shim", "--server-name=b", "--client=codex", "--", "x"]
     env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_ENV", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION"]
     "#);
     let restored = unwrap(Client::Codex, &new, Language::Toml, &changed.added).unwrap().text.unwrap();

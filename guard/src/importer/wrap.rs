@@ -18,6 +18,9 @@ const SUBCOMMAND: [&str; 2] = ["guard", "shim"];
 /// The option with the name of the server. One argument with its value: a name may start with `-`.
 const SERVER_NAME: &str = "--server-name=";
 
+/// The option with the client, by which policies select.
+const CLIENT: &str = "--client=";
+
 /// The names of the variables that Codex passes to a server.
 const VARIABLE_NAMES: &str = "env_vars";
 
@@ -108,7 +111,7 @@ pub(super) fn wrap(client: Client, text: &str, language: Language, shim: &ShimCo
             Ok((ServerStatus::Updated, Some(format!("new value of {}", options.join(", ")))))
         }
         Wrapping::Foreign => Err("it starts through another shim"),
-        Wrapping::None if wrap_program(edits, name, program, shim) => {
+        Wrapping::None if wrap_program(edits, program, &arguments(client, name, shim), &shim.program) => {
             if client == Client::Codex {
                 added.extend(pass_variables(edits, name, program));
             }
@@ -212,8 +215,9 @@ fn update_options(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usi
             Found::Value(node) if node.as_text() == Some(value) => continue,
             Found::Value(node) => edits.replace(node.span.clone(), edits.quote(value)),
             Found::Joined(_, old) if old == value => continue,
-            Found::Joined(node, _) => edits.replace(node.span.clone(), edits.quote(&format!("{name}={value}"))),
-            Found::WithoutValue(node) => edits.replace(node.span.clone(), edits.quote(&format!("{name}={value}"))),
+            Found::Joined(node, _) | Found::WithoutValue(node) => {
+                edits.replace(node.span.clone(), edits.quote(&format!("{name}={value}")));
+            }
             Found::Nowhere => missing.extend([edits.quote(name), edits.quote(value)]),
         }
         updated.push(format!("`{name}`"));
@@ -249,11 +253,18 @@ fn find_option<'a>(arguments: &'a [Node], name: &str) -> Found<'a> {
     found.unwrap_or(Found::Nowhere)
 }
 
-fn wrap_program(edits: &mut TextEdits<'_>, name: &str, program: &Program<'_>, shim: &ShimCommand) -> bool {
-    let mut values: Vec<String> = SUBCOMMAND.iter().map(|word| edits.quote(word)).collect();
-    values.push(edits.quote(&format!("{SERVER_NAME}{name}")));
-    values.extend(shim.options.iter().map(|option| edits.quote(option)));
-    values.push(edits.quote(END_OF_OPTIONS));
+/// Returns the arguments of a shim, without the command of its server.
+fn arguments(client: Client, server_name: &str, shim: &ShimCommand) -> Vec<String> {
+    let mut arguments: Vec<String> = SUBCOMMAND.map(str::to_owned).into();
+    arguments.push(format!("{SERVER_NAME}{server_name}"));
+    arguments.push(format!("{CLIENT}{}", client.agent_client().name()));
+    arguments.extend(shim.options.iter().cloned());
+    arguments.push(END_OF_OPTIONS.to_owned());
+    arguments
+}
+
+fn wrap_program(edits: &mut TextEdits<'_>, program: &Program<'_>, arguments: &[String], shim: &str) -> bool {
+    let mut values: Vec<String> = arguments.iter().map(|argument| edits.quote(argument)).collect();
     // The command is moved as it is written: a client may replace variables in it.
     values.push(edits.source(&program.command.value).to_owned());
     let layout = program.entry.layout;
@@ -265,7 +276,7 @@ fn wrap_program(edits: &mut TextEdits<'_>, name: &str, program: &Program<'_>, sh
             }
         }
     }
-    edits.replace(program.command.value.span.clone(), edits.quote(&shim.program));
+    edits.replace(program.command.value.span.clone(), edits.quote(shim));
     true
 }
 

@@ -108,6 +108,7 @@ claude-code /home/ada/shopdatabase: Wrapped
 +        "guard",
 +        "shim",
 +        "--server-name=files",
++        "--client=claude",
 +        "--policy",
 +        "/etc/policy.yaml",
 +        "--",
@@ -124,7 +125,7 @@ claude-code /home/ada/shopdatabase: Wrapped
 -          "command": "uvx",
 -          "args": [],
 +          "command": "/opt/counterproof",
-+          "args": ["guard", "shim", "--server-name=database", "--policy", "/etc/policy.yaml", "--", "uvx"],
++          "args": ["guard", "shim", "--server-name=database", "--client=claude", "--policy", "/etc/policy.yaml", "--", "uvx"],
            "env": {
              "DATABASE_URL": "[REDACTED]"
            }
@@ -136,11 +137,11 @@ claude-desktop clock: Wrapped
 -            "command": "C:\\Program Files\\nodejs\\npx.cmd",
 -            "args": ["-y", "@modelcontextprotocol/server-memory"]
 +            "command": "/opt/counterproof",
-+            "args": ["guard", "shim", "--server-name=memory", "--policy", "/etc/policy.yaml", "--", "C:\\Program Files\\nodejs\\npx.cmd", "-y", "@modelcontextprotocol/server-memory"]
++            "args": ["guard", "shim", "--server-name=memory", "--client=claude", "--policy", "/etc/policy.yaml", "--", "C:\\Program Files\\nodejs\\npx.cmd", "-y", "@modelcontextprotocol/server-memory"]
          }
 @@ clock @@
 -        "clock": { "command": "clock-server" }
-+        "clock": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=clock", "--policy", "/etc/policy.yaml", "--", "clock-server"] }
++        "clock": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=clock", "--client=claude", "--policy", "/etc/policy.yaml", "--", "clock-server"] }
 codex files: Wrapped
 codex search: Skipped
 codex old one: Wrapped
@@ -149,12 +150,12 @@ codex old one: Wrapped
 -args = ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/notes"]
 +command = "/opt/counterproof"
 +env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_ENV", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION"]
-+args = ["guard", "shim", "--server-name=files", "--policy", "/etc/policy.yaml", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/ada/notes"]
++args = ["guard", "shim", "--server-name=files", "--client=codex", "--policy", "/etc/policy.yaml", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/ada/notes"]
  startup_timeout_sec = 20
 @@ old one @@
 -command = 'C:\tools\old.exe'
 +command = "/opt/counterproof"
-+args = ["guard", "shim", "--server-name=old one", "--policy", "/etc/policy.yaml", "--", 'C:\tools\old.exe']
++args = ["guard", "shim", "--server-name=old one", "--client=codex", "--policy", "/etc/policy.yaml", "--", 'C:\tools\old.exe']
 +env_vars = ["SUB_RUN_ID", "SUB_AGENT_ID", "SUB_ENV", "SUB_CLIENT", "SUB_PRINCIPAL", "SUB_WORKLOAD", "COUNTERPROOF_POLICY", "COUNTERPROOF_LEDGER", "COUNTERPROOF_TERMINATION"]
  enabled = false
 cursor lint: Wrapped
@@ -164,7 +165,7 @@ cursor docs: Skipped
 -			"command": "${workspaceFolder}/bin/lint",
 -			"args": ["--stdio",],
 +			"command": "/opt/counterproof",
-+			"args": ["guard", "shim", "--server-name=lint", "--policy", "/etc/policy.yaml", "--", "${workspaceFolder}/bin/lint", "--stdio",],
++			"args": ["guard", "shim", "--server-name=lint", "--client=custom", "--policy", "/etc/policy.yaml", "--", "${workspaceFolder}/bin/lint", "--stdio",],
  			"envFile": "${workspaceFolder}/.env", // not checked in
  		}
 vscode issues: Wrapped
@@ -176,7 +177,7 @@ vscode cloud: Skipped
 -      "command": "docker",
 -      "args": ["run", "-i", "--rm", "-e", "TOKEN", "issues-server"],
 +      "command": "/opt/counterproof",
-+      "args": ["guard", "shim", "--server-name=issues", "--policy", "/etc/policy.yaml", "--", "docker", "run", "-i", "--rm", "-e", "TOKEN", "issues-server"],
++      "args": ["guard", "shim", "--server-name=issues", "--client=custom", "--policy", "/etc/policy.yaml", "--", "docker", "run", "-i", "--rm", "-e", "TOKEN", "issues-server"],
        "env": { "TOKEN": "[REDACTED]" }
      }
 @@ browser @@
@@ -184,7 +185,7 @@ vscode cloud: Skipped
        "type": "stdio",
 -      "command": "npx"
 +      "command": "/opt/counterproof",
-+      "args": ["guard", "shim", "--server-name=browser", "--policy", "/etc/policy.yaml", "--", "npx"]
++      "args": ["guard", "shim", "--server-name=browser", "--client=custom", "--policy", "/etc/policy.yaml", "--", "npx"]
      }
 gemini math: Wrapped
 gemini weather: Skipped
@@ -193,7 +194,7 @@ gemini weather: Skipped
 -      "command": "python3",
 -      "args": ["-m", "math_server"],
 +      "command": "/opt/counterproof",
-+      "args": ["guard", "shim", "--server-name=math", "--policy", "/etc/policy.yaml", "--", "python3", "-m", "math_server"],
++      "args": ["guard", "shim", "--server-name=math", "--client=custom", "--policy", "/etc/policy.yaml", "--", "python3", "-m", "math_server"],
        "cwd": "./server",
        "timeout": 30000,
        "trust": false,
@@ -376,7 +377,7 @@ fn a_dry_run_shows_neither_numbers_of_variables_nor_secret_fields_nor_parts_of_c
     -  "command": "sh",
     -  "args": ["-c", "PGPASSWORD=[REDACTED]", "--config", "{\"token\":\"[REDACTED]\"}"],
     +  "command": "/opt/counterproof",
-    +  "args": ["guard", "shim", "--server-name=auth-server", "--policy", "/etc/policy.yaml", "--", "sh", "-c", "PGPASSWORD=[REDACTED]", "--config", "{\"token\":\"[REDACTED]\"}"],
+    +  "args": ["guard", "shim", "--server-name=auth-server", "--client=custom", "--policy", "/etc/policy.yaml", "--", "sh", "-c", "PGPASSWORD=[REDACTED]", "--config", "{\"token\":\"[REDACTED]\"}"],
        "env": {
          /* [REDACTED] */
          "PIN": "[REDACTED]", "IS_ADMIN": "[REDACTED]", "NONE": "[REDACTED]", /* [REDACTED] */

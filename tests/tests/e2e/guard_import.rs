@@ -45,7 +45,7 @@ fn the_servers_of_a_client_are_wrapped_and_restored() {
     +++ HOME/.cursor/mcp.json
     @@ files @@
     -    "files": { "command": "npx", "args": ["-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } }
-    +    "files": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=files", "--", "npx", "-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } }
+    +    "files": { "command": "/opt/counterproof", "args": ["guard", "shim", "--server-name=files", "--client=custom", "--", "npx", "-y", "files-server"], "env": { "TOKEN": "[REDACTED]" } }
 
     nothing was written
     "#);

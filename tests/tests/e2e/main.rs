@@ -55,6 +55,8 @@ mod guard_run;
 mod guard_run_ends;
 #[cfg(unix)]
 mod guard_secrets;
+#[cfg(unix)]
+mod guard_warnings;
 mod help;
 mod history;
 #[cfg(unix)]

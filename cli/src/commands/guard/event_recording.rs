@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::with_causes;
+use counterproof_guard::agent_run::LEDGER;
 use counterproof_guard::identity::{RunIdentity, event_source, process_variable};
 use counterproof_guard::session::{EventSink, SinkError};
 use counterproof_ledger::doctor::is_open_to_others;
@@ -35,8 +36,21 @@ impl EventsArgs {
     /// Starts to record.
     pub(super) fn start(&self, identity: &RunIdentity, streams: &mut Streams) -> Result<EventRecording, CommandError> {
         let recording = EventRecording::start(self.ledger.clone(), self.events.clone(), identity)?;
+        self.warn_about_other_ledger(streams);
         self.warn_about_readers(streams);
         Ok(recording)
+    }
+
+    /// Warns if the variable names another ledger than the option. An invalid variable does not count next to the option.
+    fn warn_about_other_ledger(&self, streams: &mut Streams) {
+        let other = process_variable(LEDGER).and_then(|text| text.parse::<LedgerLocation>().ok());
+        let (Some(ledger), Some(other)) = (&self.ledger, other) else { return };
+        let Ok(state) = StateFolder::from_environment(process_variable) else { return };
+        if ledger.spool_folder(&state) != other.spool_folder(&state) {
+            streams.warn(format_args!(
+                "events go to the ledger `{ledger}` of the option `--ledger`, and not to `{other}` of the variable `{LEDGER}`"
+            ));
+        }
     }
 
     /// New files are private. The mode of a file that exists stays, since another program may collect the events.

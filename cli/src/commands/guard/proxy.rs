@@ -62,11 +62,12 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let interrupted = Arc::new(Notify::new());
     let notify = interrupted.clone();
     on_ending_signal(move || notify.notify_one()).map_err(CommandError::io)?;
-    let policy = Arc::new(args.policy.load()?);
+    let policy = Arc::new(args.policy.load(streams)?);
     let (identity, warnings) = RunIdentity::from_environment(process_variable);
     for warning in warnings {
         streams.warn(warning);
     }
+    args.policy.warn_if_unused(&policy, &identity, &args.server_name, streams);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::io)?;
     let listen_error = |error| {
         CommandError::io(format!("cannot listen on {}: {error}", args.listen))

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use clap::builder::PossibleValuesParser;
 use counterproof_artifact::{Exit, with_causes};
 use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, request_termination};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
-use counterproof_guard::identity::{RunIdentity, process_variable};
+use counterproof_guard::identity::{CLIENTS, RunIdentity, process_variable};
 use counterproof_guard::secrets::{
     self, Keychain, MASK, Resolved, SecretSources, SecretStore, SecretValue, load_bindings,
 };
@@ -43,6 +44,10 @@ pub(crate) struct Args {
     /// Name of the server, as in the configuration of the client
     #[arg(long, value_name = "NAME")]
     server_name: String,
+
+    /// Client that starts the server. A more specific name in the variable `SUB_CLIENT` counts instead
+    #[arg(long, value_name = "CLIENT", value_parser = PossibleValuesParser::new(CLIENTS.map(|it| it.0)))]
+    client: Option<String>,
 
     #[command(flatten)]
     policy: PolicyArgs,
@@ -85,13 +90,16 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     // First, while this process has a single thread.
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
     let taken = signals.take_from_process().map_err(CommandError::io)?;
-    let policy = Arc::new(args.policy.load()?);
+    let policy = Arc::new(args.policy.load(streams)?);
     let replay = read_cassette(args)?;
     let secrets = resolve_secrets(args, streams)?;
     let (identity, warnings) = RunIdentity::from_environment(process_variable);
     for warning in warnings {
         streams.warn(warning);
     }
+    let client = CLIENTS.into_iter().find(|(name, _)| args.client.as_deref() == Some(*name));
+    let identity = identity.with_client(client.map(|(_, client)| client));
+    args.policy.warn_if_unused(&policy, &identity, &args.server_name, streams);
     let redactor = secrets::redactor(&secrets.redact).map_err(CommandError::usage)?;
     let traffic_redactor = traffic_redactor(&secrets)?;
     let missing_secret = missing_secret(&secrets);

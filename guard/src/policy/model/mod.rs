@@ -1,5 +1,6 @@
 //! A policy that was checked and compiled: only the parts that decisions need.
 
+mod applicability;
 mod arguments;
 mod condition;
 mod effect;
@@ -11,6 +12,7 @@ mod policy;
 mod rule;
 mod selectors;
 
+pub use applicability::NeverApplies;
 pub use arguments::{ArgsCondition, Range};
 pub(crate) use condition::RiskClasses;
 pub use condition::{Condition, Conditions, Doubt, Match};
@@ -24,4 +26,4 @@ pub use names::{
 };
 pub use policy::{Defaults, OnError, Policy};
 pub use rule::{Rule, RuleId, RuleKind};
-pub use selectors::{LabelSelector, Selectors, WorkloadSelectors};
+pub use selectors::{LabelSelector, Selectors, UnmetSelector, WorkloadSelectors};

@@ -1,6 +1,7 @@
 //! Selectors: the runs that a policy is for.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use counterproof_ledger::event::Workload;
 
@@ -38,9 +39,28 @@ pub struct WorkloadSelectors {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelSelector(pub Vec<String>);
 
+/// A selector that a run does not meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmetSelector {
+    /// Its name, such as `workload.repo`.
+    pub name: String,
+    /// The values that meet it.
+    pub allowed: Vec<String>,
+    /// The value of the run.
+    pub value: Option<String>,
+}
+
+impl fmt::Display for UnmetSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let allowed: Vec<String> = self.allowed.iter().map(|value| format!("`{value}`")).collect();
+        let value = self.value.as_ref().map_or_else(|| "none".to_owned(), |value| format!("`{value}`"));
+        write!(f, "`{}` needs {}, and the run has {value}", self.name, allowed.join(" or "))
+    }
+}
+
 impl Selectors {
     /// Returns the first selector that the run does not meet.
-    pub fn unmet(&self, run: &RunIdentity) -> Option<String> {
+    pub fn unmet(&self, run: &RunIdentity) -> Option<UnmetSelector> {
         let none = Workload::default();
         let (job, select) = (run.workload.as_ref().unwrap_or(&none), &self.workload);
         let lists = [
@@ -52,17 +72,21 @@ impl Selectors {
             ("workload.repo", &select.repo, job.repo.as_deref()),
             ("workload.branch", &select.branch, job.branch.as_deref()),
         ];
-        let unmet =
-            lists.into_iter().find(|(_, list, value)| list.as_ref().is_some_and(|list| !contains(list, *value)));
-        unmet.map(|(name, ..)| name.to_owned()).or_else(|| {
+        let unmet = |name: String, allowed: &[String], value: Option<&str>| {
+            let is_unmet = !contains(allowed, value);
+            is_unmet.then(|| UnmetSelector { name, allowed: allowed.to_owned(), value: value.map(str::to_owned) })
+        };
+        let mut lists = lists.into_iter();
+        lists.find_map(|(name, list, value)| unmet(name.to_owned(), list.as_ref()?, value)).or_else(|| {
             let label = |name: &str| {
                 // Exact names come first, in case two names differ only in letter case.
                 let same = |(key, _): &(&String, &String)| lower(key) == lower(name);
                 job.labels.get(name).or_else(|| job.labels.iter().find(same).map(|(_, value)| value))
             };
             let mut labels = select.labels.iter();
-            let unmet = labels.find(|(name, allowed)| !contains(&allowed.0, label(name).map(String::as_str)));
-            unmet.map(|(name, _)| format!("workload.labels.{name}"))
+            labels.find_map(|(name, allowed)| {
+                unmet(format!("workload.labels.{name}"), &allowed.0, label(name).map(String::as_str))
+            })
         })
     }
 }

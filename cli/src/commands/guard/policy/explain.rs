@@ -9,7 +9,7 @@ use counterproof_artifact::{Exit, harmless, one_line};
 use counterproof_guard::identity::RunIdentity;
 use counterproof_guard::mcp::read_sample;
 use counterproof_guard::policy::{
-    CallFacts, Decision, Engine, Matching, RequestFacts, RuleStep, SampleCall, Treatment,
+    CallFacts, Decision, Engine, Matching, RequestFacts, RuleStep, SampleCall, Treatment, UnmetSelector,
 };
 use counterproof_ledger::event::{Transport, Workload};
 use serde::Deserialize;
@@ -114,13 +114,13 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
             |it| json!({"first": it.first, "last": it.last, "decision": it.decision.record, "tags": it.decision.tags}),
         );
         let document = json!({
-            "policy": policy.reference(), "mode": policy.mode(), "unmet_selector": unmet,
+            "policy": policy.reference(), "mode": policy.mode(), "unmet_selector": unmet.map(|unmet| unmet.name),
             "call": {"server_name": args.server, "tool_name": args.tool, "args_hash": request.args_hash, "bytes_in": request.bytes_in},
             "rules": steps, "decisions": decisions.collect::<Vec<Value>>(),
         });
         streams.print_document(&to_json(&document))?;
     } else {
-        streams.print_document(&harmless(&text(args, unmet.as_deref(), &steps, &calls)))?;
+        streams.print_document(&harmless(&text(args, unmet.as_ref(), &steps, &calls)))?;
     }
     Ok(Exit::Done)
 }
@@ -153,10 +153,10 @@ fn named<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, CommandError> {
     serde_json::from_value(name.into()).map_err(CommandError::usage)
 }
 
-fn text(args: &Args, unmet: Option<&str>, steps: &[RuleStep], calls: &[Calls]) -> String {
+fn text(args: &Args, unmet: Option<&UnmetSelector>, steps: &[RuleStep], calls: &[Calls]) -> String {
     let mut text = String::new();
     if let Some(selector) = unmet {
-        let _ = writeln!(text, "The policy is not for this run: selector `{selector}` is not met.\n");
+        let _ = writeln!(text, "The policy is not for this run: selector {selector}.\n");
     } else if !steps.is_empty() {
         let call = if args.repeat > 1 { format!("call {}", args.repeat) } else { "the call".to_owned() };
         let _ = writeln!(text, "Rules for {call}, in order:\n");
