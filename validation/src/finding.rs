@@ -64,6 +64,12 @@ impl RuleFinding {
         let (pointer, message, expected) = (pointer.into(), message.into(), expected.into());
         Self { code, pointer, within: None, message, expected, remedy: None }
     }
+
+    /// Sets another remedy than that of the code.
+    #[must_use]
+    pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
 }
 
 impl Finding {

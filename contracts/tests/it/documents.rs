@@ -50,7 +50,7 @@ fn every_problem_of_a_contract_is_found_at_its_place() {
     2:9 /id "shop//refund"
       wrong-value: the contract id has an empty segment: write it without a `/` at its start or end, and without `//`; an id such as `shop/refund/001` (write one of the allowed values)
     3:14 /version 0
-      wrong-value: the value is 0; at least 1 (write one of the allowed values)
+      wrong-value: the value is 0; at least 1 (write a number within the limit)
     4:17 /created_at "yesterday"
       bad-timestamp: the value is not a time with a time zone; a time in ISO 8601 (write it like 2026-01-31T12:00:00Z)
     6:75 /output/artifacts/0 "/etc/passwd"

@@ -157,3 +157,36 @@ fn the_policy_without_a_file_observes() {
     assert_eq!((reference.policy_id.as_str(), reference.policy_hash.as_str()), ("default", "none"));
     assert!(Policy::load(Utf8Path::new("/nonexistent/policy.yaml")).is_err());
 }
+
+#[test]
+fn remedies_name_what_to_write() {
+    let text = "\
+policy_id: p
+version: 1.0
+mode: guardrail
+selectors: {env: [prd], client: claude}
+rules:
+- {rule_id: a, kind: denny}
+- {rule_id: a, kind: deny, effect: {action: block}, match: {tool_name: {glob: push}, risk_class: []}}
+- {rule_id: b, kind: budget, effect: {budget: {limit_calls: '5'}}}
+- {rule_id: c, kind: budget, effect: {budget: {limit_calls: -1}}}
+";
+    let remedies = |text: &str| -> Vec<String> {
+        let error = Policy::parse(Utf8Path::new("p.yaml"), text.as_bytes()).unwrap_err();
+        error.findings.iter().map(|it| format!("{} {} ({})", it.pointer, it.message, it.remedy)).collect()
+    };
+    insta::assert_snapshot!(remedies(text).join("\n"), @r##"
+/version the value is 1.0 (put the value in quotes)
+/mode the value is the string `guardrail`; did you mean `guardrails`? (write `guardrails`)
+/selectors/env/0 no run has this value; did you mean `prod`? (write `prod`)
+/selectors/client the value is the string `claude` (put the value in a list: `[…]`)
+/rules/0/kind the value is the string `denny`; did you mean `deny`? (write `deny`)
+/rules/1/rule_id the rule id `a` is already used by rule 1 (rename one of the two rules)
+/rules/1/effect/action the value is the string `block`; did you mean `BLOCK`? (write `BLOCK`)
+/rules/1/match/tool_name/glob the value is the string `push` (put the value in a list: `[…]`)
+/rules/1/match/risk_class the value is an array of 0 (add an element, or remove an optional field)
+/rules/2/effect/budget/limit_calls the value is the string `5` (remove the quotes)
+/rules/3/effect/budget/limit_calls the value is -1 (write a number within the limit)
+    "##);
+    assert_eq!(remedies(""), [" the file is empty (write the document, or name another file)"]);
+}

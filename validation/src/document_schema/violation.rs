@@ -31,19 +31,14 @@ pub(super) fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findi
             (Code::UnexpectedField, format!("the field {} must not be here", quote(name)), expected)
         }
         ValidationErrorKind::Type { kind: TypeKind::Single(expected) } => {
-            (Code::WrongType, value(), with_article(expected.as_str()).to_owned())
+            return findings.add_rule(other_type(pointer, expected.as_str(), error.instance()));
         }
         ValidationErrorKind::Type { kind: TypeKind::Multiple(expected) } => {
             let expected: Vec<&str> = expected.iter().map(|expected| with_article(expected.as_str())).collect();
             (Code::WrongType, value(), expected.join(" or "))
         }
         ValidationErrorKind::Enum { options } => {
-            let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-            let is_type = options.iter().any(|option| same_type(option, error.instance()));
-            let texts: Vec<_> =
-                options.iter().map(|option| format!("`{}`", option.as_str().unwrap_or("null"))).collect();
-            let code = if is_type { Code::WrongValue } else { Code::WrongType };
-            (code, value(), format!("one of {}", texts.join(", ")))
+            return findings.add_rule(other_option(pointer, options, error.instance()));
         }
         ValidationErrorKind::Constant { expected_value } => {
             let code = if same_type(expected_value, error.instance()) { Code::WrongValue } else { Code::WrongType };
@@ -69,28 +64,62 @@ pub(super) fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findi
             let message = format!("the key {} is not allowed", describe(error.instance()));
             (Code::WrongValue, message, "one of the keys that the schema lists".to_owned())
         }
-        other => limit(other, value()).unwrap_or_else(|| {
-            let message = format!("the value violates `{}` of the schema", other.keyword());
-            (Code::WrongValue, message, format!("a value that matches the {name} schema"))
-        }),
+        other => {
+            let limit = limit(other, pointer, error.instance());
+            return findings.add_rule(limit.unwrap_or_else(|| {
+                let message = format!("the value violates `{}` of the schema", other.keyword());
+                RuleFinding::new(Code::WrongValue, pointer, message, format!("a value that matches the {name} schema"))
+            }));
+        }
     };
     findings.add(code, pointer, message, expected);
 }
 
-/// Describes a number, a length or a size outside of its limits.
-fn limit(kind: &ValidationErrorKind, value: String) -> Option<(Code, String, String)> {
-    let expected = match kind {
-        ValidationErrorKind::Minimum { limit } => format!("at least {limit}"),
-        ValidationErrorKind::Maximum { limit } => format!("at most {limit}"),
-        ValidationErrorKind::MinLength { limit: 1 } => "at least one character".to_owned(),
-        ValidationErrorKind::MinItems { limit: 1 } => "at least one element".to_owned(),
-        ValidationErrorKind::MaxItems { limit } => format!("at most {limit} elements"),
+/// Returns the finding about a value that is none of the options.
+fn other_option(pointer: &str, options: &Value, value: &Value) -> RuleFinding {
+    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_type = options.iter().any(|option| same_type(option, value));
+    let texts: Vec<_> = options.iter().map(|option| format!("`{}`", option.as_str().unwrap_or("null"))).collect();
+    let code = if is_type { Code::WrongValue } else { Code::WrongType };
+    let known: Vec<&str> = options.iter().filter_map(Value::as_str).collect();
+    let near = value.as_str().and_then(|text| nearest(text, &known));
+    let meant = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let expected = format!("one of {}", texts.join(", "));
+    let finding = RuleFinding::new(code, pointer, format!("{}{meant}", describe(value)), expected);
+    RuleFinding { remedy: near.map(|near| format!("write `{near}`")), ..finding }
+}
+
+/// Returns the finding about a value of another type, with its remedy if it is nearly of the expected one.
+fn other_type(pointer: &str, expected: &str, value: &Value) -> RuleFinding {
+    let remedy = match (expected, value) {
+        ("array", Value::String(_) | Value::Number(_) | Value::Bool(_)) => Some("put the value in a list: `[…]`"),
+        ("string", Value::Number(_) | Value::Bool(_)) => Some("put the value in quotes"),
+        ("integer" | "number", Value::String(text)) if text.parse::<f64>().is_ok() => Some("remove the quotes"),
+        _ => None,
+    };
+    let finding = RuleFinding::new(Code::WrongType, pointer, describe(value), with_article(expected));
+    RuleFinding { remedy: remedy.map(str::to_owned), ..finding }
+}
+
+/// Returns the finding about a number, a length or a size outside of its limits.
+fn limit(kind: &ValidationErrorKind, pointer: &str, value: &Value) -> Option<RuleFinding> {
+    let number = "write a number within the limit";
+    let (expected, remedy) = match kind {
+        ValidationErrorKind::Minimum { limit } => (format!("at least {limit}"), number),
+        ValidationErrorKind::Maximum { limit } => (format!("at most {limit}"), number),
+        ValidationErrorKind::MinLength { limit: 1 } => ("at least one character".to_owned(), "write a text"),
+        ValidationErrorKind::MinItems { limit: 1 } => {
+            ("at least one element".to_owned(), "add an element, or remove an optional field")
+        }
+        ValidationErrorKind::MaxItems { limit } => (format!("at most {limit} elements"), "remove elements"),
         ValidationErrorKind::MinProperties { limit: 1 } => {
-            return Some((Code::WrongValue, "the object is empty".to_owned(), "at least one field".to_owned()));
+            ("at least one field".to_owned(), "add a field, or remove an optional object")
         }
         _ => return None,
     };
-    Some((Code::WrongValue, value, expected))
+    let is_object = matches!(kind, ValidationErrorKind::MinProperties { .. });
+    let message = if is_object { "the object is empty".to_owned() } else { describe(value) };
+    Some(RuleFinding::new(Code::WrongValue, pointer, message, expected).with_remedy(remedy))
 }
 
 /// Adds a finding for each field that the schema does not allow, with the known field that was probably meant.

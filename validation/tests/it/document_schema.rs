@@ -55,7 +55,7 @@ fn violations_of_the_schema_are_found_with_the_field_that_was_meant() {
 3:23 /check/comand "x"
   unexpected-field: the field `comand` is unknown; did you mean `command`?; one of `command`, `timeout_ms` (rename the field to `command`, or remove it)
 3:42 /check/timeout_ms 0
-  wrong-value: the value is 0; at least 1 (write one of the allowed values)
+  wrong-value: the value is 0; at least 1 (write a number within the limit)
 3:55 /check/zzzzzz 1
   unexpected-field: the field `zzzzzz` is unknown; one of `command`, `timeout_ms` (remove the field)
 4:10 /tag []
@@ -68,7 +68,7 @@ fn a_document_of_a_line_is_found_in_its_file() {
     let checked = check(br#"{"id": 1, "tags": "x"}"#, 12, |_| Vec::new());
     insta::assert_snapshot!(listed(&checked), @r##"
 12:8 /id 1
-  wrong-type: the value is 1; a string (write a value of the right type, or remove an optional field)
+  wrong-type: the value is 1; a string (put the value in quotes)
 12:19 /tags "x"
   wrong-type: the value is the string `x`; null or an array (write a value of the right type, or remove an optional field)
     "##);

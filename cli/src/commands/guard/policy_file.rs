@@ -36,5 +36,5 @@ fn invalid(path: &Utf8Path, invalid: &InvalidPolicy) -> CommandError {
 
 fn line(finding: &Finding) -> String {
     let position = finding.position.map(|at| format!(":{}:{}", at.line, at.column)).unwrap_or_default();
-    format!("  {}{position}: {} ({})", finding.file, finding.message, finding.remedy)
+    format!("  {}{position}: {} (expected {})", finding.file, finding.message, finding.expected)
 }

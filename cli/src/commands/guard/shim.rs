@@ -93,12 +93,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let policy = Arc::new(args.policy.load(streams)?);
     let replay = read_cassette(args)?;
     let secrets = resolve_secrets(args, streams)?;
-    let (identity, warnings) = RunIdentity::from_environment(process_variable);
-    for warning in warnings {
-        streams.warn(warning);
-    }
-    let client = CLIENTS.into_iter().find(|(name, _)| args.client.as_deref() == Some(*name));
-    let identity = identity.with_client(client.map(|(_, client)| client));
+    let identity = identity(args, streams);
     args.policy.warn_if_unused(&policy, &identity, &args.server_name, streams);
     let redactor = secrets::redactor(&secrets.redact).map_err(CommandError::usage)?;
     let traffic_redactor = traffic_redactor(&secrets)?;
@@ -150,6 +145,15 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     warnings.finish();
     recorder.finish(streams);
     result
+}
+
+fn identity(args: &Args, streams: &mut Streams) -> RunIdentity {
+    let (identity, warnings) = RunIdentity::from_environment(process_variable);
+    for warning in warnings {
+        streams.warn(warning);
+    }
+    let client = CLIENTS.into_iter().find(|(name, _)| args.client.as_deref() == Some(*name));
+    identity.with_client(client.map(|(_, client)| client))
 }
 
 fn run_server(options: ShimOptions<'_>) -> Result<Exit, CommandError> {

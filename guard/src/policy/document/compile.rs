@@ -56,7 +56,9 @@ impl Compiler {
                 self.check_id(id, &pointer);
                 if let Some(first) = first_uses.get(id) {
                     let message = format!("the rule id `{id}` is already used by rule {}", first + 1);
-                    self.find(Code::WrongValue, child(&pointer, "rule_id"), message, "an id for each rule");
+                    let id = child(&pointer, "rule_id");
+                    let finding = RuleFinding::new(Code::WrongValue, id, message, "an id for each rule");
+                    self.findings.push(finding.with_remedy("rename one of the two rules"));
                 }
                 first_uses.entry(id).or_insert(index);
             }
@@ -71,7 +73,9 @@ impl Compiler {
 
     fn check_id(&mut self, id: &str, pointer: &str) {
         if !id.is_empty() && RuleId::new(id).is_none() {
-            self.find(Code::WrongValue, child(pointer, "rule_id"), "the rule id is blank", "an id that can be read");
+            let id = child(pointer, "rule_id");
+            let finding = RuleFinding::new(Code::WrongValue, id, "the rule id is blank", "an id that can be read");
+            self.findings.push(finding.with_remedy("write an id that names the rule"));
         }
     }
 
@@ -81,10 +85,13 @@ impl Compiler {
         for (index, value) in list.iter().enumerate() {
             let Some(text) = value.as_str().filter(|text| !text.is_empty()) else { continue };
             if !known.contains(&text.to_lowercase().as_str()) {
-                let near = nearest(text, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                let near = nearest(text, known);
+                let meant = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                 let pointer = format!("/selectors/{field}/{index}");
                 let expected = format!("one of `{}`", known.join("`, `"));
-                self.find(Code::WrongValue, pointer, format!("no run has this value{near}"), expected);
+                let message = format!("no run has this value{meant}");
+                let finding = RuleFinding::new(Code::WrongValue, pointer, message, expected);
+                self.findings.push(RuleFinding { remedy: near.map(|near| format!("write `{near}`")), ..finding });
             }
         }
     }
@@ -97,10 +104,13 @@ impl Compiler {
             let pointer = format!("/responses/codes/{name}");
             if DenyCodes::RESERVED.contains(code) {
                 let message = format!("JSON-RPC defines the code {code}");
-                self.find(Code::WrongValue, pointer, message, "a code that JSON-RPC does not define");
+                let finding =
+                    RuleFinding::new(Code::WrongValue, pointer, message, "a code that JSON-RPC does not define");
+                self.findings.push(finding.with_remedy("choose another code"));
             } else if let Some((other, _)) = named[..index].iter().find(|(_, other)| other == code) {
                 let message = format!("the code {code} of `{name}` is also that of `{other}`");
-                self.find(Code::WrongValue, pointer, message, "four different codes");
+                let finding = RuleFinding::new(Code::WrongValue, pointer, message, "four different codes");
+                self.findings.push(finding.with_remedy("choose another code"));
             }
         }
     }
@@ -108,7 +118,8 @@ impl Compiler {
     fn assemble(&mut self, header: PolicyDocument, document: &Value) {
         let (Ok(server_names), Ok(tool_names)) = (self.server_names.build(), self.tool_names.build()) else {
             let message = "the patterns of all rules are too large together";
-            return self.find(Code::WrongValue, "/rules", message, "fewer or simpler patterns");
+            let finding = RuleFinding::new(Code::WrongValue, "/rules", message, "fewer or simpler patterns");
+            return self.findings.push(finding.with_remedy("remove or simplify patterns"));
         };
         self.policy = Some(Policy {
             reference: PolicyRef {
@@ -127,16 +138,6 @@ impl Compiler {
             server_names,
             tool_names,
         });
-    }
-
-    pub(super) fn find(
-        &mut self,
-        code: Code,
-        pointer: impl Into<String>,
-        message: impl Into<String>,
-        expected: impl Into<String>,
-    ) {
-        self.findings.push(RuleFinding::new(code, pointer, message, expected));
     }
 }
 

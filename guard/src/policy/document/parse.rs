@@ -102,7 +102,11 @@ pub(in crate::policy) fn check_document(
     rules: impl FnOnce(&Value) -> Vec<RuleFinding>,
 ) -> CheckedDocument {
     let text = DocumentText { file: &file.path, bytes: &file.bytes, first_line: 1 };
-    SCHEMA.check_as(format(&file.bytes), text, rules)
+    let mut checked = SCHEMA.check_as(format(&file.bytes), text, rules);
+    for finding in checked.findings.iter_mut().filter(|finding| finding.code == Code::EmptyFile) {
+        "write the document, or name another file".clone_into(&mut finding.remedy);
+    }
+    checked
 }
 
 /// Returns the format of a policy: JSON if the first byte is `{`, otherwise YAML.

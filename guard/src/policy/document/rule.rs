@@ -55,7 +55,9 @@ impl Compiler {
             let range = Range { min: range.min, max: range.max };
             if range.is_empty() {
                 let message = "`min` is larger than `max`, so no number is in the range";
-                self.find(Code::WrongValue, child(&pointer, &key), message, "a `min` of at most `max`");
+                let finding =
+                    RuleFinding::new(Code::WrongValue, child(&pointer, &key), message, "a `min` of at most `max`");
+                self.findings.push(finding.with_remedy("correct one of the two"));
             }
             numeric_range.push((key, range));
         }

@@ -71,9 +71,11 @@ fn text(listed: &[Listed], files: usize, errors: usize, warnings: usize) -> Stri
     for Listed { is_error, code, finding } in listed {
         text.push_str(&render_finding(if *is_error { &Level::ERROR } else { &Level::WARNING }, code, finding));
     }
+    let has_errors = errors > 0;
     let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
     let (files, errors, warnings) = (count(files, "file"), count(errors, "error"), count(warnings, "warning"));
-    without_inline_commands(&format!("{text}{errors} and {warnings} in {files}\n"))
+    let note = if has_errors { "\nWarnings about a policy appear when it has no errors." } else { "" };
+    without_inline_commands(&format!("{text}{errors} and {warnings} in {files}{note}\n"))
 }
 
 fn to_value(listed: &Listed) -> Value {
