@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use counterproof_guard::policy::{InvalidPolicy, LoadPolicyError, Policy, PolicyFile};
-use counterproof_validation::Finding;
+use counterproof_validation::{Code, Finding};
 use serde_json::Value;
 
 use crate::command_error::CommandError;
@@ -36,5 +36,9 @@ fn invalid(path: &Utf8Path, invalid: &InvalidPolicy) -> CommandError {
 
 fn line(finding: &Finding) -> String {
     let position = finding.position.map(|at| format!(":{}:{}", at.line, at.column)).unwrap_or_default();
-    format!("  {}{position}: {} (expected {})", finding.file, finding.message, finding.expected)
+    let advice = match finding.code {
+        Code::WrongValue | Code::WrongType | Code::UnexpectedField => format!("expected {}", finding.expected),
+        _ => finding.remedy.clone(),
+    };
+    format!("  {}{position}: {} ({advice})", finding.file, finding.message)
 }
