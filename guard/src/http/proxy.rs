@@ -18,7 +18,7 @@ use super::inspection::{Answer, Forwarded, Inspected, Inspection};
 use super::open_requests::{OpenRequests, Scope};
 use super::request_body::{ReadError, RequestBody};
 use super::response_body::ResponseBody;
-use super::upstream::{self, Upstream};
+use super::upstream::Upstream;
 use super::{PeerRules, headers};
 use crate::mcp::error_message;
 use crate::session::{CallResult, MAX_INSPECT_BYTES, Problem, Session};
@@ -149,8 +149,8 @@ impl Proxy {
             Ok(response) => response,
             Err(error) => {
                 exchange.end(ResponseEnd::Broken);
-                let problem = upstream::failure(&error);
-                let message = error_message(id.as_ref(), INTERNAL_ERROR, problem);
+                let problem = self.upstream.failure(&error);
+                let message = error_message(id.as_ref(), INTERNAL_ERROR, &problem);
                 return answer(StatusCode::BAD_GATEWAY, with_refusals(&answers, message));
             }
         };

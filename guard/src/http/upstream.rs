@@ -1,5 +1,6 @@
 //! The server behind the proxy: its address, and requests to it.
 
+use std::error::Error;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -149,16 +150,22 @@ impl Upstream {
             None => request.send().await,
         }
     }
-}
 
-/// Describes a request without a response. The client's own message is not passed on, because it contains the URL.
-pub(super) fn failure(error: &reqwest::Error) -> &'static str {
-    if error.is_timeout() {
-        "the server accepted no connection in time"
-    } else if error.is_connect() {
-        "the proxy cannot connect to the server"
-    } else {
-        "the server closed the connection without a response"
+    /// Describes a request without a response. The client's own message is not passed on, because it contains the whole URL.
+    pub(super) fn failure(&self, error: &reqwest::Error) -> String {
+        let url = self.url.recorded();
+        if error.is_timeout() {
+            return format!("{url} accepted no connection in time");
+        }
+        if !error.is_connect() {
+            return format!("{url} closed the connection without a response");
+        }
+        // The last cause is that of the system, or of TLS.
+        let mut cause: &dyn Error = error;
+        while let Some(next) = cause.source() {
+            cause = next;
+        }
+        format!("the proxy cannot connect to {url}: {cause}")
     }
 }
 

@@ -75,13 +75,17 @@ pub enum ImportError {
 impl ImportError {
     /// True if a file could not be read or written.
     pub fn is_io(&self) -> bool {
-        matches!(self, Self::Read { .. } | Self::Write(_) | Self::Remove { .. } | Self::Changed { .. })
+        matches!(
+            self,
+            Self::Missing { .. } | Self::Read { .. } | Self::Write(_) | Self::Remove { .. } | Self::Changed { .. }
+        )
     }
 
     /// The remedy, if there is a general one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Invalid { .. } => Some("correct the file; nothing was changed"),
+            Self::NoBackup { .. } => Some("`--force` needs the backup that `counterproof guard import` writes"),
             Self::OtherOwner { .. } => Some("run the command as that user"),
             Self::Changed { .. } => Some("run the command again; nothing was changed"),
             Self::ChangedBackup { .. } => {

@@ -156,13 +156,20 @@ pub(super) fn create_temporary_in(folder: &Path, mode: u32) -> io::Result<NamedT
     let _ = mode;
     // In the folder of the target: a rename across file systems is not atomic.
     for _ in 0..MAX_NAMES {
-        let temporary = builder.tempfile_in(folder)?;
+        let temporary = builder.tempfile_in(folder).map_err(without_temporary_name)?;
         // Locked until it is closed: a file without a lock is the leftover of a killed process.
         if Utf8Path::from_path(temporary.path()).is_none_or(|name| lock_new(temporary.as_file(), name)) {
             return Ok(temporary);
         }
     }
     Err(io::ErrorKind::ResourceBusy.into())
+}
+
+/// Returns the error of the system alone: the name of a temporary file means nothing to a person.
+fn without_temporary_name(error: io::Error) -> io::Error {
+    let (text, kind) = (error.to_string(), error.kind());
+    // The crate adds the path, and gives no access to the error without it.
+    text.split_once(" at path ").map_or(error, |(cause, _path)| io::Error::new(kind, cause.to_owned()))
 }
 
 /// Renames a temporary file to `path`. The content is synced before the rename, otherwise a power loss could leave the
@@ -172,4 +179,17 @@ pub(super) fn persist(temporary: NamedTempFile, path: &Utf8Path, durability: Dur
         temporary.as_file().sync_all().map_err(WriteError::at(path))?;
     }
     temporary.persist(path).map(drop).map_err(|error| WriteError::at(path)(error.error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_no_temporary_file() {
+        let error = create_temporary(Utf8Path::new("/nonexistent/folder/file")).unwrap_err();
+        assert_eq!(error.path, "/nonexistent/folder/file");
+        assert_eq!(error.source.kind(), io::ErrorKind::NotFound);
+        assert!(!error.source.to_string().contains("/nonexistent"), "{}", error.source);
+    }
 }

@@ -183,7 +183,7 @@ fn nothing_is_imported_with_wrong_arguments() {
 
     For more information, try '--help'.
 
-    exit code: 2
+    exit code: 3
     --- stderr
     error: the configuration `HOME/.claude.json` does not exist
     hint: for the servers of a project, pass `--config .mcp.json`
@@ -213,6 +213,7 @@ fn nothing_is_imported_with_wrong_arguments() {
     exit code: 2
     --- stderr
     error: there is no backup of `HOME/.cursor/mcp.json`
+    hint: `--force` needs the backup that `counterproof guard import` writes
     ");
     assert_eq!(config(&sandbox), CONFIG);
 }

@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod event_recording;
 mod import;
+mod listen_address;
 mod policy;
 mod policy_args;
 mod policy_file;

@@ -1,6 +1,5 @@
 //! `counterproof guard proxy`: the guard of one MCP server that talks over HTTP.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use counterproof_artifact::Exit;
@@ -10,10 +9,10 @@ use counterproof_guard::secrets;
 use counterproof_guard::session::{Session, SessionOptions};
 use counterproof_ledger::event::Transport;
 use serde_json::Map;
-use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::event_recording::EventsArgs;
+use super::listen_address::ListenAddress;
 use super::policy_args::PolicyArgs;
 use super::warnings::Warnings;
 use crate::command_error::CommandError;
@@ -27,12 +26,12 @@ use crate::streams::Streams;
 /// refused calls. All clients of one proxy belong to one run, which ends with the proxy.
 ///
 /// Exit code 0: interrupted, which is the normal end. 1: a rule ended the run. 2: the policy or another option is invalid. 3: the
-/// address is not available, or the events cannot be recorded.
+/// policy cannot be read, the address is not available, or the events cannot be recorded.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Address to listen on; port 0 selects a free port
+    /// Address to listen on: a host and a port. Port 0 selects a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8788")]
-    listen: SocketAddr,
+    listen: ListenAddress,
 
     /// URL of the server, such as `https://tools.example/mcp`
     #[arg(long, value_name = "URL")]
@@ -69,12 +68,15 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     }
     args.policy.warn_if_unused(&policy, &identity, &args.server_name, streams);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::io)?;
-    let listen_error = |error| {
-        CommandError::io(format!("cannot listen on {}: {error}", args.listen))
-            .hint("select a free port with `--listen 127.0.0.1:0`")
-    };
-    let listener = runtime.block_on(TcpListener::bind(args.listen)).map_err(listen_error)?;
-    let address = listener.local_addr().map_err(listen_error)?;
+    let listener = runtime.block_on(args.listen.bind())?;
+    let address = listener.local_addr().map_err(CommandError::io)?;
+    if !address.ip().is_loopback() {
+        streams.warn(format_args!(
+            "everybody who can reach {address} can call the tools of `{}` through the proxy; listen on 127.0.0.1 to \
+             prevent it",
+            args.server_name
+        ));
+    }
     let redactor = secrets::redactor(&[]).map_err(CommandError::usage)?;
     let recording = args.events.start(&identity, streams)?;
     let warnings = Warnings::start().map_err(CommandError::io)?;

@@ -11,7 +11,7 @@ use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, request_termina
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{CLIENTS, RunIdentity, process_variable};
 use counterproof_guard::secrets::{
-    self, Keychain, MASK, Resolved, SecretSources, SecretStore, SecretValue, load_bindings,
+    self, BindingsError, Keychain, MASK, Resolved, SecretSources, SecretStore, SecretValue, load_bindings,
 };
 use counterproof_guard::session::{OpenCallsEnd, Session, SessionOptions};
 use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
@@ -38,7 +38,8 @@ const NOT_STARTED: OpenCallsEnd =
 /// refused calls, and injected secrets, which are masked in what the server sends.
 ///
 /// Exit code: that of the server, or 128 plus the number of the signal that ended it. 1: a rule ended the run. 2: the policy or
-/// another option is invalid; the server was not started. 3: the events cannot be recorded, or the server cannot be started.
+/// another option is invalid; the server was not started. 3: the policy or another file cannot be read, the events cannot be recorded,
+/// or the server cannot be started.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name of the server, as in the configuration of the client
@@ -230,7 +231,10 @@ fn needs_server(cassette: &Cassette) -> bool {
 }
 
 fn resolve_secrets(args: &Args, streams: &mut Streams) -> Result<Resolved, CommandError> {
-    let bindings = load_bindings(args.secrets.as_deref(), process_variable).map_err(CommandError::usage)?;
+    let bindings = load_bindings(args.secrets.as_deref(), process_variable).map_err(|error| match error {
+        BindingsError::Read { .. } => CommandError::io(error).hint("check that the path exists and is readable"),
+        BindingsError::Invalid { .. } => CommandError::usage(error),
+    })?;
     let store = SecretStore::from_environment(process_variable);
     let environment = std::env::vars_os().collect();
     let keychain = Keychain::of_system();
