@@ -42,7 +42,7 @@ pub struct AgentEnd {
     pub ending: Ending,
     /// The rule that ended the run.
     pub termination: Option<Termination>,
-    /// True if a signal to this process, or the end of the reader of its output, ended the agent.
+    /// True if a signal to this process, a key of the terminal, or the end of the reader of its output ended the agent.
     pub is_cancelled: bool,
     /// Number of processes that it left behind and that were killed.
     pub left_behind: u32,
@@ -100,6 +100,7 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
         ..Options::default()
     };
     let io = Io { input: Input::Inherited, signals: signals.clone(), received };
+    let has_terminal = run.has_terminal;
     let mut is_closed = false;
     let record = record_after_taking(&run.command, &options, io, taken, &mut |stream, _, bytes| {
         if !is_closed && forward(stream, bytes).is_err() {
@@ -111,10 +112,19 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     Ok(AgentEnd {
         ending: record.ending,
         termination: lock(&termination).take(),
-        // Without a reader, an agent may have ended well before it noticed.
-        is_cancelled: record.aborted_by.is_some() && !(is_closed && record.ending.is_success()),
+        is_cancelled: if is_closed {
+            // Without a reader, an agent may have ended well before it noticed.
+            !record.ending.is_success()
+        } else {
+            record.aborted_by.is_some() || (has_terminal && is_interrupt(record.ending))
+        },
         left_behind: record.left_behind,
     })
+}
+
+/// Returns true for the signals of the keys that interrupt and quit. On a terminal of its own, only the agent receives them.
+const fn is_interrupt(ending: Ending) -> bool {
+    matches!(ending, Ending::Killed(2 | 3))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::guard_kit::SERVER;
-use crate::guard_run::{home, requests, run_script};
+use crate::guard_run::{home, on_terminal, requests, run_script};
 
 /// Upper bound of a wait.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -112,6 +112,17 @@ fn a_signal_to_the_guard_cancels_the_run_and_a_kill_leaves_it_without_an_end() {
     child.wait().unwrap();
     assert_eq!(recorded(&sandbox, "killed")["status"], "FAILED (no end)");
     assert_eq!(exported(&sandbox, "new", "killed"), json!({"status": "LOST", "agent": "LOST"}));
+}
+
+#[test]
+fn an_agent_that_ctrl_c_ends_is_cancelled_and_one_that_handles_it_has_its_own_status() {
+    let sandbox = home();
+    for (run, handler, status) in [("ended", "", "CANCELLED"), ("handled", "trap \"exit 0\" INT;", "SUCCEEDED")] {
+        let agent = format!("{handler} touch {run}; while :; do sleep 0.01; done");
+        let script = format!("trap : INT; \"$PROGRAM\" guard run --run {run} -- sh -c '{agent}'; true");
+        let (code, shown) = on_terminal(&sandbox, &script, &[(run, b"\x03")]);
+        assert_eq!((code, &recorded(&sandbox, run)["status"]), (Some(0), &json!(status)), "{shown}");
+    }
 }
 
 #[test]
