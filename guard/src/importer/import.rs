@@ -72,21 +72,25 @@ pub fn import(options: &ImportOptions<'_>) -> Result<ImportReport, ImportError> 
             report.diff = Some(texts.difference(name).unwrap_or_default());
         }
         (Some(new), Mode::Write) => {
-            let new = format!("{mark}{new}").into_bytes();
-            report.backup = Some(write(&file, &new, record, &changed, &options.shim)?);
+            let bytes = format!("{mark}{new}").into_bytes();
+            let new = NewConfig { bytes: &bytes, changed: &changed, program: &options.shim.program };
+            report.backup = Some(write(&file, record, &new)?);
         }
     }
     Ok(report)
 }
 
+/// A configuration that is written.
+struct NewConfig<'a> {
+    bytes: &'a [u8],
+    changed: &'a Changed,
+    /// The program of the guard in it.
+    program: &'a str,
+}
+
 /// Writes the backup, the record and the configuration, in this order: a crash leaves the original, or everything.
-fn write(
-    file: &ConfigFile,
-    new: &[u8],
-    record: Option<ImportRecord>,
-    changed: &Changed,
-    shim: &ShimCommand,
-) -> Result<Utf8PathBuf, ImportError> {
+fn write(file: &ConfigFile, record: Option<ImportRecord>, new: &NewConfig<'_>) -> Result<Utf8PathBuf, ImportError> {
+    let NewConfig { bytes: new, changed, program } = *new;
     let digest = |bytes: &[u8]| Sha256Digest::from_bytes(bytes);
     let record = if let Some(mut record) = record {
         // The older backup is the original. It lacks what was edited since then.
@@ -102,7 +106,7 @@ fn write(
             original_sha256: digest(&file.bytes),
             // A copy with wrapped servers is not the original.
             imported_sha256: (!changed.had_wrapped).then(|| digest(new)),
-            program: shim.program.clone(),
+            program: program.to_owned(),
             added_variables: changed.added.clone(),
         }
     };

@@ -57,10 +57,12 @@ fn explain_shows_each_rule_and_what_repetitions_change() {
     let finished = run(&sandbox, &call);
     assert_eq!(finished.code, Some(0), "{finished}");
     insta::assert_snapshot!(finished.stdout, @r##"
+Policy `shop`, version 1.0.0, mode guardrails: the rules decide.
+
 Rules for call 4, in order:
 
-   1  no-force  deny        no match: match.args.key_equals `force`
-   2  loop      breaker     match: trips at 3 of 3 equal calls, and decides BLOCK
+   1  no-force  deny        no match: args.key_equals `force`: the call has false, and the rule needs true
+   2  loop      breaker     matches every call: trips at 3 of 3 equal calls, and decides BLOCK
 
 calls 1 to 2: ALLOW (DEFAULT_ALLOW): Allowed by default policy
 calls 3 to 4: BLOCK by rule `loop` (BREAKER_TRIPPED): The breaker of rule `loop` tripped
@@ -81,6 +83,60 @@ calls 3 to 4: BLOCK by rule `loop` (BREAKER_TRIPPED): The breaker of rule `loop`
         twice.code == Some(2) && twice.stderr.contains("`--args`: the key `a` occurs twice in an object"),
         "{twice}"
     );
+}
+
+#[test]
+fn explain_names_the_value_that_does_not_meet_a_condition() {
+    let policy = "\
+policy_id: all
+version: '2'
+mode: observe
+selectors: {env: [ci]}
+rules:
+- {rule_id: server, kind: deny, match: {server_name: {glob: [files]}}}
+- {rule_id: tool, kind: deny, match: {server_name: {glob: [git]}, tool_name: {regex: ['^read']}}}
+- {rule_id: has, kind: deny, match: {args: {has_keys: [path]}}}
+- {rule_id: in, kind: deny, match: {args: {key_in: {branch: [main, master]}}}}
+- {rule_id: range, kind: deny, match: {args: {numeric_range: {amount: {min: 100}}}}}
+- {rule_id: cel, kind: deny, match: {cel: \"call.args.branch == 'main'\"}}
+- {rule_id: doubt, kind: allow, match: {cel: \"call.args.none == 1\"}}
+- {rule_id: tag, kind: tag, match: {tool_name: {glob: [push]}}, effect: {tag: {add_risk_class: [write_like]}}}
+- {rule_id: risk, kind: deny, match: {risk_class: [read_like]}}
+- {rule_id: final, kind: deny, match: {risk_class: [write_like], args: {key_equals: {branch: dev}}}}
+- {rule_id: budget, kind: budget, effect: {budget: {limit_calls: 5}}}
+";
+    let sandbox = sandbox().with_file("all.yaml", policy);
+    let call = ["explain", "all.yaml", "--server", "git", "--tool", "push", "--args"];
+    let args = "{\"branch\": \"dev\", \"amount\": \"120\"}";
+    insta::assert_snapshot!(run(&sandbox, &[&call[..], &[args, "--env", "ci"]].concat()), @r##"
+    exit code: 0
+    --- stdout
+    Policy `all`, version 2, mode observe: every call is allowed, and recorded with what the rules would decide.
+
+    Rules for the call, in order:
+
+       1  server  deny        no match: server_name: no pattern matches `git`
+       2  tool    deny        no match: tool_name: no pattern matches `push`
+       3  has     deny        no match: args.has_keys `path`: the call has no argument `path`
+       4  in      deny        no match: args.key_in `branch`: the call has "dev", and the rule needs "main" or "master"
+       5  range   deny        no match: args.numeric_range `amount`: the call has "120", and the rule needs a number of at least 100
+       6  cel     deny        no match: cel: the expression is false
+       7  doubt   allow       undecided: cel: missing field `none`; treated in the stricter way (see `defaults`): does not allow the call
+       8  tag     tag         match (tool_name): adds write_like
+       9  risk    deny        no match: risk_class: the call has `write_like`, and the rule needs `read_like`
+      10  final   deny        match (risk_class, args.key_equals `branch`): decides BLOCK
+      11  budget  budget      matches every call: 1 of 5 calls if this call is allowed
+
+    decision: ALLOW (OBSERVE_MODE): Allowed: the policy only observes
+      the rules would decide BLOCK by rule `final` (POLICY_BLOCK)
+    "##);
+    insta::assert_snapshot!(run(&sandbox, &[&call[..], &[args]].concat()).stdout, @r##"
+    Policy `all`, version 2, mode observe: every call is allowed, and recorded with what the rules would decide.
+
+    The policy is not for this run: selector `env` needs `ci`, and the run has `unknown`.
+
+    decision: ALLOW (POLICY_NOT_APPLICABLE): Allowed: the policy is not for this run
+    "##);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::evaluate::Evaluation;
 use super::names::{NameCache, failed_name};
+use super::reasons::reason;
 use super::record::Outcome;
 use super::state::RuleState;
 use super::steps::{Matching, RuleStep};
@@ -93,7 +94,8 @@ impl Engine {
                     step.matching = Matching::Disabled;
                 } else if !names.candidates.iter().any(|candidate| candidate.rule == index) {
                     let condition = failed_name(policy, &rule.conditions, call.server_name, call.tool_name);
-                    step.matching = Matching::No { condition: condition.to_string() };
+                    let reason = reason(condition, &rule.conditions, call, &[]);
+                    step.matching = Matching::No { condition: condition.to_string(), reason };
                 }
             }
         }

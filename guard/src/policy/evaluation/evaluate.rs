@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::counters::{Bucket, Spent};
 use super::names::Candidate;
+use super::reasons;
 use super::record::Outcome;
 use super::scope::ScopeKeys;
 use super::state::RuleState;
@@ -17,7 +18,7 @@ use super::steps::{Matching, RuleStep, Treatment};
 use crate::policy::call::CallFacts;
 use crate::policy::decision::Decision;
 use crate::policy::model::{
-    Breaker, Budget, CelInputs, Dedupe, Effect, Match, OnError, Policy, RateLimit, RiskClasses,
+    Breaker, Budget, CelInputs, Dedupe, Effect, Match, OnError, Policy, RateLimit, RiskClasses, Rule,
 };
 
 /// The risk class of tools that only read.
@@ -103,12 +104,28 @@ impl<'e> Evaluation<'e> {
                 Match::Yes | Match::Undecided(..) => self.apply(candidate.rule, treatment, is_traced),
             };
             if let Some(step) = steps.as_mut().and_then(|steps| steps.get_mut(candidate.rule)) {
-                step.matching = matching(&matched, treatment);
+                step.matching = self.matching(rule, &matched, treatment);
                 step.effect = effected.note;
             }
             if effected.ends {
                 return;
             }
+        }
+    }
+
+    /// Describes whether a rule matches.
+    fn matching(&self, rule: &Rule, matched: &Match<'_>, treatment: Option<Treatment>) -> Matching {
+        match matched {
+            Match::Yes => Matching::Yes { conditions: reasons::names(&rule.conditions) },
+            Match::No(condition) => {
+                let reason = reasons::reason(*condition, &rule.conditions, self.call, self.classes.certain());
+                Matching::No { condition: condition.to_string(), reason }
+            }
+            Match::Undecided(condition, doubt) => Matching::Undecided {
+                condition: condition.to_string(),
+                reason: doubt.to_string(),
+                treated: treatment.unwrap_or(Treatment::Strict),
+            },
         }
     }
 
@@ -191,7 +208,7 @@ impl<'e> Evaluation<'e> {
             let calls = part("calls", after.calls, budget.limit_calls);
             let parts: Vec<_> =
                 calls.into_iter().chain(part("cost units", after.cost_units, budget.limit_cost_units)).collect();
-            format!("{} with this call", parts.join(", "))
+            format!("{} if this call is allowed", parts.join(", "))
         };
         Effected::with(note, is_traced)
     }
@@ -203,7 +220,7 @@ impl<'e> Evaluation<'e> {
         }
         self.spending.push(index);
         let left = bucket.tokens - limit.cost_tokens_per_call;
-        Effected::with(|| format!("{left} of {} tokens left after this call", limit.capacity), is_traced)
+        Effected::with(|| format!("{left} of {} tokens left if this call is allowed", limit.capacity), is_traced)
     }
 
     fn bucket(&self, index: usize, limit: &RateLimit) -> Bucket {
@@ -292,18 +309,6 @@ impl<'e> Evaluation<'e> {
                 Effect::Allow { .. } | Effect::Deny(_) | Effect::Breaker(_) | Effect::Tag(_) => {}
             }
         }
-    }
-}
-
-fn matching(matched: &Match<'_>, treatment: Option<Treatment>) -> Matching {
-    match matched {
-        Match::Yes => Matching::Yes,
-        Match::No(condition) => Matching::No { condition: condition.to_string() },
-        Match::Undecided(condition, doubt) => Matching::Undecided {
-            condition: condition.to_string(),
-            reason: doubt.to_string(),
-            treated: treatment.unwrap_or(Treatment::Strict),
-        },
     }
 }
 

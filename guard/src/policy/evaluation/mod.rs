@@ -7,6 +7,7 @@ mod counters;
 mod engine;
 mod evaluate;
 mod names;
+mod reasons;
 mod record;
 mod scope;
 mod state;

@@ -31,9 +31,14 @@ pub enum Matching {
     No {
         /// The condition.
         condition: String,
+        /// Why it is not met.
+        reason: String,
     },
     /// All conditions are met.
-    Yes,
+    Yes {
+        /// The conditions; empty for a rule that matches every call.
+        conditions: Vec<String>,
+    },
     /// This condition is undecided.
     Undecided {
         /// The condition.

@@ -9,9 +9,9 @@ use counterproof_artifact::{Exit, harmless, one_line};
 use counterproof_guard::identity::RunIdentity;
 use counterproof_guard::mcp::read_sample;
 use counterproof_guard::policy::{
-    CallFacts, Decision, Engine, Matching, RequestFacts, RuleStep, SampleCall, Treatment, UnmetSelector,
+    CallFacts, Decision, Engine, Matching, Policy, RequestFacts, RuleStep, SampleCall, Treatment, UnmetSelector,
 };
-use counterproof_ledger::event::{Transport, Workload};
+use counterproof_ledger::event::{Mode, PolicyRef, Transport, Workload};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -120,7 +120,11 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
         });
         streams.print_document(&to_json(&document))?;
     } else {
-        streams.print_document(&harmless(&text(args, unmet.as_ref(), &steps, &calls)))?;
+        streams.print_document(&harmless(&format!(
+            "{}{}",
+            header(&policy),
+            text(args, unmet.as_ref(), &steps, &calls)
+        )))?;
     }
     Ok(Exit::Done)
 }
@@ -153,6 +157,12 @@ fn named<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, CommandError> {
     serde_json::from_value(name.into()).map_err(CommandError::usage)
 }
 
+fn header(policy: &Policy) -> String {
+    let PolicyRef { policy_id, policy_version, .. } = policy.reference();
+    let (mode, effect) = effect_of(policy.mode());
+    format!("Policy `{policy_id}`, version {policy_version}, mode {mode}: {effect}.\n\n")
+}
+
 fn text(args: &Args, unmet: Option<&UnmetSelector>, steps: &[RuleStep], calls: &[Calls]) -> String {
     let mut text = String::new();
     if let Some(selector) = unmet {
@@ -178,7 +188,9 @@ fn text(args: &Args, unmet: Option<&UnmetSelector>, steps: &[RuleStep], calls: &
         let by = record.rule_id.as_deref().map(|id| format!(" by rule `{id}`")).unwrap_or_default();
         let explain = &record.explain;
         let _ = writeln!(text, "{which}: {}{by} ({}): {}", record.action.name(), explain.reason_code, explain.summary);
-        if let Some(observed) = &record.observed {
+        // A policy that is not for the run decides the same in every mode.
+        let observed = record.observed.as_ref().filter(|observed| observed.reason_code != explain.reason_code);
+        if let Some(observed) = observed {
             let by = observed.rule_id.as_deref().map(|id| format!(" by rule `{id}`")).unwrap_or_default();
             let _ =
                 writeln!(text, "  the rules would decide {}{by} ({})", observed.action.name(), observed.reason_code);
@@ -198,14 +210,33 @@ fn describe(step: &RuleStep) -> String {
     match &step.matching {
         Matching::Disabled => "disabled".to_owned(),
         Matching::NotReached => "not reached: an earlier rule ended the evaluation".to_owned(),
-        Matching::No { condition } => format!("no match: {condition}"),
-        Matching::Yes => format!("match: {effect}"),
-        Matching::Undecided { condition, reason, treated } => {
-            let treated = match treated {
-                Treatment::Strict => "strict",
-                Treatment::Lenient => "lenient",
-            };
-            format!("undecided: {condition}: {reason}; {treated}: {effect}")
+        Matching::No { condition, reason } => format!("no match: {}: {reason}", within_match(condition)),
+        Matching::Yes { conditions } if conditions.is_empty() => format!("matches every call: {effect}"),
+        Matching::Yes { conditions } => {
+            let met: Vec<&str> = conditions.iter().map(|condition| within_match(condition)).collect();
+            format!("match ({}): {effect}", met.join(", "))
         }
+        Matching::Undecided { condition, reason, treated } => {
+            let way = match treated {
+                Treatment::Strict => "stricter",
+                Treatment::Lenient => "more lenient",
+            };
+            let condition = within_match(condition);
+            format!("undecided: {condition}: {reason}; treated in the {way} way (see `defaults`): {effect}")
+        }
+    }
+}
+
+/// Returns the name of a condition within the field `match`.
+fn within_match(condition: &str) -> &str {
+    condition.strip_prefix("match.").unwrap_or(condition)
+}
+
+/// Returns the name of a mode, and what it does.
+const fn effect_of(mode: Mode) -> (&'static str, &'static str) {
+    match mode {
+        Mode::Observe => ("observe", "every call is allowed, and recorded with what the rules would decide"),
+        Mode::Guardrails => ("guardrails", "the rules decide"),
+        Mode::Control => ("control", "the rules decide, and REJECT_WITH_HINT replaces BLOCK"),
     }
 }
