@@ -134,6 +134,7 @@ rules:
     Policy `all`, version 2, mode observe: every call is allowed, and recorded with what the rules would decide.
 
     The policy is not for this run: selector `env` needs `ci`, and the run has `unknown`.
+    Describe another run with `--client`, `--env`, `--agent` or `--workload`.
 
     decision: ALLOW (POLICY_NOT_APPLICABLE): Allowed: the policy is not for this run
     "##);

@@ -77,6 +77,9 @@ pub(crate) struct Args {
     every: u32,
 }
 
+/// The options that describe the run.
+const RUN_OPTIONS: &str = "`--client`, `--env`, `--agent` or `--workload`";
+
 /// Equal decisions about calls in a row.
 struct Calls {
     first: u32,
@@ -166,7 +169,10 @@ fn header(policy: &Policy) -> String {
 fn text(args: &Args, unmet: Option<&UnmetSelector>, steps: &[RuleStep], calls: &[Calls]) -> String {
     let mut text = String::new();
     if let Some(selector) = unmet {
-        let _ = writeln!(text, "The policy is not for this run: selector {selector}.\n");
+        let _ = writeln!(
+            text,
+            "The policy is not for this run: selector {selector}.\nDescribe another run with {RUN_OPTIONS}.\n"
+        );
     } else if !steps.is_empty() {
         let call = if args.repeat > 1 { format!("call {}", args.repeat) } else { "the call".to_owned() };
         let _ = writeln!(text, "Rules for {call}, in order:\n");
