@@ -50,7 +50,7 @@ pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses,
             "id": id,
             "error": {
                 "code": code(decision.action, responses),
-                "message": summary_with_hint(decision),
+                "message": summary(decision),
                 "data": {"subluminal": details},
             },
         }),
@@ -91,8 +91,8 @@ const fn code(action: Action, responses: &Responses) -> i32 {
     }
 }
 
-/// The summary and the hint. Clients that pass `error.message` to the model ignore `error.data`.
-fn summary_with_hint(decision: &DecisionRecord) -> String {
+/// The summary of the decision with its hint. It is the message of an error, and many clients pass only that to the model.
+fn summary(decision: &DecisionRecord) -> String {
     let summary = &decision.explain.summary;
     match &decision.hint {
         Some(hint) if hint.hint_text != *summary => format!("{summary}\n{}", hint.hint_text),
@@ -102,7 +102,7 @@ fn summary_with_hint(decision: &DecisionRecord) -> String {
 
 /// The text of a tool result, which a model reads.
 fn text(decision: &DecisionRecord) -> String {
-    let text = summary_with_hint(decision);
+    let text = summary(decision);
     match decision.backoff_ms {
         Some(backoff) => format!("{text}\nTry again in {backoff} ms."),
         None => text,
@@ -117,7 +117,7 @@ fn details(refusal: &Refusal) -> Value {
     add("action", decision.action.name().into());
     add("rule_id", decision.rule_id.clone().into());
     add("reason_code", decision.explain.reason_code.clone().into());
-    add("summary", decision.explain.summary.clone().into());
+    add("summary", summary(decision).into());
     add("run_id", run_id.clone().into());
     add("call_id", call.call_id.as_str().into());
     add("server_name", call.server_name.clone().into());

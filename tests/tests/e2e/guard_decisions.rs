@@ -180,8 +180,8 @@ fn err_003_a_rejected_call_has_the_code_and_a_hint() {
     assert_eq!((&hint["hint_text"], &hint["hint_kind"]), (&json!("Finish with what you have."), &json!("BUDGET")));
     assert!(hint["suggested_args"].is_null() || hint["suggested_args"].is_object());
     // The text of the error is all that a model may see of it.
-    let message = format!("{}\nFinish with what you have.", details(&answer)["summary"].as_str().unwrap());
-    assert_eq!(answer["error"]["message"], message);
+    assert_eq!(answer["error"]["message"], "The budget of rule `b` is spent\nFinish with what you have.");
+    assert_eq!(answer["error"]["message"], details(&answer)["summary"]);
     assert_eq!(folder.events_of("hint_issued").len(), 1);
 }
 
